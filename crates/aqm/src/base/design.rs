@@ -1,0 +1,107 @@
+//! How a discipline describes itself: one declaration for CLI, scenario files, Python and docs.
+
+use alloc::string::String;
+
+use super::params::{ParamSet, ParamSpec};
+use super::units::Link;
+
+/// The words about a discipline that its parameters cannot say.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// One line.
+    pub summary: &'static str,
+    /// Where the rule was published.
+    pub source: &'static str,
+    /// The rule itself, as short as the paper's listing.
+    pub rule: &'static str,
+    /// Numbered differences from the source.
+    pub deviations: &'static [&'static str],
+}
+
+/// A named set of parameter values.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// `paper`, `ns2`, `linux`, `rfc...`
+    pub name: &'static str,
+    /// `key=value ...`, applied before the user's own.
+    pub settings: &'static str,
+    /// Where the values come from.
+    pub source: &'static str,
+}
+
+/// One plottable piece of internal state.
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeSpec {
+    /// Name after the discipline's: `p` of `raqm.p`.
+    pub name: &'static str,
+    /// Unit, `1` if none.
+    pub unit: &'static str,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+/// Readable internal state.
+pub trait Probes {
+    /// What there is.
+    const PROBES: &'static [ProbeSpec] = &[];
+
+    /// The present value of `PROBES[index]`; NaN where there is none.
+    fn probe(&self, _index: usize) -> f64 {
+        f64::NAN
+    }
+}
+
+/// A discipline with its parameters and its words: what the registry needs.
+pub trait Design: Sized {
+    /// Its knobs.
+    type Params: ParamSet;
+    /// Its words.
+    const ABOUT: About;
+    /// Its presets.
+    const PRESETS: &'static [Preset] = &[];
+
+    /// Rules between parameters, and between parameters and the link: what is wrong, in one line.
+    fn check(_params: &Self::Params) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// A fresh instance for `link`.
+    fn build(params: &Self::Params, link: &Link) -> Self;
+}
+
+/// A registry line, for listings.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The discipline's name.
+    pub name: &'static str,
+    /// `law`, `aqm` or `queue`: the trait it implements.
+    pub rung: &'static str,
+    /// For a variant of another discipline: that one's name and the preset that makes it.
+    pub variant_of: Option<(&'static str, &'static str)>,
+    /// Its words.
+    pub about: &'static About,
+    /// Its knobs, after the ones common to all.
+    pub params: &'static [ParamSpec],
+    /// Its presets.
+    pub presets: &'static [Preset],
+    /// Its probes.
+    pub probes: &'static [ProbeSpec],
+}
+
+/// Declares the probes of a type: name, unit, meaning, and how to read it.
+#[macro_export]
+macro_rules! probes {
+    ($owner:ty { $( $(#[doc = $doc:expr])+ $name:ident [$unit:literal] = |$it:ident| $read:expr; )* }) => {
+        impl $crate::base::design::Probes for $owner {
+            const PROBES: &'static [$crate::base::design::ProbeSpec] = &[
+                $( $crate::base::design::ProbeSpec {
+                    name: stringify!($name), unit: $unit, doc: concat!($($doc),+),
+                } ),*
+            ];
+            fn probe(&self, index: usize) -> f64 {
+                let readers: &[fn(&Self) -> f64] = &[ $( |$it: &Self| $read ),* ];
+                readers.get(index).map_or(f64::NAN, |read| read(self))
+            }
+        }
+    };
+}

@@ -1,0 +1,176 @@
+//! The ladder of three traits. Implement the lowest that fits; adapters climb the rest.
+
+use super::cx::Cx;
+use super::packet::Packet;
+use super::port::{Level, Port, Tally};
+use super::time::{Instant, Span};
+use super::units::{Depth, Link};
+use super::verdict::{Fate, Verdict};
+
+/// What a [`Law`] learns about one period.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// The end of the period.
+    pub now: Instant,
+    /// Its length.
+    pub dt: Span,
+    /// The link served.
+    pub link: Link,
+    /// Packets waiting now.
+    pub backlog_pkts: f64,
+    /// Bytes waiting now.
+    pub backlog_bytes: f64,
+    /// What happened during the period.
+    pub period: Tally,
+}
+
+impl Sample {
+    /// The backlog in the unit of `depth`.
+    pub const fn backlog(&self, depth: Depth) -> f64 {
+        match depth {
+            Depth::Packets(_) => self.backlog_pkts,
+            Depth::Bytes(_) => self.backlog_bytes,
+        }
+    }
+}
+
+/// The closed list of things a [`Law`] can have done to packets, so that a kernel can do them too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Signal {
+    /// With this probability.
+    Bernoulli(f64),
+    /// With probability `p * q / q0`, q being the backlog the packet meets.
+    Scaled {
+        /// Probability at q0.
+        p: f64,
+        /// Reference backlog, above 0.
+        q0: Depth,
+    },
+}
+
+/// What to do to packets until the next update.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Actuation {
+    /// The probability of a signal.
+    pub signal: Signal,
+    /// Byte mode: multiply by length / this mean.
+    pub per_byte: Option<f64>,
+    /// Where ECT packets are signalled; others always on arrival.
+    pub act_on: ActOn,
+}
+
+/// Where an ECN-capable packet meets the actuation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ActOn {
+    /// When it is offered.
+    Arrival,
+    /// When it leaves: ECN marks of REM.
+    Departure,
+}
+
+impl Actuation {
+    /// Signal each arrival with probability `p`.
+    pub const fn bernoulli(p: f64) -> Self {
+        Self { signal: Signal::Bernoulli(p), per_byte: None, act_on: ActOn::Arrival }
+    }
+
+    /// The probability that `packet`, meeting `level`, is signalled.
+    #[inline]
+    pub fn probability(&self, packet: &Packet, level: &Level) -> f64 {
+        let p = match self.signal {
+            Signal::Bernoulli(p) => p,
+            Signal::Scaled { p, q0 } => p * q0.measure(level) / q0.value(),
+        };
+        let p = match self.per_byte {
+            None => p,
+            Some(mean) => p * f64::from(packet.len) / mean,
+        };
+        p.clamp(0.0, 1.0)
+    }
+}
+
+/// When a law's clocks are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// By the host's timer, exactly on time.
+    Timer,
+    /// At arrivals, as some papers' listings do: late by up to one inter-arrival time.
+    Arrival,
+}
+
+/// The most clocks a law may have.
+pub const MAX_CLOCKS: usize = 2;
+
+/// A control law: sees counters, never a packet.
+pub trait Law {
+    /// How many clocks it has, up to [`MAX_CLOCKS`]; due together, they run in this order.
+    const CLOCKS: usize = 1;
+    /// What moves the clocks.
+    const TRIGGER: Trigger = Trigger::Timer;
+
+    /// The period of a clock; above zero.
+    fn period(&self, clock: usize) -> Span;
+
+    /// The actuation before the first update.
+    fn initial(&self) -> Actuation;
+
+    /// The law itself: one period of `clock` has passed.
+    fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
+}
+
+/// Per-packet opinions: sees every packet, holds none.
+pub trait Aqm {
+    /// Every offered packet, also when the buffer is full. Draws the same number of randoms each time.
+    #[inline]
+    fn arrival(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
+        Verdict::Accept
+    }
+
+    /// What really happened to a packet.
+    #[inline]
+    fn settled(&mut self, _packet: &Packet, _fate: Fate, _cx: &mut Cx) {}
+
+    /// Every popped packet; `level` is the backlog left behind.
+    #[inline]
+    fn departure(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
+        Verdict::Accept
+    }
+
+    /// A dequeue found nothing: the link goes idle.
+    #[inline]
+    fn emptied(&mut self, _cx: &mut Cx) {}
+
+    /// When `tick` wants to be called next.
+    #[inline]
+    fn next_tick(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time `next_tick` asked for has come.
+    #[inline]
+    fn tick(&mut self, _level: &Level, _cx: &mut Cx) {}
+}
+
+/// Order and storage: one or many lists of one port.
+pub trait Discipline {
+    /// How many lists of the port it uses.
+    fn lists(&self) -> usize {
+        1
+    }
+
+    /// Takes an arrival.
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx);
+
+    /// Gives the next packet to send; `None` means nothing now.
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet>;
+
+    /// When `tick` wants to be called next.
+    #[inline]
+    fn next_tick(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time `next_tick` asked for has come.
+    #[inline]
+    fn tick(&mut self, _port: &mut Port, _cx: &mut Cx) {}
+}

@@ -1,0 +1,17 @@
+//! What every discipline stands on.
+
+pub mod adapters;
+pub mod cx;
+pub mod design;
+pub mod host;
+pub mod ladder;
+pub mod nearest;
+pub mod packet;
+pub mod params;
+pub mod port;
+pub mod registry;
+pub mod rng;
+pub mod text;
+pub mod time;
+pub mod units;
+pub mod verdict;

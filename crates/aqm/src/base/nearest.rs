@@ -1,0 +1,44 @@
+//! "Did you mean ...?": the candidate with the fewest edits, if it is near at all.
+
+use alloc::vec::Vec;
+
+/// The candidate nearest to `word` (Damerau-Levenshtein), if at most a third of its letters differ
+/// or it begins with `word`.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let best = candidates.into_iter().map(|c| (distance(word, c), c)).min_by_key(|(d, _)| *d)?;
+    let (edits, candidate) = best;
+    let near = edits <= 1 + candidate.len().max(word.len()) / 4;
+    (near || (!word.is_empty() && candidate.starts_with(word))).then_some(candidate)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = alloc::vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let swap = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + swap);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = core::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn finds_typos_and_stays_silent_otherwise() {
+        assert_eq!(nearest("raqn", ["raqm", "red"]), Some("raqm"));
+        assert_eq!(nearest("qeuue", ["queue", "rate"]), Some("queue"));
+        assert_eq!(nearest("droptial", ["droptail"]), Some("droptail"));
+        assert_eq!(nearest("nonsense", ["raqm", "red", "codel"]), None);
+        assert_eq!(nearest("", ["pi"]), None);
+    }
+}

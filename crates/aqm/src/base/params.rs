@@ -1,0 +1,385 @@
+//! Parameters declared once: type, default, range, unit, symbol, source and meaning together.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::text::{self, BadValue};
+use super::time::Span;
+use super::units::{Bytes, Depth, Rate};
+
+/// A type that a parameter can have.
+pub trait Value: Sized {
+    /// What may be written, after "expected ".
+    const ACCEPTS: &'static str;
+    /// Its unit, for tables.
+    const UNIT: &'static str;
+
+    /// Reads it.
+    fn parse(text: &str) -> Result<Self, BadValue>;
+
+    /// Writes it in canonical form.
+    fn show(&self) -> String;
+
+    /// The number that the range is about, in base units; `None` if ranges do not apply.
+    fn number(&self) -> Option<f64> {
+        None
+    }
+}
+
+impl Value for f64 {
+    const ACCEPTS: &'static str = "a number";
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::number(text)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn number(&self) -> Option<f64> {
+        Some(*self)
+    }
+}
+
+impl Value for u32 {
+    const ACCEPTS: &'static str = "a whole number";
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text.trim().parse().map_err(|_| BadValue::new(Self::ACCEPTS))
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn number(&self) -> Option<f64> {
+        Some(f64::from(*self))
+    }
+}
+
+impl Value for bool {
+    const ACCEPTS: &'static str = "on or off";
+    const UNIT: &'static str = "on|off";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text.trim() {
+            "on" | "true" | "yes" | "1" => Ok(true),
+            "off" | "false" | "no" | "0" => Ok(false),
+            _ => Err(BadValue::new(Self::ACCEPTS)),
+        }
+    }
+    fn show(&self) -> String {
+        if *self { "on" } else { "off" }.to_string()
+    }
+}
+
+impl Value for Span {
+    const ACCEPTS: &'static str = "a time such as 20ms";
+    const UNIT: &'static str = "s";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::span(text)
+    }
+    fn show(&self) -> String {
+        text::show_span(*self)
+    }
+    fn number(&self) -> Option<f64> {
+        Some(self.secs())
+    }
+}
+
+impl Value for Depth {
+    const ACCEPTS: &'static str = "a queue depth such as 50p (packets) or 80kb";
+    const UNIT: &'static str = "packets|bytes";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::depth(text)
+    }
+    fn show(&self) -> String {
+        text::show_depth(*self)
+    }
+    fn number(&self) -> Option<f64> {
+        Some(self.value())
+    }
+}
+
+impl Value for Bytes {
+    const ACCEPTS: &'static str = "a size such as 1500b or 160kb";
+    const UNIT: &'static str = "bytes";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::bytes(text)
+    }
+    fn show(&self) -> String {
+        format!("{}b", self.0)
+    }
+    fn number(&self) -> Option<f64> {
+        Some(self.0 as f64)
+    }
+}
+
+impl Value for Rate {
+    const ACCEPTS: &'static str = "a rate such as 15mbit";
+    const UNIT: &'static str = "bit/s";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::rate(text)
+    }
+    fn show(&self) -> String {
+        text::show_rate(*self)
+    }
+    fn number(&self) -> Option<f64> {
+        Some(self.0 as f64)
+    }
+}
+
+/// A value that the discipline works out from its link unless it is given.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Auto<T> {
+    /// Worked out.
+    Auto,
+    /// Given.
+    Given(T),
+}
+
+impl<T: Copy> Auto<T> {
+    /// The given value, or `otherwise`.
+    pub fn or(self, otherwise: T) -> T {
+        match self {
+            Self::Auto => otherwise,
+            Self::Given(value) => value,
+        }
+    }
+}
+
+impl<T: Value> Value for Auto<T> {
+    const ACCEPTS: &'static str = T::ACCEPTS;
+    const UNIT: &'static str = T::UNIT;
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        if text.trim() == "auto" {
+            return Ok(Self::Auto);
+        }
+        T::parse(text).map(Self::Given).map_err(|e| BadValue { accepts: format!("auto, or {}", e.accepts).into(), ..e })
+    }
+    fn show(&self) -> String {
+        match self {
+            Self::Auto => "auto".to_string(),
+            Self::Given(value) => value.show(),
+        }
+    }
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Auto => None,
+            Self::Given(value) => value.number(),
+        }
+    }
+}
+
+/// The most classes a per-class parameter tells apart.
+pub const MAX_CLASSES: usize = 32;
+
+/// One number per class, written `0.04/0.08/0.12`; a single number serves every class.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PerClass {
+    values: [f64; MAX_CLASSES],
+    len: u8,
+}
+
+impl PerClass {
+    /// The same for every class.
+    pub const fn all(value: f64) -> Self {
+        Self { values: [value; MAX_CLASSES], len: 1 }
+    }
+
+    /// The value of `class`; classes beyond the list wrap around.
+    #[inline]
+    pub fn of(&self, class: u8) -> f64 {
+        self.values[usize::from(class) % usize::from(self.len)]
+    }
+
+    /// The values as written.
+    pub fn values(&self) -> &[f64] {
+        &self.values[..usize::from(self.len)]
+    }
+}
+
+impl Value for PerClass {
+    const ACCEPTS: &'static str = "one number for all classes, or up to 32 as a/b/c";
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        let bad = || BadValue::new(Self::ACCEPTS);
+        let mut out = Self::all(0.0);
+        out.len = 0;
+        for part in text.split('/') {
+            let slot = out.values.get_mut(usize::from(out.len)).ok_or_else(bad)?;
+            *slot = text::number(part).map_err(|_| bad())?;
+            out.len += 1;
+        }
+        Ok(out)
+    }
+    fn show(&self) -> String {
+        let mut out = String::new();
+        for (i, value) in self.values().iter().enumerate() {
+            out.push_str(if i > 0 { "/" } else { "" });
+            out.push_str(&value.to_string());
+        }
+        out
+    }
+}
+
+/// Declares an enum of words as a parameter type.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* pub enum $name:ident { $( $(#[doc = $doc:expr])+ $variant:ident = $word:literal ),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name { $( $(#[doc = $doc])+ $variant ),* }
+
+        impl $crate::base::params::Value for $name {
+            const ACCEPTS: &'static str = $crate::choice!(@list $($word),*);
+            const UNIT: &'static str = $crate::choice!(@bars $($word),*);
+            fn parse(text: &str) -> Result<Self, $crate::base::text::BadValue> {
+                match text.trim() {
+                    $( $word => Ok(Self::$variant), )*
+                    other => {
+                        let bad = $crate::base::text::BadValue::new(Self::ACCEPTS);
+                        Err(match $crate::base::nearest::nearest(other, [$($word),*]) {
+                            Some(near) => bad.hint(alloc::format!("did you mean {near}?")),
+                            None => bad,
+                        })
+                    }
+                }
+            }
+            fn show(&self) -> alloc::string::String {
+                match self { $( Self::$variant => $word ),* }.into()
+            }
+        }
+    };
+    (@list $first:literal $(, $rest:literal)*) => { concat!("one of ", $first $(, ", ", $rest)*) };
+    (@bars $first:literal $(, $rest:literal)*) => { concat!($first $(, "|", $rest)*) };
+}
+
+/// All there is to know about one parameter.
+#[derive(Clone, Copy)]
+pub struct ParamSpec {
+    /// The key.
+    pub name: &'static str,
+    /// The paper's symbol.
+    pub symbol: &'static str,
+    /// Unit, or the accepted words.
+    pub unit: &'static str,
+    /// Meaning.
+    pub doc: &'static str,
+    /// Where default and rule come from.
+    pub source: &'static str,
+    /// Smallest and largest value, in base units.
+    pub range: (f64, f64),
+    /// What may be written.
+    pub accepts: &'static str,
+    /// The default, as it would be written.
+    pub default: fn() -> String,
+}
+
+impl core::fmt::Debug for ParamSpec {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ParamSpec").field("name", &self.name).field("default", &(self.default)()).finish_non_exhaustive()
+    }
+}
+
+/// A parameter that could not be set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamError {
+    /// The key, as written.
+    pub key: String,
+    /// The value, as written.
+    pub found: String,
+    /// What would have been accepted.
+    pub accepts: Cow<'static, str>,
+    /// Advice: the nearest name, another unit.
+    pub hint: Option<String>,
+}
+
+impl core::fmt::Display for ParamError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: found '{}', expected {}", self.key, self.found, self.accepts)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A block made by [`params!`](crate::params!).
+pub trait ParamSet: Default + Clone {
+    /// Every parameter, in order of declaration.
+    const SPECS: &'static [ParamSpec];
+
+    /// Sets one; `None` if there is none of that name.
+    fn set(&mut self, key: &str, text: &str) -> Option<Result<(), ParamError>>;
+
+    /// Reads one back in canonical form.
+    fn get(&self, key: &str) -> Option<String>;
+}
+
+/// Reads `text` as a `T` within `range`: the body of every generated `set`.
+pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, ParamError> {
+    let fail = |accepts, hint| ParamError { key: key.to_string(), found: text.to_string(), accepts, hint };
+    let value = T::parse(text).map_err(|e| fail(e.accepts, e.hint))?;
+    match value.number() {
+        Some(n) if !(range.0..=range.1).contains(&n) => {
+            Err(fail(format!("{} from {} to {}", T::ACCEPTS, range.0, range.1).into(), None))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// Declares a block of parameters: for each its meaning, type, default, range, symbol and source.
+#[macro_export]
+macro_rules! params {
+    ($(#[$meta:meta])* pub struct $name:ident { $(
+        $(#[doc = $doc:expr])+
+        $field:ident : $ty:ty = $default:expr, in $lo:literal ..= $hi:literal, $symbol:literal, $source:literal;
+    )* }) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $name { $( $(#[doc = $doc])+ pub $field: $ty ),* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default ),* }
+            }
+        }
+
+        impl $crate::base::params::ParamSet for $name {
+            const SPECS: &'static [$crate::base::params::ParamSpec] = &[ $(
+                $crate::base::params::ParamSpec {
+                    name: stringify!($field),
+                    symbol: $symbol,
+                    unit: <$ty as $crate::base::params::Value>::UNIT,
+                    doc: concat!($($doc),+),
+                    source: $source,
+                    range: ($lo, $hi),
+                    accepts: <$ty as $crate::base::params::Value>::ACCEPTS,
+                    default: || <$ty as $crate::base::params::Value>::show(&Self::default().$field),
+                }
+            ),* ];
+
+            #[allow(unused_variables)]
+            fn set(&mut self, key: &str, text: &str) -> Option<Result<(), $crate::base::params::ParamError>> {
+                match key {
+                    $( stringify!($field) => Some($crate::base::params::read(key, text, ($lo, $hi)).map(|v| self.$field = v)), )*
+                    _ => None,
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn get(&self, key: &str) -> Option<alloc::string::String> {
+                match key {
+                    $( stringify!($field) => Some($crate::base::params::Value::show(&self.$field)), )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+params! {
+    /// Parameters that every discipline takes.
+    pub struct Common {
+        /// Mark ECT packets instead of dropping them.
+        ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";
+    }
+}

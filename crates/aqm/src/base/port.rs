@@ -1,0 +1,373 @@
+//! The memory of a queue, and the one door through which every packet's fate goes.
+//!
+//! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
+//! `admit` and `pop_judged` are the only ways in and out; both end in `settle`, which counts the
+//! packet, keeps the reason and tells the AQM. Hence offered = delivered + dropped + queued holds
+//! for every discipline by construction (`Port::check`).
+
+use alloc::vec::Vec;
+
+use super::cx::Cx;
+use super::ladder::Aqm;
+use super::packet::{Ecn, Packet};
+use super::units::{Limit, Link, Rate};
+use super::verdict::{Fate, Reason, Verdict};
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub pkts: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, len: u32) {
+        self.pkts += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// What was added since `earlier`.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self { pkts: self.pkts - earlier.pkts, bytes: self.bytes - earlier.bytes }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self { pkts: self.pkts + other.pkts, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// Everything that ever happened at a list, counted once, at the door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Arrivals, whatever became of them.
+    pub offered: Count,
+    /// Arrivals that entered the buffer, marked or not.
+    pub accepted: Count,
+    /// Packets handed to the link.
+    pub departed: Count,
+    /// Drops by choice, on arrival or later.
+    pub dropped_early: Count,
+    /// Drops for want of room.
+    pub dropped_overflow: Count,
+    /// CE marks set here.
+    pub marked: Count,
+}
+
+impl Tally {
+    /// Arrivals less early drops: what would have entered an unlimited buffer.
+    pub const fn post_drop(&self) -> Count {
+        self.offered.since(self.dropped_early)
+    }
+
+    /// What was added since `earlier`.
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            offered: self.offered.since(earlier.offered),
+            accepted: self.accepted.since(earlier.accepted),
+            departed: self.departed.since(earlier.departed),
+            dropped_early: self.dropped_early.since(earlier.dropped_early),
+            dropped_overflow: self.dropped_overflow.since(earlier.dropped_overflow),
+            marked: self.marked.since(earlier.marked),
+        }
+    }
+
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            offered: self.offered.plus(other.offered),
+            accepted: self.accepted.plus(other.accepted),
+            departed: self.departed.plus(other.departed),
+            dropped_early: self.dropped_early.plus(other.dropped_early),
+            dropped_overflow: self.dropped_overflow.plus(other.dropped_overflow),
+            marked: self.marked.plus(other.marked),
+        }
+    }
+}
+
+/// Which of a port's lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListId(pub u16);
+
+/// The only list of a plain FIFO.
+pub const MAIN: ListId = ListId(0);
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    packet: Packet,
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+    pkts: u32,
+    bytes: u64,
+    tally: Tally,
+}
+
+/// The memory of a queue; see the module's text.
+pub struct Port {
+    nodes: Vec<Node>,
+    free: u32,
+    lists: Vec<List>,
+    pkts: u32,
+    bytes: u64,
+    link: Link,
+    ecn: bool,
+    discarded: Vec<(Packet, Reason)>,
+}
+
+impl Port {
+    /// An empty port with `lists` lists; with `ecn`, ECT packets are marked instead of dropped.
+    pub fn new(link: Link, lists: usize, ecn: bool) -> Self {
+        let empty = List { head: NONE, tail: NONE, pkts: 0, bytes: 0, tally: Tally::default() };
+        Self {
+            nodes: Vec::new(),
+            free: NONE,
+            lists: alloc::vec![empty; lists],
+            pkts: 0,
+            bytes: 0,
+            link,
+            ecn,
+            discarded: Vec::new(),
+        }
+    }
+
+    /// A read-only view of `list` and of the memory it shares.
+    #[inline]
+    pub fn level(&self, list: ListId) -> Level<'_> {
+        Level { port: self, list: &self.lists[usize::from(list.0)] }
+    }
+
+    /// Packets waiting, in all lists.
+    pub const fn pkts(&self) -> u32 {
+        self.pkts
+    }
+
+    /// Bytes waiting, in all lists.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The sum of all lists' counters.
+    pub fn tally(&self) -> Tally {
+        self.lists.iter().fold(Tally::default(), |sum, list| sum.plus(&list.tally))
+    }
+
+    /// The oldest packet of `list`.
+    pub fn head(&self, list: ListId) -> Option<&Packet> {
+        let head = self.lists[usize::from(list.0)].head;
+        (head != NONE).then(|| &self.nodes[head as usize].packet)
+    }
+
+    /// Packets dropped since the host last looked; it must release their slots.
+    pub fn discarded(&mut self) -> &mut Vec<(Packet, Reason)> {
+        &mut self.discarded
+    }
+
+    /// Is there room for `len` more bytes?
+    #[inline]
+    pub const fn fits(&self, len: u32) -> bool {
+        match self.link.limit {
+            Limit::Packets(n) => self.pkts < n,
+            Limit::Bytes(b) => self.bytes + len as u64 <= b,
+        }
+    }
+
+    /// An arrival's fate: `verdict`, unless the buffer is full.
+    #[inline]
+    pub fn admit<A: Aqm + ?Sized>(
+        &mut self,
+        list: ListId,
+        mut packet: Packet,
+        verdict: Verdict,
+        aqm: &mut A,
+        cx: &mut Cx,
+    ) -> Fate {
+        self.lists[usize::from(list.0)].tally.offered.add(packet.len);
+        let fate = match verdict {
+            _ if !self.fits(packet.len) => Fate::Dropped(Reason::Overflow),
+            Verdict::Accept => Fate::Queued { marked: false },
+            Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
+            Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
+        };
+        self.settle(list, &mut packet, fate, aqm, cx);
+        fate
+    }
+
+    /// The next packet of `list` that survives its AQM's judgement at departure.
+    ///
+    /// Pop, judge, discard, pop again: the loop of every drop-at-dequeue rule, here once.
+    #[inline]
+    pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
+        while let Some(mut packet) = self.pop(list) {
+            let fate = match aqm.departure(&packet, &self.level(list), cx) {
+                Verdict::Accept => Fate::Delivered { marked: false },
+                Verdict::Signal if self.marks(&packet) => Fate::Delivered { marked: true },
+                Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
+            };
+            self.settle(list, &mut packet, fate, aqm, cx);
+            if !matches!(fate, Fate::Dropped(_)) {
+                return Some(packet);
+            }
+        }
+        aqm.emptied(cx);
+        None
+    }
+
+    /// Would a signal to `packet` be a mark?
+    #[inline]
+    pub const fn marks(&self, packet: &Packet) -> bool {
+        self.ecn && packet.ecn.is_capable()
+    }
+
+    /// The one door: counts the packet, stores or discards it, tells the AQM.
+    #[inline]
+    fn settle<A: Aqm + ?Sized>(&mut self, list: ListId, packet: &mut Packet, fate: Fate, aqm: &mut A, cx: &mut Cx) {
+        let tally = &mut self.lists[usize::from(list.0)].tally;
+        if let Fate::Queued { marked: true } | Fate::Delivered { marked: true } = fate {
+            tally.marked.add(packet.len);
+            packet.ecn = Ecn::Ce;
+        }
+        match fate {
+            Fate::Queued { .. } => {
+                tally.accepted.add(packet.len);
+                self.push(list, *packet);
+            }
+            Fate::Delivered { .. } => tally.departed.add(packet.len),
+            Fate::Dropped(reason) => {
+                match reason {
+                    Reason::Early => tally.dropped_early.add(packet.len),
+                    Reason::Overflow => tally.dropped_overflow.add(packet.len),
+                }
+                self.discarded.push((*packet, reason));
+            }
+        }
+        aqm.settled(packet, fate, cx);
+    }
+
+    #[inline]
+    fn push(&mut self, list: ListId, packet: Packet) {
+        let node = Node { packet, next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            self.free = self.nodes[at as usize].next;
+            self.nodes[at as usize] = node;
+            at
+        };
+        let list = &mut self.lists[usize::from(list.0)];
+        if list.tail == NONE {
+            list.head = at;
+        } else {
+            self.nodes[list.tail as usize].next = at;
+        }
+        list.tail = at;
+        list.pkts += 1;
+        list.bytes += u64::from(packet.len);
+        self.pkts += 1;
+        self.bytes += u64::from(packet.len);
+    }
+
+    #[inline]
+    fn pop(&mut self, list: ListId) -> Option<Packet> {
+        let list = &mut self.lists[usize::from(list.0)];
+        let at = list.head;
+        if at == NONE {
+            return None;
+        }
+        let node = self.nodes[at as usize];
+        list.head = node.next;
+        if node.next == NONE {
+            list.tail = NONE;
+        }
+        self.nodes[at as usize].next = self.free;
+        self.free = at;
+        list.pkts -= 1;
+        list.bytes -= u64::from(node.packet.len);
+        self.pkts -= 1;
+        self.bytes -= u64::from(node.packet.len);
+        Some(node.packet)
+    }
+
+    /// Conservation: offered = departed + dropped + queued, for packets and bytes.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let t = self.tally();
+        let out = t.departed.plus(t.dropped_early).plus(t.dropped_overflow);
+        let held = Count { pkts: u64::from(self.pkts), bytes: self.bytes };
+        if t.offered != out.plus(held) {
+            return Err("offered != departed + dropped + queued");
+        }
+        match self.link.limit {
+            Limit::Packets(n) if self.pkts > n => Err("more packets than the limit"),
+            Limit::Bytes(b) if self.bytes > b => Err("more bytes than the limit"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A read-only view of one list and of the memory it shares.
+#[derive(Clone, Copy)]
+pub struct Level<'a> {
+    port: &'a Port,
+    list: &'a List,
+}
+
+impl<'a> Level<'a> {
+    /// Packets waiting in this list; the arriving packet and the one in service do not count.
+    #[inline]
+    pub const fn pkts(&self) -> u32 {
+        self.list.pkts
+    }
+
+    /// Bytes waiting in this list.
+    #[inline]
+    pub const fn bytes(&self) -> u64 {
+        self.list.bytes
+    }
+
+    /// Packets waiting in all lists of the port.
+    pub const fn shared_pkts(&self) -> u32 {
+        self.port.pkts
+    }
+
+    /// Bytes waiting in all lists of the port.
+    pub const fn shared_bytes(&self) -> u64 {
+        self.port.bytes
+    }
+
+    /// The link served.
+    pub const fn link(&self) -> &'a Link {
+        &self.port.link
+    }
+
+    /// The link's rate.
+    pub const fn rate(&self) -> Rate {
+        self.port.link.rate
+    }
+
+    /// Is there room for `len` more bytes?
+    #[inline]
+    pub const fn fits(&self, len: u32) -> bool {
+        self.port.fits(len)
+    }
+
+    /// Would a signal to `packet` be a mark?
+    #[inline]
+    pub const fn marks(&self, packet: &Packet) -> bool {
+        self.port.marks(packet)
+    }
+
+    /// This list's counters.
+    #[inline]
+    pub const fn tally(&self) -> &'a Tally {
+        &self.list.tally
+    }
+}

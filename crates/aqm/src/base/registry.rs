@@ -1,0 +1,248 @@
+//! The registry: one line per discipline makes the module, the enum, the names and the constructor.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::design::{Entry, Preset};
+use super::nearest::nearest;
+use super::params::{Common, ParamError, ParamSet, ParamSpec};
+
+/// Applies `key=value` words to the common and the own parameters of a discipline.
+pub fn apply<P: ParamSet>(
+    common: &mut Common,
+    own: &mut P,
+    presets: &[Preset],
+    words: &[&str],
+) -> Result<(), ParamError> {
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or_else(|| ParamError {
+            key: word.to_string(),
+            found: word.to_string(),
+            accepts: "key=value".into(),
+            hint: nearest(word, names(P::SPECS)).map(|near| format!("did you mean {near}=...?")),
+        })?;
+        if key == "preset" {
+            let preset = presets.iter().find(|p| p.name == value).ok_or_else(|| ParamError {
+                key: key.to_string(),
+                found: value.to_string(),
+                accepts: match presets {
+                    [] => "no preset: this discipline has none".into(),
+                    _ => format!("one of {}", joined(presets.iter().map(|p| p.name))).into(),
+                },
+                hint: nearest(value, presets.iter().map(|p| p.name)).map(|near| format!("did you mean {near}?")),
+            })?;
+            let words: Vec<&str> = preset.settings.split_whitespace().collect();
+            apply(common, own, presets, &words)?;
+            continue;
+        }
+        let outcome = own.set(key, value).or_else(|| common.set(key, value));
+        outcome.unwrap_or_else(|| {
+            let known = || names(P::SPECS).chain(names(Common::SPECS)).chain(["preset"]);
+            Err(ParamError {
+                key: key.to_string(),
+                found: key.to_string(),
+                accepts: format!("one of {}", joined(known())).into(),
+                hint: nearest(key, known()).map(|near| format!("did you mean {near}?")),
+            })
+        })?;
+    }
+    Ok(())
+}
+
+fn names(specs: &'static [ParamSpec]) -> impl Iterator<Item = &'static str> {
+    specs.iter().map(|s| s.name)
+}
+
+/// `a, b, c`.
+pub fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// `key=value ...` of every parameter, in order of declaration.
+pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
+    let mut out = String::new();
+    for spec in P::SPECS {
+        out.push_str(&format!(" {}={}", spec.name, own.get(spec.name).unwrap_or_default()));
+    }
+    for spec in Common::SPECS {
+        out.push_str(&format!(" {}={}", spec.name, common.get(spec.name).unwrap_or_default()));
+    }
+    out
+}
+
+/// The error for a name that no line of the registry has.
+pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
+    ParamError {
+        key: "discipline".to_string(),
+        found: name.to_string(),
+        accepts: format!("one of {}", joined(entries.iter().map(|e| e.name))).into(),
+        hint: nearest(name, entries.iter().map(|e| e.name)).map(|near| format!("did you mean {near}?")),
+    }
+}
+
+/// Declares every discipline; see `lib.rs`.
+#[macro_export]
+macro_rules! registry {
+    (
+        law { $( $law:ident: $Law:ident ),* $(,)? }
+        aqm { $( $aqm:ident: $Aqm:ident ),* $(,)? }
+        queue { $( $queue:ident: $Queue:ident ),* $(,)? }
+        variants { $( $variant:ident: $base:ident $preset:literal ),* $(,)? }
+    ) => {
+        /// Control laws: they see counters, never a packet.
+        pub mod law { $( pub mod $law; )* }
+        /// Per-packet opinions: they see packets, and hold none.
+        pub mod aqm { $( pub mod $aqm; )* }
+        /// Disciplines that own their queues.
+        pub mod queue { $( pub mod $queue; )* }
+
+        $crate::registry! { @edge
+            $( [$law, "law", law::$law::$Law, $crate::base::adapters::Fifo<$crate::base::adapters::Ticked<law::$law::$Law>>,
+                |d| $crate::base::adapters::Fifo::new($crate::base::adapters::Ticked::new(d))] )*
+            $( [$aqm, "aqm", aqm::$aqm::$Aqm, $crate::base::adapters::Fifo<aqm::$aqm::$Aqm>,
+                |d| $crate::base::adapters::Fifo::new(d)] )*
+            $( [$queue, "queue", queue::$queue::$Queue, queue::$queue::$Queue, |d| d] )*
+            ; $( [$variant, $base, $preset] )*
+        }
+    };
+    (@edge $( [$name:ident, $rung:literal, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
+        /// Every line of the registry, in order.
+        pub static ENTRIES: &[$crate::base::design::Entry] = &[
+            $( Lines::$name, )*
+            $( $crate::registry!(@variant $variant $base $preset), )*
+        ];
+
+        /// Any discipline, by value: one `match` a call, no allocation.
+        #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
+        pub enum AnyDiscipline { $( $name($full) ),* }
+
+        impl $crate::base::ladder::Discipline for AnyDiscipline {
+            fn lists(&self) -> usize {
+                match self { $( Self::$name(d) => d.lists() ),* }
+            }
+            #[inline]
+            fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
+                match self { $( Self::$name(d) => d.enqueue(packet, port, cx) ),* }
+            }
+            #[inline]
+            fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
+                match self { $( Self::$name(d) => d.dequeue(port, cx) ),* }
+            }
+            #[inline]
+            fn next_tick(&self) -> Option<$crate::base::time::Instant> {
+                match self { $( Self::$name(d) => d.next_tick() ),* }
+            }
+            fn tick(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
+                match self { $( Self::$name(d) => d.tick(port, cx) ),* }
+            }
+        }
+
+        impl AnyDiscipline {
+            /// The present value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
+            pub fn probe(&self, index: usize) -> f64 {
+                match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index) ),* }
+            }
+        }
+
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, PartialEq, Debug)]
+        enum AnyParams { $( $name(<$design as $crate::base::design::Design>::Params) ),* }
+
+        /// A discipline's name with all its parameters: what a user means by `raqm q0=50`.
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct Spec {
+            name: &'static str,
+            common: $crate::base::params::Common,
+            params: AnyParams,
+        }
+
+        impl Spec {
+            /// Reads `NAME [preset=...] [key=value ...]`; later words override earlier ones.
+            pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
+                use alloc::string::ToString;
+                use $crate::base::{design::Design, registry};
+                let words: alloc::vec::Vec<&str> = text.split_whitespace().collect();
+                let (&name, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
+                let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
+                let (base, mut all) = match entry.variant_of {
+                    Some((base, preset)) => (base, alloc::vec![alloc::format!("preset={preset}")]),
+                    None => (entry.name, alloc::vec![]),
+                };
+                all.extend(words.iter().map(|w| w.to_string()));
+                let words: alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
+                let mut common = $crate::base::params::Common::default();
+                $( if base == stringify!($name) {
+                    let mut own = <$design as Design>::Params::default();
+                    registry::apply(&mut common, &mut own, <$design>::PRESETS, &words)?;
+                    <$design>::check(&own).map_err(|accepts| $crate::base::params::ParamError {
+                        key: name.to_string(), found: text.to_string(), accepts: accepts.into(), hint: None,
+                    })?;
+                    return Ok(Self { name: entry.name, common, params: AnyParams::$name(own) });
+                } )*
+                Err(registry::unknown(name, ENTRIES))
+            }
+
+            /// The name it was asked for by.
+            pub const fn name(&self) -> &'static str {
+                self.name
+            }
+
+            /// Its line of the registry.
+            pub fn entry(&self) -> &'static $crate::base::design::Entry {
+                ENTRIES.iter().find(|e| e.name == self.name).unwrap_or(&ENTRIES[0])
+            }
+
+            /// Are ECT packets marked?
+            pub const fn ecn(&self) -> bool {
+                self.common.ecn
+            }
+
+            /// One parameter in canonical form.
+            pub fn get(&self, key: &str) -> Option<alloc::string::String> {
+                use $crate::base::params::ParamSet;
+                match &self.params { $( AnyParams::$name(p) => p.get(key).or_else(|| self.common.get(key)) ),* }
+            }
+
+            /// Name and every parameter, defaults written out.
+            pub fn canonical(&self) -> alloc::string::String {
+                let words = match &self.params { $( AnyParams::$name(p) => $crate::base::registry::canonical(&self.common, p) ),* };
+                alloc::format!("{}{words}", self.name)
+            }
+
+            /// A fresh instance for `link`.
+            pub fn build(&self, link: &$crate::base::units::Link) -> AnyDiscipline {
+                match &self.params { $( AnyParams::$name(p) => {
+                    let climb: fn($design) -> $full = $climb;
+                    AnyDiscipline::$name(climb(<$design as $crate::base::design::Design>::build(p, link)))
+                } ),* }
+            }
+        }
+
+        struct Lines;
+
+        #[allow(non_upper_case_globals)]
+        impl Lines {
+            $( const $name: $crate::base::design::Entry =
+                $crate::registry!(@entry $rung, $design, $full, stringify!($name)); )*
+        }
+    };
+    (@entry $rung:expr, $design:ty, $full:ty, $name:expr) => {
+        $crate::base::design::Entry {
+            name: $name,
+            rung: $rung,
+            variant_of: None,
+            about: &<$design as $crate::base::design::Design>::ABOUT,
+            params: <<$design as $crate::base::design::Design>::Params as $crate::base::params::ParamSet>::SPECS,
+            presets: <$design as $crate::base::design::Design>::PRESETS,
+            probes: <$full as $crate::base::design::Probes>::PROBES,
+        }
+    };
+    (@variant $variant:ident $base:ident $preset:literal) => {
+        $crate::base::design::Entry {
+            name: stringify!($variant),
+            variant_of: Some((stringify!($base), $preset)),
+            ..Lines::$base
+        }
+    };
+}

@@ -1,0 +1,112 @@
+//! Time as integer nanoseconds: exact, ordered, the same on every machine.
+
+use core::ops::{Add, AddAssign, Mul, Sub};
+
+/// A point on the run's clock, in nanoseconds since its start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Instant(u64);
+
+/// A length of time in nanoseconds; never negative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Span(u64);
+
+impl Instant {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the start.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    pub fn secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// Time elapsed since `earlier`; zero if `earlier` is in fact later.
+    pub const fn since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// `s` seconds, rounded to the nearest nanosecond; negative and NaN become zero.
+    pub fn from_secs(s: f64) -> Self {
+        Self(libm::round(s * 1e9) as u64)
+    }
+
+    /// Nanoseconds.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds.
+    pub fn secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// Milliseconds.
+    pub fn millis(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+}
+
+impl Add<Span> for Instant {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Instant {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Span> for Instant {
+    type Output = Self;
+    fn sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add for Span {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}

@@ -1,0 +1,256 @@
+//! RAQM: p grows exponentially with the excess of the input rate (Wang, Li, Hou, Sohraby, Tang).
+//!
+//! Once a period the filtered input rate r moves p by exp(alpha (r - r0)). In the queue-dependent
+//! mode each arrival meets p scaled by q / q0. The gain alpha is static or follows the paper's bound
+//! alpha_hat(r) = c(r/r0)/r0 of Theorem 1.
+
+use alloc::string::{String, ToString};
+
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::{Actuation, ActOn, Law, Sample, Signal};
+use crate::base::params::{Auto, Value};
+use crate::base::port::Tally;
+use crate::base::text::{self, BadValue};
+use crate::base::time::Span;
+use crate::base::units::{Depth, Link, Rate};
+use crate::{choice, params, probes};
+
+choice! {
+    /// Does the queue length scale p?
+    pub enum Mode {
+        /// Yes: eq. (12), p q/q0 at each arrival.
+        QueueDependent = "queue-dependent",
+        /// No: p as eq. (3) leaves it.
+        QueueIndependent = "queue-independent",
+    }
+}
+
+choice! {
+    /// Which bytes make up the input rate.
+    pub enum RateBasis {
+        /// Every arrival: the paper's listing.
+        Offered = "offered",
+        /// Arrivals less early drops.
+        PostDrop = "post_drop",
+        /// What entered the buffer.
+        Accepted = "accepted",
+    }
+}
+
+/// The gain: adaptive (eps alpha_hat) or static, given as m = alpha r0.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Gain {
+    /// eps times the bound of Theorem 1, anew each period.
+    Adaptive,
+    /// m = alpha r0, dimensionless.
+    Static(f64),
+}
+
+impl Value for Gain {
+    const ACCEPTS: &'static str = "adaptive, or a number m = alpha*r0";
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text.trim() {
+            "adaptive" => Ok(Self::Adaptive),
+            other => text::number(other).map(Self::Static).map_err(|_| BadValue::new(Self::ACCEPTS)),
+        }
+    }
+    fn show(&self) -> String {
+        match self {
+            Self::Adaptive => "adaptive".to_string(),
+            Self::Static(m) => m.to_string(),
+        }
+    }
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Adaptive => None,
+            Self::Static(m) => Some(*m),
+        }
+    }
+}
+
+params! {
+    /// Knobs of RAQM.
+    pub struct Params {
+        /// Reference queue of the queue-dependent mode.
+        q0: Depth = Depth::Packets(50.0), in 1.0 ..= 1e9, "q_0", "section 3.1";
+        /// Scale p with the queue, or not.
+        mode: Mode = Mode::QueueDependent, in 0.0 ..= 1.0, "", "section 2.3";
+        /// Gain as m = alpha r0 (stable for 0 < m < 4), or adaptive.
+        alpha: Gain = Gain::Adaptive, in 1e-6 ..= 4.0, "alpha r_0", "section 2.4";
+        /// Fraction of the bound alpha_hat that the adaptive gain takes; 0.5 converges fastest.
+        eps: f64 = 0.5, in 1e-6 ..= 1.0, "epsilon", "section 2.4 asks for close to 1, which oscillates";
+        /// Measurement period.
+        period: Span = Span::from_millis(1000), in 1e-6 ..= 1e4, "T", "section 3";
+        /// Weight of the old rate in the filter.
+        f: f64 = 0.1, in 0.0 ..= 0.999, "f", "section 3";
+        /// Target input rate; auto is the link's capacity.
+        r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 3";
+        /// Probability before the first period ends.
+        p_init: f64 = 2e-4, in 0.0 ..= 1.0, "p_0", "Fig. 1";
+        /// Smallest probability; a product cannot leave 0.
+        p_min: f64 = 1e-6, in 0.0 ..= 1.0, "", "ours";
+        /// Cap on c(x), which is infinite at x = 0 and x >= 2.
+        c_max: f64 = 8.0, in 4.0 ..= 1e3, "", "ours: c at x = 0.042";
+        /// Pull towards q0: the target rate becomes r0 + kappa (q0 - q), kappa in 1/s.
+        kappa: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper";
+        /// Which bytes make up the input rate.
+        rate_basis: RateBasis = RateBasis::Offered, in 0.0 ..= 1.0, "", "Fig. 1 counts every arrival";
+    }
+}
+
+/// m = alpha r0 of the first period, before any rate is known (section 3).
+const FIRST_GAIN: f64 = 2.0;
+/// The exponent of one period is kept within this, lest p jump from one end to the other. Ours.
+const EXPONENT_LIMIT: f64 = 5.0;
+
+/// c(x) of eq. (13): 2 ln((2-x)/x)/(1-x), which is 4 atanh(e)/e with e = 1-x; `cap` where it is
+/// larger or undefined.
+pub fn c(x: f64, cap: f64) -> f64 {
+    let e = (1.0 - x).abs();
+    if e >= 1.0 {
+        return cap;
+    }
+    let c = if e < 0.1 { 4.0 * (1.0 + e * e * (1.0 / 3.0 + e * e / 5.0)) } else { 4.0 * libm::atanh(e) / e };
+    c.min(cap)
+}
+
+/// Eq. (3) with x = r/r0 and m = alpha r0: p exp(m (x - 1)), kept within [p_min, 1].
+pub fn step(p: f64, m: f64, x: f64, p_min: f64) -> f64 {
+    let exponent = (m * (x - 1.0)).clamp(-EXPONENT_LIMIT, EXPONENT_LIMIT);
+    (p * libm::exp(exponent)).clamp(p_min, 1.0)
+}
+
+/// State of RAQM. Rates in bytes per second.
+pub struct Raqm {
+    params: Params,
+    r0: f64,
+    r: f64,
+    m: f64,
+    p: f64,
+    measured: bool,
+}
+
+impl Raqm {
+    fn bytes(&self, period: &Tally) -> f64 {
+        (match self.params.rate_basis {
+            RateBasis::Offered => period.offered,
+            RateBasis::PostDrop => period.post_drop(),
+            RateBasis::Accepted => period.accepted,
+        })
+        .bytes as f64
+    }
+
+    fn actuation(&self) -> Actuation {
+        let signal = match self.params.mode {
+            Mode::QueueIndependent => Signal::Bernoulli(self.p),
+            Mode::QueueDependent => Signal::Scaled { p: self.p, q0: self.params.q0 },
+        };
+        Actuation { signal, per_byte: None, act_on: ActOn::Arrival }
+    }
+}
+
+impl Design for Raqm {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "rate-based: p follows the input rate exponentially, scaled by the queue",
+        source: "Wang, Li, Hou, Sohraby, Tang: Design and Analysis of a Rate-based Algorithm for AQM",
+        rule: "every period:  r = (1-f) I/T + f r;  p = clamp(p exp(alpha (r - r0)), p_min, 1);  I = 0\n\
+               arrival:       I += size;  if u < p (q/q0 in the queue-dependent mode): mark or drop\n\
+               alpha:         m/r0, or eps c(r/r0)/r0 with c(x) = 2 ln((2-x)/x)/(1-x)",
+        deviations: &[
+            "the listing writes exp(mismatch) without alpha: an omission, alpha is used (eq. 3)",
+            "c(x) is capped at c_max where it is infinite (x <= 0, x >= 2); the paper leaves it undefined",
+            "the exponent of one period is kept within -5..5",
+            "p_min keeps p above 0, which a product cannot leave; p_min=0 is the listing",
+            "eps defaults to 0.5, the fastest; the paper's 'close to 1' (preset=paper: 0.9) oscillates",
+            "kappa and the rate bases other than offered are ours; raqm_plus sets them",
+            "with rate_basis=offered (the listing) the queue settles at q0 times the drop ratio, not at q0",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "paper",
+            settings: "ecn=off mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 p_init=0.0002 p_min=0 kappa=0 rate_basis=offered",
+            source: "section 3 and Fig. 1; eps reads 'smaller than 1 but close to 1'",
+        },
+        Preset {
+            name: "plus",
+            settings: "rate_basis=post_drop alpha=2 kappa=5",
+            source: "ours: counts what early drops let through, and pulls towards q0",
+        },
+    ];
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let r0 = params.r0.or(link.rate).bytes_per_sec();
+        Self { r0, r: 0.0, m: FIRST_GAIN, p: params.p_init, measured: false, params: params.clone() }
+    }
+}
+
+impl Law for Raqm {
+    fn period(&self, _: usize) -> Span {
+        self.params.period
+    }
+
+    fn initial(&self) -> Actuation {
+        self.actuation()
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        let Params { f, alpha, eps, c_max, p_min, kappa, q0, .. } = self.params;
+        self.r = (1.0 - f) * self.bytes(&sample.period) / sample.dt.secs() + f * self.r;
+        let x = self.r / self.r0;
+        self.m = match alpha {
+            Gain::Static(m) => m,
+            Gain::Adaptive if !self.measured => FIRST_GAIN,
+            Gain::Adaptive => eps * c(x, c_max),
+        };
+        self.measured = true;
+        // raqm_plus: the target r0 + kappa (q0 - q), as a fraction of r0 in q0's own unit.
+        let capacity = q0.per_sec(Rate((self.r0 * 8.0) as u64), sample.link.mean_packet);
+        let pull = kappa * (q0.value() - sample.backlog(q0)) / capacity;
+        self.p = step(self.p, self.m, x - pull, p_min);
+        self.actuation()
+    }
+}
+
+probes! { Raqm {
+    /// Probability before scaling by the queue.
+    p ["1"] = |s| s.p;
+    /// Filtered input rate.
+    r ["bit/s"] = |s| s.r * 8.0;
+    /// Gain alpha r0.
+    m ["1"] = |s| s.m;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c_has_the_values_worked_by_hand() {
+        for (x, want) in [(0.1, 6.543), (0.5, 4.394_449), (0.9, 4.0134), (0.99, 4.00013), (1.0, 4.0)] {
+            assert!((c(x, 1e3) - want).abs() < 5e-4, "c({x}) = {}", c(x, 1e3));
+            assert!((c(2.0 - x, 1e3) - c(x, 1e3)).abs() < 1e-12, "symmetry at {x}");
+        }
+        assert!((c(0.5, 1e3) - 4.0 * libm::log(3.0)).abs() < 1e-12);
+        assert_eq!(c(0.0, 8.0), 8.0);
+        assert_eq!(c(2.5, 8.0), 8.0);
+        // The series, cut at e^4, is within 4 e^6/7 of atanh where it gives way to it.
+        assert!((c(1.0 - 0.0999, 8.0) - 4.0 * libm::atanh(0.0999) / 0.0999).abs() < 6e-7);
+    }
+
+    #[test]
+    fn recovery_from_p_min_takes_23_periods() {
+        // From 1e-6 at x = 1.2, m = 2, ln p grows 0.4 a period: 0.01 after 24 steps, not before 23.
+        let after = |n| (0..n).fold(1e-6, |p, _| step(p, 2.0, 1.2, 1e-6));
+        assert!(after(23) < 0.01 && after(24) > 0.01);
+    }
+
+    #[test]
+    fn p_saturates_and_leaves_both_ends() {
+        assert_eq!(step(0.5, 4.0, 100.0, 1e-6), 1.0);
+        assert!(step(1.0, 2.0, 0.5, 1e-6) < 0.4);
+        assert_eq!(step(1e-6, 2.0, 0.0, 1e-6), 1e-6);
+    }
+}

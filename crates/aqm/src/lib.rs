@@ -1,0 +1,19 @@
+//! Active Queue Management disciplines, one file each, readable beside their papers.
+//!
+//! Implement the lowest of three traits that fits ([`base::ladder`]): a [`Law`](base::ladder::Law)
+//! never sees a packet, an [`Aqm`](base::ladder::Aqm) holds none, a
+//! [`Discipline`](base::ladder::Discipline) owns order and storage. Time and chance come in through
+//! the call; nothing here reads a clock, allocates per packet in steady state, or logs.
+#![no_std]
+
+extern crate alloc;
+
+pub mod base;
+
+// One line per discipline. This is the only other place that adding one touches.
+registry! {
+    law { raqm: Raqm, pi: Pi, rem: Rem }
+    aqm { droptail: DropTail }
+    queue { }
+    variants { raqm_plus: raqm "plus" }
+}
