@@ -1,7 +1,7 @@
 //! The climbs: a `Law` becomes an `Aqm`, an `Aqm` a `Discipline`.
 
 use super::cx::Cx;
-use super::design::{Probes, ProbeSpec};
+use super::design::{ProbeSpec, Probes};
 use super::ladder::{ActOn, Actuation, Aqm, Discipline, Law, MAX_CLOCKS, Sample, Trigger};
 use super::packet::Packet;
 use super::port::{Level, MAIN, Port, Tally};

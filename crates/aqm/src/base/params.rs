@@ -275,7 +275,10 @@ pub struct ParamSpec {
 
 impl core::fmt::Debug for ParamSpec {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ParamSpec").field("name", &self.name).field("default", &(self.default)()).finish_non_exhaustive()
+        f.debug_struct("ParamSpec")
+            .field("name", &self.name)
+            .field("default", &(self.default)())
+            .finish_non_exhaustive()
     }
 }
 

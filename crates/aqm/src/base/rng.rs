@@ -12,9 +12,9 @@ impl Rng {
     /// The stream of component `path` in the run with `seed`.
     pub fn stream(seed: u64, path: &str) -> Self {
         // FNV-1a of the path, then SplitMix64 to fill the state: short, fixed for ever.
-        let hash = path.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| {
-            (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = path
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut x = seed ^ hash.rotate_left(32);
         Self([0; 4].map(|_| split_mix(&mut x)))
     }

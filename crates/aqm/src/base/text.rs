@@ -121,9 +121,8 @@ fn bytes_of(n: f64, unit: &str, accepts: &'static str) -> Result<f64, BadValue> 
                 1.0
             };
             let lower = unit.to_ascii_lowercase();
-            return Err(BadValue::new(accepts).hint(format!(
-                "write {plain}b for {plain} bytes, or {n}{lower} for tc's 1024-based unit"
-            )));
+            return Err(BadValue::new(accepts)
+                .hint(format!("write {plain}b for {plain} bytes, or {n}{lower} for tc's 1024-based unit")));
         }
         _ => return Err(BadValue::new(accepts).hint("units: p (packets), b, kb, mb (bytes)")),
     };
@@ -153,9 +152,7 @@ pub fn limit(text: &str) -> Result<Limit, BadValue> {
     const ACCEPTS: &str = "a buffer size such as 100p (packets) or 160kb";
     let bad = |_| BadValue::new(ACCEPTS);
     match depth(text).map_err(|e| BadValue { accepts: ACCEPTS.into(), hint: e.hint })? {
-        Depth::Packets(n) if n == libm::floor(n) => {
-            Ok(Limit::Packets(u32::try_from(n as u64).map_err(|_| bad(()))?))
-        }
+        Depth::Packets(n) if n == libm::floor(n) => Ok(Limit::Packets(u32::try_from(n as u64).map_err(|_| bad(()))?)),
         Depth::Packets(_) => Err(bad(()).hint("whole packets")),
         Depth::Bytes(b) => Ok(Limit::Bytes(libm::round(b) as u64)),
     }
