@@ -9,11 +9,12 @@
 extern crate alloc;
 
 pub mod base;
+pub mod parts;
 
 // One line per discipline. This is the only other place that adding one touches.
 registry! {
-    law { raqm: Raqm, pi: Pi, rem: Rem }
-    aqm { droptail: DropTail }
+    law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc }
+    aqm { droptail: DropTail, red: Red, codel: CoDel, msvb: Msvb }
     queue { }
     variants { raqm_plus: raqm "plus" }
 }

@@ -1,0 +1,88 @@
+//! The event queue: a winner tree over a fixed set of sources, each with at most one pending event.
+//!
+//! Every pipe, link, timer set and sampler is a source that knows its own next event, so the pending
+//! set numbers about the links, not the packets in flight. Changing one source's time costs one
+//! path to the root: no allocation, no pops, no cancelled entries.
+
+/// Bits of a key that hold the source; the rest hold nanoseconds (39 hours' worth).
+const SOURCE_BITS: u32 = 17;
+/// The most sources an agenda can hold.
+pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
+/// The latest time a key can hold.
+pub const MAX_NANOS: u64 = (1 << (64 - SOURCE_BITS)) - 2;
+
+/// Which source is due when. Equal times are served in order of source index.
+pub struct Agenda {
+    /// A complete binary tree, root at 1, leaves from `leaves`; each node holds its smaller child.
+    tree: Vec<u64>,
+    leaves: usize,
+}
+
+impl Agenda {
+    /// An agenda of `sources` sources, none pending.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_SOURCES`].
+    pub fn new(sources: usize) -> Self {
+        assert!(sources <= MAX_SOURCES, "at most {MAX_SOURCES} event sources");
+        let leaves = sources.next_power_of_two();
+        Self { tree: vec![u64::MAX; 2 * leaves], leaves }
+    }
+
+    /// Sets the next event of `source` to `nanos`, or to never.
+    #[inline]
+    pub fn set(&mut self, source: usize, nanos: Option<u64>) {
+        let key = match nanos {
+            Some(t) => (t << SOURCE_BITS) | source as u64,
+            None => u64::MAX,
+        };
+        let mut at = self.leaves + source;
+        self.tree[at] = key;
+        while at > 1 {
+            at >>= 1;
+            let smaller = self.tree[2 * at].min(self.tree[2 * at + 1]);
+            if self.tree[at] == smaller {
+                break;
+            }
+            self.tree[at] = smaller;
+        }
+    }
+
+    /// The earliest event: its time in nanoseconds and its source.
+    #[inline]
+    pub fn first(&self) -> Option<(u64, usize)> {
+        let key = self.tree[1];
+        (key != u64::MAX).then_some((key >> SOURCE_BITS, (key as usize) & (MAX_SOURCES - 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_times_go_by_source() {
+        let mut agenda = Agenda::new(5);
+        agenda.set(4, Some(7));
+        agenda.set(2, Some(7));
+        agenda.set(0, Some(9));
+        assert_eq!(agenda.first(), Some((7, 2)));
+        agenda.set(2, None);
+        assert_eq!(agenda.first(), Some((7, 4)));
+    }
+
+    proptest! {
+        #[test]
+        fn first_is_the_minimum(changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)) {
+            let mut agenda = Agenda::new(37);
+            let mut plain = [None; 37];
+            for (source, nanos) in changes {
+                agenda.set(source, nanos);
+                plain[source] = nanos;
+                let least = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
+                prop_assert_eq!(agenda.first(), least);
+            }
+        }
+    }
+}

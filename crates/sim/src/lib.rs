@@ -1,0 +1,18 @@
+//! Forebay's packet-level simulator.
+//!
+//! A [`network::Network`] describes links, hosts and flows; a [`world::World`] runs it to its end,
+//! deterministically from the seed, and returns an [`outcome::Outcome`]. Endpoints are sans-IO: they
+//! are told the time and asked what to send. Disciplines come from `forebay-aqm`, unchanged.
+
+pub mod agenda;
+pub mod dumbbell;
+pub mod histogram;
+pub mod link;
+pub mod meter;
+pub mod network;
+pub mod outcome;
+pub mod ring;
+pub mod segment;
+pub mod source;
+pub mod tcp;
+pub mod world;

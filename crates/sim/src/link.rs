@@ -1,0 +1,285 @@
+//! A link: a queue, a transmitter of fixed rate, and a pipe of constant delay.
+//!
+//! A plain FIFO needs no transmission-complete event: a packet's departure is known when it arrives,
+//! and a finite drop-tail queue is a ring of the times at which waiting packets begin transmission.
+//! Only a link that runs a discipline of `forebay-aqm` asks for events of its own.
+
+use forebay_aqm::AnyDiscipline;
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::packet::{Colour, Packet, Proto};
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_aqm::base::verdict::Reason;
+
+use crate::meter::{Loss, Meter};
+use crate::ring::Ring;
+use crate::segment::Segment;
+
+/// The transmitter: turns lengths into times.
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    rate: Rate,
+    last: (u16, u64),
+}
+
+impl Transmitter {
+    const fn new(rate: Rate) -> Self {
+        Self { rate, last: (0, 0) }
+    }
+
+    /// Time on the wire in nanoseconds. Lengths repeat, divisions are slow: the last one is kept.
+    #[inline]
+    fn nanos(&mut self, len: u16) -> u64 {
+        if self.last.0 != len {
+            self.last = (len, self.rate.time_for(u32::from(len)).nanos());
+        }
+        self.last.1
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    start: u64,
+    len: u16,
+}
+
+/// A drop-tail FIFO as arithmetic.
+pub struct Plain {
+    limit: Limit,
+    /// When the transmitter is free for the next arrival.
+    free: u64,
+    waiting: Ring<Waiting>,
+    bytes: u64,
+}
+
+impl Plain {
+    /// Packets whose transmission has begun by `now` wait no longer.
+    #[inline]
+    fn begin_due(&mut self, now: u64, meter: &mut Option<Box<Meter>>) {
+        while let Some(&first) = self.waiting.front()
+            && first.start <= now
+        {
+            self.waiting.pop();
+            self.bytes -= u64::from(first.len);
+            if let Some(meter) = meter {
+                meter.queue_is(first.start, self.waiting.len() as u32);
+            }
+        }
+    }
+
+    const fn fits(&self, len: u16) -> bool {
+        match self.limit {
+            Limit::Packets(n) => self.waiting.len() < n as usize,
+            Limit::Bytes(b) => self.bytes + len as u64 <= b,
+        }
+    }
+}
+
+/// A queue under a discipline, with the segments whose descriptors it holds.
+pub struct Managed {
+    /// The discipline and its memory.
+    pub queue: Queue<AnyDiscipline>,
+    segments: Vec<Segment>,
+    free: Vec<u32>,
+    sending: bool,
+}
+
+/// The queue of a link.
+pub enum Buffer {
+    /// Drop-tail without events.
+    Plain(Plain),
+    /// Any discipline.
+    Managed(Box<Managed>),
+}
+
+/// What a flow's packets look like to a discipline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tag {
+    /// Source-destination pair.
+    pub pair: u32,
+    /// Transport.
+    pub proto: Proto,
+}
+
+/// A link and the pipe behind it.
+pub struct Link {
+    buffer: Buffer,
+    transmitter: Transmitter,
+    delay: u64,
+    /// Segments on their way to the end of the link, in order of arrival there.
+    pub pipe: Ring<Segment>,
+    /// Present at links under study.
+    pub meter: Option<Box<Meter>>,
+    /// Segments dropped here, in the whole run.
+    pub dropped: u64,
+}
+
+impl Link {
+    /// A link with a drop-tail FIFO.
+    pub fn plain(rate: Rate, delay: u64, limit: Limit) -> Self {
+        let plain = Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 };
+        Self::new(rate, delay, Buffer::Plain(plain))
+    }
+
+    /// A link under a discipline.
+    pub fn managed(rate: Rate, delay: u64, queue: Queue<AnyDiscipline>) -> Self {
+        let managed = Managed { queue, segments: Vec::new(), free: Vec::new(), sending: false };
+        Self::new(rate, delay, Buffer::Managed(Box::new(managed)))
+    }
+
+    fn new(rate: Rate, delay: u64, buffer: Buffer) -> Self {
+        Self { buffer, transmitter: Transmitter::new(rate), delay, pipe: Ring::new(), meter: None, dropped: 0 }
+    }
+
+    /// The discipline, if it runs one.
+    pub fn managed_queue(&self) -> Option<&Queue<AnyDiscipline>> {
+        match &self.buffer {
+            Buffer::Plain(_) => None,
+            Buffer::Managed(m) => Some(&m.queue),
+        }
+    }
+
+    /// Does its queue need events of its own?
+    pub const fn is_managed(&self) -> bool {
+        matches!(self.buffer, Buffer::Managed(_))
+    }
+
+    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, unless it is dropped.
+    /// Times of successive calls must not decrease.
+    #[inline]
+    pub fn pass(&mut self, segment: &Segment, now: u64) -> Option<u64> {
+        let Buffer::Plain(plain) = &mut self.buffer else {
+            unreachable!("a managed link takes arrivals through `arrive`")
+        };
+        plain.begin_due(now, &mut self.meter);
+        if let Some(meter) = &mut self.meter {
+            meter.offer(now, segment.class, Colour::In);
+        }
+        let busy = plain.free > now;
+        if busy && !plain.fits(segment.len) {
+            self.dropped += 1;
+            if let Some(meter) = &mut self.meter {
+                meter.lose(now, segment.class, Colour::In, Loss::Overflow);
+            }
+            return None;
+        }
+        let time = self.transmitter.nanos(segment.len);
+        let start = plain.free.max(now);
+        plain.free = start + time;
+        if busy {
+            plain.waiting.push(Waiting { start, len: segment.len });
+            plain.bytes += u64::from(segment.len);
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.queue_is(now, plain.waiting.len() as u32);
+            meter.serve(start, time, start - now, segment.class, Colour::In);
+        }
+        Some(plain.free + self.delay)
+    }
+
+    /// Brings the books of a plain link up to `now`.
+    pub fn settle(&mut self, now: u64) {
+        if let Buffer::Plain(plain) = &mut self.buffer {
+            plain.begin_due(now, &mut self.meter);
+        }
+    }
+
+    /// Offers `segment` to a managed link. True if the transmitter was idle: the host must call `serve` now.
+    #[inline]
+    pub fn arrive(&mut self, segment: Segment, tag: Tag, now: u64, mut on_drop: impl FnMut(&Segment)) -> bool {
+        let Buffer::Managed(managed) = &mut self.buffer else {
+            unreachable!("a plain link takes arrivals through `pass`")
+        };
+        let slot = managed.free.pop().unwrap_or_else(|| {
+            managed.segments.push(Segment::default());
+            (managed.segments.len() - 1) as u32
+        });
+        managed.segments[slot as usize] = segment;
+        let packet = Packet {
+            slot,
+            len: u32::from(segment.len),
+            flow: segment.flow,
+            pair: tag.pair,
+            ecn: segment.ecn,
+            class: segment.class,
+            proto: tag.proto,
+            ..Packet::default()
+        };
+        if let Some(meter) = &mut self.meter {
+            meter.offer(now, segment.class, Colour::In);
+        }
+        managed.queue.arrive(packet, Instant::from_nanos(now));
+        self.dropped += managed.release_dropped(now, self.meter.as_deref_mut(), &mut on_drop);
+        if let Some(meter) = &mut self.meter {
+            meter.queue_is(now, managed.queue.port.pkts());
+        }
+        !managed.sending
+    }
+
+    /// The transmitter is free: takes the next packet, if any. Gives its segment, already stamped with
+    /// the time it reaches the far end, and the time at which the transmitter is free again.
+    #[inline]
+    pub fn serve(&mut self, now: u64, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, u64)> {
+        let Buffer::Managed(managed) = &mut self.buffer else {
+            unreachable!("a plain link serves itself")
+        };
+        let packet = managed.queue.depart(Instant::from_nanos(now));
+        self.dropped += managed.release_dropped(now, self.meter.as_deref_mut(), &mut on_drop);
+        managed.sending = packet.is_some();
+        if let Some(meter) = &mut self.meter {
+            meter.queue_is(now, managed.queue.port.pkts());
+        }
+        let packet = packet?;
+        managed.free.push(packet.slot);
+        let mut segment = managed.segments[packet.slot as usize];
+        let time = self.transmitter.nanos(segment.len);
+        if let Some(meter) = &mut self.meter {
+            if segment.ecn != packet.ecn {
+                meter.mark(now);
+            }
+            let sojourn = now - packet.arrived.nanos();
+            meter.serve(now, time, sojourn, segment.class, packet.colour);
+        }
+        segment.ecn = packet.ecn;
+        segment.at = now + time + self.delay;
+        Some((segment, now + time))
+    }
+
+    /// Runs the discipline's timer.
+    pub fn tick(&mut self, now: u64) {
+        if let Buffer::Managed(managed) = &mut self.buffer {
+            managed.queue.tick(Instant::from_nanos(now));
+        }
+    }
+
+    /// When the discipline's timer is due.
+    pub fn next_tick(&self) -> Option<u64> {
+        self.managed_queue().and_then(Queue::next_tick).map(Instant::nanos)
+    }
+
+    /// Checks that nothing was lost or invented.
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.managed_queue().map_or(Ok(()), |queue| queue.port.check())
+    }
+}
+
+impl Managed {
+    /// Frees the slots of dropped packets and tells the meter; how many there were.
+    #[inline]
+    fn release_dropped(&mut self, now: u64, mut meter: Option<&mut Meter>, on_drop: &mut impl FnMut(&Segment)) -> u64 {
+        let discarded = self.queue.port.discarded();
+        let count = discarded.len() as u64;
+        for (packet, reason) in discarded.drain(..) {
+            self.free.push(packet.slot);
+            on_drop(&self.segments[packet.slot as usize]);
+            if let Some(meter) = &mut meter {
+                let loss = match reason {
+                    Reason::Early => Loss::Early,
+                    Reason::Overflow => Loss::Overflow,
+                };
+                meter.lose(now, packet.class, packet.colour, loss);
+            }
+        }
+        count
+    }
+}

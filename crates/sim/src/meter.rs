@@ -1,0 +1,269 @@
+//! What is measured at a link under study, incrementally: no sampling loop, no per-packet allocation.
+
+use forebay_aqm::base::packet::Colour;
+
+use crate::histogram::{Histogram, Summary};
+
+/// The measurement window in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// The warm-up before it is discarded.
+    pub from: u64,
+    /// The end of the run.
+    pub to: u64,
+}
+
+impl Window {
+    /// The part of [from, to) that lies within.
+    fn overlap(&self, from: u64, to: u64) -> u64 {
+        to.min(self.to).saturating_sub(from.max(self.from))
+    }
+}
+
+/// How long the queue had each length, in packets.
+#[derive(Clone, Debug, Default)]
+pub struct QueueTimes {
+    nanos: Vec<u64>,
+}
+
+impl QueueTimes {
+    #[inline]
+    fn add(&mut self, pkts: u32, nanos: u64) {
+        let at = pkts as usize;
+        if at >= self.nanos.len() {
+            self.nanos.resize(at + 64, 0);
+        }
+        self.nanos[at] += nanos;
+    }
+
+    /// Share of the time at each length, from 0 up to the longest.
+    pub fn shares(&self) -> Vec<f64> {
+        let total: u64 = self.nanos.iter().sum();
+        let longest = self.nanos.iter().rposition(|&t| t > 0).map_or(0, |i| i + 1);
+        self.nanos[..longest].iter().map(|&t| t as f64 / total.max(1) as f64).collect()
+    }
+
+    /// Time-weighted mean, sd and percentiles in packets.
+    pub fn summary(&self) -> Summary {
+        let shares = self.shares();
+        let moment = |k: u32| shares.iter().enumerate().map(|(q, s)| s * (q as f64).powi(k as i32)).sum::<f64>();
+        let quantile = |share: f64| {
+            let mut below = 0.0;
+            let at = shares.iter().position(|s| {
+                below += s;
+                below >= share
+            });
+            at.unwrap_or(shares.len().saturating_sub(1)) as f64
+        };
+        let mean = moment(1);
+        Summary {
+            mean,
+            std: (moment(2) - mean * mean).max(0.0).sqrt(),
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            max: shares.len().saturating_sub(1) as f64,
+        }
+    }
+}
+
+/// Counters of one class and colour at the link, within the window.
+#[derive(Clone, Debug, Default)]
+pub struct ClassMeter {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Time from arrival to the start of transmission.
+    pub sojourn: Histogram,
+}
+
+/// The meter of one link.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    window: Window,
+    queue: QueueTimes,
+    pkts: u32,
+    changed: u64,
+    busy: u64,
+    /// Packets offered in the window.
+    pub offered: u64,
+    /// Packets whose transmission began in the window.
+    pub delivered: u64,
+    /// Early drops in the window.
+    pub early: u64,
+    /// Overflow drops in the window.
+    pub overflow: u64,
+    /// Marks in the window.
+    pub marked: u64,
+    /// Packets whose transmission began, in the whole run.
+    pub served: u64,
+    /// All packets' sojourn.
+    pub sojourn: Histogram,
+    classes: Vec<ClassMeter>,
+    /// Since the last look: integral of the queue (packet-nanoseconds).
+    area: u128,
+    looked: u64,
+}
+
+/// How a packet left the queue's books.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// By choice.
+    Early,
+    /// For want of room.
+    Overflow,
+}
+
+impl Meter {
+    /// A meter that counts within `window`.
+    pub fn new(window: Window) -> Self {
+        Self {
+            window,
+            queue: QueueTimes::default(),
+            pkts: 0,
+            changed: 0,
+            busy: 0,
+            offered: 0,
+            delivered: 0,
+            early: 0,
+            overflow: 0,
+            marked: 0,
+            served: 0,
+            sojourn: Histogram::new(),
+            classes: Vec::new(),
+            area: 0,
+            looked: 0,
+        }
+    }
+
+    #[inline]
+    fn counts(&self, now: u64) -> bool {
+        now >= self.window.from
+    }
+
+    /// The queue is `pkts` long from `now` on.
+    #[inline]
+    pub fn queue_is(&mut self, now: u64, pkts: u32) {
+        let since = self.changed.max(self.window.from);
+        if now > since {
+            self.queue.add(self.pkts, now - since);
+        }
+        self.area += u128::from(self.pkts) * u128::from(now - self.changed);
+        self.pkts = pkts;
+        self.changed = now;
+    }
+
+    /// A packet was offered.
+    #[inline]
+    pub fn offer(&mut self, now: u64, class: u8, colour: Colour) {
+        if self.counts(now) {
+            self.offered += 1;
+            self.class(class, colour).offered += 1;
+        }
+    }
+
+    /// A packet was dropped.
+    #[inline]
+    pub fn lose(&mut self, now: u64, class: u8, colour: Colour, loss: Loss) {
+        if self.counts(now) {
+            match loss {
+                Loss::Early => self.early += 1,
+                Loss::Overflow => self.overflow += 1,
+            }
+            self.class(class, colour).dropped += 1;
+        }
+    }
+
+    /// A packet leaves with a CE mark that it got here.
+    pub fn mark(&mut self, now: u64) {
+        if self.counts(now) {
+            self.marked += 1;
+        }
+    }
+
+    /// A packet that waited `sojourn` begins a transmission of `busy` nanoseconds.
+    #[inline]
+    pub fn serve(&mut self, now: u64, busy: u64, sojourn: u64, class: u8, colour: Colour) {
+        self.served += 1;
+        self.busy += self.window.overlap(now, now + busy);
+        if self.counts(now) {
+            self.delivered += 1;
+            self.sojourn.add(sojourn);
+            self.class(class, colour).sojourn.add(sojourn);
+        }
+    }
+
+    #[inline]
+    fn class(&mut self, class: u8, colour: Colour) -> &mut ClassMeter {
+        let at = usize::from(class) * 2 + colour as usize;
+        if at >= self.classes.len() {
+            self.classes.resize_with(at + 1, ClassMeter::default);
+        }
+        &mut self.classes[at]
+    }
+
+    /// Closes the books at `now`.
+    pub fn close(&mut self, now: u64) {
+        self.queue_is(now, self.pkts);
+    }
+
+    /// The queue now, and its mean since the last look.
+    pub fn look(&mut self, now: u64) -> (u32, f64) {
+        self.queue_is(now, self.pkts);
+        let mean = self.area as f64 / (now - self.looked).max(1) as f64;
+        (self.area, self.looked) = (0, now);
+        (self.pkts, mean)
+    }
+
+    /// Queue length over the window.
+    pub const fn queue(&self) -> &QueueTimes {
+        &self.queue
+    }
+
+    /// Share of the window during which the link sent.
+    pub fn utilisation(&self) -> f64 {
+        self.busy as f64 / (self.window.to - self.window.from).max(1) as f64
+    }
+
+    /// Every class and colour that was seen.
+    pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
+        self.classes.iter().enumerate().filter(|(_, c)| c.offered > 0).map(|(at, c)| {
+            let colour = if at % 2 == 0 { Colour::In } else { Colour::Out };
+            ((at / 2) as u8, colour, c)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_mean_is_time_weighted_and_begins_after_the_warm_up() {
+        let mut m = Meter::new(Window { from: 100, to: 300 });
+        m.queue_is(0, 50);
+        m.queue_is(150, 2);
+        m.queue_is(250, 4);
+        m.close(300);
+        let s = m.queue().summary();
+        assert!((s.mean - (50.0 * 50.0 + 2.0 * 100.0 + 4.0 * 50.0) / 200.0).abs() < 1e-9);
+        assert_eq!((s.p50, s.p99, s.max), (4.0, 50.0, 50.0));
+    }
+
+    #[test]
+    fn busy_time_is_clipped_to_the_window() {
+        let mut m = Meter::new(Window { from: 100, to: 200 });
+        m.serve(90, 20, 0, 0, Colour::In);
+        m.serve(190, 20, 0, 0, Colour::In);
+        assert!((m.utilisation() - 0.2).abs() < 1e-12);
+        assert_eq!((m.served, m.delivered), (2, 1));
+    }
+
+    #[test]
+    fn a_look_gives_the_mean_since_the_last_one() {
+        let mut m = Meter::new(Window { from: 0, to: 100 });
+        m.queue_is(10, 4);
+        assert_eq!(m.look(20), (4, 2.0));
+        assert_eq!(m.look(30), (4, 4.0));
+    }
+}

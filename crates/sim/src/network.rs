@@ -1,0 +1,142 @@
+//! The description of a network: links, hosts, routes and flows, before it runs.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
+
+use crate::source::Pattern;
+use crate::tcp::TcpOptions;
+
+/// Index into [`Network::links`].
+pub type LinkId = usize;
+/// Index into [`Network::hosts`].
+pub type HostId = usize;
+/// Index into [`Network::routes`].
+pub type RouteId = usize;
+
+/// A one-way link.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Unique name; also names its random stream.
+    pub name: String,
+    /// Capacity.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Buffer, the packet in transmission not counted.
+    pub limit: Limit,
+    /// Its discipline; `None` is drop-tail on the engine's fast path.
+    pub discipline: Option<Spec>,
+    /// Typical packet, for disciplines that ask.
+    pub mean_packet: Bytes,
+    /// Measure it.
+    pub study: bool,
+}
+
+/// A host: what it sends waits a random processing time first, order kept.
+#[derive(Clone, Debug)]
+pub struct HostSpec {
+    /// Unique name; also names its random stream.
+    pub name: String,
+    /// Processing times are uniform from zero to this.
+    pub jitter: Span,
+}
+
+/// What a flow carries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Traffic {
+    /// A TCP connection with data without end.
+    Tcp(TcpOptions),
+    /// Datagrams.
+    Datagrams(Pattern),
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Which group of the scenario it belongs to.
+    pub group: u32,
+    /// Unique name; also names its random stream.
+    pub name: String,
+    /// The host that sends data.
+    pub from: HostId,
+    /// The host that acknowledges.
+    pub to: HostId,
+    /// Links of the data.
+    pub forward: RouteId,
+    /// Links of the acknowledgements.
+    pub back: RouteId,
+    /// When it begins.
+    pub start: Instant,
+    /// When it ends, if before the run does.
+    pub stop: Option<Instant>,
+    /// What it carries.
+    pub traffic: Traffic,
+    /// Length of a data packet on the wire in bytes.
+    pub packet: u16,
+    /// Length of an acknowledgement on the wire in bytes.
+    pub ack: u16,
+    /// Service class.
+    pub class: u8,
+    /// Source-destination pair.
+    pub pair: u32,
+}
+
+/// Everything a run needs but its seed.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// How long it runs.
+    pub duration: Span,
+    /// What is discarded at its start.
+    pub warmup: Span,
+    /// Time between two rows of the series.
+    pub sample: Span,
+    /// Links.
+    pub links: Vec<LinkSpec>,
+    /// Hosts.
+    pub hosts: Vec<HostSpec>,
+    /// Sequences of links.
+    pub routes: Vec<Vec<LinkId>>,
+    /// Flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// What is wrong with a network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadNetwork(pub String);
+
+impl core::fmt::Display for BadNetwork {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for BadNetwork {}
+
+impl Network {
+    /// Every index is in range, every route has a link, times make sense.
+    pub fn check(&self) -> Result<(), BadNetwork> {
+        let fail = |what: String| Err(BadNetwork(what));
+        if self.warmup >= self.duration {
+            return fail("the warm-up lasts as long as the run".into());
+        }
+        if self.duration.nanos() > crate::agenda::MAX_NANOS / 2 {
+            return fail("the run is longer than 19 hours of simulated time".into());
+        }
+        if self.sample == Span::ZERO {
+            return fail("the sampling interval is zero".into());
+        }
+        for (i, route) in self.routes.iter().enumerate() {
+            if route.is_empty() || route.len() > 255 || route.iter().any(|&link| link >= self.links.len()) {
+                return fail(format!("route {i} is empty, too long, or names a link that does not exist"));
+            }
+        }
+        for flow in &self.flows {
+            let hosts = flow.from < self.hosts.len() && flow.to < self.hosts.len();
+            if !hosts || flow.forward >= self.routes.len() || flow.back >= self.routes.len() {
+                return fail(format!("flow {} names a host or route that does not exist", flow.name));
+            }
+        }
+        Ok(())
+    }
+}

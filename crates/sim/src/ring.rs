@@ -1,0 +1,93 @@
+//! A growable ring of `Copy` records: `VecDeque` with a power-of-two mask and nothing else.
+
+/// First in, first out.
+pub struct Ring<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// An empty ring.
+    pub fn new() -> Self {
+        Self { slots: vec![T::default(); 16], head: 0, len: 0 }
+    }
+
+    /// How many records it holds.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Does it hold none?
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest record.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.slots.get(self.head) }
+    }
+
+    /// Adds a record.
+    #[inline]
+    pub fn push(&mut self, record: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let at = (self.head + self.len) & mask;
+        self.slots[at] = record;
+        self.len += 1;
+    }
+
+    /// Removes the oldest record.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let record = self.slots[self.head];
+        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.len -= 1;
+        Some(record)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.slots.rotate_left(self.head);
+        self.head = 0;
+        self.slots.resize(self.slots.len() * 2, T::default());
+    }
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ring;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn behaves_as_a_deque_while_growing() {
+        let (mut ring, mut deque) = (Ring::new(), VecDeque::new());
+        for i in 0u32..5000 {
+            ring.push(i);
+            deque.push_back(i);
+            if i % 3 == 0 {
+                assert_eq!(ring.pop(), deque.pop_front());
+            }
+            assert_eq!((ring.front(), ring.len()), (deque.front(), deque.len()));
+        }
+        while let Some(x) = ring.pop() {
+            assert_eq!(Some(x), deque.pop_front());
+        }
+        assert!(ring.is_empty() && deque.is_empty());
+    }
+}

@@ -1,0 +1,132 @@
+//! Retransmission timeout: RFC 6298 in the fixed-point form of 4.3BSD, on a clock with a tick.
+
+use forebay_aqm::base::time::{Instant, Span};
+
+/// Timeout before the first measurement. RFC 6298 says 1 s; ns-2 and RFC 2988 have 3 s.
+const INITIAL_RTO: Span = Span::from_millis(3000);
+/// RFC 6298 rule 2.5.
+const MAX_RTO: Span = Span::from_millis(60_000);
+/// Backoff doubles up to this (6 doublings).
+const MAX_BACKOFF: u32 = 64;
+/// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
+const FORGET_BACKOFF: u32 = 8;
+
+/// What the timeout depends on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RttOptions {
+    /// Smallest timeout before backoff.
+    pub min_rto: Span,
+    /// Granularity of the clock that measures round trips; above zero.
+    pub tick: Span,
+    /// Where within its tick the clock starts.
+    pub phase: Span,
+}
+
+/// Smoothed round-trip time and its variation, in ticks.
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    options: RttOptions,
+    /// 8 x smoothed RTT; 0 means none.
+    srtt8: i64,
+    /// 4 x smoothed mean deviation.
+    var4: i64,
+    /// Timeout before backoff.
+    base: Span,
+    backoff: u32,
+}
+
+impl Rtt {
+    /// No measurement yet.
+    pub const fn new(options: RttOptions) -> Self {
+        Self { options, srtt8: 0, var4: 0, base: INITIAL_RTO, backoff: 1 }
+    }
+
+    /// A segment sent at `sent`, never retransmitted, was acknowledged at `now`.
+    pub fn measure(&mut self, sent: Instant, now: Instant) {
+        let ticks = |t: Instant| ((t + self.options.phase).nanos() / self.options.tick.nanos()) as i64;
+        let m = (ticks(now) - ticks(sent)).max(1);
+        if self.srtt8 == 0 {
+            self.srtt8 = m << 3;
+            self.var4 = m << 1;
+        } else {
+            let error = m - (self.srtt8 >> 3);
+            self.srtt8 = (self.srtt8 + error).max(1);
+            self.var4 = (self.var4 + error.abs() - (self.var4 >> 2)).max(1);
+        }
+        // srtt + 4 var; var4 >= 1 makes the second term at least one tick, as rule 2.3 wants.
+        let rto = ((self.var4 << 3) + self.srtt8) >> 3;
+        self.base = self.options.tick * rto as u64;
+        self.backoff = 1;
+    }
+
+    /// The timeout to arm now.
+    pub fn timeout(&self) -> Span {
+        let rto = self.base.max(self.options.min_rto) * u64::from(self.backoff);
+        rto.min(MAX_RTO).max(self.options.tick * 2)
+    }
+
+    /// The timer expired: double (RFC 6298 rule 5.5).
+    pub fn back_off(&mut self) {
+        if self.backoff < MAX_BACKOFF {
+            self.backoff *= 2;
+        }
+        if self.backoff > FORGET_BACKOFF {
+            self.var4 += self.srtt8 >> 3;
+            self.srtt8 = 0;
+        }
+    }
+
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub fn smoothed(&self) -> Span {
+        Span::from_nanos((self.srtt8 as u64 * self.options.tick.nanos()) / 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: RttOptions =
+        RttOptions { min_rto: Span::from_millis(200), tick: Span::from_millis(10), phase: Span::ZERO };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn first_measurement_gives_three_times_the_rtt() {
+        // RFC 6298 rule 2.2: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
+        let mut rtt = Rtt::new(OPTIONS);
+        assert_eq!(rtt.timeout(), Span::from_millis(3000));
+        rtt.measure(at(0), at(100));
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (Span::from_millis(100), Span::from_millis(300)));
+    }
+
+    #[test]
+    fn steady_round_trips_settle_on_the_minimum() {
+        let mut rtt = Rtt::new(OPTIONS);
+        (0..100).for_each(|i| rtt.measure(at(100 * i), at(100 * i + 100)));
+        assert_eq!(rtt.timeout(), Span::from_millis(200));
+    }
+
+    #[test]
+    fn backoff_doubles_to_the_cap_and_ends_with_a_measurement() {
+        let mut rtt = Rtt::new(OPTIONS);
+        rtt.measure(at(0), at(100));
+        for want in [600, 1200, 2400, 4800, 9600, 19_200, 19_200] {
+            rtt.back_off();
+            assert_eq!(rtt.timeout(), Span::from_millis(want));
+        }
+        rtt.measure(at(50_000), at(50_100));
+        assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
+    }
+
+    #[test]
+    fn ticks_count_boundaries_crossed() {
+        let mut rtt = Rtt::new(OPTIONS);
+        rtt.measure(at(9), at(11));
+        assert_eq!(rtt.smoothed(), Span::from_millis(10), "9 ms -> 11 ms crosses one boundary");
+        rtt.measure(at(11), at(12));
+        assert_eq!(rtt.smoothed(), Span::from_millis(10), "never less than one tick");
+    }
+}

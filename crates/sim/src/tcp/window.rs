@@ -1,0 +1,79 @@
+//! The congestion window of Reno and NewReno (RFC 5681), in packets.
+
+/// Smallest slow-start threshold (RFC 5681 eq. 4).
+const MIN_SSTHRESH: f64 = 2.0;
+
+/// Window and threshold.
+#[derive(Clone, Debug)]
+pub struct Window {
+    cwnd: f64,
+    ssthresh: f64,
+}
+
+impl Window {
+    /// Begins in slow start at `initial` packets.
+    pub const fn new(initial: f64) -> Self {
+        Self { cwnd: initial, ssthresh: f64::INFINITY }
+    }
+
+    /// Congestion window in packets.
+    #[inline]
+    pub const fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Slow-start threshold in packets.
+    pub const fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// One acknowledgement of new data: slow start, or 1/cwnd in congestion avoidance.
+    #[inline]
+    pub fn grow(&mut self) {
+        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    }
+
+    /// Loss or mark: half of the window, which also becomes the threshold.
+    pub fn halve(&mut self) {
+        self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
+        self.cwnd = (self.cwnd / 2.0).max(1.0);
+    }
+
+    /// Timeout: half of the window becomes the threshold, slow start begins at one packet.
+    pub fn collapse(&mut self) {
+        self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
+        self.cwnd = 1.0;
+    }
+
+    /// Takes back `packets` of the window, down to one.
+    pub fn deflate(&mut self, packets: f64) {
+        self.cwnd = (self.cwnd - packets).max(1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_a_round() {
+        let mut w = Window::new(2.0);
+        (0..2).for_each(|_| w.grow());
+        assert_eq!(w.cwnd(), 4.0);
+        w.halve();
+        assert_eq!((w.cwnd(), w.ssthresh()), (2.0, 2.0));
+        (0..2).for_each(|_| w.grow());
+        assert!((w.cwnd() - 2.9).abs() < 1e-12, "2 + 1/2 + 1/2.5");
+        (0..50).for_each(|_| w.grow());
+        let before = w.cwnd();
+        (0..before as usize).for_each(|_| w.grow());
+        assert!((w.cwnd() - before - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn collapse_keeps_a_threshold_of_two() {
+        let mut w = Window::new(2.0);
+        w.collapse();
+        assert_eq!((w.cwnd(), w.ssthresh()), (1.0, 2.0));
+    }
+}

@@ -1,0 +1,751 @@
+//! The running simulation: state, main loop, and what each event does.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::packet::{Ecn, Proto};
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use crate::agenda::Agenda;
+use crate::histogram::Histogram;
+use crate::link::{Link, Tag};
+use crate::meter::{Meter, Window};
+use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use crate::outcome::{ClassOutcome, EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
+use crate::segment::{Kind, Segment};
+use crate::source::Source;
+use crate::tcp::receiver::{Ack, Receiver};
+use crate::tcp::sender::{Sender, SenderCounts};
+
+/// What the run's owner may do while it runs, once per sampling interval.
+pub trait Observer {
+    /// The run has come to `now`; false ends it at once.
+    fn reached(&mut self, now: Instant) -> bool;
+}
+
+/// Watches nothing.
+impl Observer for () {
+    fn reached(&mut self, _: Instant) -> bool {
+        true
+    }
+}
+
+/// One step of a route. `eager`: the link may be passed at once, ahead of time, because its only
+/// feeder keeps the order.
+#[derive(Clone, Copy)]
+struct Hop {
+    link: u32,
+    eager: bool,
+}
+
+/// Ends every route.
+const END: Hop = Hop { link: u32::MAX, eager: false };
+/// A link whose pipe never holds anything has no event source.
+const NO_SOURCE: u32 = u32::MAX;
+
+enum Body {
+    Tcp { sender: Sender, receiver: Receiver },
+    Datagrams { source: Source, sent: u32, received: u32 },
+}
+
+struct Flow {
+    body: Body,
+    group: u32,
+    from: u32,
+    to: u32,
+    forward: u32,
+    back: u32,
+    packet: u16,
+    ack: u16,
+    class: u8,
+    ecn: Ecn,
+    started: bool,
+    start: u64,
+    stop: u64,
+    /// The earliest timer entry that counts; later entries of this flow are stale.
+    armed: u64,
+    /// Delivered in order when the window began.
+    before_window: u32,
+    last_delay: u64,
+}
+
+struct Host {
+    rng: Rng,
+    jitter: u64,
+    last: u64,
+}
+
+#[derive(Default)]
+struct ClassDelay {
+    owd: Histogram,
+    jitter_sum: u64,
+    jitter_n: u64,
+}
+
+/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
+/// timers, window, sampler.
+struct Sources {
+    managed: usize,
+    pipes: usize,
+}
+
+impl Sources {
+    const fn tick(&self, managed: usize) -> usize {
+        self.managed + managed
+    }
+    const fn pipe(&self, pipe: usize) -> usize {
+        2 * self.managed + pipe
+    }
+    const fn timers(&self) -> usize {
+        2 * self.managed + self.pipes
+    }
+    const fn window(&self) -> usize {
+        self.timers() + 1
+    }
+    const fn sampler(&self) -> usize {
+        self.timers() + 2
+    }
+    const fn count(&self) -> usize {
+        self.timers() + 3
+    }
+}
+
+/// A network while it runs.
+pub struct World {
+    now: u64,
+    end: u64,
+    warmup: u64,
+    sample: u64,
+    agenda: Agenda,
+    sources: Sources,
+    links: Vec<Link>,
+    /// By link: its pipe's event source, or none.
+    pipe_source: Vec<u32>,
+    /// By pipe: its link.
+    pipe_link: Vec<u32>,
+    /// Links under a discipline, and by link the place in that list.
+    managed: Vec<u32>,
+    managed_at: Vec<u32>,
+    hops: Vec<Hop>,
+    route_start: Vec<u32>,
+    hosts: Vec<Host>,
+    flows: Vec<Flow>,
+    tags: Vec<Tag>,
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    delays: Vec<ClassDelay>,
+    series: Vec<Series>,
+    studied: Vec<(LinkId, String)>,
+    fingerprint: u64,
+    events: u64,
+}
+
+/// Folds one packet event into the run's identity.
+#[inline]
+const fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Which links may be passed at once: plain ones that a single host or link feeds.
+fn eager_links(net: &Network) -> Vec<bool> {
+    /// Who feeds a link: a host or a link, in one number space.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Nobody,
+        One(usize),
+        Many,
+    }
+    let mut feeders = vec![Feeder::Nobody; net.links.len()];
+    let mut feed = |link: LinkId, feeder: usize| {
+        feeders[link] = match feeders[link] {
+            Feeder::Nobody => Feeder::One(feeder),
+            Feeder::One(same) if same == feeder => Feeder::One(feeder),
+            _ => Feeder::Many,
+        }
+    };
+    for flow in &net.flows {
+        for (route, host) in [(flow.forward, flow.from), (flow.back, flow.to)] {
+            let links = &net.routes[route];
+            feed(links[0], net.links.len() + host);
+            links.windows(2).for_each(|pair| feed(pair[1], pair[0]));
+        }
+    }
+    let plain = net.links.iter().map(|l| l.discipline.is_none());
+    plain.zip(feeders).map(|(plain, feeder)| plain && matches!(feeder, Feeder::One(_))).collect()
+}
+
+fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
+    let mut link = match &spec.discipline {
+        None => Link::plain(spec.rate, spec.delay.nanos(), spec.limit),
+        Some(discipline) => {
+            let facts = forebay_aqm::base::units::Link {
+                rate: spec.rate,
+                limit: spec.limit,
+                mean_packet: spec.mean_packet,
+            };
+            let rng = Rng::stream(seed, &format!("link/{}", spec.name));
+            let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
+            Link::managed(spec.rate, spec.delay.nanos(), queue)
+        }
+    };
+    link.meter = spec.study.then(|| Box::new(Meter::new(window)));
+    link
+}
+
+fn build_flow(spec: &FlowSpec, seed: u64) -> Flow {
+    let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
+    let (body, ecn) = match spec.traffic {
+        Traffic::Tcp(options) => {
+            let phase = Span::from_nanos(rng.below(options.tick.nanos()));
+            let sender = Sender::new(options, phase);
+            let receiver = Receiver::new(options.delayed_ack);
+            (Body::Tcp { sender, receiver }, if options.ecn { Ecn::Ect0 } else { Ecn::NotEct })
+        }
+        Traffic::Datagrams(pattern) => {
+            (Body::Datagrams { source: Source::new(pattern, rng), sent: 0, received: 0 }, Ecn::NotEct)
+        }
+    };
+    Flow {
+        body,
+        group: spec.group,
+        from: spec.from as u32,
+        to: spec.to as u32,
+        forward: spec.forward as u32,
+        back: spec.back as u32,
+        packet: spec.packet,
+        ack: spec.ack,
+        class: spec.class,
+        ecn,
+        started: false,
+        start: spec.start.nanos(),
+        stop: spec.stop.map_or(u64::MAX, Instant::nanos),
+        armed: u64::MAX,
+        before_window: 0,
+        last_delay: u64::MAX,
+    }
+}
+
+impl World {
+    /// The network at time zero.
+    pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
+        net.check()?;
+        let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
+        let links: Vec<Link> = net.links.iter().map(|spec| build_link(spec, seed, window)).collect();
+        let eager = eager_links(net);
+
+        let (mut hops, mut route_start) = (Vec::new(), Vec::new());
+        let mut pipe_source = vec![NO_SOURCE; links.len()];
+        for route in &net.routes {
+            route_start.push(hops.len() as u32);
+            hops.extend(route.iter().map(|&link| Hop { link: link as u32, eager: eager[link] }));
+            hops.push(END);
+            for (i, &link) in route.iter().enumerate() {
+                if !route.get(i + 1).is_some_and(|&next| eager[next]) {
+                    pipe_source[link] = 0;
+                }
+            }
+        }
+        let pipe_link: Vec<u32> = (0..links.len() as u32).filter(|&l| pipe_source[l as usize] == 0).collect();
+        let managed: Vec<u32> = (0..links.len() as u32).filter(|&l| links[l as usize].is_managed()).collect();
+        let mut managed_at = vec![u32::MAX; links.len()];
+        managed.iter().enumerate().for_each(|(i, &l)| managed_at[l as usize] = i as u32);
+        let sources = Sources { managed: managed.len(), pipes: pipe_link.len() };
+        if sources.count() > crate::agenda::MAX_SOURCES {
+            return Err(BadNetwork(format!("more than {} links", crate::agenda::MAX_SOURCES)));
+        }
+        pipe_link.iter().enumerate().for_each(|(i, &l)| pipe_source[l as usize] = sources.pipe(i) as u32);
+
+        let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);
+        let series = studied.clone().map(|(_, l)| new_series(l)).collect();
+        let studied = studied.map(|(id, l)| (id, l.name.clone())).collect();
+        let tag = |f: &FlowSpec| Tag {
+            pair: f.pair,
+            proto: if matches!(f.traffic, Traffic::Tcp(_)) { Proto::Tcp } else { Proto::Udp },
+        };
+        let host = |h: &crate::network::HostSpec| Host {
+            rng: Rng::stream(seed, &format!("host/{}", h.name)),
+            jitter: h.jitter.nanos(),
+            last: 0,
+        };
+        let mut world = Self {
+            now: 0,
+            end: net.duration.nanos(),
+            warmup: net.warmup.nanos(),
+            sample: net.sample.nanos(),
+            agenda: Agenda::new(sources.count()),
+            sources,
+            links,
+            pipe_source,
+            pipe_link,
+            managed,
+            managed_at,
+            hops,
+            route_start,
+            hosts: net.hosts.iter().map(host).collect(),
+            flows: net.flows.iter().map(|f| build_flow(f, seed)).collect(),
+            tags: net.flows.iter().map(tag).collect(),
+            timers: BinaryHeap::new(),
+            delays: Vec::new(),
+            series,
+            studied,
+            fingerprint: 0,
+            events: 0,
+        };
+        world.schedule_first_events();
+        Ok(world)
+    }
+
+    fn schedule_first_events(&mut self) {
+        for flow in 0..self.flows.len() {
+            self.arm(flow, self.flows[flow].start);
+        }
+        for i in 0..self.managed.len() {
+            self.schedule_tick(i);
+        }
+        self.agenda.set(self.sources.window(), Some(self.warmup));
+        self.agenda.set(self.sources.sampler(), Some(self.sample));
+    }
+
+    /// Runs to the end, or until the observer has enough; `None` in that case.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Option<Outcome> {
+        while let Some((at, source)) = self.agenda.first() {
+            if at > self.end {
+                break;
+            }
+            debug_assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            self.events += 1;
+            if source >= self.sources.pipe(0) && source < self.sources.timers() {
+                self.pipe_event(source);
+            } else if source < self.sources.managed {
+                self.serve(self.managed[source] as usize, at);
+            } else if source < self.sources.pipe(0) {
+                self.tick_event(source - self.sources.managed);
+            } else if source == self.sources.timers() {
+                self.timer_event();
+            } else if source == self.sources.window() {
+                self.window_event();
+            } else {
+                self.sample_event();
+                if !observer.reached(Instant::from_nanos(at)) {
+                    return None;
+                }
+            }
+        }
+        Some(self.finish())
+    }
+
+    /// The head of a pipe has reached its far end.
+    #[inline]
+    fn pipe_event(&mut self, source: usize) {
+        let pipe = &mut self.links[self.pipe_link[source - self.sources.pipe(0)] as usize].pipe;
+        let Some(segment) = pipe.pop() else { return };
+        let next = pipe.front().map(|s| s.at);
+        self.agenda.set(source, next);
+        if self.hop(&segment).link == END.link {
+            self.deliver(&segment);
+        } else {
+            self.forward(segment, self.now);
+        }
+    }
+
+    #[inline]
+    fn hop(&self, segment: &Segment) -> Hop {
+        self.hops[self.route_start[segment.route as usize] as usize + usize::from(segment.hop)]
+    }
+
+    /// Takes `segment`, at the entrance of its next link at time `at`, as far as it goes without an event.
+    #[inline]
+    fn forward(&mut self, mut segment: Segment, mut at: u64) {
+        loop {
+            let link = self.hop(&segment).link as usize;
+            if self.links[link].is_managed() {
+                self.arrive(link, segment);
+                return;
+            }
+            match self.links[link].pass(&segment, at) {
+                Some(arrival) => segment.at = arrival,
+                None => {
+                    self.fingerprint = note_drop(self.fingerprint, &segment, at);
+                    return;
+                }
+            }
+            segment.hop += 1;
+            if !self.hop(&segment).eager {
+                self.push(link, segment);
+                return;
+            }
+            at = segment.at;
+        }
+    }
+
+    /// Puts `segment` into the pipe behind `link`.
+    #[inline]
+    fn push(&mut self, link: LinkId, segment: Segment) {
+        let pipe = &mut self.links[link].pipe;
+        if pipe.is_empty() {
+            self.agenda.set(self.pipe_source[link] as usize, Some(segment.at));
+        }
+        pipe.push(segment);
+    }
+
+    #[inline]
+    fn arrive(&mut self, link: LinkId, segment: Segment) {
+        let (now, fingerprint) = (self.now, &mut self.fingerprint);
+        let tag = self.tags[segment.flow as usize];
+        let idle = self.links[link].arrive(segment, tag, now, |s| *fingerprint = note_drop(*fingerprint, s, now));
+        if idle {
+            self.serve(link, now);
+        }
+    }
+
+    /// The transmitter of a managed link is free.
+    #[inline]
+    fn serve(&mut self, link: LinkId, now: u64) {
+        let fingerprint = &mut self.fingerprint;
+        let served = self.links[link].serve(now, |s| *fingerprint = note_drop(*fingerprint, s, now));
+        let source = self.managed_at[link] as usize;
+        let Some((mut segment, free)) = served else {
+            self.agenda.set(source, None);
+            return;
+        };
+        self.agenda.set(source, Some(free));
+        segment.hop += 1;
+        if self.hop(&segment).eager {
+            self.forward(segment, segment.at);
+        } else {
+            self.push(link, segment);
+        }
+    }
+
+    fn tick_event(&mut self, managed: usize) {
+        self.links[self.managed[managed] as usize].tick(self.now);
+        self.schedule_tick(managed);
+    }
+
+    fn schedule_tick(&mut self, managed: usize) {
+        let next = self.links[self.managed[managed] as usize].next_tick();
+        // A timer that asks for the past would stop the clock: it gets the next nanosecond instead.
+        self.agenda.set(self.sources.tick(managed), next.map(|t| t.max(self.now + 1)));
+    }
+
+    /// A segment has reached its destination.
+    #[inline]
+    fn deliver(&mut self, segment: &Segment) {
+        let now = Instant::from_nanos(self.now);
+        let id = segment.flow as usize;
+        self.fingerprint = mix(self.fingerprint, self.now ^ (u64::from(segment.flow) << 40));
+        self.fingerprint = mix(self.fingerprint, u64::from(segment.seq) << 8 | segment.kind as u64);
+        let flow = &mut self.flows[id];
+        match (&mut flow.body, segment.kind) {
+            (Body::Tcp { sender, .. }, Kind::Ack) => {
+                sender.on_ack(now, segment.seq, segment.ece);
+                self.pump(id);
+            }
+            (Body::Tcp { receiver, .. }, _) => {
+                let ack = receiver.on_data(now, segment.seq, segment.ecn, segment.cwr);
+                let deadline = receiver.deadline();
+                self.note_delay(segment);
+                if let Some(ack) = ack {
+                    self.send_ack(id, ack);
+                }
+                if let Some(deadline) = deadline {
+                    self.arm(id, deadline.nanos());
+                }
+            }
+            (Body::Datagrams { received, .. }, _) => {
+                *received += 1;
+                self.note_delay(segment);
+            }
+        }
+    }
+
+    #[inline]
+    fn note_delay(&mut self, segment: &Segment) {
+        if self.now < self.warmup {
+            return;
+        }
+        let class = usize::from(segment.class);
+        if class >= self.delays.len() {
+            self.delays.resize_with(class + 1, ClassDelay::default);
+        }
+        let delay = self.now - segment.sent;
+        let entry = &mut self.delays[class];
+        entry.owd.add(delay);
+        let last = core::mem::replace(&mut self.flows[segment.flow as usize].last_delay, delay);
+        if last != u64::MAX {
+            entry.jitter_sum += delay.abs_diff(last);
+            entry.jitter_n += 1;
+        }
+    }
+
+    /// Sends whatever the flow's sender may send now, and keeps its timer armed.
+    #[inline]
+    fn pump(&mut self, id: usize) {
+        let now = Instant::from_nanos(self.now);
+        while let Body::Tcp { sender, .. } = &mut self.flows[id].body {
+            let Some(send) = sender.poll(now) else {
+                if let Some(deadline) = sender.deadline() {
+                    self.arm(id, deadline.nanos());
+                }
+                return;
+            };
+            self.send_data(id, Kind::Data, send.seq, send.cwr);
+        }
+    }
+
+    #[inline]
+    fn send_data(&mut self, id: usize, kind: Kind, seq: u32, cwr: bool) {
+        let flow = &self.flows[id];
+        let segment = Segment {
+            at: 0,
+            sent: self.now,
+            flow: id as u32,
+            seq,
+            route: flow.forward,
+            len: flow.packet,
+            hop: 0,
+            kind,
+            ecn: flow.ecn,
+            ece: false,
+            cwr,
+            class: flow.class,
+        };
+        self.emit(flow.from as usize, segment);
+    }
+
+    #[inline]
+    fn send_ack(&mut self, id: usize, ack: Ack) {
+        let flow = &self.flows[id];
+        let segment = Segment {
+            at: 0,
+            sent: self.now,
+            flow: id as u32,
+            seq: ack.next,
+            route: flow.back,
+            len: flow.ack,
+            hop: 0,
+            kind: Kind::Ack,
+            ecn: Ecn::NotEct,
+            ece: ack.ece,
+            cwr: false,
+            class: flow.class,
+        };
+        self.emit(flow.to as usize, segment);
+    }
+
+    /// A host puts a segment on its first link, after a processing time, in order.
+    #[inline]
+    fn emit(&mut self, host: usize, segment: Segment) {
+        let host = &mut self.hosts[host];
+        let ready = self.now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
+        host.last = host.last.max(ready);
+        let at = host.last;
+        self.forward(segment, at);
+    }
+
+    /// Makes sure that the flow's timer fires at `at` or before.
+    #[inline]
+    fn arm(&mut self, id: usize, at: u64) {
+        if at < self.flows[id].armed {
+            self.flows[id].armed = at;
+            self.timers.push(Reverse((at, id as u32)));
+            self.schedule_timers();
+        }
+    }
+
+    fn schedule_timers(&mut self) {
+        let next = self.timers.peek().map(|Reverse((at, _))| *at);
+        self.agenda.set(self.sources.timers(), next);
+    }
+
+    /// The earliest entry of the timer heap is due. It may have been overtaken (then it is stale), or be
+    /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
+    fn timer_event(&mut self) {
+        let Some(Reverse((at, id))) = self.timers.pop() else { return };
+        self.schedule_timers();
+        let id = id as usize;
+        if self.flows[id].armed != at {
+            return;
+        }
+        self.flows[id].armed = u64::MAX;
+        self.run_flow_timers(id);
+        if let Some(next) = self.next_deadline(id) {
+            self.arm(id, next);
+        }
+    }
+
+    fn run_flow_timers(&mut self, id: usize) {
+        let now = Instant::from_nanos(self.now);
+        let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
+        let flow = &mut self.flows[id];
+        let starts = !flow.started && flow.start <= self.now;
+        let stops = flow.stop <= self.now;
+        flow.started |= starts;
+        match &mut flow.body {
+            Body::Tcp { sender, receiver } => {
+                if stops {
+                    sender.stop();
+                    flow.stop = u64::MAX;
+                }
+                if due(sender.deadline()) {
+                    sender.on_timeout(now);
+                }
+                let ack = due(receiver.deadline()).then(|| receiver.ack());
+                if let Some(ack) = ack {
+                    self.send_ack(id, ack);
+                }
+                self.pump(id);
+            }
+            Body::Datagrams { source, sent, .. } => {
+                if starts {
+                    source.start(now);
+                }
+                if stops {
+                    source.stop();
+                    flow.stop = u64::MAX;
+                }
+                if due(source.next()) {
+                    source.sent(now);
+                    *sent += 1;
+                    let seq = *sent;
+                    self.send_data(id, Kind::Datagram, seq, false);
+                }
+            }
+        }
+    }
+
+    fn next_deadline(&self, id: usize) -> Option<u64> {
+        let flow = &self.flows[id];
+        let own = match &flow.body {
+            Body::Tcp { sender, receiver } => [sender.deadline(), receiver.deadline()],
+            Body::Datagrams { source, .. } => [source.next(), None],
+        };
+        let stop = (flow.stop != u64::MAX).then_some(flow.stop);
+        own.into_iter().flatten().map(Instant::nanos).chain(stop).min()
+    }
+
+    /// The warm-up is over.
+    fn window_event(&mut self) {
+        self.agenda.set(self.sources.window(), None);
+        for flow in &mut self.flows {
+            flow.before_window = delivered(&flow.body);
+        }
+    }
+
+    fn sample_event(&mut self) {
+        let next = self.now + self.sample;
+        self.agenda.set(self.sources.sampler(), (next <= self.end).then_some(next));
+        for (series, (id, _)) in self.series.iter_mut().zip(&self.studied) {
+            let link = &mut self.links[*id];
+            link.settle(self.now);
+            if let Some(meter) = &mut link.meter {
+                let (queue, mean) = meter.look(self.now);
+                series.time_s.push(self.now as f64 * 1e-9);
+                series.queue_pkts.push(f64::from(queue));
+                series.queue_mean_pkts.push(mean);
+            }
+            if let Some(queue) = link.managed_queue() {
+                let probes = series.probes.iter_mut().enumerate();
+                probes.for_each(|(i, (_, column))| column.push(queue.discipline().probe(i)));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        let end = self.end;
+        for link in &mut self.links {
+            link.settle(end);
+            if let Some(meter) = &mut link.meter {
+                meter.close(end);
+            }
+            debug_assert_eq!(link.check(), Ok(()));
+        }
+        Outcome {
+            links: self.link_outcomes(),
+            flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
+            classes: self.class_outcomes(),
+            events: self.events,
+            fingerprint: self.fingerprint,
+        }
+    }
+
+    fn link_outcomes(&mut self) -> Vec<LinkOutcome> {
+        let series = core::mem::take(&mut self.series);
+        let studied = core::mem::take(&mut self.studied);
+        let each = studied.into_iter().zip(series);
+        each.filter_map(|((id, name), series)| link_outcome(&self.links[id], name, series)).collect()
+    }
+
+    fn class_outcomes(&self) -> Vec<EndToEnd> {
+        let seen = self.delays.iter().enumerate().filter(|(_, d)| d.owd.count() > 0);
+        seen.map(|(class, d)| EndToEnd {
+            class: class as u8,
+            owd_s: d.owd.summary().map(|s| s.scaled(1e-9)),
+            jitter_s: (d.jitter_n > 0).then(|| d.jitter_sum as f64 * 1e-9 / d.jitter_n as f64),
+        })
+        .collect()
+    }
+}
+
+#[inline]
+fn note_drop(fingerprint: u64, segment: &Segment, at: u64) -> u64 {
+    let word = at ^ (u64::from(segment.flow) << 40) ^ (u64::from(segment.seq) << 8) ^ 0xff;
+    mix(fingerprint, word)
+}
+
+const fn delivered(body: &Body) -> u32 {
+    match body {
+        Body::Tcp { receiver, .. } => receiver.in_order(),
+        Body::Datagrams { received, .. } => *received,
+    }
+}
+
+fn new_series(link: &LinkSpec) -> Series {
+    let probes = link.discipline.as_ref().map_or(&[][..], |d| d.entry().probes);
+    Series { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Series::default() }
+}
+
+fn link_outcome(link: &Link, name: String, series: Series) -> Option<LinkOutcome> {
+    let meter = link.meter.as_deref()?;
+    let class = |(class, colour, c): (u8, _, &crate::meter::ClassMeter)| ClassOutcome {
+        class,
+        colour,
+        offered_pkts: c.offered,
+        dropped_pkts: c.dropped,
+        sojourn_s: c.sojourn.summary().map(|s| s.scaled(1e-9)),
+    };
+    Some(LinkOutcome {
+        name,
+        queue_pkts: meter.queue().summary(),
+        queue_shares: meter.queue().shares(),
+        sojourn_s: meter.sojourn.summary().map(|s| s.scaled(1e-9)),
+        utilisation: meter.utilisation(),
+        offered_pkts: meter.offered,
+        delivered_pkts: meter.delivered,
+        dropped_early: meter.early,
+        dropped_overflow: meter.overflow,
+        marked: meter.marked,
+        served_pkts: meter.served,
+        classes: meter.classes().map(class).collect(),
+        series,
+    })
+}
+
+fn flow_outcome(flow: &Flow, warmup: u64, end: u64) -> FlowOutcome {
+    let total = delivered(&flow.body);
+    let sender = match &flow.body {
+        Body::Tcp { sender, .. } => *sender.counts(),
+        Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
+    };
+    let active = flow.stop.min(end).saturating_sub(flow.start.max(warmup));
+    FlowOutcome {
+        group: flow.group,
+        class: flow.class,
+        goodput_bytes: u64::from(total - flow.before_window) * u64::from(flow.packet),
+        delivered_pkts: u64::from(total),
+        active_s: active as f64 * 1e-9,
+        sender,
+    }
+}
