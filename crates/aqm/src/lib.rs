@@ -10,11 +10,12 @@ extern crate alloc;
 
 pub mod base;
 pub mod parts;
+pub mod testing;
 
 // One line per discipline. This is the only other place that adding one touches.
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc }
     aqm { droptail: DropTail, red: Red, codel: CoDel, msvb: Msvb }
-    queue { }
+    queue { red_tail: RedTail }
     variants { raqm_plus: raqm "plus" }
 }

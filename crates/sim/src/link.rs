@@ -101,13 +101,11 @@ pub struct Tag {
     pub proto: Proto,
 }
 
-/// A link and the pipe behind it.
+/// A link, without the pipe behind it.
 pub struct Link {
     buffer: Buffer,
     transmitter: Transmitter,
     delay: u64,
-    /// Segments on their way to the end of the link, in order of arrival there.
-    pub pipe: Ring<Segment>,
     /// Present at links under study.
     pub meter: Option<Box<Meter>>,
     /// Segments dropped here, in the whole run.
@@ -128,7 +126,7 @@ impl Link {
     }
 
     fn new(rate: Rate, delay: u64, buffer: Buffer) -> Self {
-        Self { buffer, transmitter: Transmitter::new(rate), delay, pipe: Ring::new(), meter: None, dropped: 0 }
+        Self { buffer, transmitter: Transmitter::new(rate), delay, meter: None, dropped: 0 }
     }
 
     /// The discipline, if it runs one.

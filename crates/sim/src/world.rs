@@ -14,6 +14,7 @@ use crate::link::{Link, Tag};
 use crate::meter::{Meter, Window};
 use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
 use crate::outcome::{ClassOutcome, EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
+use crate::ring::Ring;
 use crate::segment::{Kind, Segment};
 use crate::source::Source;
 use crate::tcp::receiver::{Ack, Receiver};
@@ -42,8 +43,8 @@ struct Hop {
 
 /// Ends every route.
 const END: Hop = Hop { link: u32::MAX, eager: false };
-/// A link whose pipe never holds anything has no event source.
-const NO_SOURCE: u32 = u32::MAX;
+/// A link or host whose segments are always passed on at once has no pipe.
+const NO_PIPE: u32 = u32::MAX;
 
 enum Body {
     Tcp { sender: Sender, receiver: Receiver },
@@ -121,10 +122,11 @@ pub struct World {
     agenda: Agenda,
     sources: Sources,
     links: Vec<Link>,
-    /// By link: its pipe's event source, or none.
-    pipe_source: Vec<u32>,
-    /// By pipe: its link.
-    pipe_link: Vec<u32>,
+    /// Segments that have left a link or host and not yet reached the next element that needs an event,
+    /// in order of arrival there.
+    pipes: Vec<Ring<Segment>>,
+    /// By link, then by host: its pipe, if it needs one.
+    pipe_of: Vec<u32>,
     /// Links under a discipline, and by link the place in that list.
     managed: Vec<u32>,
     managed_at: Vec<u32>,
@@ -173,6 +175,28 @@ fn eager_links(net: &Network) -> Vec<bool> {
     }
     let plain = net.links.iter().map(|l| l.discipline.is_none());
     plain.zip(feeders).map(|(plain, feeder)| plain && matches!(feeder, Feeder::One(_))).collect()
+}
+
+/// Which links and hosts (numbered after the links) need a pipe: those that feed anything but an eager
+/// link. Gives the pipe of each, and how many there are.
+fn lay_pipes(net: &Network, eager: &[bool]) -> (Vec<u32>, usize) {
+    let mut needed = vec![false; net.links.len() + net.hosts.len()];
+    for flow in &net.flows {
+        for (route, host) in [(flow.forward, flow.from), (flow.back, flow.to)] {
+            let links = &net.routes[route];
+            needed[net.links.len() + host] |= !eager[links[0]];
+            for (i, &link) in links.iter().enumerate() {
+                needed[link] |= !links.get(i + 1).is_some_and(|&next| eager[next]);
+            }
+        }
+    }
+    let mut pipes = 0;
+    let mut number = |needed: bool| {
+        pipes += u32::from(needed);
+        if needed { pipes - 1 } else { NO_PIPE }
+    };
+    let pipe_of = needed.into_iter().map(&mut number).collect();
+    (pipe_of, pipes as usize)
 }
 
 fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
@@ -235,26 +259,19 @@ impl World {
         let eager = eager_links(net);
 
         let (mut hops, mut route_start) = (Vec::new(), Vec::new());
-        let mut pipe_source = vec![NO_SOURCE; links.len()];
         for route in &net.routes {
             route_start.push(hops.len() as u32);
             hops.extend(route.iter().map(|&link| Hop { link: link as u32, eager: eager[link] }));
             hops.push(END);
-            for (i, &link) in route.iter().enumerate() {
-                if !route.get(i + 1).is_some_and(|&next| eager[next]) {
-                    pipe_source[link] = 0;
-                }
-            }
         }
-        let pipe_link: Vec<u32> = (0..links.len() as u32).filter(|&l| pipe_source[l as usize] == 0).collect();
+        let (pipe_of, pipes) = lay_pipes(net, &eager);
         let managed: Vec<u32> = (0..links.len() as u32).filter(|&l| links[l as usize].is_managed()).collect();
         let mut managed_at = vec![u32::MAX; links.len()];
         managed.iter().enumerate().for_each(|(i, &l)| managed_at[l as usize] = i as u32);
-        let sources = Sources { managed: managed.len(), pipes: pipe_link.len() };
+        let sources = Sources { managed: managed.len(), pipes };
         if sources.count() > crate::agenda::MAX_SOURCES {
             return Err(BadNetwork(format!("more than {} links", crate::agenda::MAX_SOURCES)));
         }
-        pipe_link.iter().enumerate().for_each(|(i, &l)| pipe_source[l as usize] = sources.pipe(i) as u32);
 
         let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);
         let series = studied.clone().map(|(_, l)| new_series(l)).collect();
@@ -276,8 +293,8 @@ impl World {
             agenda: Agenda::new(sources.count()),
             sources,
             links,
-            pipe_source,
-            pipe_link,
+            pipes: (0..pipes).map(|_| Ring::new()).collect(),
+            pipe_of,
             managed,
             managed_at,
             hops,
@@ -339,7 +356,7 @@ impl World {
     /// The head of a pipe has reached its far end.
     #[inline]
     fn pipe_event(&mut self, source: usize) {
-        let pipe = &mut self.links[self.pipe_link[source - self.sources.pipe(0)] as usize].pipe;
+        let pipe = &mut self.pipes[source - self.sources.pipe(0)];
         let Some(segment) = pipe.pop() else { return };
         let next = pipe.front().map(|s| s.at);
         self.agenda.set(source, next);
@@ -380,12 +397,13 @@ impl World {
         }
     }
 
-    /// Puts `segment` into the pipe behind `link`.
+    /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
     #[inline]
-    fn push(&mut self, link: LinkId, segment: Segment) {
-        let pipe = &mut self.links[link].pipe;
+    fn push(&mut self, feeder: usize, segment: Segment) {
+        let id = self.pipe_of[feeder] as usize;
+        let pipe = &mut self.pipes[id];
         if pipe.is_empty() {
-            self.agenda.set(self.pipe_source[link] as usize, Some(segment.at));
+            self.agenda.set(self.sources.pipe(id), Some(segment.at));
         }
         pipe.push(segment);
     }
@@ -537,12 +555,16 @@ impl World {
 
     /// A host puts a segment on its first link, after a processing time, in order.
     #[inline]
-    fn emit(&mut self, host: usize, segment: Segment) {
-        let host = &mut self.hosts[host];
+    fn emit(&mut self, id: usize, mut segment: Segment) {
+        let host = &mut self.hosts[id];
         let ready = self.now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
         host.last = host.last.max(ready);
-        let at = host.last;
-        self.forward(segment, at);
+        segment.at = host.last;
+        if self.hop(&segment).eager {
+            self.forward(segment, segment.at);
+        } else {
+            self.push(self.links.len() + id, segment);
+        }
     }
 
     /// Makes sure that the flow's timer fires at `at` or before.

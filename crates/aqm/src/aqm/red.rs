@@ -82,7 +82,7 @@ fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> 
 pub struct Red {
     params: Params,
     mean_packet: u64,
-    unit: Depth,
+    min_th: Depth,
     curve: Curve,
     average: Average,
     p: f64,
@@ -147,13 +147,13 @@ impl Design for Red {
 
     fn build(params: &Params, link: &Link) -> Self {
         let &Params { max_p, w_q, gentle, bytes, .. } = params;
-        let (unit, max_th) = thresholds(params.min_th, params.max_th, bytes, link);
+        let (min_th, max_th) = thresholds(params.min_th, params.max_th, bytes, link);
         let rate = link.pkts_per_sec();
         Self {
             params: params.clone(),
             mean_packet: link.mean_packet.0,
-            unit,
-            curve: Curve { min_th: unit.value(), max_th, max_p, gentle },
+            min_th,
+            curve: Curve { min_th: min_th.value(), max_th, max_p, gentle },
             average: Average::new(w_q.or(auto_weight(rate)), rate),
             p: 0.0,
             count: 0,
@@ -166,7 +166,7 @@ impl Design for Red {
 impl Aqm for Red {
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let u = cx.rng.uniform();
-        let q = self.unit.measure(level);
+        let q = self.min_th.measure(level);
         let avg = self.average.arrival(q, cx.now);
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
@@ -230,7 +230,7 @@ mod tests {
             [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
         {
             let red = Red::build(&Params::default(), &link(mbit, mean));
-            assert_eq!((red.unit, red.curve.max_th), (Depth::Packets(min), 3.0 * min));
+            assert_eq!((red.min_th, red.curve.max_th), (Depth::Packets(min), 3.0 * min));
             near(auto_weight(link(mbit, mean).pkts_per_sec()), w, w_tol);
         }
         // Below 30 packets a second three packet times are longer than 100 ms: the weight stops at 1/30.

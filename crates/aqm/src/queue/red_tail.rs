@@ -12,25 +12,15 @@ use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::{Packet, Proto};
-use crate::base::params::Value;
-use crate::base::port::{Level, ListId, Port};
-use crate::base::text::{self, BadValue};
+use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
-use crate::base::units::{Depth, Link, Rate};
+use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
+use crate::parts::adaptive::Adaptive;
 use crate::parts::pair_table::PairTable;
-use crate::parts::red_curve::{Aimd, Average, Curve, Spacer, auto_weight};
+use crate::parts::share::Share;
+use crate::parts::split::{Scheduler, Split};
 use crate::{choice, params, probes};
-
-choice! {
-    /// How C1 and C2 are kept.
-    pub enum Scheduler {
-        /// A virtual clock for each queue: the head that would finish first goes first.
-        Clocks = "clocks",
-        /// Deficit round robin with quanta in the proportion C1 : C2.
-        Drr = "drr",
-    }
-}
 
 choice! {
     /// Whose packets are counted together.
@@ -42,55 +32,6 @@ choice! {
     }
 }
 
-/// A part of the link: a rate, or a fraction of C.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Share {
-    /// C min_th1/max_th1, where the two branches of C1 meet.
-    Auto,
-    /// Of C.
-    Fraction(f64),
-    /// As it is.
-    Rate(Rate),
-}
-
-impl Share {
-    /// In bits per second, `auto` being the automatic fraction; never more than C.
-    fn of(self, capacity: f64, auto: f64) -> f64 {
-        match self {
-            Self::Auto => auto * capacity,
-            Self::Fraction(fraction) => fraction * capacity,
-            Self::Rate(rate) => rate.0 as f64,
-        }
-        .min(capacity)
-    }
-}
-
-impl Value for Share {
-    const ACCEPTS: &'static str = "auto, a rate such as 2mbit, or a fraction of the link's rate";
-    const UNIT: &'static str = "of C, or bit/s";
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        let bad = |_| BadValue::new(Self::ACCEPTS);
-        match text.trim() {
-            "auto" => Ok(Self::Auto),
-            text if text.ends_with("bit") => text::rate(text).map(Self::Rate).map_err(|e| BadValue { accepts: Self::ACCEPTS.into(), ..e }),
-            text => text::number(text).map(Self::Fraction).map_err(bad),
-        }
-    }
-    fn show(&self) -> String {
-        match self {
-            Self::Auto => "auto".to_string(),
-            Self::Fraction(fraction) => fraction.to_string(),
-            Self::Rate(rate) => text::show_rate(*rate),
-        }
-    }
-    fn number(&self) -> Option<f64> {
-        match self {
-            Self::Fraction(fraction) => Some(*fraction),
-            Self::Auto | Self::Rate(_) => None,
-        }
-    }
-}
-
 params! {
     /// Knobs of RED+Tail.
     pub struct Params {
@@ -98,10 +39,10 @@ params! {
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
         /// Silence after which a pair is new again.
         t: Span = Span::from_millis(5000), in 0.0 ..= 1e9, "T", "not printed; above an RTO, below the think time";
-        /// Rate of queue 1 while it is below min_th1.
-        c1_min: Share = Share::Auto, in 0.0 ..= 1.0, "C1_min", "not printed; auto makes C1 continuous";
-        /// Largest rate of queue 1.
-        c1_max: Share = Share::Fraction(0.75), in 0.0 ..= 1.0, "C1_max", "not printed; the delays of Table III fit 0.6 to 0.9 C";
+        /// Rate of queue 1 while it is below min_th1; auto is C min_th1/max_th1, which makes it continuous.
+        c1_min: Share = Share::Auto, in 0.0 ..= 1.0, "C1_min", "not printed; 0 in section VI";
+        /// Largest rate of queue 1; auto is 0.75 C.
+        c1_max: Share = Share::Auto, in 0.0 ..= 1.0, "C1_max", "not printed; the delays of Table III fit 0.6 to 0.9 C";
         /// Length of queue 1 from which its rate grows with it.
         min_th1: Depth = Depth::Bytes(2_000.0), in 0.0 ..= 1e9, "minth_1", "Table II";
         /// Length of queue 1 that would earn it all of C.
@@ -127,23 +68,11 @@ params! {
 const SHORT: ListId = ListId(0);
 /// Adaptive RED: long TCP.
 const LONG: ListId = ListId(1);
-/// Table II; initial and largest max_p as in ns-2.35.
-const MAX_P: f64 = 0.1;
-const AIMD: Aimd = Aimd { alpha: 0.01, beta: 0.9, bottom: 0.01, top: 0.5 };
-/// ns-2.35 lets max_p sink to this over C in bits per second on fast links.
-const BOTTOM_RATE: f64 = 80_000.0;
-/// Time between two steps of max_p, and of dynamic thresholds.
-const INTERVAL: Span = Span::from_millis(500);
-/// Relative step of the dynamic thresholds (section V).
-const GAMMA: f64 = 0.05;
-/// Weight of an arrival in the average drop probability. Ours.
-const W_P: f64 = 0.02;
-/// Dynamic thresholds keep min_th2 at this or above, in packets. Ours.
-const LEAST_MIN_TH2: f64 = 5.0;
-/// What one round of DRR hands out, in mean packets.
-const ROUND: f64 = 2.0;
+/// Automatic c1_max as a fraction of C. Ours.
+const C1_MAX: f64 = 0.75;
 
-/// Section III: the rate of queue 1 while it holds `q1`, in the unit of the rates.
+/// Section III: the rate of queue 1 at length `q1`, within `bounds` (C1_min, C1_max) and by
+/// `thresholds` (min_th1, max_th1).
 pub fn c1(q1: f64, capacity: f64, bounds: (f64, f64), thresholds: (f64, f64)) -> f64 {
     if q1 <= 0.0 {
         0.0
@@ -154,167 +83,281 @@ pub fn c1(q1: f64, capacity: f64, bounds: (f64, f64), thresholds: (f64, f64)) ->
     }
 }
 
-/// When a head with `left` bytes to go would be finished at `rate`, from now.
-fn finish(left: f64, rate: f64) -> f64 {
-    if rate > 0.0 { left / rate } else { f64::INFINITY }
+/// State of RED+Tail.
+pub struct RedTail {
+    params: Params,
+    pairs: PairTable,
+    red: Adaptive,
+    split: Split,
+    q1: f64,
+    q2: f64,
 }
 
-/// Adaptive RED over queue 2; its average, thresholds and queue in the unit of `unit`.
-struct Ared {
-    unit: Depth,
-    curve: Curve,
-    aimd: Aimd,
-    average: Average,
-    spacer: Spacer,
-    stepped: Instant,
-    p: f64,
-    dynamic: Option<Dynamic>,
-}
-
-/// Section V: thresholds that follow the average drop probability.
-struct Dynamic {
-    band: (f64, f64),
-    /// Bounds of min_th2.
-    within: (f64, f64),
-    p_avg: f64,
-}
-
-impl Dynamic {
-    fn step(&self, curve: &mut Curve) {
-        let distance = curve.max_th - curve.min_th;
-        let factor = match self.p_avg {
-            p if p > self.band.1 => 1.0 + GAMMA,
-            p if p < self.band.0 => 1.0 - GAMMA,
-            _ => return,
+impl RedTail {
+    /// Queue 2 for the packets of a TCP pair after its first n, else queue 1.
+    fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
+        let key = match self.params.key {
+            Key::Pair => packet.pair,
+            Key::Flow => packet.flow,
         };
-        curve.min_th = (curve.min_th * factor).min(self.within.1).max(self.within.0);
-        curve.max_th = curve.min_th + distance;
+        match packet.proto {
+            Proto::Tcp if self.pairs.count(key, now) > self.params.n => LONG,
+            Proto::Tcp | Proto::Udp => SHORT,
+        }
+    }
+
+    /// C1 by the present length of queue 1, C2 the rest.
+    fn share(&mut self, port: &Port) {
+        let Params { c1_min, c1_max, min_th1, max_th1, max_th2, .. } = self.params;
+        self.q1 = max_th1.measure(&port.level(SHORT));
+        self.q2 = max_th2.measure(&port.level(LONG));
+        let capacity = port.level(SHORT).rate().bytes_per_sec();
+        let thresholds = (min_th1.value(), max_th1.value());
+        let most = c1_max.of(capacity, C1_MAX);
+        let least = c1_min.of(capacity, thresholds.0 / thresholds.1).min(most);
+        let c1 = c1(self.q1, capacity, (least, most), thresholds);
+        self.split.set_rates([c1, capacity - c1]);
     }
 }
 
-impl Ared {
-    fn new(params: &Params, link: &Link) -> Self {
-        let (unit, rate) = (params.max_th2.with(0.0), link.pkts_per_sec());
-        let (mean, buffer) = match unit {
-            Depth::Packets(_) => (1.0, link.limit_pkts()),
-            Depth::Bytes(_) => (link.mean_packet.0 as f64, link.limit_bytes()),
+impl Design for RedTail {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "short TCP and UDP drop-tail, long TCP under Adaptive RED, rates by the short queue's length",
+        source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section III",
+        rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until silent for t\n\
+               C1:          0 if q1 = 0;  c1_min if q1 < min_th1;  else min(C q1/max_th1, c1_max);  C2 = C - C1\n\
+               queue 1:     drop only when the shared buffer is full\n\
+               queue 2:     Adaptive RED, gentle; every 0.5 s: max_p += min(0.01, max_p/4) or *= 0.9\n\
+               p_u > 0:     every 0.5 s: min_th2 *= 1.05 if P > p_u, *= 0.95 if P < p_l; max_th2 follows\n\
+               departure:   the head that its rate finishes first; if one queue is empty, the other",
+        deviations: &[
+            "n, t, c1_min, c1_max, the scheduler and RED's weight 1 - exp(-1/C) are not printed: ours",
+            "a pair's packets in queue 1 stay there when it moves: a flow can be reordered once each time",
+            "UDP stays in queue 1 however long it lasts (the text's classifier counts packets only)",
+            "a full pair table forgets the longest silent of eight pairs; the probe evicted counts them",
+            "RED counts packets, not bytes, and adapts at the first arrival after 0.5 s, as ns-2.35 does",
+            "while queue 2 has nothing to send its average decays as if the link were idle",
+            "dynamic thresholds: p averaged with weight 0.02 an arrival; min_th2 at least 5 packets, max_th2 within the buffer",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "paper",
+            settings: "ecn=off min_th1=2000b max_th1=30000b min_th2=20000b max_th2=80000b p_l=0 p_u=0",
+            source: "Table II; give it a buffer of 160000b",
+        },
+        Preset { name: "dynamic", settings: "ecn=off p_l=0.005 p_u=0.010", source: "section V, Table IV" },
+    ];
+
+    fn check(params: &Params) -> Result<(), String> {
+        let pairs = [("1", params.min_th1, params.max_th1), ("2", params.min_th2, params.max_th2)];
+        for (i, min, max) in pairs {
+            if min.with(0.0) != max.with(0.0) {
+                return Err(format!("min_th{i} and max_th{i} in the same unit, packets or bytes"));
+            }
+            if min >= max {
+                return Err(format!("min_th{i} below max_th{i}"));
+            }
+        }
+        let crossed = match (params.c1_min, params.c1_max) {
+            (Share::Fraction(least), Share::Fraction(most)) => least > most,
+            (Share::Rate(least), Share::Rate(most)) => least > most,
+            _ => false,
         };
-        let (min_th, max_th) = (params.min_th2.value(), params.max_th2.value());
-        let within = (LEAST_MIN_TH2 * mean, buffer - (max_th - min_th));
-        let dynamic = Dynamic { band: (params.p_l, params.p_u), within, p_avg: 0.0 };
+        if crossed {
+            return Err("c1_min at most c1_max".to_string());
+        }
+        if params.p_l > params.p_u { Err("p_l at most p_u".to_string()) } else { Ok(()) }
+    }
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let band = (params.p_u > 0.0).then_some((params.p_l, params.p_u));
         Self {
-            unit,
-            curve: Curve { min_th, max_th, max_p: MAX_P, gentle: true },
-            aimd: Aimd { bottom: AIMD.bottom.min(BOTTOM_RATE / link.rate.0 as f64), ..AIMD },
-            average: Average::new(auto_weight(rate), rate),
-            spacer: Spacer::default(),
-            stepped: Instant::ZERO,
-            p: 0.0,
-            dynamic: (params.p_u > 0.0).then_some(dynamic),
-        }
-    }
-
-    /// max_p and the thresholds move at the first arrival after each interval, as in ns-2.
-    fn step(&mut self, now: Instant) {
-        if now.since(self.stepped) > INTERVAL {
-            self.stepped = now;
-            self.curve.max_p = self.aimd.step(&self.curve, self.average.value());
-            if let Some(dynamic) = &self.dynamic {
-                dynamic.step(&mut self.curve);
-            }
+            pairs: PairTable::new(params.pairs, params.t),
+            red: Adaptive::new(params.min_th2, params.max_th2, band, link),
+            split: Split::new(params.scheduler, link.mean_packet),
+            q1: 0.0,
+            q2: 0.0,
+            params: params.clone(),
         }
     }
 }
 
-impl Aqm for Ared {
-    fn arrival(&mut self, _: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let u = cx.rng.uniform();
-        let q = self.unit.measure(level);
-        let avg = self.average.arrival(q, cx.now);
-        self.step(cx.now);
-        let p_b = self.curve.base_probability(avg);
-        if let Some(dynamic) = &mut self.dynamic {
-            dynamic.p_avg += W_P * (p_b.unwrap_or(0.0) - dynamic.p_avg);
-        }
-        self.p = self.spacer.arrival(p_b.filter(|_| q > 1.0), 1.0, true);
-        match p_b {
-            Some(1.0) if q > 1.0 => Verdict::Drop,
-            _ if u < self.p => Verdict::Signal,
-            _ => Verdict::Accept,
-        }
+impl Discipline for RedTail {
+    fn lists(&self) -> usize {
+        2
     }
 
-    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
-        if matches!(fate, Fate::Dropped(_) | Fate::Queued { marked: true }) {
-            self.spacer.reset();
-        }
-    }
-
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.average.emptied(cx.now);
-    }
-}
-
-/// The two queues' claims on the link. Rates in bytes per second.
-struct Split {
-    scheduler: Scheduler,
-    /// C1 and C2.
-    rates: [f64; 2],
-    /// Clocks: bytes of each head that its rate has not yet paid for. DRR: deficits.
-    credit: [f64; 2],
-    /// Clocks: when `credit` was true. DRR: not used.
-    at: Instant,
-    /// DRR: whose turn it is.
-    turn: usize,
-    round: f64,
-}
-
-impl Split {
-    /// Clocks: pays each head with its rate for the time since the last call.
-    fn advance(&mut self, now: Instant) {
-        let dt = now.since(self.at).secs();
-        self.at = now;
-        if self.scheduler == Scheduler::Clocks {
-            for (left, rate) in self.credit.iter_mut().zip(self.rates) {
-                *left -= rate * dt;
-            }
-        }
-    }
-
-    /// A packet of `len` bytes becomes the head of a queue that was empty.
-    fn begun(&mut self, list: usize, len: u32) {
-        self.credit[list] = match self.scheduler {
-            Scheduler::Clocks => f64::from(len),
-            Scheduler::Drr => 0.0,
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        self.split.advance(cx.now);
+        let list = self.classify(&packet, cx.now);
+        let was_empty = port.head(list).is_none();
+        let fate = if list == LONG {
+            let verdict = self.red.arrival(&packet, &port.level(LONG), cx);
+            port.admit(LONG, packet, verdict, &mut self.red, cx)
+        } else {
+            // One random number an arrival, whichever its queue.
+            cx.rng.uniform();
+            port.admit(SHORT, packet, Verdict::Accept, &mut DropTail, cx)
         };
-    }
-
-    /// Both queues hold packets, with heads of `heads` bytes: which goes first?
-    fn pick(&mut self, heads: [u32; 2]) -> usize {
-        match self.scheduler {
-            Scheduler::Clocks => {
-                let finish = [0, 1].map(|i| finish(self.credit[i], self.rates[i]));
-                usize::from(finish[1] < finish[0])
-            }
-            Scheduler::Drr => {
-                while self.credit[self.turn] < f64::from(heads[self.turn]) {
-                    self.turn = 1 - self.turn;
-                    self.credit[self.turn] += self.round * self.rates[self.turn] / (self.rates[0] + self.rates[1]);
-                }
-                self.turn
-            }
+        if was_empty && matches!(fate, Fate::Queued { .. }) {
+            self.split.begin(usize::from(list.0), packet.len);
         }
+        self.share(port);
     }
 
-    /// `list` gave a packet of `len` bytes, `contended` if the other held one too; `next` is its new head.
-    /// A queue that had the link to itself owes nothing for that.
-    fn served(&mut self, list: usize, len: u32, contended: bool, next: Option<u32>) {
-        let kept = if contended { self.credit[list] } else { 0.0 };
-        self.credit[list] = match (self.scheduler, next) {
-            (_, None) => 0.0,
-            (Scheduler::Clocks, Some(next)) => kept + f64::from(next),
-            (Scheduler::Drr, Some(_)) if contended => kept - f64::from(len),
-            (Scheduler::Drr, Some(_)) => 0.0,
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.split.advance(cx.now);
+        let head = |port: &Port, list| port.head(list).map(|packet| packet.len);
+        let (list, contended) = match (head(port, SHORT), head(port, LONG)) {
+            (Some(short), Some(long)) => ([SHORT, LONG][self.split.pick([short, long])], true),
+            (Some(_), None) => (SHORT, false),
+            (None, _) => (LONG, false),
         };
+        if port.head(LONG).is_none() {
+            self.red.emptied(cx);
+        }
+        let packet = match list {
+            LONG => port.pop_judged(LONG, &mut self.red, cx),
+            _ => port.pop_judged(list, &mut DropTail, cx),
+        };
+        if let Some(packet) = &packet {
+            self.split.served(usize::from(list.0), packet.len, head(port, list), contended);
+        }
+        self.share(port);
+        packet
+    }
+}
+
+probes! { RedTail {
+    /// Signal probability of the latest arrival at queue 2.
+    p ["1"] = |s| s.red.p();
+    /// Length of queue 1.
+    q1 ["packets|bytes"] = |s| s.q1;
+    /// Length of queue 2.
+    q2 ["packets|bytes"] = |s| s.q2;
+    /// Rate of queue 1.
+    c1 ["bit/s"] = |s| s.split.rates()[0] * 8.0;
+    /// Average of queue 2.
+    avg ["packets|bytes"] = |s| s.red.average();
+    /// Probability at max_th2.
+    max_p ["1"] = |s| s.red.curve().max_p;
+    /// Lower threshold of queue 2.
+    min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
+    /// Pairs forgotten for want of room.
+    evicted ["1"] = |s| s.pairs.evicted() as f64;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::host::Queue;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    /// The paper's bottleneck: 3 Mb/s, 1000-byte packets, 160 KB.
+    const LINK: Link = Link { rate: Rate(3_000_000), limit: Limit::Bytes(160_000), mean_packet: Bytes(1000) };
+
+    fn params(settings: &str) -> Params {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        params
+    }
+
+    fn queue(settings: &str) -> Queue<RedTail> {
+        let params = params(settings);
+        RedTail::check(&params).unwrap();
+        Queue::new(RedTail::build(&params, &LINK), LINK, false, Rng::stream(1, "queue"))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn tcp(pair: u32) -> Packet {
+        Packet { len: 1000, pair, ..Packet::default() }
+    }
+
+    fn lengths(queue: &Queue<RedTail>) -> (u32, u32) {
+        (queue.port.level(SHORT).pkts(), queue.port.level(LONG).pkts())
+    }
+
+    #[test]
+    fn c1_has_its_four_branches() {
+        let c1 = |q1| c1(q1, 3e6, (2e5, 2.25e6), (2_000.0, 30_000.0));
+        assert_eq!(c1(0.0), 0.0);
+        assert_eq!(c1(1_999.0), 2e5);
+        assert_eq!(c1(2_000.0), 2e5, "continuous: C min_th1/max_th1 = c1_min");
+        assert_eq!(c1(15_000.0), 1.5e6);
+        assert_eq!(c1(22_500.0), 2.25e6);
+        assert_eq!(c1(160_000.0), 2.25e6);
+    }
+
+    #[test]
+    fn automatic_rates_follow_the_thresholds_and_the_link() {
+        let mut queue = queue("");
+        let rates = |queue: &Queue<RedTail>| queue.discipline().split.rates().map(|rate| rate * 8.0);
+        queue.arrive(tcp(1), at(0));
+        assert_eq!(rates(&queue), [2e5, 2.8e6]);
+        (0..30).for_each(|_| queue.arrive(tcp(1), at(0)));
+        assert_eq!(rates(&queue), [2.25e6, 0.75e6]);
+        while queue.depart(at(1)).is_some() {}
+        assert_eq!(rates(&queue), [0.0, 3e6]);
+    }
+
+    #[test]
+    fn packet_n_plus_1_is_the_first_for_queue_2() {
+        let mut queue = queue("n=64");
+        (0..64).for_each(|_| queue.arrive(tcp(7), at(0)));
+        assert_eq!(lengths(&queue), (64, 0));
+        queue.arrive(tcp(7), at(0));
+        assert_eq!(lengths(&queue), (64, 1));
+        queue.arrive(tcp(8), at(0));
+        assert_eq!(lengths(&queue), (65, 1), "another pair starts anew");
+    }
+
+    #[test]
+    fn udp_stays_in_queue_1_and_is_not_counted() {
+        let mut queue = queue("n=3");
+        (0..50).for_each(|_| queue.arrive(Packet { proto: Proto::Udp, ..tcp(7) }, at(0)));
+        assert_eq!(lengths(&queue), (50, 0));
+        (0..3).for_each(|_| queue.arrive(tcp(7), at(0)));
+        assert_eq!(lengths(&queue), (53, 0));
+    }
+
+    #[test]
+    fn a_pair_silent_for_t_is_new_again() {
+        let mut queue = queue("n=1 t=5s");
+        [0, 1, 5000, 10_000].into_iter().for_each(|ms| queue.arrive(tcp(7), at(ms)));
+        assert_eq!(lengths(&queue), (2, 2), "after 4999 ms still known, after 5000 ms not");
+    }
+
+    #[test]
+    fn a_flow_that_moves_is_reordered_at_most_once() {
+        let mut queue = queue("n=10 c1_min=0 c1_max=0");
+        (0..20).for_each(|slot| queue.arrive(Packet { slot, ..tcp(1) }, at(0)));
+        let order: alloc::vec::Vec<u32> = core::iter::from_fn(|| queue.depart(at(1))).map(|p| p.slot).collect();
+        // Without a rate queue 1 waits for queue 2: the ten newer packets overtake, then none.
+        assert_eq!(order, (10..20).chain(0..10).collect::<alloc::vec::Vec<_>>());
+    }
+
+    #[test]
+    fn the_queue_that_is_not_empty_gets_the_whole_link() {
+        let mut queue = queue("n=10 c1_max=0.1");
+        (0..5).for_each(|_| queue.arrive(tcp(1), at(0)));
+        let served = (0..5).filter(|_| queue.depart(at(0)).is_some()).count();
+        assert_eq!((served, queue.depart(at(0))), (5, None));
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        let refused = |settings| RedTail::check(&params(settings)).is_err();
+        assert!(refused("min_th1=5p") && refused("min_th2=80000b") && refused("p_l=0.1"));
+        assert!(refused("c1_min=0.5 c1_max=0.4") && refused("c1_min=2mbit c1_max=1mbit"));
+        assert!(!refused("c1_min=0.9 c1_max=1mbit") && !refused("min_th1=2p max_th1=30p"));
     }
 }

@@ -6,8 +6,6 @@ use forebay_aqm::base::time::{Instant, Span};
 const INITIAL_RTO: Span = Span::from_millis(3000);
 /// RFC 6298 rule 2.5.
 const MAX_RTO: Span = Span::from_millis(60_000);
-/// Backoff doubles up to this (6 doublings).
-const MAX_BACKOFF: u32 = 64;
 /// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
@@ -67,7 +65,7 @@ impl Rtt {
 
     /// The timer expired: double (RFC 6298 rule 5.5).
     pub fn back_off(&mut self) {
-        if self.backoff < MAX_BACKOFF {
+        if self.timeout() < MAX_RTO {
             self.backoff *= 2;
         }
         if self.backoff > FORGET_BACKOFF {
@@ -110,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_to_the_cap_and_ends_with_a_measurement() {
+    fn backoff_doubles_up_to_a_minute_and_ends_with_a_measurement() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(100));
-        for want in [600, 1200, 2400, 4800, 9600, 19_200, 19_200] {
+        for want in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000] {
             rtt.back_off();
             assert_eq!(rtt.timeout(), Span::from_millis(want));
         }
-        rtt.measure(at(50_000), at(50_100));
+        rtt.measure(at(200_000), at(200_100));
         assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
     }
 

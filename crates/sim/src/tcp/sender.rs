@@ -238,16 +238,22 @@ impl Sender {
         }
     }
 
-    /// One loss episode, one reduction: not again before `recover` is acknowledged (RFC 6582 section 3.2
-    /// step 1); nothing was lost yet while `recover` is 0.
+    /// One loss episode, one reduction: not again before all that `recover` stands for is acknowledged
+    /// (RFC 6582 section 3.2 step 2). Reno leaves fast recovery earlier and may fall into it again.
     fn may_fast_retransmit(&self) -> bool {
-        self.una > self.recover || self.recover == 0 || self.last_cut == Cut::FastRetransmit
+        let again = match self.last_cut {
+            // The window was cut for a mark, nothing has been retransmitted yet.
+            Cut::Mark => true,
+            Cut::FastRetransmit => self.options.recovery == Recovery::Reno,
+            Cut::None | Cut::Timeout => false,
+        };
+        self.una > self.recover || self.recover == 0 || again
     }
 
     fn fast_retransmit(&mut self, now: Instant) {
         self.counts.fast_retransmits += 1;
         // A mark in the same window has already halved it.
-        if self.last_cut != Cut::Mark || self.una >= self.recover {
+        if self.last_cut != Cut::Mark || self.una > self.recover {
             self.window.halve();
         }
         self.recover = self.high;

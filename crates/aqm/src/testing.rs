@@ -1,0 +1,461 @@
+//! The conformance suite as a library: what every discipline must do, whatever its rule.
+//!
+//! [`check_aqm`] drives a discipline through random arrivals, departures and ticks on links that are
+//! slow, full, tiny, frozen or idle, and names the first rule it breaks. [`random_settings`] makes
+//! parameters for it; [`Churn`] is a steady load to be timed.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::base::design::{Entry, ProbeSpec, Probes};
+use crate::base::host::Queue;
+use crate::base::ladder::Discipline;
+use crate::base::packet::{Colour, Ecn, Packet, Proto};
+use crate::base::params::ParamSpec;
+use crate::base::rng::Rng;
+use crate::base::text;
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Bytes, Limit, Link, Rate};
+use crate::base::verdict::Reason;
+
+/// In which order packets must leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// As if from so many FIFO lists: 1 for a plain FIFO.
+    Lists(usize),
+    /// FIFO within each flow.
+    PerFlow,
+    /// Any.
+    Free,
+}
+
+/// What a discipline promises beyond the rules for all.
+#[derive(Clone, Copy, Debug)]
+pub struct Promises {
+    /// The order of delivered packets.
+    pub order: Order,
+    /// ECT packets may be marked; otherwise nothing ever is.
+    pub ecn: bool,
+    /// An arrival that finds nothing queued, and room, is neither dropped nor marked.
+    pub spares_empty: bool,
+}
+
+/// How to read a discipline's probes.
+pub struct Watch<D> {
+    /// What there is.
+    pub probes: &'static [ProbeSpec],
+    /// Reads one.
+    pub read: fn(&D, usize) -> f64,
+}
+
+impl<D: Probes> Watch<D> {
+    /// The probes that `D` declares.
+    pub const fn declared() -> Self {
+        Self { probes: D::PROBES, read: D::probe }
+    }
+}
+
+impl<D> Watch<D> {
+    /// None at all.
+    pub const fn nothing() -> Self {
+        Self { probes: &[], read: |_, _| f64::NAN }
+    }
+}
+
+struct Scenario {
+    name: &'static str,
+    rate: Rate,
+    limit: Limit,
+    /// Lengths on the wire, equally likely.
+    lengths: &'static [u32],
+    /// Probability that an event is an arrival.
+    load: f64,
+    /// Mean time between events.
+    gap: Span,
+    /// Every so many events, ten silent seconds.
+    silence: usize,
+}
+
+/// Events of each scenario before the buffer is drained.
+const EVENTS: usize = 120;
+const SILENCE: Span = Span::from_millis(10_000);
+/// So many ticks are given on time before the host falls behind and gives one late.
+const TICKS_ON_TIME: usize = 20;
+
+const USUAL: Scenario = Scenario {
+    name: "usual",
+    rate: Rate(10_000_000),
+    limit: Limit::Packets(30),
+    lengths: &[40, 500, 1500],
+    load: 0.6,
+    gap: Span::from_micros(300),
+    silence: usize::MAX,
+};
+
+const SCENARIOS: &[Scenario] = &[
+    USUAL,
+    Scenario { name: "light load", load: 0.4, ..USUAL },
+    Scenario { name: "overload", load: 0.9, limit: Limit::Packets(10), ..USUAL },
+    Scenario { name: "buffer in bytes", limit: Limit::Bytes(20_000), ..USUAL },
+    Scenario { name: "buffer of nothing", limit: Limit::Packets(0), ..USUAL },
+    Scenario { name: "buffer of one packet", limit: Limit::Packets(1), ..USUAL },
+    Scenario { name: "only arrivals", load: 1.0, ..USUAL },
+    Scenario { name: "frozen clock", gap: Span::ZERO, ..USUAL },
+    Scenario { name: "silences", silence: 25, ..USUAL },
+    Scenario { name: "slow link", rate: Rate(9_600), gap: Span::from_millis(400), ..USUAL },
+    Scenario { name: "extreme lengths", limit: Limit::Bytes(1_000_000), lengths: &[1, 65_535], ..USUAL },
+];
+
+/// A packet's history.
+struct Record {
+    packet: Packet,
+    settled: bool,
+}
+
+/// A queue under examination.
+struct Bench<'a, D> {
+    queue: Queue<D>,
+    watch: &'a Watch<D>,
+    promises: &'a Promises,
+    rng: Rng,
+    now: Instant,
+    records: Vec<Record>,
+    delivered: Vec<u32>,
+    dropped: u64,
+    marks: u64,
+    print: u64,
+}
+
+impl<D: Discipline> Bench<'_, D> {
+    fn run(&mut self, scenario: &Scenario) -> Result<(), String> {
+        for event in 1..=EVENTS {
+            let gap = Span::from_secs(self.rng.exponential(scenario.gap.secs()));
+            let silent = event.is_multiple_of(scenario.silence);
+            self.pass(if silent { SILENCE } else { gap })?;
+            let arrives = self.rng.uniform() < scenario.load;
+            let outcome = if arrives { self.arrive(scenario) } else { self.depart().map(drop) };
+            outcome.map_err(|e| format!("event {event}: {e}"))?;
+        }
+        while self.depart()? {}
+        self.settle_accounts()
+    }
+
+    /// Lets time pass, with its ticks.
+    fn pass(&mut self, gap: Span) -> Result<(), String> {
+        let until = self.now + gap;
+        for n in 0.. {
+            let Some(due) = self.queue.next_tick().filter(|due| *due <= until) else { break };
+            self.now = if n < TICKS_ON_TIME { due.max(self.now) } else { until };
+            self.queue.tick(self.now);
+            let late = self.now > due;
+            match self.queue.next_tick() {
+                Some(next) if next <= due => return Err(format!("after a tick due at {due:?} the next is {next:?}")),
+                Some(next) if !late && next <= self.now => return Err(format!("next tick {next:?} lies in the past")),
+                _ => {}
+            }
+            self.inspect()?;
+            if late && n >= TICKS_ON_TIME {
+                break;
+            }
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn arrive(&mut self, scenario: &Scenario) -> Result<(), String> {
+        let packet = random_packet(&mut self.rng, scenario.lengths, self.records.len() as u32);
+        let packet = Packet { arrived: self.now, ..packet };
+        self.records.push(Record { packet, settled: false });
+        let (fits, was_empty) = (self.queue.port.fits(packet.len), self.queue.port.pkts() == 0);
+        let before = self.queue.port.tally();
+        self.queue.arrive(packet, self.now);
+        let happened = self.queue.port.tally().since(&before);
+        if self.promises.spares_empty && was_empty && fits && happened.marked.pkts + happened.dropped_early.pkts > 0 {
+            return Err("signalled an arrival that found nothing queued".to_string());
+        }
+        if !fits && happened.dropped_early.pkts + happened.dropped_overflow.pkts == 0 {
+            return Err("took a packet without room, and dropped none for it".to_string());
+        }
+        self.collect_drops(fits.then_some(packet.slot))?;
+        self.inspect()
+    }
+
+    /// Was there a packet?
+    fn depart(&mut self) -> Result<bool, String> {
+        let packet = self.queue.depart(self.now);
+        self.collect_drops(None)?;
+        match packet {
+            Some(packet) => self.deliver(&packet)?,
+            None if self.queue.port.pkts() > 0 => return Err("sent nothing although packets wait".to_string()),
+            None => self.note(u64::MAX),
+        }
+        self.inspect()?;
+        Ok(packet.is_some())
+    }
+
+    fn deliver(&mut self, packet: &Packet) -> Result<(), String> {
+        let offered = self.settle(packet)?;
+        let marked = packet.ecn == Ecn::Ce && offered.ecn != Ecn::Ce;
+        if marked && !(self.promises.ecn && offered.ecn.is_capable()) {
+            return Err(format!("marked packet {} without permission", packet.slot));
+        }
+        let ecn = if marked { Ecn::Ce } else { offered.ecn };
+        if (Packet { ecn, ..offered }) != *packet {
+            return Err(format!("packet {} was changed in the queue", packet.slot));
+        }
+        self.marks += u64::from(marked);
+        self.delivered.push(packet.slot);
+        self.note(u64::from(packet.slot) << 1 | u64::from(marked));
+        Ok(())
+    }
+
+    /// Drops since the last call; `fitted`: an arrival for which there was room.
+    fn collect_drops(&mut self, fitted: Option<u32>) -> Result<(), String> {
+        for (packet, reason) in core::mem::take(self.queue.port.discarded()) {
+            self.settle(&packet)?;
+            if reason == Reason::Overflow && fitted == Some(packet.slot) {
+                return Err(format!("packet {} overflowed a buffer with room for it", packet.slot));
+            }
+            self.dropped += 1;
+            self.note(u64::from(packet.slot) << 2 | 1 << 40 | u64::from(reason == Reason::Early));
+        }
+        Ok(())
+    }
+
+    /// Gives a packet its one fate.
+    fn settle(&mut self, packet: &Packet) -> Result<Packet, String> {
+        match self.records.get_mut(packet.slot as usize) {
+            None => Err(format!("packet {} was never offered", packet.slot)),
+            Some(record) if record.settled => Err(format!("packet {} met two fates", packet.slot)),
+            Some(record) => {
+                record.settled = true;
+                Ok(record.packet)
+            }
+        }
+    }
+
+    /// What must hold after every call.
+    fn inspect(&mut self) -> Result<(), String> {
+        self.queue.port.check()?;
+        for (i, probe) in self.watch.probes.iter().enumerate() {
+            let value = (self.watch.read)(self.queue.discipline(), i);
+            if !value.is_finite() {
+                return Err(format!("probe {} is {value}", probe.name));
+            }
+            if probe.name == "p" && !(0.0..=1.0).contains(&value) {
+                return Err(format!("probe p is {value}: no probability"));
+            }
+            self.note(value.to_bits());
+        }
+        Ok(())
+    }
+
+    /// After the last packet left.
+    fn settle_accounts(&self) -> Result<(), String> {
+        if let Some(lost) = self.records.iter().find(|record| !record.settled) {
+            return Err(format!("packet {} met no fate", lost.packet.slot));
+        }
+        let tally = self.queue.port.tally();
+        let counted = [tally.offered, tally.departed].map(|count| count.pkts);
+        let dropped = tally.dropped_early.pkts + tally.dropped_overflow.pkts;
+        if (counted, dropped) != ([self.records.len() as u64, self.delivered.len() as u64], self.dropped) {
+            return Err("the port's counters differ from what was seen".to_string());
+        }
+        let already = self.records.iter().filter(|record| record.packet.ecn == Ecn::Ce).count() as u64;
+        if !(self.marks..=self.marks + already + dropped).contains(&tally.marked.pkts) {
+            return Err(format!("counted {} marks, {} were seen", tally.marked.pkts, self.marks));
+        }
+        self.check_order()
+    }
+
+    fn check_order(&self) -> Result<(), String> {
+        let broken = match self.promises.order {
+            Order::Free => None,
+            Order::Lists(n) => out_of_order(&self.delivered, n),
+            Order::PerFlow => (0..FLOWS).find_map(|flow| {
+                let of_flow = |slot: &&u32| self.records[**slot as usize].packet.flow == flow;
+                out_of_order(&self.delivered.iter().filter(of_flow).copied().collect::<Vec<_>>(), 1)
+            }),
+        };
+        broken.map_or(Ok(()), |slot| Err(format!("packet {slot} left out of order")))
+    }
+
+    /// FNV-1a over everything that happens.
+    const fn note(&mut self, word: u64) {
+        self.print = (self.print ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+/// The first packet that could not have come from one of `lists` FIFO lists: each takes the list
+/// whose last packet is the latest before it.
+fn out_of_order(slots: &[u32], lists: usize) -> Option<u32> {
+    let mut ends: Vec<Option<u32>> = alloc::vec![None; lists];
+    slots.iter().copied().find(|&slot| match ends.iter_mut().filter(|end| **end < Some(slot)).max() {
+        Some(end) => {
+            *end = Some(slot);
+            false
+        }
+        None => true,
+    })
+}
+
+const FLOWS: u32 = 16;
+
+fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet {
+    let flow = rng.below(u64::from(FLOWS)) as u32;
+    Packet {
+        arrived: Instant::ZERO,
+        slot,
+        len: lengths[rng.below(lengths.len() as u64) as usize],
+        flow,
+        pair: flow / 4,
+        ecn: [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][rng.below(5) as usize],
+        class: if flow == 0 { 255 } else { flow as u8 },
+        colour: if flow % 2 == 0 { Colour::In } else { Colour::Out },
+        proto: if flow % 8 == 0 { Proto::Udp } else { Proto::Tcp },
+    }
+}
+
+/// Drives fresh instances of a discipline through every scenario, each twice from `seed`.
+///
+/// The first broken rule is the error: a packet with no fate or two, a changed packet, an unjust
+/// mark, a wrong order, packets that wait while nothing is sent, a probe that is not finite, a `p`
+/// that is no probability, a tick that asks for the past, two runs that differ.
+pub fn check_aqm<D: Discipline>(
+    mut make: impl FnMut(&Link) -> D,
+    watch: &Watch<D>,
+    promises: &Promises,
+    seed: u64,
+) -> Result<(), String> {
+    for scenario in SCENARIOS {
+        let link = Link { rate: scenario.rate, limit: scenario.limit, mean_packet: Bytes(500) };
+        let mut run = || {
+            let mut bench = Bench {
+                queue: Queue::new(make(&link), link, promises.ecn, Rng::stream(seed, "queue")),
+                watch,
+                promises,
+                rng: Rng::stream(seed, scenario.name),
+                now: Instant::ZERO,
+                records: Vec::new(),
+                delivered: Vec::new(),
+                dropped: 0,
+                marks: 0,
+                print: 0xcbf2_9ce4_8422_2325,
+            };
+            bench.run(scenario).map_err(|e| format!("{}, seed {seed}: {e}", scenario.name))?;
+            Ok::<u64, String>(bench.print)
+        };
+        if run()? != run()? {
+            return Err(format!("{}, seed {seed}: two runs from the same seed differ", scenario.name));
+        }
+    }
+    Ok(())
+}
+
+/// A discipline string with random values, each within its parameter's range; rules between
+/// parameters are not known here, so `Spec::parse` may refuse it.
+pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
+    let mut out = entry.name.to_string();
+    for spec in entry.params {
+        if rng.uniform() < 0.5 {
+            out.push_str(&format!(" {}={}", spec.name, random_value(spec, rng)));
+        }
+    }
+    out.push_str(if rng.uniform() < 0.5 { " ecn=on" } else { " ecn=off" });
+    out
+}
+
+fn random_value(spec: &ParamSpec, rng: &mut Rng) -> String {
+    let default = (spec.default)();
+    match spec.unit {
+        "packets|bytes" => format!("{}{}", random_number(spec, rng), if rng.uniform() < 0.7 { "p" } else { "b" }),
+        words if words.contains('|') => {
+            let words: Vec<&str> = words.split('|').collect();
+            words[rng.below(words.len() as u64) as usize].to_string()
+        }
+        _ if usual(spec).is_none() && rng.uniform() < 0.3 => default,
+        "s" => format!("{}s", random_number(spec, rng)),
+        "bytes" => format!("{}b", libm::round(random_number(spec, rng))),
+        "bit/s" => format!("{}bit", libm::round(random_number(spec, rng))),
+        _ if spec.accepts.contains("whole") => format!("{}", libm::round(random_number(spec, rng))),
+        _ if spec.accepts.contains("a/b/c") => {
+            let classes = 1 + rng.below(4);
+            (0..classes).map(|_| random_number(spec, rng).to_string()).collect::<Vec<_>>().join("/")
+        }
+        _ => random_number(spec, rng).to_string(),
+    }
+}
+
+/// The default as a bare number in base units, if it is one.
+fn usual(spec: &ParamSpec) -> Option<f64> {
+    let default = (spec.default)();
+    match spec.unit {
+        "s" => text::span(&default).ok().map(Span::secs),
+        "bytes" => text::bytes(&default).ok().map(|bytes| bytes.0 as f64),
+        "bit/s" => text::rate(&default).ok().map(|rate| rate.0 as f64),
+        "packets|bytes" => text::depth(&default).ok().map(|depth| depth.value()),
+        _ => text::number(&default).ok(),
+    }
+}
+
+/// An end of the range, or something near the default, or anything by order of magnitude.
+fn random_number(spec: &ParamSpec, rng: &mut Rng) -> f64 {
+    let (lo, hi) = spec.range;
+    let magnitude = |from: f64, to: f64, rng: &mut Rng| from * libm::pow(to / from, rng.uniform());
+    let number = match (rng.below(16), usual(spec)) {
+        (0, _) => lo,
+        (1, _) => hi,
+        (2..=9, Some(usual)) if usual > 0.0 => magnitude(usual / 10.0, usual * 10.0, rng),
+        _ => magnitude(lo.max(hi * 1e-9), hi, rng),
+    };
+    number.clamp(lo, hi)
+}
+
+/// A steady load of 64 flows around a backlog of 50 packets, for benches: no clock in here.
+#[derive(Debug, Default)]
+pub struct Churn {
+    now: Instant,
+    offered: u64,
+}
+
+impl Churn {
+    /// The backlog it keeps up, in packets.
+    pub const BACKLOG: u32 = 50;
+    /// Length of its packets.
+    pub const LENGTH: u32 = 500;
+    /// The link it wants: 10 Mb/s with room for twice the backlog.
+    pub const LINK: Link = Link {
+        rate: Rate(10_000_000),
+        limit: Limit::Packets(2 * Self::BACKLOG),
+        mean_packet: Bytes(Self::LENGTH as u64),
+    };
+
+    /// Offers `packets` packets, sending one each packet time; at most two are offered meanwhile.
+    /// Says how many were sent.
+    pub fn run<D: Discipline>(&mut self, queue: &mut Queue<D>, packets: u64) -> u64 {
+        let service = Self::LINK.rate.time_for(Self::LENGTH);
+        let (until, mut sent) = (self.offered + packets, 0);
+        while self.offered < until {
+            self.now += service;
+            while let Some(due) = queue.next_tick().filter(|due| *due <= self.now) {
+                queue.tick(due);
+            }
+            for _ in 0..2 {
+                if queue.port.pkts() < Self::BACKLOG {
+                    queue.arrive(self.packet(), self.now);
+                }
+            }
+            queue.port.discarded().clear();
+            sent += u64::from(queue.depart(self.now).is_some());
+        }
+        sent
+    }
+
+    fn packet(&mut self) -> Packet {
+        let (flow, slot) = (self.offered as u32 % 64, self.offered as u32);
+        self.offered += 1;
+        let ecn = if flow % 4 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        Packet { slot, len: Self::LENGTH, flow, pair: flow / 2, class: (flow % 10) as u8, ecn, ..Packet::default() }
+    }
+}

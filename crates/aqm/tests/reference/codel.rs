@@ -1,0 +1,200 @@
+//! CoDel: RFC 8289 sections 5.5 (`deque`) and 5.6 (`dodequeue`, `control_law`).
+//!
+//! Added to the RFC's listing, as in Linux's `codel_dequeue`: a packet that can be marked is marked
+//! where the listing drops it, and is then the one that leaves. `linux` takes its square root too.
+
+use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
+
+/// What a run is configured with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Nanoseconds.
+    pub(crate) target: u64,
+    /// Nanoseconds.
+    pub(crate) interval: u64,
+    /// None: the largest packet seen.
+    pub(crate) mtu: Option<u64>,
+    pub(crate) linux: bool,
+}
+
+struct DodequeueResult {
+    p: Option<Pkt>,
+    ok_to_drop: bool,
+}
+
+pub(crate) struct CoDel {
+    net: Net,
+    set: Settings,
+    buffer: Buffer,
+    seen: Seen,
+    /// 0: not above.
+    first_above_time: u64,
+    drop_next: u64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    maxpacket: u64,
+    /// Q0.16.
+    rec_inv_sqrt: u16,
+}
+
+impl CoDel {
+    pub(crate) fn new(net: Net, set: Settings) -> Self {
+        let (buffer, seen) = Default::default();
+        let (first_above_time, drop_next, count, lastcount, maxpacket, rec_inv_sqrt) = Default::default();
+        let dropping = false;
+        Self {
+            net,
+            set,
+            buffer,
+            seen,
+            first_above_time,
+            drop_next,
+            count,
+            lastcount,
+            dropping,
+            maxpacket,
+            rec_inv_sqrt,
+        }
+    }
+
+    fn control_law(&self, t: u64, count: u32) -> u64 {
+        if self.set.linux {
+            let ep_ro = u128::from(self.rec_inv_sqrt) << 16;
+            return t + ((u128::from(self.set.interval) * ep_ro) >> 32) as u64;
+        }
+        t + (self.set.interval as f64 / f64::from(count).sqrt()).round() as u64
+    }
+
+    fn codel_newton_step(&mut self) {
+        let invsqrt = u32::from(self.rec_inv_sqrt) << 16;
+        let invsqrt2 = ((u64::from(invsqrt) * u64::from(invsqrt)) >> 32) as u32;
+        let mut val = (3_u64 << 32) - u64::from(self.count) * u64::from(invsqrt2);
+        val >>= 2;
+        val = (val * u64::from(invsqrt)) >> (32 - 2 + 1);
+        self.rec_inv_sqrt = (val >> 16) as u16;
+    }
+
+    fn dodequeue(&mut self, now: u64) -> DodequeueResult {
+        let p = self.buffer.q.pop_front();
+        let mut r = DodequeueResult { p, ok_to_drop: false };
+        let Some(pkt) = r.p else {
+            self.first_above_time = 0;
+            return r;
+        };
+        if u64::from(pkt.size) > self.maxpacket {
+            self.maxpacket = u64::from(pkt.size);
+        }
+        let maxpacket = self.set.mtu.unwrap_or(self.maxpacket);
+        let sojourn_time = now - pkt.tstamp;
+        self.seen.note("sojourn exactly target", sojourn_time == self.set.target);
+        self.seen.note("saved by a short queue", sojourn_time >= self.set.target && self.buffer.bytes() <= maxpacket);
+        if sojourn_time < self.set.target || self.buffer.bytes() <= maxpacket {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + self.set.interval;
+        } else if now >= self.first_above_time {
+            self.seen.note("exactly one interval above", now == self.first_above_time);
+            r.ok_to_drop = true;
+        }
+        r
+    }
+
+    /// Sets CE instead of dropping, if that may be.
+    fn set_ce(&self, p: Option<Pkt>) -> bool {
+        self.net.setbit && p.is_some_and(|pkt| pkt.ect)
+    }
+
+    /// The `while` loop of the dropping state; returns the packet to send and whether it is marked.
+    fn drop_while_due(&mut self, mut r: DodequeueResult, now: u64, dropped: &mut Vec<u32>) -> (Option<Pkt>, bool) {
+        let mut drops = 0;
+        while now >= self.drop_next && self.dropping {
+            self.seen.note("exactly at drop_next", now == self.drop_next);
+            if self.set_ce(r.p) {
+                self.count += 1;
+                self.codel_newton_step();
+                self.drop_next = self.control_law(self.drop_next, self.count);
+                self.seen.note("marked after a drop", drops > 0);
+                return (r.p, true);
+            }
+            dropped.extend(r.p.map(|pkt| pkt.id));
+            self.count += 1;
+            self.codel_newton_step();
+            drops += 1;
+            r = self.dodequeue(now);
+            if !r.ok_to_drop {
+                self.seen.note("emptied by a drop", r.p.is_none());
+                self.seen.note("good packet behind a drop", r.p.is_some());
+                self.dropping = false;
+            } else {
+                self.seen.note("bad packet behind a drop", true);
+                self.drop_next = self.control_law(self.drop_next, self.count);
+            }
+        }
+        self.seen.note("several drops at once", drops > 1);
+        (r.p, false)
+    }
+
+    /// The dropping state begins; returns the packet to send and whether it is marked.
+    fn enter(&mut self, r: DodequeueResult, now: u64, dropped: &mut Vec<u32>) -> (Option<Pkt>, bool) {
+        let sent = if self.set_ce(r.p) {
+            (r.p, true)
+        } else {
+            dropped.extend(r.p.map(|pkt| pkt.id));
+            let r = self.dodequeue(now);
+            self.seen.note("bad packet passes behind the first drop", r.ok_to_drop);
+            self.seen.note("emptied by the first drop", r.p.is_none());
+            (r.p, false)
+        };
+        self.dropping = true;
+        let delta = self.count - self.lastcount;
+        self.count = 1;
+        let recent = i128::from(now) - i128::from(self.drop_next) < 16 * i128::from(self.set.interval);
+        self.seen.note("last cycle long ago", delta > 1 && !recent);
+        if delta > 1 && recent {
+            self.seen.note("last cycle's count taken over", true);
+            self.count = delta;
+            self.codel_newton_step();
+        } else {
+            self.rec_inv_sqrt = !0;
+        }
+        self.drop_next = self.control_law(now, self.count);
+        self.lastcount = self.count;
+        sent
+    }
+}
+
+impl Listing for CoDel {
+    fn enque(&mut self, pkt: Pkt, now: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
+        self.buffer.finish(&self.net, Pkt { tstamp: now, ..pkt }, false)
+    }
+
+    fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+        let mut dropped = vec![];
+        let r = self.dodequeue(now);
+        let (p, marked) = if self.dropping {
+            if !r.ok_to_drop {
+                self.seen.note("left the dropping state", true);
+                self.dropping = false;
+            }
+            self.drop_while_due(r, now, &mut dropped)
+        } else if r.ok_to_drop {
+            self.enter(r, now, &mut dropped)
+        } else {
+            (r.p, false)
+        };
+        Departure { dropped, sent: p.map(|pkt| (pkt.id, marked)) }
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![("count", f64::from(self.count), 0.0)]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.buffer.q.len() as u64, self.buffer.bytes())
+    }
+}

@@ -1,0 +1,44 @@
+//! Drop-tail.
+
+use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
+
+pub(crate) struct DropTail {
+    net: Net,
+    buffer: Buffer,
+    seen: Seen,
+}
+
+impl DropTail {
+    pub(crate) fn new(net: Net) -> Self {
+        Self { net, buffer: Buffer::default(), seen: Seen::default() }
+    }
+}
+
+impl Listing for DropTail {
+    fn enque(&mut self, pkt: Pkt, _: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
+        let full = self.buffer.full(&self.net, &pkt);
+        self.seen.note("full", full);
+        if full {
+            return Outcome::Overflow;
+        }
+        self.buffer.q.push_back(pkt);
+        Outcome::Queued
+    }
+
+    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+        self.seen.note("empty", self.buffer.q.is_empty());
+        self.buffer.plain_deque()
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.buffer.q.len() as u64, self.buffer.bytes())
+    }
+}

@@ -1,0 +1,145 @@
+//! Every discipline's published listing, transcribed literally: slow and plain, owning its packets,
+//! sharing no code with the library. Times are integer nanoseconds, so that ties mean the same on
+//! both sides; everything else is in the listing's own units and names.
+
+pub(crate) mod codel;
+pub(crate) mod droptail;
+pub(crate) mod msc;
+pub(crate) mod pi;
+pub(crate) mod raqm;
+pub(crate) mod red;
+pub(crate) mod rem;
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Nanoseconds in a second.
+pub(crate) const SECOND: f64 = 1e9;
+
+/// A packet as a listing sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pkt {
+    pub(crate) id: u32,
+    pub(crate) size: u32,
+    pub(crate) ect: bool,
+    pub(crate) tstamp: u64,
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Queued,
+    Marked,
+    Early,
+    Overflow,
+}
+
+/// What a departure brought: who was dropped on the way, and who was sent, marked or not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Departure {
+    pub(crate) dropped: Vec<u32>,
+    pub(crate) sent: Option<(u32, bool)>,
+}
+
+/// Packets or bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Unit {
+    Pkts,
+    Bytes,
+}
+
+/// The link in front of which a listing sits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Net {
+    /// Bits per second.
+    pub(crate) bandwidth: u64,
+    pub(crate) limit: u64,
+    pub(crate) limit_in: Unit,
+    pub(crate) mean_pktsize: u64,
+    /// Mark ECT packets instead of dropping them.
+    pub(crate) setbit: bool,
+}
+
+/// The waiting packets.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    pub(crate) q: VecDeque<Pkt>,
+}
+
+impl Buffer {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.q.iter().map(|pkt| u64::from(pkt.size)).sum()
+    }
+
+    pub(crate) fn length(&self, unit: Unit) -> f64 {
+        match unit {
+            Unit::Pkts => self.q.len() as f64,
+            Unit::Bytes => self.bytes() as f64,
+        }
+    }
+
+    pub(crate) fn full(&self, net: &Net, pkt: &Pkt) -> bool {
+        match net.limit_in {
+            Unit::Pkts => self.q.len() as u64 >= net.limit,
+            Unit::Bytes => self.bytes() + u64::from(pkt.size) > net.limit,
+        }
+    }
+
+    /// What every listing ends with: drop if full, else mark or drop if told to, else enqueue.
+    pub(crate) fn finish(&mut self, net: &Net, pkt: Pkt, signal: bool) -> Outcome {
+        let outcome = if self.full(net, &pkt) {
+            Outcome::Overflow
+        } else if signal && !(net.setbit && pkt.ect) {
+            Outcome::Early
+        } else if signal {
+            Outcome::Marked
+        } else {
+            Outcome::Queued
+        };
+        if matches!(outcome, Outcome::Queued | Outcome::Marked) {
+            self.q.push_back(pkt);
+        }
+        outcome
+    }
+
+    /// A departure that nothing is judged at.
+    pub(crate) fn plain_deque(&mut self) -> Departure {
+        Departure { dropped: vec![], sent: self.q.pop_front().map(|pkt| (pkt.id, false)) }
+    }
+}
+
+/// How often each branch worth testing was taken.
+#[derive(Default)]
+pub(crate) struct Seen(pub(crate) BTreeMap<&'static str, u64>);
+
+impl Seen {
+    pub(crate) fn note(&mut self, what: &'static str, happened: bool) {
+        *self.0.entry(what).or_default() += u64::from(happened);
+    }
+}
+
+/// A transcribed listing.
+pub(crate) trait Listing {
+    /// An arrival; draws one uniform.
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome;
+
+    /// The link wants a packet.
+    fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
+
+    /// When its timer is due.
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+
+    /// Its timer is due.
+    fn timer(&mut self) {}
+
+    /// Its variables: the library's name for the probe, the value, and the size below which rounding
+    /// rather than the value is compared.
+    fn shown(&self) -> Vec<(&'static str, f64, f64)>;
+
+    /// Branches taken.
+    fn seen(&self) -> &Seen;
+
+    /// Packets and bytes waiting.
+    fn backlog(&self) -> (u64, u64);
+}

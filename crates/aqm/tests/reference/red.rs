@@ -1,0 +1,248 @@
+//! RED, as ns-2.35 has it: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`.
+//!
+//! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals, for its
+//! u <= p where needed; the automatic weight does not know the link's delay.
+
+use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
+
+/// What a run is configured with; 0 stands for automatic, as in ns-2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) qib: Unit,
+    /// In the unit of the queue.
+    pub(crate) th_min: f64,
+    pub(crate) th_max: f64,
+    pub(crate) max_p_inv: f64,
+    pub(crate) q_w: f64,
+    pub(crate) gentle: bool,
+    pub(crate) wait: bool,
+    pub(crate) bytes: bool,
+}
+
+#[derive(PartialEq)]
+enum DropType {
+    None,
+    Forced,
+    Unforced,
+}
+
+pub(crate) struct Red {
+    net: Net,
+    edp: Settings,
+    buffer: Buffer,
+    seen: Seen,
+    ptc: f64,
+    cur_max_p: f64,
+    v_ave: f64,
+    v_prob1: f64,
+    v_a: f64,
+    v_b: f64,
+    v_c: f64,
+    v_d: f64,
+    count: u64,
+    count_bytes: u64,
+    old: bool,
+    idle: bool,
+    idletime: u64,
+}
+
+impl Red {
+    /// `reset` and `initialize_params`.
+    pub(crate) fn new(net: Net, mut edp: Settings) -> Self {
+        let mean_pktsize = net.mean_pktsize as f64;
+        let ptc = net.bandwidth as f64 / 8.0 / mean_pktsize;
+        if edp.q_w == 0.0 {
+            let mut rtt = 3.0 * (0.0 + 1.0 / ptc);
+            if rtt < 0.1 {
+                rtt = 0.1;
+            }
+            edp.q_w = 1.0 - (-1.0 / (10.0 * rtt * ptc)).exp();
+        }
+        if edp.th_min == 0.0 {
+            edp.th_min = 5.0;
+            let targetqueue = 0.005 * ptc;
+            if edp.th_min < targetqueue / 2.0 {
+                edp.th_min = targetqueue / 2.0;
+            }
+            if edp.qib == Unit::Bytes {
+                edp.th_min *= mean_pktsize;
+            }
+        }
+        if edp.th_max == 0.0 {
+            edp.th_max = 3.0 * edp.th_min;
+        }
+        let mut th_diff = edp.th_max - edp.th_min;
+        if th_diff == 0.0 {
+            th_diff = 1.0;
+        }
+        let cur_max_p = 1.0 / edp.max_p_inv;
+        Self {
+            net,
+            edp,
+            buffer: Buffer::default(),
+            seen: Seen::default(),
+            ptc,
+            cur_max_p,
+            v_ave: 0.0,
+            v_prob1: 0.0,
+            v_a: 1.0 / th_diff,
+            v_b: -edp.th_min / th_diff,
+            v_c: (1.0 - cur_max_p) / edp.th_max,
+            v_d: 2.0 * cur_max_p - 1.0,
+            count: 0,
+            count_bytes: 0,
+            old: false,
+            idle: true,
+            idletime: 0,
+        }
+    }
+
+    fn estimator(&self, nqueued: f64, mut m: u64, ave: f64, q_w: f64) -> f64 {
+        let mut new_ave = ave;
+        m -= 1;
+        while m >= 1 {
+            new_ave *= 1.0 - q_w;
+            m -= 1;
+        }
+        new_ave *= 1.0 - q_w;
+        new_ave += q_w * nqueued;
+        new_ave
+    }
+
+    fn calculate_p(&self) -> f64 {
+        let edp = &self.edp;
+        let mut p;
+        if edp.gentle && self.v_ave >= edp.th_max {
+            p = self.v_c * self.v_ave + self.v_d;
+        } else if !edp.gentle && self.v_ave >= edp.th_max {
+            p = 1.0;
+        } else {
+            p = self.v_a * self.v_ave + self.v_b;
+            p *= self.cur_max_p;
+        }
+        if p > 1.0 {
+            p = 1.0;
+        }
+        p
+    }
+
+    fn modify_p(&mut self, mut p: f64, size: u32) -> f64 {
+        let mut count1 = self.count as f64;
+        if self.edp.bytes {
+            count1 = (self.count_bytes / self.net.mean_pktsize) as f64;
+        }
+        if self.edp.wait {
+            if count1 * p < 1.0 {
+                p = 0.0;
+            } else if count1 * p < 2.0 {
+                p /= 2.0 - count1 * p;
+            } else {
+                p = 1.0;
+            }
+        } else if count1 * p < 1.0 {
+            p /= 1.0 - count1 * p;
+        } else {
+            p = 1.0;
+        }
+        self.seen.note("certain by count", p == 1.0);
+        if self.edp.bytes && p < 1.0 {
+            p = (p * f64::from(size)) / self.net.mean_pktsize as f64;
+        }
+        if p > 1.0 {
+            p = 1.0;
+        }
+        p
+    }
+
+    /// True: drop; a packet that can be marked is marked by `finish`, which is told of both.
+    fn drop_early(&mut self, pkt: &Pkt, u: f64) -> bool {
+        self.v_prob1 = self.calculate_p();
+        let v_prob = self.modify_p(self.v_prob1, pkt.size);
+        if u < v_prob {
+            self.count = 0;
+            self.count_bytes = 0;
+            return true;
+        }
+        false
+    }
+
+    /// How the queue may be signalled to, given that it is `qlen` long.
+    fn drop_logic(&mut self, pkt: &Pkt, qlen: f64, u: f64) -> DropType {
+        let qavg = self.v_ave;
+        let edp = self.edp;
+        if !(qavg >= edp.th_min && qlen > 1.0) {
+            self.seen.note("short queue saves a packet", qavg >= edp.th_min);
+            self.v_prob1 = 0.0;
+            self.old = false;
+            return DropType::None;
+        }
+        if (!edp.gentle && qavg >= edp.th_max) || (edp.gentle && qavg >= 2.0 * edp.th_max) {
+            self.seen.note("forced by the average", true);
+            self.v_prob1 = 1.0;
+            return DropType::Forced;
+        }
+        if !self.old {
+            self.seen.note("first above min_th", true);
+            self.v_prob1 = self.calculate_p();
+            self.count = 1;
+            self.count_bytes = u64::from(pkt.size);
+            self.old = true;
+            return DropType::None;
+        }
+        self.seen.note("gentle part", edp.gentle && qavg >= edp.th_max);
+        if self.drop_early(pkt, u) { DropType::Unforced } else { DropType::None }
+    }
+}
+
+impl Listing for Red {
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+        let u = uniform();
+        let mut m = 0;
+        if self.idle {
+            self.idle = false;
+            m = (self.ptc * ((now - self.idletime) as f64 * (1.0 / SECOND))) as u64;
+            self.seen.note("idle for packets", m > 0);
+        }
+        let qlen = self.buffer.length(self.edp.qib);
+        self.v_ave = self.estimator(qlen, m + 1, self.v_ave, self.edp.q_w);
+        self.count += 1;
+        self.count_bytes += u64::from(pkt.size);
+
+        let mut droptype = self.drop_logic(&pkt, qlen, u);
+        if self.buffer.full(&self.net, &pkt) {
+            droptype = DropType::Forced;
+        }
+        let forced = droptype == DropType::Forced;
+        if forced {
+            self.count = 0;
+            self.count_bytes = 0;
+        }
+        if forced && !self.buffer.full(&self.net, &pkt) {
+            return Outcome::Early;
+        }
+        self.buffer.finish(&self.net, pkt, droptype == DropType::Unforced)
+    }
+
+    fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+        let departure = self.buffer.plain_deque();
+        if departure.sent.is_some() {
+            self.idle = false;
+        } else {
+            self.idle = true;
+            self.idletime = now;
+        }
+        departure
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![("avg", self.v_ave, self.edp.th_min), ("p", self.v_prob1, 0.01), ("count", self.count as f64, 0.0)]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.buffer.q.len() as u64, self.buffer.bytes())
+    }
+}
