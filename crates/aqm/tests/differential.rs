@@ -288,7 +288,7 @@ fn raqm_case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         eps: dice.between(0.1, 1.0),
         period: if trace.grid { dice.pick(&[10, 20, 100]) * MS } else { dice.scale(2e6, 1e9) as u64 },
         f: dice.pick(&[0.0, 0.1, 0.5]),
-        r0: dice.pick(&[1.0, 0.9, 0.5]).mul_add(trace.net.bandwidth as f64, 0.0) as u64,
+        r0: (trace.net.bandwidth as f64 * dice.pick(&[1.0, 0.9, 0.5])) as u64,
         p_init: dice.pick(&[2e-4, 0.01, 0.5]),
         p_min: dice.pick(&[0.0, 1e-6, 1e-3]),
         c_max: dice.pick(&[8.0, 5.0]),
@@ -520,8 +520,6 @@ fn codel() {
         "several drops at once",
         "marked after a drop",
         "bad packet passes behind the first drop",
-        "emptied by a drop",
-        "emptied by the first drop",
         "last cycle long ago",
         "last cycle's count taken over",
     ];

@@ -227,11 +227,12 @@ mod tests {
         Instant::from_nanos(t * 1_000_000)
     }
 
+    const LINK: Link = Link { rate: Rate(1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+
     /// `n` packets of 1000 bytes offered at time 0.
     fn backlog(n: u32) -> Queue<Fifo<CoDel>> {
-        let link = Link { rate: Rate(1_000_000), limit: Limit::Packets(n), mean_packet: Bytes(1000) };
-        let codel = CoDel::build(&Params::default(), &link);
-        let mut queue = Queue::new(Fifo::new(codel), link, true, Rng::stream(1, "codel"));
+        let codel = CoDel::build(&Params::default(), &LINK);
+        let mut queue = Queue::new(Fifo::new(codel), LINK, true, Rng::stream(1, "codel"));
         for slot in 0..n {
             queue.arrive(Packet { slot, len: 1000, ..Packet::default() }, Instant::ZERO);
         }
@@ -274,14 +275,41 @@ mod tests {
     }
 
     #[test]
-    fn last_packets_are_never_dropped_and_idleness_forgives() {
+    fn last_packets_are_never_dropped() {
         let mut queue = backlog(3);
         let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
         assert_eq!(sent(10), Some(0)); // two packets behind: above
         assert_eq!(sent(500), Some(1)); // one of maximum size behind: below
         assert_eq!(sent(900), Some(2));
         assert_eq!(sent(901), None);
-        let codel = queue.discipline().aqm();
-        assert!(codel.first_above.is_none() && !codel.dropping);
+    }
+
+    #[test]
+    fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
+        let mut codel = CoDel {
+            first_above: Some(ms(1)),
+            dropping: true,
+            last: Last::Drop,
+            count: 7,
+            ..CoDel::build(&Params::default(), &LINK)
+        };
+        codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
+        assert!(codel.first_above.is_none() && !codel.dropping && codel.last == Last::Sent);
+        assert_eq!(codel.count, 7);
+    }
+
+    #[test]
+    fn rate_is_taken_over_within_sixteen_intervals() {
+        // Left at count 7 that began at 1: the next cycle begins at 6, unless it is too late or delta is 1.
+        let count_of = |last_count, now| {
+            let left = CoDel { count: 7, last_count, drop_next: ms(1000), ..CoDel::build(&Params::default(), &LINK) };
+            let mut codel = CoDel { reciprocal: 0x6000_0000, ..left };
+            codel.enter(ms(now));
+            (codel.count, codel.drop_next.since(ms(now)))
+        };
+        assert_eq!(count_of(1, 2599), (6, gap(Span::from_millis(100), 6)));
+        assert_eq!(count_of(1, 900).0, 6); // left before its next drop was due
+        assert_eq!(count_of(1, 2600), (1, Span::from_millis(100)));
+        assert_eq!(count_of(6, 1001).0, 1);
     }
 }

@@ -73,51 +73,52 @@ fn probability(q_v: f64, b: f64) -> f64 {
     if q_v > b { (q_v - b) / q_v } else { 0.0 }
 }
 
+/// One class: its threshold as of its latest arrival.
 #[derive(Clone, Copy)]
-struct Threshold {
+struct Class {
+    alpha: f64,
+    phi: f64,
     b: f64,
     at: Instant,
 }
 
 /// State of MSVB, in the unit of `unit`.
 pub struct Msvb {
-    params: Params,
+    rate_basis: RateBasis,
     unit: Depth,
     cap: f64,
     floor: f64,
     q_v: f64,
     q_v_at: Instant,
-    thresholds: [Threshold; MAX_CLASSES],
-    latest: u8,
+    classes: [Class; MAX_CLASSES],
+    latest: usize,
     p: f64,
 }
 
 /// Classes beyond [`MAX_CLASSES`] share the thresholds of the first ones.
-const fn slot(packet: &Packet) -> u8 {
-    packet.class % MAX_CLASSES as u8
+fn slot(packet: &Packet) -> usize {
+    usize::from(packet.class) % MAX_CLASSES
 }
 
 impl Msvb {
     /// Lets time pass for Q_v and for the one threshold that is needed.
-    fn advance(&mut self, class: u8, level: &Level, now: Instant) {
+    fn advance(&mut self, class: usize, level: &Level, now: Instant) {
         let capacity = self.unit.per_sec(level.rate(), level.link().mean_packet);
         self.q_v = drained(self.q_v, capacity, now.since(self.q_v_at).secs());
         self.q_v_at = now;
-        let gain = self.params.alpha.of(class) * self.params.phi.of(class);
-        let threshold = &mut self.thresholds[usize::from(class)];
-        threshold.b = filled(threshold.b, gain, capacity, now.since(threshold.at).secs(), self.cap);
-        threshold.at = now;
+        let Class { alpha, phi, b, at } = self.classes[class];
+        let b = filled(b, alpha * phi, capacity, now.since(at).secs(), self.cap);
+        self.classes[class] = Class { b, at: now, alpha, phi };
     }
 
     /// Q_v and B_i as they would stand if `packet` were counted.
     fn tentative(&self, packet: &Packet) -> (f64, f64) {
-        let (class, size) = (slot(packet), self.unit.weigh(packet));
-        let b = self.thresholds[usize::from(class)].b;
-        (self.q_v + size, charged(b, self.params.alpha.of(class), size, self.floor))
+        let (class, size) = (&self.classes[slot(packet)], self.unit.weigh(packet));
+        (self.q_v + size, charged(class.b, class.alpha, size, self.floor))
     }
 
-    fn threshold(&self, class: u8) -> f64 {
-        self.thresholds[usize::from(class)].b
+    fn threshold(&self, class: usize) -> f64 {
+        self.classes[class].b
     }
 }
 
@@ -205,9 +206,12 @@ impl Design for Msvb {
         let cap = params.b_cap.or(unit.with(CAP_OF_BUFFER * buffer)).value();
         let floor = params.b_floor.or(unit.with(FLOOR_OF_CAP * cap)).value().min(cap);
         let b = params.b_init.or(unit.with(cap)).value().clamp(floor, cap);
-        let thresholds = [Threshold { b, at: Instant::ZERO }; MAX_CLASSES];
+        let classes = core::array::from_fn(|i| {
+            let (alpha, phi) = (params.alpha.of(i as u8), params.phi.of(i as u8));
+            Class { alpha, phi, b, at: Instant::ZERO }
+        });
         let (q_v, q_v_at) = (0.0, Instant::ZERO);
-        Self { params: params.clone(), unit, cap, floor, q_v, q_v_at, thresholds, latest: 0, p: 0.0 }
+        Self { rate_basis: params.rate_basis, unit, cap, floor, q_v, q_v_at, classes, latest: 0, p: 0.0 }
     }
 }
 
@@ -225,11 +229,11 @@ impl Aqm for Msvb {
     fn settled(&mut self, packet: &Packet, fate: Fate, _: &mut Cx) {
         let counts = match fate {
             Fate::Queued { .. } => true,
-            Fate::Dropped(_) => self.params.rate_basis == RateBasis::Offered,
+            Fate::Dropped(_) => self.rate_basis == RateBasis::Offered,
             Fate::Delivered { .. } => false,
         };
         if counts {
-            (self.q_v, self.thresholds[usize::from(slot(packet))].b) = self.tentative(packet);
+            (self.q_v, self.classes[slot(packet)].b) = self.tentative(packet);
         }
     }
 }

@@ -38,7 +38,7 @@ params! {
         /// Packets of a pair that go to queue 1; the next is the first for queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
         /// Silence after which a pair is new again.
-        t: Span = Span::from_millis(5000), in 0.0 ..= 1e9, "T", "not printed; above an RTO, below the think time";
+        t: Span = Span::from_millis(5000), in 0.0 ..= 1e6, "T", "not printed; above an RTO, below the think time";
         /// Rate of queue 1 while it is below min_th1; auto is C min_th1/max_th1, which makes it continuous.
         c1_min: Share = Share::Auto, in 0.0 ..= 1.0, "C1_min", "not printed; 0 in section VI";
         /// Largest rate of queue 1; auto is 0.75 C.

@@ -2,6 +2,7 @@
 //!
 //! Added to the RFC's listing, as in Linux's `codel_dequeue`: a packet that can be marked is marked
 //! where the listing drops it, and is then the one that leaves. `linux` takes its square root too.
+//! A drop never empties the queue: what is dropped leaves more than maxpacket behind it.
 
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
 
@@ -123,8 +124,7 @@ impl CoDel {
             drops += 1;
             r = self.dodequeue(now);
             if !r.ok_to_drop {
-                self.seen.note("emptied by a drop", r.p.is_none());
-                self.seen.note("good packet behind a drop", r.p.is_some());
+                self.seen.note("good packet behind a drop", true);
                 self.dropping = false;
             } else {
                 self.seen.note("bad packet behind a drop", true);
@@ -143,7 +143,6 @@ impl CoDel {
             dropped.extend(r.p.map(|pkt| pkt.id));
             let r = self.dodequeue(now);
             self.seen.note("bad packet passes behind the first drop", r.ok_to_drop);
-            self.seen.note("emptied by the first drop", r.p.is_none());
             (r.p, false)
         };
         self.dropping = true;

@@ -2,6 +2,8 @@
 //! sharing no code with the library. Times are integer nanoseconds, so that ties mean the same on
 //! both sides; everything else is in the listing's own units and names.
 
+#![expect(clippy::manual_clamp, reason = "as the listings write it")]
+
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod msc;

@@ -1,0 +1,70 @@
+//! Random parameters within their ranges, for any line of the registry.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::base::design::Entry;
+use crate::base::params::ParamSpec;
+use crate::base::rng::Rng;
+use crate::base::text;
+use crate::base::time::Span;
+
+/// A discipline string with random values, each within its parameter's range; rules between
+/// parameters are not known here, so `Spec::parse` may refuse it.
+pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
+    let mut out = entry.name.to_string();
+    for spec in entry.params {
+        if rng.uniform() < 0.5 {
+            out.push_str(&format!(" {}={}", spec.name, random_value(spec, rng)));
+        }
+    }
+    out.push_str(if rng.uniform() < 0.5 { " ecn=on" } else { " ecn=off" });
+    out
+}
+
+fn random_value(spec: &ParamSpec, rng: &mut Rng) -> String {
+    let default = (spec.default)();
+    match spec.unit {
+        "packets|bytes" => format!("{}{}", random_number(spec, rng), if rng.uniform() < 0.7 { "p" } else { "b" }),
+        words if words.contains('|') => {
+            let words: Vec<&str> = words.split('|').collect();
+            words[rng.below(words.len() as u64) as usize].to_string()
+        }
+        _ if usual(spec).is_none() && rng.uniform() < 0.3 => default,
+        "s" => format!("{}s", random_number(spec, rng)),
+        "bytes" => format!("{}b", libm::round(random_number(spec, rng))),
+        "bit/s" => format!("{}bit", libm::round(random_number(spec, rng))),
+        _ if spec.accepts.contains("whole") => format!("{}", libm::round(random_number(spec, rng))),
+        _ if spec.accepts.contains("a/b/c") => {
+            let classes = 1 + rng.below(4);
+            (0..classes).map(|_| random_number(spec, rng).to_string()).collect::<Vec<_>>().join("/")
+        }
+        _ => random_number(spec, rng).to_string(),
+    }
+}
+
+/// The default as a bare number in base units, if it is one.
+fn usual(spec: &ParamSpec) -> Option<f64> {
+    let default = (spec.default)();
+    match spec.unit {
+        "s" => text::span(&default).ok().map(Span::secs),
+        "bytes" => text::bytes(&default).ok().map(|bytes| bytes.0 as f64),
+        "bit/s" => text::rate(&default).ok().map(|rate| rate.0 as f64),
+        "packets|bytes" => text::depth(&default).ok().map(|depth| depth.value()),
+        _ => text::number(&default).ok(),
+    }
+}
+
+/// An end of the range, or something near the default, or anything by order of magnitude.
+fn random_number(spec: &ParamSpec, rng: &mut Rng) -> f64 {
+    let (lo, hi) = spec.range;
+    let magnitude = |from: f64, to: f64, rng: &mut Rng| from * libm::pow(to / from, rng.uniform());
+    let number = match (rng.below(16), usual(spec)) {
+        (0, _) => lo,
+        (1, _) => hi,
+        (2..=9, Some(usual)) if usual > 0.0 => magnitude(usual / 10.0, usual * 10.0, rng),
+        _ => magnitude(lo.max(hi * 1e-9), hi, rng),
+    };
+    number.clamp(lo, hi)
+}

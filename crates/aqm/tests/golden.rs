@@ -1,0 +1,200 @@
+//! One readable trace per line of the registry: a change of behaviour is a diff to look at.
+//!
+//! With `FOREBAY_BLESS=1` the files in `golden/` are written instead of compared.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
+use forebay_aqm::base::verdict::Reason;
+use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
+
+/// 4 Mb/s of 1000-byte packets: one packet takes 2 ms.
+const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(160), mean_packet: Bytes(1000) };
+/// The plan of arrivals: until this time in ms, at this load, in groups of so many back to back.
+const PHASES: &[(u64, f64, u64)] = &[
+    (1_000, 0.8, 1),
+    (1_400, 1.2, 60), // bursts
+    (3_000, 1.3, 1),
+    (5_000, 0.0, 0), // idle
+    (7_000, 3.0, 4), // overload
+    (8_000, 0.5, 1),
+];
+/// Every so many packets, one is followed through the queue.
+const FOLLOWED: u32 = 97;
+/// The first signals of each second are shown.
+const SIGNALS_A_SECOND: usize = 5;
+const LINES: usize = 120;
+
+struct Trace {
+    queue: Queue<AnyDiscipline>,
+    spec: Spec,
+    text: String,
+    second: u64,
+    signals: usize,
+    print: u64,
+}
+
+impl Trace {
+    fn line(&mut self, now: Instant, event: &str, packet: &Packet, fate: &str) {
+        let time = now.nanos() as f64 * 1e-6;
+        let queue = self.queue.port.pkts();
+        let _ = write!(self.text, "{time:9.3}  {event:6}  {:5}  {fate:8}  {queue:3}", packet.slot);
+        for i in 0..self.spec.entry().probes.len().min(3) {
+            let value = self.queue.discipline().probe(i);
+            let _ = write!(self.text, "  {:>10}", rounded(value));
+        }
+        self.text.push('\n');
+    }
+
+    fn note(&mut self, packet: &Packet, word: u64) {
+        let word = u64::from(packet.slot) << 8 | u64::from(packet.ecn == Ecn::Ce) << 4 | word;
+        self.print = (self.print ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    /// Shows the first few signals of a second, and every followed packet.
+    fn shows(&mut self, now: Instant, packet: &Packet, signalled: bool) -> bool {
+        let second = now.nanos() / 1_000_000_000;
+        if second != self.second {
+            (self.second, self.signals) = (second, 0);
+        }
+        self.signals += usize::from(signalled);
+        packet.slot.is_multiple_of(FOLLOWED) || (signalled && self.signals <= SIGNALS_A_SECOND)
+    }
+
+    fn arrive(&mut self, packet: Packet, now: Instant) {
+        let before = self.queue.port.tally();
+        self.queue.arrive(packet, now);
+        let marked = self.queue.port.tally().since(&before).marked.pkts > 0;
+        let own = self.queue.port.discarded().iter().find(|(dropped, _)| dropped.slot == packet.slot).map(|d| d.1);
+        let fate = match own {
+            Some(Reason::Early) => "early",
+            Some(Reason::Overflow) => "overflow",
+            None if marked => "marked",
+            None => "queued",
+        };
+        self.note(&packet, fate.len() as u64);
+        if self.shows(now, &packet, fate != "queued") {
+            self.line(now, "arrive", &packet, fate);
+        }
+        self.queue.port.discarded().clear();
+    }
+
+    fn depart(&mut self, now: Instant) -> bool {
+        let before = self.queue.port.tally();
+        let packet = self.queue.depart(now);
+        let marked = self.queue.port.tally().since(&before).marked.pkts > 0;
+        for (dropped, _) in std::mem::take(self.queue.port.discarded()) {
+            self.note(&dropped, 1);
+            if self.shows(now, &dropped, true) {
+                self.line(now, "depart", &dropped, "early");
+            }
+        }
+        let Some(packet) = packet else { return false };
+        self.note(&packet, 2);
+        if self.shows(now, &packet, marked) {
+            self.line(now, "depart", &packet, if marked { "marked" } else { "sent" });
+        }
+        true
+    }
+
+    fn tick(&mut self, until: Instant) {
+        while let Some(due) = self.queue.next_tick().filter(|due| *due <= until) {
+            self.queue.tick(due);
+        }
+    }
+}
+
+/// About four significant digits, whole numbers as they are: what a person compares.
+fn rounded(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 || x == x.round() => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.2}"),
+        a if a >= 0.01 => format!("{x:.4}"),
+        _ => format!("{x:.3e}"),
+    }
+}
+
+/// Times and packets of the plan, 16 flows in 4 pairs and 10 classes, every fourth flow ECT, one of UDP.
+fn arrivals() -> Vec<(Instant, Packet)> {
+    let (mut out, mut rng, mut now) = (Vec::new(), Rng::stream(1, "arrivals"), Instant::ZERO);
+    for &(until, load, group) in PHASES {
+        let until = Instant::ZERO + Span::from_millis(until);
+        while now < until && load > 0.0 {
+            for _ in 0..group {
+                let (slot, flow) = (out.len() as u32, rng.below(16) as u32);
+                let ecn = if flow % 4 == 3 { Ecn::Ect0 } else { Ecn::NotEct };
+                let proto = if flow == 0 { Proto::Udp } else { Proto::Tcp };
+                let class = (flow % 10) as u8;
+                out.push((
+                    now,
+                    Packet { slot, len: 1000, flow, pair: flow / 4, class, ecn, proto, ..Packet::default() },
+                ));
+            }
+            now += Span::from_secs(rng.exponential(0.002 * group as f64 / load));
+        }
+        now = now.max(until);
+    }
+    out
+}
+
+fn trace(name: &str) -> String {
+    let spec = Spec::parse(name).unwrap();
+    let queue = Queue::new(spec.build(&LINK), LINK, spec.ecn(), Rng::stream(1, "queue"));
+    let mut t = Trace { queue, text: String::new(), second: 0, signals: 0, print: 0xcbf2_9ce4_8422_2325, spec };
+    let probes: Vec<_> = t.spec.entry().probes.iter().take(3).map(|p| format!("  {:>10}", p.name)).collect();
+    t.text = format!("# {}\n#    ms    event   packet fate      queue{}\n", t.spec.canonical(), probes.concat());
+    let service = LINK.rate.time_for(1000);
+    // The link asks again when it is free; an idle link asks as soon as a packet arrives.
+    let (mut free, mut idle) = (Instant::ZERO, true);
+    for (now, packet) in arrivals() {
+        while !idle && free <= now {
+            t.tick(free);
+            idle = !t.depart(free);
+            free += service;
+        }
+        t.tick(now);
+        t.arrive(packet, now);
+        if idle {
+            idle = !t.depart(now);
+            free = now + service;
+        }
+    }
+    while !idle {
+        t.tick(free);
+        idle = !t.depart(free);
+        free += service;
+    }
+    let tally = t.queue.port.tally();
+    let counts = [tally.offered, tally.departed, tally.dropped_early, tally.dropped_overflow, tally.marked];
+    let [offered, departed, early, overflow, marked] = counts.map(|count| count.pkts);
+    let print = t.print;
+    let _ =
+        writeln!(t.text, "# offered {offered} departed {departed} early {early} overflow {overflow} marked {marked}");
+    let _ = writeln!(t.text, "# fingerprint {print:016x}");
+    t.text
+}
+
+#[test]
+fn traces_are_as_blessed() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let bless = std::env::var_os("FOREBAY_BLESS").is_some_and(|value| value == "1");
+    for entry in ENTRIES {
+        let (path, new) = (folder.join(format!("{}.txt", entry.name)), trace(entry.name));
+        assert!(new.lines().count() <= LINES, "{}: {} lines", entry.name, new.lines().count());
+        if bless {
+            std::fs::write(&path, new).unwrap();
+            continue;
+        }
+        let old = std::fs::read_to_string(&path)
+            .unwrap_or_else(|e| panic!("{}: {e}; FOREBAY_BLESS=1 writes it", path.display()));
+        if let Some((n, (was, is))) = old.lines().zip(new.lines()).enumerate().find(|(_, (was, is))| was != is) {
+            panic!("{} differs in line {}:\n was {was}\n is  {is}\nFOREBAY_BLESS=1 renews it", path.display(), n + 1);
+        }
+        assert_eq!(old.lines().count(), new.lines().count(), "{} has another length", path.display());
+    }
+}

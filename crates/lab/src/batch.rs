@@ -1,0 +1,80 @@
+//! Runs a plan on all cores, keeps every finished run, stops when asked.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use forebay_aqm::base::time::Instant;
+use forebay_sim::network::BadNetwork;
+use forebay_sim::world::Observer;
+use rayon::prelude::*;
+
+use crate::plan::{Job, Plan};
+use crate::record::RunRecord;
+use crate::store::{Store, StoreError};
+
+/// How the owner of a batch follows and ends it.
+pub struct Control<'a> {
+    /// Set to stop: running simulations end within a few milliseconds.
+    pub stop: &'a AtomicBool,
+    /// Called with simulated seconds as they pass, from any thread; finished runs found on disk count too.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+}
+
+/// Why a batch did not finish.
+#[derive(Debug)]
+pub enum BatchError {
+    /// It was asked to stop; what had finished is kept.
+    Interrupted,
+    /// A run could not start.
+    Run(BadNetwork),
+    /// A result could not be kept.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for BatchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("interrupted; finished runs are kept"),
+            Self::Run(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for BatchError {}
+
+struct Watch<'a> {
+    control: &'a Control<'a>,
+    seen_s: f64,
+}
+
+impl Observer for Watch<'_> {
+    fn reached(&mut self, now: Instant) -> bool {
+        (self.control.progress)(now.secs() - self.seen_s);
+        self.seen_s = now.secs();
+        !self.control.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs what `store` does not hold yet. Records come in the order of [`Plan::jobs`], whatever the number
+/// of threads; on an interruption the summary of what has finished is written.
+pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Vec<RunRecord>, BatchError> {
+    let one = |job: Job| -> Result<Option<RunRecord>, BatchError> {
+        let mut watch = Watch { control, seen_s: 0.0 };
+        if let Some(record) = store.load(plan, job) {
+            (control.progress)(record.duration_s);
+            return Ok(Some(record));
+        }
+        if control.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some(record) = plan.run(job, &mut watch).map_err(BatchError::Run)? else { return Ok(None) };
+        store.save(plan, job, &record).map_err(BatchError::Store)?;
+        Ok(Some(record))
+    };
+    let jobs = plan.jobs();
+    let done: Vec<Option<RunRecord>> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
+    let complete = done.iter().all(Option::is_some);
+    let records: Vec<RunRecord> = done.into_iter().flatten().collect();
+    store.summarise(plan, &records).map_err(BatchError::Store)?;
+    if complete { Ok(records) } else { Err(BatchError::Interrupted) }
+}

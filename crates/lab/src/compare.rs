@@ -1,0 +1,89 @@
+//! Contenders side by side: means with 95 % confidence intervals, and differences paired by seed.
+
+use serde_json::{Map, Value, json};
+
+use crate::metrics;
+use crate::plan::Plan;
+use crate::record::{self, RunRecord};
+use crate::stats::Interval;
+
+/// The quantities that every comparison shows: name, unit.
+pub const QUANTITIES: [(&str, &str); 8] = [
+    ("queue_pkts.mean", "packets"),
+    ("queue_pkts.std", "packets"),
+    ("utilisation", "1"),
+    ("loss_ratio", "1"),
+    ("mark_ratio", "1"),
+    ("goodput_ratio", "1"),
+    ("settling_s", "s"),
+    ("overshoot_pkts", "packets"),
+];
+
+/// One contender at one point of the axes, all its seeds.
+pub struct Group<'a> {
+    /// Unique label.
+    pub label: String,
+    /// Index of the case.
+    pub case: usize,
+    /// Index of the contender.
+    pub contender: usize,
+    /// Its runs, by seed.
+    pub runs: Vec<&'a RunRecord>,
+}
+
+impl Group<'_> {
+    /// A quantity of every run, in order of seeds.
+    pub fn values(&self, quantity: &str) -> Result<Vec<f64>, String> {
+        self.runs.iter().map(|run| metrics::quantity(run, quantity)).collect()
+    }
+}
+
+/// The records by case and contender, each in order of seeds.
+pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
+    let mut groups = Vec::new();
+    for (case, it) in plan.cases.iter().enumerate() {
+        for (contender, c) in it.scenario.compare.iter().enumerate() {
+            let label = record::label(c, it);
+            let mut runs: Vec<&RunRecord> = records.iter().filter(|r| r.summary.label == label).collect();
+            runs.sort_by_key(|r| r.summary.seed);
+            groups.push(Group { label, case, contender, runs });
+        }
+    }
+    groups
+}
+
+/// The `compare` part of `summary.json`: for each case the contenders' means, and their differences from
+/// the first contender under the same seeds.
+pub fn compare(plan: &Plan, records: &[RunRecord]) -> Value {
+    let groups = groups(plan, records);
+    let cases = plan.cases.iter().enumerate().map(|(case, it)| {
+        let of_case: Vec<&Group> = groups.iter().filter(|g| g.case == case && !g.runs.is_empty()).collect();
+        let contenders: Vec<Value> = of_case.iter().map(|g| contender(g, of_case[0])).collect();
+        let axes: Map<String, Value> = it.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+        json!({
+            "axes": axes,
+            "baseline": of_case.first().map(|g| &g.label),
+            "contenders": contenders,
+        })
+    });
+    json!({ "confidence": 0.95, "cases": cases.collect::<Vec<_>>() })
+}
+
+fn contender(group: &Group, baseline: &Group) -> Value {
+    let mut means = Map::new();
+    let mut differences = Map::new();
+    for (quantity, _) in QUANTITIES {
+        let (Ok(own), Ok(base)) = (group.values(quantity), baseline.values(quantity)) else { continue };
+        means.insert(quantity.into(), json!(Interval::of(&own)));
+        if group.label != baseline.label {
+            differences.insert(quantity.into(), json!(Interval::paired(&own, &base)));
+        }
+    }
+    let mut out = json!({ "label": group.label, "runs": group.runs.len(), "mean": means });
+    if let Value::Object(out) = &mut out
+        && !differences.is_empty()
+    {
+        out.insert("difference".into(), Value::Object(differences));
+    }
+    out
+}

@@ -1,0 +1,16 @@
+//! The laboratory around the engine: what is read before a run and worked out after it.
+//!
+//! [`scenario`] turns a file into typed experiments and says exactly what is wrong with a bad one;
+//! [`plan`] multiplies it by contenders and seeds, [`batch`] runs that on all cores, [`store`] keeps
+//! every finished run; [`record`], [`metrics`], [`compare`] and [`stats`] are the figures.
+
+pub mod batch;
+pub mod compare;
+pub mod lower;
+pub mod metrics;
+pub mod plan;
+pub mod record;
+pub mod scenario;
+pub mod stats;
+pub mod store;
+pub mod table;

@@ -1,0 +1,144 @@
+//! From a scenario to a network the simulator can run: groups become flows, times are drawn.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::dumbbell::{self, Attachment};
+use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::source::Pattern;
+use forebay_sim::tcp::{self, Recovery};
+
+use crate::scenario::{
+    Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
+};
+
+/// Rows of the recorded series in a run.
+const SERIES_ROWS: u64 = 1000;
+
+/// The network of `scenario` with `discipline` at its bottleneck. Random times come from streams of
+/// their own, so that every contender meets the same flows.
+pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
+    let Topology::Dumbbell(bell) = &scenario.topology;
+    let shape = shape(bell, discipline, scenario.packet as u16);
+    let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1));
+    let mut net = shape.network(scenario.duration, scenario.warmup, sample);
+    for (number, group) in scenario.flows.iter().enumerate() {
+        add_group(&mut net, &shape, scenario, group, number as u32, seed);
+    }
+    net
+}
+
+fn shape(bell: &Dumbbell, discipline: &Spec, packet: u16) -> dumbbell::Dumbbell {
+    dumbbell::Dumbbell {
+        rate: bell.bottleneck.rate,
+        delay: bell.bottleneck.delay,
+        limit: bell.bottleneck.queue,
+        discipline: discipline.clone(),
+        reverse_limit: bell.reverse.queue,
+        reverse_discipline: bell.reverse.aqm.clone(),
+        hosts: bell.access.hosts as usize,
+        access_rate: bell.access.rate,
+        access_delays: bell.access.delays.clone(),
+        access_limit: bell.access.queue,
+        jitter: bell.access.jitter,
+        egress_rate: bell.egress.rate,
+        egress_delay: bell.egress.delay,
+        packet,
+    }
+}
+
+fn add_group(
+    net: &mut Network,
+    shape: &dumbbell::Dumbbell,
+    scenario: &Scenario,
+    group: &FlowGroup,
+    number: u32,
+    seed: u64,
+) {
+    let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
+    let direction = match group.direction {
+        Direction::Forward => dumbbell::Direction::Forward,
+        Direction::Reverse => dumbbell::Direction::Reverse,
+    };
+    let mut lives = Vec::new();
+    for &(from, to) in &group.active {
+        let to = to.unwrap_or(scenario.duration);
+        match group.kind {
+            FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
+            _ => lives.extend((0..group.count).map(|i| (i, from + draw(group.start, &mut rng), to))),
+        }
+    }
+    for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
+        let host = i as usize;
+        let Attachment { from, to, forward, back } = shape.attach(host, direction);
+        let (traffic, packet) = traffic(group, scenario.packet);
+        net.flows.push(FlowSpec {
+            group: number,
+            name: format!("{}/{serial}", group.name),
+            from,
+            to,
+            forward,
+            back,
+            start: Instant::ZERO + start,
+            stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
+            traffic,
+            packet: packet as u16,
+            ack: group.transport.ack as u16,
+            class: match group.class {
+                Class::Fixed(class) => class,
+                Class::Host => (host % shape.hosts) as u8,
+            },
+            pair: (net.flows.len()) as u32,
+        });
+    }
+}
+
+/// Poisson arrivals in [from, to), each with a lifetime of its own: (host, start, stop).
+fn short_lives(lives: &mut Vec<(u32, Span, Span)>, group: &FlowGroup, from: Span, to: Span, rng: &mut Rng) {
+    let (Some(rate), Some(lifetime)) = (group.arrivals, group.lifetime) else { return };
+    for _ in 0..group.count {
+        let mut at = from;
+        loop {
+            at = at + Span::from_secs(rng.exponential(1.0 / rate));
+            if at >= to {
+                break;
+            }
+            let stop = at + draw(lifetime, rng);
+            lives.push((lives.len() as u32, at, stop.min(to)));
+        }
+    }
+}
+
+fn draw(range: Uniform, rng: &mut Rng) -> Span {
+    let width = range.hi.secs() - range.lo.secs();
+    range.lo + Span::from_secs(width * rng.uniform())
+}
+
+fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
+    let every = |rate: forebay_aqm::base::units::Rate, packet: u32| rate.time_for(packet);
+    match group.kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet),
+        FlowKind::Cbr { rate, packet } => {
+            (Traffic::Datagrams(Pattern::Constant { every: every(rate, packet) }), packet)
+        }
+        FlowKind::OnOff { rate, on, off, packet } => {
+            (Traffic::Datagrams(Pattern::OnOff { every: every(rate, packet), on, off }), packet)
+        }
+    }
+}
+
+fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
+    tcp::TcpOptions {
+        recovery: match options.variant {
+            TcpVariant::Reno => Recovery::Reno,
+            TcpVariant::NewReno => Recovery::NewReno,
+        },
+        initial_window: options.initial_window,
+        window: options.window.unwrap_or(u32::MAX),
+        delayed_ack: options.delayed_ack,
+        limited_transmit: options.limited_transmit,
+        min_rto: options.min_rto,
+        tick: options.tick,
+        ecn,
+    }
+}

@@ -1,0 +1,127 @@
+//! Quantities of one run that are worked out from its recorded queue: settling, overshoot, steadiness.
+//!
+//! All of them look at the queue in steps of one second (time-weighted means), so that neither the
+//! sampling interval nor the sawtooth of single flows decides.
+
+use crate::record::{Reference, RunRecord};
+
+/// The queue counts as settled within this share of the reference, and at least within two packets.
+const BAND: f64 = 0.2;
+const MIN_BAND_PKTS: f64 = 2.0;
+/// Settling is judged on a moving mean over this many seconds.
+const SMOOTHING_S: usize = 5;
+
+/// Mean queue in each second of [from, to).
+pub fn seconds(time_s: &[f64], queue_mean_pkts: &[f64], from: f64, to: f64) -> Vec<f64> {
+    let count = (to - from).max(0.0).round() as usize;
+    let mut sums = vec![(0.0, 0u32); count];
+    for (t, q) in time_s.iter().zip(queue_mean_pkts) {
+        // A row stands for the interval that ends at its time.
+        let at = ((t - from - 1e-9).floor()) as i64;
+        if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
+            *sum = (sum.0 + q, sum.1 + 1);
+        }
+    }
+    sums.into_iter().map(|(sum, n)| if n > 0 { sum / f64::from(n) } else { f64::NAN }).collect()
+}
+
+fn smoothed(seconds: &[f64]) -> Vec<f64> {
+    let half = SMOOTHING_S / 2;
+    (0..seconds.len())
+        .map(|i| {
+            let part = &seconds[i.saturating_sub(half)..(i + half + 1).min(seconds.len())];
+            part.iter().sum::<f64>() / part.len() as f64
+        })
+        .collect()
+}
+
+/// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does.
+pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
+    let band = (BAND * reference).max(MIN_BAND_PKTS);
+    let outside = smoothed(seconds).iter().rposition(|q| (q - reference).abs() > band);
+    match outside {
+        None => Some(0.0),
+        Some(last) if last + SMOOTHING_S >= seconds.len() => None,
+        Some(last) => Some((last + 1) as f64),
+    }
+}
+
+/// How far the largest second exceeds `reference`, in packets; 0 if none does.
+pub fn overshoot(seconds: &[f64], reference: f64) -> f64 {
+    seconds.iter().fold(0.0, |most: f64, q| most.max(q - reference))
+}
+
+/// Root of the mean square distance from `reference`, in packets.
+pub fn rms_error(seconds: &[f64], reference: f64) -> f64 {
+    let sum: f64 = seconds.iter().map(|q| (q - reference) * (q - reference)).sum();
+    (sum / seconds.len().max(1) as f64).sqrt()
+}
+
+/// A quantity by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or one of the series
+/// over a span of time (`settling_s@50..150`). Settling that does not happen counts as the whole span.
+pub fn quantity(run: &RunRecord, name: &str) -> Result<f64, String> {
+    let (name, span) = match name.split_once('@') {
+        None => (name, None),
+        Some((name, span)) => (name, Some(parse_span(span)?)),
+    };
+    let (from, to) = span.unwrap_or((0.0, run.duration_s));
+    let steps = || seconds(&run.series.time_s, &run.series.queue_mean_pkts, from, to);
+    let reference = match run.reference {
+        Reference::Given(q) | Reference::SteadyMean(q) => q,
+    };
+    Ok(match name {
+        "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
+        "overshoot_pkts" => overshoot(&steps(), reference),
+        "rms_error_pkts" => rms_error(&steps(), reference),
+        "mean_pkts" => {
+            let steps = steps();
+            steps.iter().sum::<f64>() / steps.len().max(1) as f64
+        }
+        _ if span.is_some() => return Err(format!("'{name}' cannot be taken over a span of time")),
+        _ => summary_field(run, name)?,
+    })
+}
+
+fn parse_span(text: &str) -> Result<(f64, f64), String> {
+    let bad = || format!("'{text}' is not a span of seconds such as 50..150");
+    let (from, to) = text.split_once("..").ok_or_else(bad)?;
+    let span = (from.parse().map_err(|_| bad())?, to.parse().map_err(|_| bad())?);
+    if span.0 < span.1 { Ok(span) } else { Err(bad()) }
+}
+
+fn summary_field(run: &RunRecord, name: &str) -> Result<f64, String> {
+    let value = serde_json::to_value(&run.summary).map_err(|e| e.to_string())?;
+    let field = name.split('.').try_fold(&value, |at, key| at.get(key));
+    field.and_then(serde_json::Value::as_f64).ok_or_else(|| format!("a run has no number called '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_average_the_rows_that_end_in_them() {
+        let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
+        let queue: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);
+        assert_eq!(seconds(&time, &queue, 2.0, 4.0), [5.5, 7.5]);
+    }
+
+    #[test]
+    fn settling_is_the_last_entry_into_the_band() {
+        let mut queue = vec![100.0; 10];
+        queue.extend(vec![50.0; 90]);
+        // The 5 s mean at second 11 is (100 + 4 x 50)/5 = 60: within 50 +- 10; at 10 it is 70.
+        assert_eq!(settling(&queue, 50.0), Some(11.0));
+        assert_eq!(settling(&[50.0; 20], 50.0), Some(0.0));
+        queue.extend([100.0; 4]);
+        assert_eq!(settling(&queue, 50.0), None, "it ends outside");
+    }
+
+    #[test]
+    fn overshoot_and_error() {
+        assert_eq!(overshoot(&[40.0, 80.0, 50.0], 50.0), 30.0);
+        assert_eq!(overshoot(&[40.0], 50.0), 0.0);
+        assert!((rms_error(&[47.0, 54.0], 50.0) - (12.5f64).sqrt()).abs() < 1e-12);
+    }
+}

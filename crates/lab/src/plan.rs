@@ -1,0 +1,110 @@
+//! What is to be run: the product of cases, contenders and seeds, in a fixed order.
+
+use forebay_sim::network::BadNetwork;
+use forebay_sim::world::{Observer, World};
+
+use crate::lower;
+use crate::record::{self, RunRecord};
+use crate::scenario::Case;
+
+/// One scenario file with its seeds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its cases; at least one.
+    pub cases: Vec<Case>,
+    /// The seeds of every contender.
+    pub seeds: Vec<u64>,
+}
+
+/// One run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// Index of the case.
+    pub case: usize,
+    /// Index of the contender within the case.
+    pub contender: usize,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// `runs` seeds from `first` on.
+    pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
+        Self { cases, seeds: (first..first.saturating_add(runs)).collect() }
+    }
+
+    /// Its name in reports.
+    pub fn title(&self) -> &str {
+        self.cases.first().map_or("", |c| c.scenario.title.as_str())
+    }
+
+    /// Every run. Seeds vary slowest, so that what an interrupted batch leaves is balanced.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for &seed in &self.seeds {
+            for (case, it) in self.cases.iter().enumerate() {
+                jobs.extend((0..it.scenario.compare.len()).map(|contender| Job { case, contender, seed }));
+            }
+        }
+        jobs
+    }
+
+    /// Simulated seconds of all runs together.
+    pub fn simulated_s(&self) -> f64 {
+        let each = |c: &Case| c.scenario.duration.secs() * c.scenario.compare.len() as f64;
+        self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
+    }
+
+    /// A hash of the resolved cases: what makes two plans the same experiment. Seeds do not count, so a
+    /// directory can be continued with more of them.
+    pub fn hash(&self) -> String {
+        let text: Vec<String> = self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.to_toml())).collect();
+        hex_hash(&text.join("\n"))
+    }
+
+    /// What identifies one run of this plan on disk.
+    pub fn key(&self, job: Job) -> String {
+        let case = &self.cases[job.case];
+        let contender = &case.scenario.compare[job.contender];
+        hex_hash(&format!(
+            "{}\n{}\n{}\n{}\n{}",
+            env!("CARGO_PKG_VERSION"),
+            case.scenario.to_toml(),
+            record::label(contender, case),
+            contender.spec.canonical(),
+            job.seed
+        ))
+    }
+
+    /// Runs one job; `None` if the observer ended it.
+    pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<Option<RunRecord>, BadNetwork> {
+        let case = &self.cases[job.case];
+        let contender = &case.scenario.compare[job.contender];
+        let before = thread_cpu_seconds();
+        let net = lower::network(&case.scenario, &contender.spec, job.seed);
+        let outcome = World::new(&net, job.seed)?.run(observer);
+        let cpu = thread_cpu_seconds() - before;
+        Ok(outcome.map(|outcome| record::record(case, contender, job.seed, outcome, cpu)))
+    }
+}
+
+/// FNV-1a with 64 bits: 12 hex digits of a hash that never changes between versions of a library.
+pub fn hex_hash(text: &str) -> String {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{:012x}", hash >> 16)
+}
+
+/// CPU time of this thread in seconds, where the system tells; else the time since the first call.
+pub fn thread_cpu_seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    match nanos {
+        Some(nanos) => nanos as f64 * 1e-9,
+        None => {
+            static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+            START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
+        }
+    }
+}

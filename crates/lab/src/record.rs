@@ -1,0 +1,289 @@
+//! One run's results under their fixed names, and how they are made from the simulator's outcome.
+
+use forebay_aqm::base::packet::Colour;
+use forebay_sim::histogram;
+use forebay_sim::outcome::{ClassOutcome, Outcome};
+use serde::{Deserialize, Serialize};
+
+use crate::metrics;
+use crate::scenario::{Case, Contender, Direction, Scenario, Topology};
+
+/// Mean, spread and percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Spread {
+    fn new(s: histogram::Summary, factor: f64) -> Self {
+        let s = s.scaled(factor);
+        Self { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
+    }
+}
+
+/// Drops by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// By choice of the discipline.
+    pub early: u64,
+    /// For want of room.
+    pub overflow: u64,
+}
+
+/// Figures of one class and colour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassSummary {
+    /// Service class.
+    pub class: u8,
+    /// `in` or `out` of profile.
+    pub colour: String,
+    /// Packets offered at the link.
+    pub offered_pkts: u64,
+    /// Dropped / offered.
+    pub loss_ratio: f64,
+    /// Waiting time at the link.
+    pub sojourn_ms: Option<Spread>,
+    /// One-way delay from host to host.
+    pub owd_ms: Option<Spread>,
+    /// Mean difference of consecutive one-way delays of a flow.
+    pub jitter_ms: Option<f64>,
+    /// Flow completion time; none where no flow has an end of its own.
+    pub fct_s: Option<Spread>,
+    /// In-order bits per second, headers included.
+    pub goodput_bps: f64,
+}
+
+/// One run at one link, as `summary.json` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Unique for the discipline and the case.
+    pub label: String,
+    /// The discipline as it was written.
+    pub aqm: String,
+    /// The point on the axes of `[vary]`.
+    pub axes: serde_json::Map<String, serde_json::Value>,
+    /// Seed.
+    pub seed: u64,
+    /// Link.
+    pub link: String,
+    /// Waiting packets, time-weighted over the measurement window.
+    pub queue_pkts: Spread,
+    /// Waiting time.
+    pub sojourn_ms: Option<Spread>,
+    /// Bits sent / capacity.
+    pub utilisation: f64,
+    /// Dropped / offered.
+    pub loss_ratio: f64,
+    /// Marked / offered.
+    pub mark_ratio: f64,
+    /// In-order bits per second of all forward flows, headers included.
+    pub goodput_bps: f64,
+    /// The same as a share of the link's capacity.
+    pub goodput_ratio: f64,
+    /// Packets offered.
+    pub offered_pkts: u64,
+    /// Packets sent.
+    pub delivered_pkts: u64,
+    /// Packets dropped.
+    pub dropped: Dropped,
+    /// Jain's fairness index of the flows active in the whole window; none if there are none.
+    pub jain: Option<f64>,
+    /// Events simulated.
+    pub events: u64,
+    /// Packets served at the link in the whole run.
+    pub packets: u64,
+    /// CPU time of the run.
+    pub cpu_seconds: f64,
+    /// Hash of every packet event.
+    pub fingerprint: String,
+    /// By class and colour.
+    pub classes: Vec<ClassSummary>,
+    /// Seconds until the queue stays near its reference; none if it never does.
+    pub settling_s: Option<f64>,
+    /// How far the queue exceeds its reference at most, in means over a second.
+    pub overshoot_pkts: f64,
+}
+
+/// What the queue is measured against, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reference {
+    /// What the scenario says the experiment aims at.
+    Given(f64),
+    /// The mean over the second half, where it says nothing.
+    SteadyMean(f64),
+}
+
+/// Recorded columns, a row each sampling interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRecord {
+    /// Seconds.
+    pub time_s: Vec<f64>,
+    /// Queue at that moment.
+    pub queue_pkts: Vec<f64>,
+    /// Mean queue since the row before.
+    pub queue_mean_pkts: Vec<f64>,
+    /// Probes such as `raqm.p`; NaN is written as none.
+    pub probes: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Name of its group.
+    pub group: String,
+    /// Service class.
+    pub class: u8,
+    /// In-order bytes in the window, headers included.
+    pub goodput_bytes: u64,
+    /// Seconds active in the window.
+    pub active_s: f64,
+    /// Packets sent in the whole run.
+    pub sent_pkts: u64,
+    /// Of these, retransmissions.
+    pub retransmitted_pkts: u64,
+    /// Timeouts in the whole run.
+    pub timeouts: u64,
+}
+
+/// All that is kept of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The fixed summary.
+    pub summary: RunSummary,
+    /// Simulated seconds.
+    pub duration_s: f64,
+    /// What settling and overshoot refer to.
+    pub reference: Reference,
+    /// Share of the time at each queue length, from 0.
+    pub queue_shares: Vec<f64>,
+    /// The series.
+    pub series: SeriesRecord,
+    /// The flows.
+    pub flows: Vec<FlowRecord>,
+}
+
+/// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
+pub fn label(contender: &Contender, case: &Case) -> String {
+    if case.axes.is_empty() {
+        return contender.label.clone();
+    }
+    let axes: Vec<String> = case.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{} [{}]", contender.label, axes.join(" "))
+}
+
+/// The record of a finished run.
+pub fn record(case: &Case, contender: &Contender, seed: u64, outcome: Outcome, cpu_seconds: f64) -> RunRecord {
+    let scenario = &case.scenario;
+    let mut outcome = outcome;
+    let link = outcome.links.swap_remove(0);
+    let duration_s = scenario.duration.secs();
+    let name = contender.spec.name();
+    let series = SeriesRecord {
+        time_s: link.series.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
+        queue_pkts: link.series.queue_pkts.clone(),
+        queue_mean_pkts: link.series.queue_mean_pkts.iter().map(|q| (q * 1e3).round() * 1e-3).collect(),
+        probes: (link.series.probes.iter())
+            .map(|(probe, column)| {
+                (format!("{name}.{probe}"), column.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect())
+            })
+            .collect(),
+    };
+    let reference = reference(scenario, &series, duration_s);
+    let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
+    let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
+    let window_s = duration_s - scenario.warmup.secs();
+    let forward = |group: u32| scenario.flows[group as usize].direction == Direction::Forward;
+    let goodput: u64 = outcome.flows.iter().filter(|f| forward(f.group)).map(|f| f.goodput_bytes).sum();
+    let goodput_bps = goodput as f64 * 8.0 / window_s;
+    let Topology::Dumbbell(bell) = &scenario.topology;
+    let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
+    let summary = RunSummary {
+        label: label(contender, case),
+        aqm: contender.label.clone(),
+        axes: case.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
+        seed,
+        link: link.name.clone(),
+        queue_pkts: Spread::new(link.queue_pkts, 1.0),
+        sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+        utilisation: link.utilisation,
+        loss_ratio: ratio(link.dropped_early + link.dropped_overflow),
+        mark_ratio: ratio(link.marked),
+        goodput_bps,
+        goodput_ratio: goodput_bps / bell.bottleneck.rate.0 as f64,
+        offered_pkts: link.offered_pkts,
+        delivered_pkts: link.delivered_pkts,
+        dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
+        jain: jain(&outcome, window_s),
+        events: outcome.events,
+        packets: link.served_pkts,
+        cpu_seconds,
+        fingerprint: format!("{:016x}", outcome.fingerprint),
+        classes: link.classes.iter().map(|c| class_summary(c, &outcome, window_s)).collect(),
+        settling_s: metrics::settling(&seconds, aim),
+        overshoot_pkts: metrics::overshoot(&seconds, aim),
+    };
+    let flows = outcome.flows.iter().map(|f| FlowRecord {
+        group: scenario.flows[f.group as usize].name.clone(),
+        class: f.class,
+        goodput_bytes: f.goodput_bytes,
+        active_s: f.active_s,
+        sent_pkts: f.sender.sent,
+        retransmitted_pkts: f.sender.retransmitted,
+        timeouts: f.sender.timeouts,
+    });
+    RunRecord {
+        summary,
+        duration_s,
+        reference,
+        queue_shares: link.queue_shares.clone(),
+        flows: flows.collect(),
+        series,
+    }
+}
+
+fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Reference {
+    use forebay_aqm::base::units::Depth;
+    match scenario.report.reference {
+        Some(Depth::Packets(n)) => Reference::Given(n),
+        Some(Depth::Bytes(n)) => Reference::Given(n / f64::from(scenario.packet)),
+        None => {
+            let half = metrics::seconds(&series.time_s, &series.queue_mean_pkts, duration_s / 2.0, duration_s);
+            Reference::SteadyMean(half.iter().sum::<f64>() / half.len().max(1) as f64)
+        }
+    }
+}
+
+/// Jain's index (sum x)^2 / (n sum x^2) of the goodputs of flows active in the whole window.
+fn jain(outcome: &Outcome, window_s: f64) -> Option<f64> {
+    let whole = outcome.flows.iter().filter(|f| f.active_s >= window_s * 0.999);
+    let (n, sum, squares) = whole.fold((0.0, 0.0, 0.0), |(n, sum, squares), f| {
+        let x = f.goodput_bytes as f64;
+        (n + 1.0, sum + x, squares + x * x)
+    });
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+fn class_summary(link: &ClassOutcome, outcome: &Outcome, window_s: f64) -> ClassSummary {
+    let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
+    let goodput: u64 = outcome.flows.iter().filter(|f| f.class == link.class).map(|f| f.goodput_bytes).sum();
+    ClassSummary {
+        class: link.class,
+        colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),
+        offered_pkts: link.offered_pkts,
+        loss_ratio: link.dropped_pkts as f64 / link.offered_pkts.max(1) as f64,
+        sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+        owd_ms: end.and_then(|c| c.owd_s).map(|s| Spread::new(s, 1e3)),
+        jitter_ms: end.and_then(|c| c.jitter_s).map(|s| s * 1e3),
+        fct_s: None,
+        goodput_bps: goodput as f64 * 8.0 / window_s,
+    }
+}

@@ -1,0 +1,206 @@
+//! One wrong input, said once: where it is, what was found, what is accepted, how to mend it.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::text::BadValue;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+/// The longest piece of the input that a message repeats.
+const LONGEST: usize = 80;
+/// The longest path of a key in a message.
+const LONGEST_KEY: usize = 200;
+
+/// What stood where something else was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// These words of the input; a message puts them in quotes.
+    Text(String),
+    /// Something that words of the input cannot show: `a table`, `nothing`.
+    Thing(String),
+}
+
+impl Found {
+    /// Words of the input, on one line and of bounded length.
+    pub fn text(words: &str) -> Self {
+        Self::Text(one_line(words, LONGEST))
+    }
+
+    /// A kind of thing rather than words.
+    pub fn thing(name: impl Into<String>) -> Self {
+        Self::Thing(name.into())
+    }
+
+    /// The words themselves.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Text(words) | Self::Thing(words) => words,
+        }
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(words) => write!(f, "'{words}'"),
+            Self::Thing(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The first `longest` characters, control characters escaped.
+fn one_line(words: &str, longest: usize) -> String {
+    let mut short = String::new();
+    for (i, c) in words.chars().enumerate() {
+        match c {
+            _ if i == longest => return short + "...",
+            c if c.is_control() => short.extend(c.escape_default()),
+            c => short.push(c),
+        }
+    }
+    short
+}
+
+/// Everything that an [`InputError`] knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file as it was named, or the argument: `--aqm`, `--set`.
+    pub file: String,
+    /// Line in the file, from 1; none for arguments and for files that could not be read.
+    pub line: Option<usize>,
+    /// Column in that line, in characters from 1.
+    pub column: Option<usize>,
+    /// Dotted path of the key; empty where no key is concerned.
+    pub key: String,
+    /// What stood there.
+    pub found: Found,
+    /// What would have been accepted, after "expected ".
+    pub accepts: String,
+    /// How to mend it.
+    pub hint: Option<String>,
+}
+
+/// A wrong input; its [`Fault`]'s fields are read straight from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError(Box<Fault>);
+
+impl InputError {
+    /// An error that concerns `file` as a whole.
+    pub fn new(file: impl Into<String>, key: impl Into<String>, found: Found, accepts: impl Into<String>) -> Self {
+        Self(Box::new(Fault {
+            file: file.into(),
+            line: None,
+            column: None,
+            key: one_line(&key.into(), LONGEST_KEY),
+            found,
+            accepts: accepts.into(),
+            hint: None,
+        }))
+    }
+
+    /// At this line and column.
+    pub fn at(mut self, line: usize, column: usize) -> Self {
+        self.line = Some(line);
+        self.column = Some(column);
+        self
+    }
+
+    /// With advice.
+    pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+}
+
+impl Deref for InputError {
+    type Target = Fault;
+    fn deref(&self) -> &Fault {
+        &self.0
+    }
+}
+
+impl DerefMut for InputError {
+    fn deref_mut(&mut self) -> &mut Fault {
+        &mut self.0
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.map_or(String::new(), |line| format!(":{line}"));
+        let key = if self.key.is_empty() { String::new() } else { format!(": {}", self.key) };
+        let hint = self.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
+        let message = format!("{}{line}{key}: found {}, expected {}{hint}", self.file, self.found, self.accepts);
+        // Names of files and keys may hold line breaks too.
+        f.write_str(&one_line(&message, usize::MAX))
+    }
+}
+
+impl std::error::Error for InputError {}
+
+impl Serialize for InputError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("InputError", 9)?;
+        out.serialize_field("kind", "input")?;
+        out.serialize_field("file", &self.file)?;
+        out.serialize_field("line", &self.line)?;
+        out.serialize_field("column", &self.column)?;
+        out.serialize_field("key", &self.key)?;
+        out.serialize_field("found", self.found.as_str())?;
+        out.serialize_field("accepts", &self.accepts)?;
+        out.serialize_field("hint", &self.hint)?;
+        out.serialize_field("message", &self.to_string())?;
+        out.end()
+    }
+}
+
+/// `did you mean X?` for the nearest candidate, if any is near.
+pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, candidates).map(|near| format!("did you mean {near}?"))
+}
+
+/// The complaint about `word`, which none of `words` is.
+pub(crate) fn no_such_word(word: &str, words: &[&str]) -> BadValue {
+    let bad = BadValue::new(match words {
+        [only] => (*only).to_string(),
+        _ => format!("one of {}", words.join(", ")),
+    });
+    BadValue { hint: did_you_mean(word, words.iter().copied()), ..bad }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong_unit() -> InputError {
+        InputError::new("scenario.toml", "topology.bottleneck.rate", Found::text("10mbps"), "a rate such as 15mbit")
+            .at(7, 3)
+            .hint("write 10mbit".to_string())
+    }
+
+    #[test]
+    fn one_line_says_it_all() {
+        assert_eq!(
+            wrong_unit().to_string(),
+            "scenario.toml:7: topology.bottleneck.rate: found '10mbps', expected a rate such as 15mbit (write 10mbit)"
+        );
+        let bare = InputError::new("a.toml", "", Found::thing("no such file"), "a scenario file");
+        assert_eq!(bare.to_string(), "a.toml: found no such file, expected a scenario file");
+    }
+
+    #[test]
+    fn json_carries_the_parts_and_the_message() {
+        let json = serde_json::to_value(wrong_unit()).unwrap();
+        assert_eq!(json["kind"], "input");
+        assert_eq!(json["line"], 7);
+        assert_eq!(json["found"], "10mbps");
+        assert_eq!(json["message"], wrong_unit().to_string());
+    }
+
+    #[test]
+    fn repeats_little_of_the_input_and_on_one_line() {
+        assert_eq!(Found::text("a\nb").as_str(), "a\\nb");
+        assert_eq!(Found::text(&"x".repeat(500)).as_str().len(), LONGEST + 3);
+    }
+}

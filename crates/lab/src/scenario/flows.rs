@@ -1,0 +1,227 @@
+//! `[[flows]]`: the traffic.
+
+use forebay_aqm::base::text::{self, BadValue};
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::Rate;
+
+use super::doc::{Node, Value};
+use super::error::InputError;
+use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
+use super::set::names;
+use super::shape::{Key, Kind, Shape, may, need};
+use super::table::Table;
+use super::values::{duration, peak, per_second, uniform, windows};
+
+/// The most flows of one group.
+const MOST_FLOWS: u32 = 1_000_000;
+/// The widest window in packets.
+const WIDEST: u32 = 1_000_000;
+
+const COMMON: &[Key] = &[
+    may("name", Kind::Text, "What the group is called; default its kind."),
+    may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1."),
+    may("direction", Kind::Word(&["forward", "reverse"]), "Which way the data goes; default forward."),
+    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false."),
+    may("class", Kind::WholeOr(0, 255, "host"), "The class of the packets; default 0."),
+    may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s."),
+    may("active", Kind::Windows, "When the flows may send; default the whole run."),
+];
+
+const TCP: &[Key] = &[
+    may("tcp", Kind::Word(&["reno", "newreno"]), "Congestion control; default newreno."),
+    may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
+    may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
+    may("min_rto", Kind::Quantity, "Smallest retransmission timeout; default 200ms."),
+    may("tick", Kind::Quantity, "Granularity of the retransmission clock; default 10ms."),
+    may("ack", Kind::Whole(1, 65_535), "An acknowledgement in bytes on the wire; default 40."),
+    may("window", Kind::WholeOr(1, WIDEST, "unlimited"), "Receiver's window in packets; default unlimited."),
+    may("limited_transmit", Kind::Flag, "A new packet for each of the first two duplicate ACKs? Default true."),
+];
+
+const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
+
+/// Every kind of flows.
+pub(crate) const KINDS: &[&Shape] = &[&FTP, &SHORT_TCP, &CBR, &ONOFF];
+
+static FTP: Shape =
+    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, TCP], later: LATER };
+
+static SHORT_TCP: Shape = Shape {
+    doc: "TCP flows that arrive, send greedily and leave.",
+    tag: Some("short-tcp"),
+    groups: &[
+        COMMON,
+        &[
+            need("arrivals", Kind::Text, "New flows per second (Poisson), such as 10/s."),
+            need("lifetime", Kind::Uniform, "How long a flow lives."),
+        ],
+        TCP,
+    ],
+    later: LATER,
+};
+
+static CBR: Shape = Shape {
+    doc: "Packets at a constant rate.",
+    tag: Some("cbr"),
+    groups: &[COMMON, &[need("rate", Kind::Quantity, "Rate of each flow."), UDP_PACKET]],
+    later: LATER,
+};
+
+static ONOFF: Shape = Shape {
+    doc: "A constant rate while on, nothing while off; both times exponential.",
+    tag: Some("onoff"),
+    groups: &[
+        COMMON,
+        &[
+            may("rate", Kind::Quantity, "Rate of each flow while it is on; or else mean_rate."),
+            may("mean_rate", Kind::Quantity, "Mean rate of each flow over on and off times; or else rate."),
+            need("on", Kind::Quantity, "Mean on time."),
+            need("off", Kind::Quantity, "Mean off time."),
+            UDP_PACKET,
+        ],
+    ],
+    later: LATER,
+};
+
+const LATER: &[&str] = &["hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
+const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
+const LATER_TCPS: &[&str] = &["tahoe", "sack", "cubic", "bbr", "dctcp"];
+
+/// Reads every group; `packet` is the scenario's.
+pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputError> {
+    const ACCEPTS: &str = "one or more [[flows]] tables";
+    let items = match &node.value {
+        Value::List(items) if !items.is_empty() => items,
+        Value::Table(_) => return Err(node.error("flows", ACCEPTS).hint("write [[flows]], not [flows]".to_string())),
+        _ => return Err(node.error("flows", ACCEPTS)),
+    };
+    let mut out: Vec<FlowGroup> = Vec::with_capacity(items.len());
+    for (i, (item, name)) in items.iter().zip(names(items)).enumerate() {
+        let name = name.unwrap_or_else(|| i.to_string());
+        let group = group(item, &name, packet)?;
+        if out.iter().any(|other| other.name == group.name) {
+            let at = item.get("name").unwrap_or(item);
+            return Err(at.error(format!("flows.{name}.name"), "a name that no other group has"));
+        }
+        out.push(group);
+    }
+    Ok(out)
+}
+
+fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> {
+    let table = Table::bare(node, &format!("flows.{name}"))?;
+    let kinds: Vec<(&str, &Shape)> = KINDS.iter().filter_map(|shape| Some((shape.tag?, *shape))).collect();
+    let shape = table.word("kind", None, &kinds, LATER_KINDS)?;
+    table.expect(shape).map_err(|error| belongs_elsewhere(error, shape))?;
+    let kind = kind(&table, shape, packet)?;
+    let (arrivals, lifetime) = match kind {
+        FlowKind::ShortTcp => (Some(table.need("arrivals", per_second)?), Some(lifetime(&table)?)),
+        _ => (None, None),
+    };
+    let transport = match kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => tcp(&table)?,
+        FlowKind::Cbr { .. } | FlowKind::OnOff { .. } => TcpOptions::default(),
+    };
+    let start = match table.get("start") {
+        Some(node) => uniform(node, &table.path_of("start"))?,
+        None => Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) },
+    };
+    let active = match table.get("active") {
+        Some(node) => windows(node, &table.path_of("active"))?,
+        None => vec![(Span::ZERO, None)],
+    };
+    let directions = [("forward", Direction::Forward), ("reverse", Direction::Reverse)];
+    let group = FlowGroup {
+        name: checked_name(&table, name)?,
+        kind,
+        count: table.whole("count", 1, 0..=MOST_FLOWS)?,
+        direction: table.word("direction", Some(Direction::Forward), &directions, &[])?,
+        ecn: table.flag("ecn", false)?,
+        class: class(&table)?,
+        start,
+        active,
+        arrivals,
+        lifetime,
+        transport,
+    };
+    table.done(shape);
+    Ok(group)
+}
+
+/// Points a key of other kinds of flows to them.
+fn belongs_elsewhere(error: InputError, shape: &Shape) -> InputError {
+    let key = error.found.as_str();
+    let others = KINDS.iter().filter(|other| other.tag != shape.tag && other.names().contains(&key));
+    let kinds: Vec<&str> = others.filter_map(|other| other.tag).collect();
+    let hint = (!kinds.is_empty()).then(|| format!("{key} belongs to kind {}", kinds.join(", ")));
+    let hint = hint.or_else(|| error.hint.clone());
+    error.hint(hint)
+}
+
+/// Names are parts of paths, where digits alone are an index.
+fn checked_name(table: &Table<'_>, name: &str) -> Result<String, InputError> {
+    table.text("name")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let sound = !name.is_empty() && name.chars().all(plain) && !name.chars().all(|c| c.is_ascii_digit());
+    let accepts = "a name of letters, digits, - and _, not digits alone";
+    if sound { Ok(name.to_string()) } else { Err(table.bad("name", BadValue::new(accepts))) }
+}
+
+fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, InputError> {
+    Ok(match shape.tag {
+        Some("short-tcp") => FlowKind::ShortTcp,
+        Some("cbr") => {
+            FlowKind::Cbr { rate: table.need("rate", text::rate)?, packet: table.whole("packet", packet, 41..=65_535)? }
+        }
+        Some("onoff") => {
+            let (on, off) = (table.need("on", duration)?, table.need("off", duration)?);
+            let rate = on_rate(table, on, off)?;
+            FlowKind::OnOff { rate, on, off, packet: table.whole("packet", packet, 41..=65_535)? }
+        }
+        _ => FlowKind::Ftp,
+    })
+}
+
+fn on_rate(table: &Table<'_>, on: Span, off: Span) -> Result<Rate, InputError> {
+    let given = table.maybe("rate", text::rate)?;
+    let mean = table.maybe("mean_rate", text::rate)?;
+    match (given, mean) {
+        (Some(rate), None) => Ok(rate),
+        (None, Some(mean)) => {
+            let rate = peak(mean, on, off);
+            let accepts = "a mean rate whose rate while on is at most 1000tbit";
+            if rate.0 <= 1_000_000_000_000_000 { Ok(rate) } else { Err(table.bad("mean_rate", BadValue::new(accepts))) }
+        }
+        (None, None) => Err(table.missing("rate", "rate (while on) or mean_rate, such as 40kbit")),
+        (Some(_), Some(_)) => Err(table.bad("mean_rate", BadValue::new("rate or mean_rate, not both"))),
+    }
+}
+
+fn lifetime(table: &Table<'_>) -> Result<Uniform, InputError> {
+    let accepts = "a time, or { uniform = [\"1s\", \"2s\"] }";
+    let node = table.node("lifetime", accepts)?;
+    let range = uniform(node, &table.path_of("lifetime"))?;
+    if range.hi > Span::ZERO { Ok(range) } else { Err(table.bad("lifetime", BadValue::new("a time above 0"))) }
+}
+
+fn class(table: &Table<'_>) -> Result<Class, InputError> {
+    Ok(match table.whole_or("class", Some(0), 0..=255, "host")? {
+        Some(class) => Class::Fixed(class as u8),
+        None => Class::Host,
+    })
+}
+
+fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
+    let default = TcpOptions::default();
+    let variants = [("reno", TcpVariant::Reno), ("newreno", TcpVariant::NewReno)];
+    Ok(TcpOptions {
+        variant: table.word("tcp", Some(default.variant), &variants, LATER_TCPS)?,
+        initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
+        delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
+        min_rto: table.or("min_rto", default.min_rto, duration)?,
+        tick: table.or("tick", default.tick, duration)?,
+        ack: table.whole("ack", default.ack, 1..=65_535)?,
+        window: table.whole_or("window", default.window, 1..=WIDEST, "unlimited")?,
+        limited_transmit: table.flag("limited_transmit", default.limited_transmit)?,
+    })
+}

@@ -1,0 +1,106 @@
+//! Scenario files: one experiment in TOML, typed, varied, and written back in canonical form.
+//!
+//! ```
+//! use forebay_lab::scenario::{self, Overrides};
+//!
+//! let text = r#"
+//!     version = 1
+//!     duration = "20s"
+//!     [topology]
+//!     kind = "dumbbell"
+//!     bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p", aqm = "raqm q0={q}" }
+//!     access = { rate = "10mbit", delays = ["10ms"] }
+//!     egress = { delay = "10ms" }
+//!     [[flows]]
+//!     kind = "ftp"
+//!     [vary]
+//!     q = [20, 50]
+//! "#;
+//! let cases = scenario::parse("two.toml", text, &Overrides::default())?;
+//! assert_eq!(cases[1].axes, [("q".to_string(), "50".to_string())]);
+//! assert_eq!(cases[1].scenario.compare[0].spec.get("q0").as_deref(), Some("50p"));
+//! # Ok::<(), scenario::InputError>(())
+//! ```
+//!
+//! Values pass through four steps: a tree of places ([`parse`]), `--set` and `--aqm`, the product of
+//! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
+
+mod doc;
+mod error;
+mod file;
+mod flows;
+mod model;
+mod read;
+mod set;
+mod shape;
+mod table;
+mod topology;
+mod values;
+mod vary;
+mod write;
+
+use std::path::Path;
+
+use doc::{Entry, Node, Place, Source, Value};
+
+pub use error::{Fault, Found, InputError};
+pub use model::{
+    Access, Bottleneck, Class, Contender, Direction, Dumbbell, Egress, FlowGroup, FlowKind, Report, Reverse, Scenario,
+    TcpOptions, TcpVariant, Topology, Uniform,
+};
+pub use read::schema;
+
+/// What the command line changes in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `PATH=VALUE` each; `vary.AXIS=[...]` adds an axis or replaces it.
+    pub sets: Vec<String>,
+    /// Disciplines in place of `[compare]`.
+    pub aqm: Vec<String>,
+}
+
+/// One point of the product of the axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Each axis and its value here, in file order; empty without `[vary]`.
+    pub axes: Vec<(String, String)>,
+    /// The experiment.
+    pub scenario: Scenario,
+}
+
+/// Reads the cases of a scenario file.
+pub fn load(path: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
+    parse(&path.display().to_string(), &file::text(path)?, overrides)
+}
+
+/// Reads the cases of a scenario text; `file_name` is for messages, and its stem the default title.
+pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
+    let mut root = doc::parse(&Source::file(file_name, text))?;
+    let mut axes = vary::take(&mut root)?;
+    for argument in &overrides.sets {
+        set::set(&mut root, &mut axes, argument)?;
+    }
+    if !overrides.aqm.is_empty() {
+        replace_compare(&mut root, &overrides.aqm);
+    }
+    let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    // A title in braces would be taken for an axis when the canonical text is read.
+    let stem = stem.replace(['{', '}'], "_");
+    vary::expand(&root, &axes)?
+        .into_iter()
+        .map(|(axes, node)| Ok(Case { axes, scenario: read::scenario(&node, &stem)? }))
+        .collect()
+}
+
+fn replace_compare(root: &mut Node, aqm: &[String]) {
+    let place = |text: &str| Place::whole(&Source::argument("--aqm", text));
+    let all = place(&aqm.join(" "));
+    let items = aqm.iter().map(|text| Node { value: Value::Text(text.clone()), place: place(text) }).collect();
+    let list = Node { value: Value::List(items), place: all.clone() };
+    let entry = Entry { key: "aqm".to_string(), place: all.clone(), node: list };
+    let table = Node { value: Value::Table(vec![entry]), place: all.clone() };
+    if let Value::Table(entries) = &mut root.value {
+        entries.retain(|e| e.key != "compare");
+        entries.push(Entry { key: "compare".to_string(), place: all, node: table });
+    }
+}

@@ -1,0 +1,170 @@
+//! The document as a [`Scenario`]: the top level, `[compare]` and `[report]`.
+
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::text::BadValue;
+use forebay_aqm::base::time::Span;
+use serde_json::{Value as Json, json};
+
+use super::doc::{Node, Value};
+use super::error::{InputError, did_you_mean};
+use super::flows::{self, flows};
+use super::model::{Contender, Report, Scenario, Topology};
+use super::shape::{Kind, Shape, may, need};
+use super::table::{Table, text};
+use super::topology::{DUMBBELL, topology};
+use super::values::{duration, reference, spec, time};
+
+static ROOT: Shape = Shape {
+    doc: "A Forebay scenario: network, traffic, and the disciplines to compare.",
+    tag: None,
+    groups: &[&[
+        need("version", Kind::Whole(1, 1), "The version of this format."),
+        may("title", Kind::Text, "What reports call it; default the file's name."),
+        need("duration", Kind::Quantity, "Simulated time, such as 200s."),
+        may("warmup", Kind::Quantity, "Statistics begin here; default 0s."),
+        may("packet", Kind::Whole(41, 65_535), "Data packets in bytes on the wire; default 1500."),
+        need("topology", Kind::OneOf(&[&DUMBBELL]), "The network."),
+        need("flows", Kind::Many(flows::KINDS), "The traffic."),
+        may("compare", Kind::Table(&COMPARE), "The disciplines at the bottleneck; default the bottleneck's own."),
+        may("report", Kind::Table(&REPORT), "What to show."),
+        may("vary", Kind::Axes, "Axes: a name used as {name} in texts, or a dotted path, each with a list of values."),
+    ]],
+    later: &["change"],
+};
+
+static COMPARE: Shape = Shape {
+    doc: "One run per entry, under the same seeds.",
+    tag: None,
+    groups: &[&[
+        need("aqm", Kind::Texts, "Disciplines, such as raqm q0=50."),
+        may("labels", Kind::Texts, "What reports call them; default as written."),
+    ]],
+    later: &[],
+};
+
+static REPORT: Shape = Shape {
+    doc: "What to show.",
+    tag: None,
+    groups: &[&[
+        may("series", Kind::Texts, "Curves: queue, or a probe such as raqm.p; default queue."),
+        may("reference", Kind::Quantity, "The queue that the experiment aims at, such as 50p."),
+    ]],
+    later: &[],
+};
+
+/// The JSON Schema of a scenario file, made from the declarations that the reader checks keys against.
+pub fn schema() -> Json {
+    let mut schema = ROOT.schema();
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Forebay scenario");
+    schema
+}
+
+/// Reads one case; `name` is what it is called if it has no title.
+pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> {
+    let table = Table::bare(root, "")?;
+    version(&table)?;
+    table.expect(&ROOT)?;
+    table.get("vary");
+    let duration = table.need("duration", duration)?;
+    let warmup = table.or("warmup", Span::ZERO, time)?;
+    if warmup >= duration {
+        return Err(table.bad("warmup", BadValue::new("a time before the end of the run")));
+    }
+    let packet = table.whole("packet", 1500, 41..=65_535)?;
+    let net = table.node("topology", "a [topology] table")?;
+    let topology = topology(net)?;
+    let flows = flows(table.node("flows", "one or more [[flows]] tables")?, packet)?;
+    let compare = match table.get("compare") {
+        Some(node) => compare(node)?,
+        None => vec![own(net, &topology)],
+    };
+    let report = match table.get("report") {
+        Some(node) => report(node)?,
+        None => Report { series: vec!["queue".to_string()], reference: None },
+    };
+    let title = table.text("title")?.unwrap_or(name).to_string();
+    table.done(&ROOT);
+    Ok(Scenario { title, duration, warmup, packet, topology, flows, compare, report })
+}
+
+fn version(table: &Table<'_>) -> Result<(), InputError> {
+    let accepts = "1, the version of the scenario format";
+    let node = table.node("version", accepts).map_err(|error| error.hint("write version = 1".to_string()))?;
+    match node.value {
+        Value::Integer(1) => Ok(()),
+        _ => Err(node.error("version", accepts)),
+    }
+}
+
+/// The bottleneck's own discipline, under the words of the file.
+fn own(net: &Node, topology: &Topology) -> Contender {
+    let Topology::Dumbbell(dumbbell) = topology;
+    let written = net.get("bottleneck").and_then(|link| link.get("aqm")).and_then(Node::text);
+    Contender { label: tidy(written.unwrap_or("droptail")), spec: dumbbell.bottleneck.aqm.clone() }
+}
+
+/// Single spaces.
+fn tidy(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn compare(node: &Node) -> Result<Vec<Contender>, InputError> {
+    const ACCEPTS: &str = "a list of disciplines, such as [\"raqm q0=50\", \"droptail\"]";
+    let table = Table::open(node, "compare", &COMPARE)?;
+    let items = table.list("aqm", ACCEPTS)?;
+    if items.is_empty() {
+        return Err(table.bad("aqm", BadValue::new(ACCEPTS)));
+    }
+    let labels = table.list("labels", "a list of texts, one per discipline")?;
+    if !labels.is_empty() && labels.len() != items.len() {
+        return Err(table.bad("labels", BadValue::new(format!("{} labels, one per discipline", items.len()))));
+    }
+    let mut out: Vec<Contender> = Vec::with_capacity(items.len());
+    for (i, (item, path)) in items.iter().enumerate() {
+        let spec = spec(item, path)?;
+        let label = match labels.get(i) {
+            Some((label, path)) => text(label, path)?.to_string(),
+            None => tidy(text(item, path)?),
+        };
+        out.push(Contender { label: unique(label, &out), spec });
+    }
+    table.done(&COMPARE);
+    Ok(out)
+}
+
+fn unique(label: String, others: &[Contender]) -> String {
+    let taken = |label: &str| others.iter().any(|o| o.label == label);
+    let numbered = (2..).map(|i| format!("{label} ({i})"));
+    std::iter::once(label.clone()).chain(numbered).find(|l| !taken(l)).unwrap_or(label)
+}
+
+fn report(node: &Node) -> Result<Report, InputError> {
+    let table = Table::open(node, "report", &REPORT)?;
+    let series = table
+        .list("series", "a list of texts, such as [\"queue\", \"raqm.p\"]")?
+        .into_iter()
+        .map(|(item, path)| series(item, &path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let series = if table.get("series").is_some() { series } else { vec!["queue".to_string()] };
+    let report = Report { series, reference: table.maybe("reference", reference)? };
+    table.done(&REPORT);
+    Ok(report)
+}
+
+/// A probe of a discipline that is here must exist; one of another discipline is left empty later.
+fn series(node: &Node, path: &str) -> Result<String, InputError> {
+    let name = text(node, path)?;
+    let known =
+        name.split_once('.').and_then(|(owner, probe)| Some((ENTRIES.iter().find(|e| e.name == owner)?, probe)));
+    if let Some((entry, probe)) = known.filter(|(entry, probe)| entry.probes.iter().all(|p| p.name != *probe)) {
+        let probes: Vec<String> = entry.probes.iter().map(|p| format!("{}.{}", entry.name, p.name)).collect();
+        let accepts = match probes.as_slice() {
+            [] => format!("another series: {} has no probes", entry.name),
+            _ => format!("one of queue, {}", probes.join(", ")),
+        };
+        let near = did_you_mean(&format!("{}.{probe}", entry.name), probes.iter().map(String::as_str));
+        return Err(node.error(path, accepts).hint(near));
+    }
+    Ok(name.to_string())
+}

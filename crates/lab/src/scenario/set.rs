@@ -1,0 +1,125 @@
+//! `--set PATH=VALUE`: one value of the document replaced or added, by its dotted path.
+
+use super::doc::{self, Entry, Node, Place, Source, Value};
+use super::error::{Found, InputError, did_you_mean};
+use super::vary::Axis;
+
+/// Applies one `PATH=VALUE`; a path that [vary] already varies is held at VALUE instead.
+pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Result<(), InputError> {
+    let place = Place::whole(&Source::argument("--set", argument));
+    let Some((path, text)) = argument.split_once('=') else {
+        let error = place.error("", Found::text(argument), "PATH=VALUE");
+        return Err(error.hint("such as topology.bottleneck.rate=15mbit".to_string()));
+    };
+    let (path, value) = (path.trim(), value(&place, text.trim()));
+    if let Some(name) = path.strip_prefix("vary.") {
+        let axis = Axis::read(name, place, &value)?;
+        match axes.iter_mut().find(|a| a.name == axis.name) {
+            Some(old) => *old = axis,
+            None => axes.push(axis),
+        }
+        return Ok(());
+    }
+    if path == "vary" {
+        return Err(place.error(path, Found::text(path), "vary.AXIS=[values]"));
+    }
+    match axes.iter_mut().find(|a| a.name == path) {
+        Some(axis) => axis.values = vec![value],
+        None => assign(root, path, &value, &place, path)?,
+    }
+    Ok(())
+}
+
+/// TOML if it reads as a TOML value, the plain words otherwise: `40`, `20ms`, `["1ms", "2ms"]`.
+fn value(place: &Place, text: &str) -> Node {
+    let parsed = doc::parse(&Source::argument("--set", &format!("v = {text}"))).ok();
+    let value = parsed.and_then(|root| match root.value {
+        Value::Table(mut entries) if entries.len() == 1 && entries[0].key == "v" => entries.pop().map(|e| e.node),
+        _ => None,
+    });
+    match value {
+        Some(node) => moved(node, place),
+        None => Node { value: Value::Text(text.to_string()), place: place.clone() },
+    }
+}
+
+/// The same value, all of it written at `place`.
+fn moved(node: Node, place: &Place) -> Node {
+    let value = match node.value {
+        Value::Table(entries) => Value::Table(
+            entries.into_iter().map(|e| Entry { place: place.clone(), node: moved(e.node, place), ..e }).collect(),
+        ),
+        Value::List(items) => Value::List(items.into_iter().map(|n| moved(n, place)).collect()),
+        scalar => scalar,
+    };
+    Node { value, place: place.clone() }
+}
+
+/// Puts `value` at the dotted `path`, making tables on the way; `key` names the culprit in errors.
+pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, key: &str) -> Result<(), InputError> {
+    let mut at = root;
+    for segment in path.split('.') {
+        at = step(at, segment.trim(), place, key)?;
+    }
+    *at = value.clone();
+    Ok(())
+}
+
+fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Result<&'a mut Node, InputError> {
+    if segment.is_empty() {
+        let error = place.error(key, Found::text(key), "a dotted path without empty parts");
+        return Err(error.hint("such as topology.bottleneck.rate".to_string()));
+    }
+    let found = node.found();
+    match &mut node.value {
+        Value::Table(entries) => {
+            let at = entries.iter().position(|e| e.key == segment).unwrap_or_else(|| {
+                let node = Node { value: Value::Table(Vec::new()), place: place.clone() };
+                entries.push(Entry { key: segment.to_string(), place: place.clone(), node });
+                entries.len() - 1
+            });
+            Ok(&mut entries[at].node)
+        }
+        Value::List(items) => {
+            let names = names(items);
+            let index = names.iter().position(|name| name.as_deref() == Some(segment));
+            let index = index.or_else(|| segment.parse().ok().filter(|&i| i < items.len()));
+            match index {
+                Some(index) => Ok(&mut items[index]),
+                None => Err(no_item(&names, segment, place, key)),
+            }
+        }
+        _ => Err(place.error(
+            key,
+            Found::text(segment),
+            format!("the path to end before '{segment}': it follows {found}"),
+        )),
+    }
+}
+
+fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) -> InputError {
+    let named: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+    let index = match names.len() {
+        0 => "an item of an empty list, which has none".to_string(),
+        1 => "the index 0".to_string(),
+        n => format!("an index from 0 to {}", n - 1),
+    };
+    let accepts = if named.is_empty() { index } else { format!("one of {}, or {index}", named.join(", ")) };
+    place.error(key, Found::text(segment), accepts).hint(did_you_mean(segment, named))
+}
+
+/// What the tables of a list are called: their `name`, else their `kind`, numbered from the second on.
+pub(crate) fn names(items: &[Node]) -> Vec<Option<String>> {
+    let given = |node: &Node| node.get("name").and_then(Node::text).map(str::to_string);
+    let mut taken: Vec<String> = items.iter().filter_map(given).collect();
+    let mut name = |node: &Node| {
+        given(node).or_else(|| {
+            let kind = node.get("kind")?.text()?;
+            let numbered = (2..).map(|i| format!("{kind}-{i}"));
+            let free = std::iter::once(kind.to_string()).chain(numbered).find(|name| !taken.contains(name))?;
+            taken.push(free.clone());
+            Some(free)
+        })
+    };
+    items.iter().map(&mut name).collect()
+}

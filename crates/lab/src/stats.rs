@@ -1,0 +1,184 @@
+//! Statistics over replications: means with Student's t intervals, paired differences, curves.
+//!
+//! Replications of one scenario are independent, and disciplines under the same seeds are paired:
+//! nothing here assumes more. Nothing panics; where there is no data the answer is NaN or `None`.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A mean with its 95 % confidence half-width.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The sample mean; NaN (`null` in JSON) without samples.
+    pub mean: f64,
+    /// Half the width; infinite (`null` in JSON) for fewer than two samples.
+    pub half: f64,
+    /// How many samples.
+    pub n: usize,
+}
+
+impl Interval {
+    /// The interval of independent samples.
+    pub fn of(samples: &[f64]) -> Self {
+        let n = samples.len();
+        let half = match n {
+            0 | 1 => f64::INFINITY,
+            _ => t95(n - 1) * sd(samples) / (n as f64).sqrt(),
+        };
+        Self { mean: mean(samples), half, n }
+    }
+
+    /// The interval of `a[i] - b[i]`; `None` unless every sample has its partner.
+    pub fn paired(a: &[f64], b: &[f64]) -> Option<Self> {
+        let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        (a.len() == b.len()).then(|| Self::of(&differences))
+    }
+
+    /// Lower end.
+    pub fn lo(&self) -> f64 {
+        self.mean - self.half
+    }
+
+    /// Upper end.
+    pub fn hi(&self) -> f64 {
+        self.mean + self.half
+    }
+
+    /// Does it hold `value`?
+    pub fn contains(&self, value: f64) -> bool {
+        (self.lo()..=self.hi()).contains(&value)
+    }
+}
+
+/// The arithmetic mean; NaN of nothing.
+pub fn mean(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / samples.len() as f64
+}
+
+/// The sample standard deviation (divisor n - 1); NaN for fewer than two samples.
+pub fn sd(samples: &[f64]) -> f64 {
+    if samples.len() < 2 {
+        return f64::NAN;
+    }
+    let centre = mean(samples);
+    let squares: f64 = samples.iter().map(|x| (x - centre).powi(2)).sum();
+    (squares / (samples.len() - 1) as f64).sqrt()
+}
+
+/// The two-sided 95 % point of Student's t with `freedom` degrees of freedom; infinite for none.
+pub fn t95(freedom: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+/// The curve through `points`, in any order, at `x`: linear between neighbours, `None` beyond the ends.
+///
+/// Points with the same x stand for their mean.
+pub fn interpolate(points: &[(f64, f64)], x: f64) -> Option<f64> {
+    let mut sorted: Vec<(f64, f64)> = points.iter().copied().filter(|p| !p.0.is_nan()).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let here: Vec<f64> = sorted.iter().filter(|p| p.0 == x).map(|p| p.1).collect();
+    if !here.is_empty() {
+        return Some(mean(&here));
+    }
+    let after = sorted.iter().position(|p| p.0 > x)?;
+    let (x0, x1) = (sorted.get(after.checked_sub(1)?)?.0, sorted.get(after)?.0);
+    let (y0, y1) = (interpolate(points, x0)?, interpolate(points, x1)?);
+    Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
+}
+
+/// The quantiles of `samples` at each of `ps` in 0..=1, linear between order statistics (R's type 7).
+///
+/// All NaN for no samples.
+pub fn quantiles(samples: &[f64], ps: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    ps.iter().map(|p| quantile(&sorted, *p)).collect()
+}
+
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = p.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    // The weight of an end may be zero where the end is infinite.
+    if below == above { below } else { below + (above - below) * at.fract() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn student_matches_the_tables() {
+        // Abramowitz & Stegun table 26.10, to the digits of SciPy's t.ppf(0.975, df).
+        let table = [
+            (1, 12.706204736432095),
+            (2, 4.302652729911275),
+            (4, 2.7764451051977987),
+            (9, 2.2621571627409915),
+            (29, 2.045229642132703),
+            (99, 1.984216951508683),
+        ];
+        for (freedom, expected) in table {
+            assert!((t95(freedom) - expected).abs() < 1e-9, "{freedom}: {}", t95(freedom));
+        }
+        assert!(t95(0).is_infinite());
+    }
+
+    #[test]
+    fn interval_of_five_by_hand() {
+        // 2, 4, 4, 4, 6: mean 4, sum of squares 8, sd sqrt(2), half 2.776445 x sqrt(2 / 5).
+        let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 6.0]);
+        assert_eq!(interval.mean, 4.0);
+        assert!((sd(&[2.0, 4.0, 4.0, 4.0, 6.0]) - 2f64.sqrt()).abs() < 1e-15);
+        assert!((interval.half - 2.7764451051977987 * 0.4f64.sqrt()).abs() < 1e-9);
+        assert!((interval.hi() - interval.lo() - 2.0 * interval.half).abs() < 1e-12);
+        assert!(interval.contains(5.0) && !interval.contains(6.0));
+    }
+
+    #[test]
+    fn one_sample_says_nothing_about_spread() {
+        let interval = Interval::of(&[3.0]);
+        assert!(interval.half.is_infinite() && interval.contains(-1e300));
+        assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
+        assert_eq!(serde_json::to_string(&Interval::of(&[])).unwrap(), r#"{"mean":null,"half":null,"n":0}"#);
+    }
+
+    #[test]
+    fn pairs_cancel_what_they_share() {
+        let (a, b) = ([10.0, 20.0, 30.0], [9.0, 19.0, 29.0]);
+        assert_eq!(Interval::paired(&a, &b), Some(Interval { mean: 1.0, half: 0.0, n: 3 }));
+        // Differences 1, 3: mean 2, sd sqrt(2), half 12.7062 x sqrt(2) / sqrt(2).
+        let two = Interval::paired(&[2.0, 5.0], &[1.0, 2.0]).unwrap();
+        assert!((two.mean - 2.0).abs() < 1e-15 && (two.half - 12.706204736432095).abs() < 1e-8);
+        assert_eq!(Interval::paired(&a, &b[..2]), None);
+    }
+
+    #[test]
+    fn curves_are_straight_between_points() {
+        let curve = [(40.0, 0.97), (20.0, 0.95), (30.0, 0.96)];
+        assert!((interpolate(&curve, 25.0).unwrap() - 0.955).abs() < 1e-12);
+        assert_eq!(interpolate(&curve, 30.0), Some(0.96));
+        assert_eq!(interpolate(&curve, 20.0), Some(0.95));
+        assert_eq!(interpolate(&curve, 40.0), Some(0.97));
+        assert_eq!(interpolate(&curve, 19.9), None);
+        assert_eq!(interpolate(&curve, 40.1), None);
+        assert_eq!(interpolate(&curve, f64::NAN), None);
+        assert_eq!(interpolate(&[], 1.0), None);
+        let step = [(1.0, 0.0), (2.0, 4.0), (2.0, 6.0), (3.0, 7.0)];
+        assert_eq!(interpolate(&step, 2.0), Some(5.0));
+        assert_eq!(interpolate(&step, 2.5), Some(6.0));
+        assert_eq!(interpolate(&step, 1.5), Some(2.5));
+    }
+
+    #[test]
+    fn quantiles_match_numpy() {
+        // numpy.quantile([15, 20, 35, 40, 50], [0, .05, .3, .4, .5, 1])
+        let samples = [50.0, 15.0, 40.0, 20.0, 35.0];
+        let expected = [15.0, 16.0, 23.0, 29.0, 35.0, 50.0];
+        for (got, want) in quantiles(&samples, &[0.0, 0.05, 0.3, 0.4, 0.5, 1.0]).iter().zip(expected) {
+            assert!((got - want).abs() < 1e-12, "{got} {want}");
+        }
+        assert!(quantiles(&[], &[0.5])[0].is_nan());
+        assert_eq!(quantiles(&[7.0], &[0.99]), [7.0]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Tables of results as Parquet: plain columns of numbers and words, Snappy-compressed.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use crate::record::{ClassSummary, RunRecord, RunSummary, Spread};
+
+/// One column; rows without a value are null.
+enum Column {
+    Number(Vec<Option<f64>>),
+    Count(Vec<i64>),
+    Words(Vec<String>),
+}
+
+/// Named columns of equal length.
+#[derive(Default)]
+pub struct Table {
+    columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    fn number(mut self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
+        let finite = values.map(|x| x.filter(|x| x.is_finite()));
+        self.columns.push((name.to_string(), Column::Number(finite.collect())));
+        self
+    }
+
+    fn count(mut self, name: &str, values: impl Iterator<Item = u64>) -> Self {
+        self.columns.push((name.to_string(), Column::Count(values.map(|n| n as i64).collect())));
+        self
+    }
+
+    fn words(mut self, name: &str, values: impl Iterator<Item = String>) -> Self {
+        self.columns.push((name.to_string(), Column::Words(values.collect())));
+        self
+    }
+
+    /// The file's bytes.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
+        let fields = self.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
+        let schema = Type::group_type_builder("forebay").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+        let mut rows = writer.next_row_group()?;
+        for (_, column) in &self.columns {
+            let Some(mut out) = rows.next_column()? else { break };
+            match column {
+                Column::Number(values) => {
+                    let present: Vec<f64> = values.iter().flatten().copied().collect();
+                    let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
+                    out.typed::<DoubleType>().write_batch(&present, Some(&levels), None)?;
+                }
+                Column::Count(values) => {
+                    out.typed::<Int64Type>().write_batch(values, None, None)?;
+                }
+                Column::Words(values) => {
+                    let bytes: Vec<ByteArray> = values.iter().map(|v| ByteArray::from(v.as_str())).collect();
+                    out.typed::<ByteArrayType>().write_batch(&bytes, None, None)?;
+                }
+            }
+            out.close()?;
+        }
+        rows.close()?;
+        writer.into_inner()
+    }
+}
+
+fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
+    let builder = match column {
+        Column::Number(_) => Type::primitive_type_builder(name, Physical::DOUBLE).with_repetition(Repetition::OPTIONAL),
+        Column::Count(_) => Type::primitive_type_builder(name, Physical::INT64).with_repetition(Repetition::REQUIRED),
+        Column::Words(_) => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
+            .with_repetition(Repetition::REQUIRED)
+            .with_converted_type(ConvertedType::UTF8),
+    };
+    builder.build()
+}
+
+/// `summary.parquet`: a row per run, link and class.
+pub fn summary(records: &[RunRecord]) -> Table {
+    let rows: Vec<(&RunSummary, &ClassSummary)> =
+        records.iter().flat_map(|r| r.summary.classes.iter().map(move |c| (&r.summary, c))).collect();
+    let run = |f: fn(&RunSummary) -> f64| rows.iter().map(move |(r, _)| Some(f(r)));
+    let class = |f: fn(&ClassSummary) -> Option<f64>| rows.iter().map(move |(_, c)| f(c));
+    let spread = |s: &Option<Spread>, f: fn(&Spread) -> f64| s.as_ref().map(f);
+    Table::default()
+        .words("label", rows.iter().map(|(r, _)| r.label.clone()))
+        .words("aqm", rows.iter().map(|(r, _)| r.aqm.clone()))
+        .words("axes", rows.iter().map(|(r, _)| serde_json::Value::Object(r.axes.clone()).to_string()))
+        .count("seed", rows.iter().map(|(r, _)| r.seed))
+        .words("link", rows.iter().map(|(r, _)| r.link.clone()))
+        .number("queue_pkts_mean", run(|r| r.queue_pkts.mean))
+        .number("queue_pkts_std", run(|r| r.queue_pkts.std))
+        .number("queue_pkts_p50", run(|r| r.queue_pkts.p50))
+        .number("queue_pkts_p99", run(|r| r.queue_pkts.p99))
+        .number("queue_pkts_max", run(|r| r.queue_pkts.max))
+        .number("utilisation", run(|r| r.utilisation))
+        .number("loss_ratio", run(|r| r.loss_ratio))
+        .number("mark_ratio", run(|r| r.mark_ratio))
+        .number("goodput_bps", run(|r| r.goodput_bps))
+        .number("jain", rows.iter().map(|(r, _)| r.jain))
+        .number("settling_s", rows.iter().map(|(r, _)| r.settling_s))
+        .number("overshoot_pkts", run(|r| r.overshoot_pkts))
+        .count("offered_pkts", rows.iter().map(|(r, _)| r.offered_pkts))
+        .count("delivered_pkts", rows.iter().map(|(r, _)| r.delivered_pkts))
+        .count("dropped_early", rows.iter().map(|(r, _)| r.dropped.early))
+        .count("dropped_overflow", rows.iter().map(|(r, _)| r.dropped.overflow))
+        .count("class", rows.iter().map(|(_, c)| u64::from(c.class)))
+        .words("colour", rows.iter().map(|(_, c)| c.colour.clone()))
+        .number("class_loss_ratio", class(|c| Some(c.loss_ratio)))
+        .number("class_goodput_bps", class(|c| Some(c.goodput_bps)))
+        .number("sojourn_ms_mean", rows.iter().map(|(_, c)| spread(&c.sojourn_ms, |s| s.mean)))
+        .number("sojourn_ms_p99", rows.iter().map(|(_, c)| spread(&c.sojourn_ms, |s| s.p99)))
+        .number("owd_ms_mean", rows.iter().map(|(_, c)| spread(&c.owd_ms, |s| s.mean)))
+        .number("owd_ms_p99", rows.iter().map(|(_, c)| spread(&c.owd_ms, |s| s.p99)))
+        .number("jitter_ms", class(|c| c.jitter_ms))
+        .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
+}
+
+/// `series.parquet`: a row per run and sampling interval; a probe that a discipline does not have is null.
+pub fn series(records: &[RunRecord]) -> Table {
+    let mut probes: Vec<&str> = Vec::new();
+    for (name, _) in records.iter().flat_map(|r| &r.series.probes) {
+        if !probes.contains(&name.as_str()) {
+            probes.push(name);
+        }
+    }
+    let rows = || records.iter().flat_map(|r| (0..r.series.time_s.len()).map(move |i| (r, i)));
+    let mut table = Table::default()
+        .words("label", rows().map(|(r, _)| r.summary.label.clone()))
+        .count("seed", rows().map(|(r, _)| r.summary.seed))
+        .number("time_s", rows().map(|(r, i)| Some(r.series.time_s[i])))
+        .number("queue_pkts", rows().map(|(r, i)| Some(r.series.queue_pkts[i])))
+        .number("queue_mean_pkts", rows().map(|(r, i)| Some(r.series.queue_mean_pkts[i])));
+    for probe in probes {
+        let column = rows().map(|(r, i)| {
+            let (_, values) = r.series.probes.iter().find(|(name, _)| name == probe)?;
+            values.get(i).copied().flatten()
+        });
+        table = table.number(probe, column);
+    }
+    table
+}
+
+/// `flows.parquet`: a row per run and flow.
+pub fn flows(records: &[RunRecord]) -> Table {
+    let rows = || records.iter().flat_map(|r| r.flows.iter().enumerate().map(move |(i, f)| (r, i, f)));
+    Table::default()
+        .words("label", rows().map(|(r, _, _)| r.summary.label.clone()))
+        .count("seed", rows().map(|(r, _, _)| r.summary.seed))
+        .count("flow", rows().map(|(_, i, _)| i as u64))
+        .words("group", rows().map(|(_, _, f)| f.group.clone()))
+        .count("class", rows().map(|(_, _, f)| u64::from(f.class)))
+        .count("goodput_bytes", rows().map(|(_, _, f)| f.goodput_bytes))
+        .number("active_s", rows().map(|(_, _, f)| Some(f.active_s)))
+        .count("sent_pkts", rows().map(|(_, _, f)| f.sent_pkts))
+        .count("retransmitted_pkts", rows().map(|(_, _, f)| f.retransmitted_pkts))
+        .count("timeouts", rows().map(|(_, _, f)| f.timeouts))
+}

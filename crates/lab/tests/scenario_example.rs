@@ -1,0 +1,201 @@
+//! The published example and the words of the format, read, varied, overridden and written back.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Depth, Limit, Rate};
+use forebay_lab::scenario::{
+    self, Case, Class, Direction, Dumbbell, FlowKind, InputError, Overrides, Scenario, TcpOptions, TcpVariant,
+    Topology, Uniform,
+};
+
+const EXAMPLE: &str = include_str!("scenario_data/example.toml");
+const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+
+fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
+    let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
+    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm) })
+}
+
+fn only(text: &str, sets: &[&str]) -> Scenario {
+    let mut cases = read(text, sets, &[]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(cases.len(), 1);
+    cases.remove(0).scenario
+}
+
+fn dumbbell(scenario: &Scenario) -> &Dumbbell {
+    let Topology::Dumbbell(dumbbell) = &scenario.topology;
+    dumbbell
+}
+
+fn uniform(lo: u64, hi: u64) -> Uniform {
+    Uniform { lo: Span::from_millis(lo), hi: Span::from_millis(hi) }
+}
+
+#[test]
+fn the_published_example_means_what_it_says() {
+    let scenario = only(EXAMPLE, &[]);
+    assert_eq!(scenario.title, "RAQM case 1");
+    assert_eq!((scenario.duration, scenario.warmup), (Span::from_millis(200_000), Span::from_millis(20_000)));
+    assert_eq!(scenario.packet, 500);
+    let net = dumbbell(&scenario);
+    assert_eq!(net.bottleneck.rate, Rate(10_000_000));
+    assert_eq!(net.bottleneck.delay, Span::from_millis(10));
+    assert_eq!(net.bottleneck.queue, Limit::Packets(100));
+    assert_eq!(net.bottleneck.aqm, Spec::parse("raqm q0=50").unwrap());
+    assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(100), "droptail"));
+    assert_eq!((net.access.hosts, net.access.rate), (5, Rate(10_000_000)));
+    assert_eq!(net.access.delays, [Span::from_millis(10)]);
+    assert_eq!((net.access.queue, net.access.jitter), (Limit::Packets(10_000), Span::from_micros(10)));
+    assert_eq!((net.egress.rate, net.egress.delay), (Rate(10_000_000), Span::from_millis(10)));
+    let flows = &scenario.flows[0];
+    assert_eq!((flows.name.as_str(), flows.kind, flows.count), ("ftp", FlowKind::Ftp, 40));
+    assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, false, Class::Fixed(0)));
+    assert_eq!((flows.start, flows.active.as_slice()), (uniform(0, 1000), [(Span::ZERO, None)].as_slice()));
+    assert_eq!(flows.transport, TcpOptions::default());
+    let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
+    assert_eq!(scenario.report.series, ["queue", "raqm.p"]);
+    assert_eq!(scenario.report.reference, None);
+}
+
+#[test]
+fn defaults_of_a_transport_are_those_of_the_bench() {
+    let tcp = TcpOptions::default();
+    assert_eq!((tcp.variant, tcp.initial_window, tcp.delayed_ack), (TcpVariant::NewReno, 2, false));
+    assert_eq!((tcp.min_rto, tcp.tick), (Span::from_millis(200), Span::from_millis(10)));
+    assert_eq!((tcp.ack, tcp.window, tcp.limited_transmit), (40, None, true));
+}
+
+#[test]
+fn every_key_is_read() {
+    let scenario = only(EVERYTHING, &[]);
+    let net = dumbbell(&scenario);
+    assert_eq!(net.bottleneck.queue, Limit::Bytes(163_840));
+    assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
+    assert_eq!(net.access.hosts, 3);
+    assert_eq!(net.egress.rate, Rate(20_000_000));
+    let [ftp, short, cbr, peak, mean] = scenario.flows.as_slice() else { panic!("five groups") };
+    assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
+    assert_eq!(ftp.start, uniform(2000, 2000));
+    assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
+    assert!(ftp.transport.delayed_ack && !ftp.transport.limited_transmit);
+    assert_eq!((short.arrivals, short.lifetime), (Some(10.0), Some(uniform(1000, 2000))));
+    assert_eq!(short.active, [(Span::from_millis(50_000), Some(Span::from_millis(150_000)))]);
+    assert_eq!(cbr.kind, FlowKind::Cbr { rate: Rate(160_000), packet: 1000 });
+    assert_eq!(cbr.active[1], (Span::from_millis(75_000), None));
+    let (on, off) = (Span::from_millis(1000), Span::from_millis(1000));
+    assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
+    assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
+    assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
+    assert_eq!(scenario.compare[0].label, "ours");
+    assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
+}
+
+#[test]
+fn writing_and_reading_again_changes_nothing() {
+    for text in [EXAMPLE, EVERYTHING] {
+        let scenario = only(text, &[]);
+        let written = scenario.to_toml();
+        assert_eq!(only(&written, &[]), scenario, "{written}");
+        assert_eq!(only(&written, &[]).to_toml(), written);
+    }
+}
+
+#[test]
+fn the_hash_follows_the_meaning_not_the_layout() {
+    let hash = only(EXAMPLE, &[]).hash();
+    assert!(hash.len() == 12 && hash.chars().all(|c| c.is_ascii_hexdigit()));
+    assert_eq!(hash, only(&EXAMPLE.replace("10mbit", "10000kbit"), &[]).hash());
+    assert_ne!(hash, only(EXAMPLE, &["flows.ftp.count=41"]).hash());
+}
+
+#[test]
+fn without_compare_the_bottleneck_speaks_for_itself() {
+    let text = EXAMPLE.split("[compare]").next().unwrap();
+    let scenario = only(text, &[]);
+    assert_eq!(scenario.compare.len(), 1);
+    assert_eq!((scenario.compare[0].label.as_str(), scenario.compare[0].spec.name()), ("raqm q0=50", "raqm"));
+    assert_eq!(scenario.report.series, ["queue"]);
+}
+
+#[test]
+fn arguments_replace_the_comparison_and_labels_stay_unique() {
+    let cases = read(EXAMPLE, &[], &["pi", "droptail", "pi", "pi  q_ref=20", "pi"]).unwrap();
+    let labels: Vec<&str> = cases[0].scenario.compare.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(labels, ["pi", "droptail", "pi (2)", "pi q_ref=20", "pi (3)"]);
+}
+
+#[test]
+fn sets_reach_every_part_of_the_file() {
+    let sets = [
+        "duration=30s",
+        "topology.bottleneck.rate = 20mbit",
+        "topology.access.delays=[\"1ms\", \"2ms\"]",
+        "topology.access.delays.1=3ms",
+        "topology.bottleneck.reverse.queue=7",
+        "flows.ftp.count=7",
+        "flows.0.ecn=true",
+        "flows.ftp.start={ uniform = [\"1s\", \"2s\"] }",
+        "report.reference=50p",
+    ];
+    let scenario = only(EXAMPLE, &sets);
+    let net = dumbbell(&scenario);
+    assert_eq!(scenario.duration, Span::from_millis(30_000));
+    assert_eq!(net.bottleneck.rate, Rate(20_000_000));
+    assert_eq!(net.access.delays, [Span::from_millis(1), Span::from_millis(3)]);
+    assert_eq!(net.reverse.queue, Limit::Packets(7));
+    assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, true));
+    assert_eq!(scenario.flows[0].start, uniform(1000, 2000));
+    assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
+}
+
+#[test]
+fn axes_multiply_in_the_order_of_the_file() {
+    let text = format!(
+        "{}\n[vary]\nq = [20, 30]\nflows.ftp.count = [5, 50, 150]\n",
+        EXAMPLE.replace("aqm = [\"raqm q0=50\"", "aqm = [\"raqm q0={q}\"")
+    );
+    let cases = read(&text, &[], &[]).unwrap();
+    let axes: Vec<String> =
+        cases.iter().map(|c| c.axes.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(axes[0], "q=20 flows.ftp.count=5");
+    assert_eq!(axes[1], "q=20 flows.ftp.count=50");
+    assert_eq!(axes[5], "q=30 flows.ftp.count=150");
+    assert_eq!(cases.len(), 6);
+    assert_eq!(cases[5].scenario.compare[0].label, "raqm q0=30");
+    assert_eq!(cases[5].scenario.flows[0].count, 150);
+
+    let held = read(&text, &["flows.ftp.count=40", "vary.q=[60]"], &[]).unwrap();
+    assert_eq!(held.len(), 1);
+    assert_eq!((held[0].scenario.flows[0].count, held[0].axes[0].1.as_str()), (40, "60"));
+
+    let quoted = format!("{EXAMPLE}\n[vary]\n\"topology.access.delays\" = [[\"10ms\"], [\"10ms\", \"50ms\"]]\n");
+    let cases = read(&quoted, &[], &[]).unwrap();
+    assert_eq!(cases[1].axes[0].1, "[\"10ms\", \"50ms\"]");
+    assert_eq!(dumbbell(&cases[1].scenario).access.delays.len(), 2);
+
+    let swept = read(EXAMPLE, &["vary.flows.ftp.count=[1, 2]", "vary.title=[\"a\", \"b\"]"], &[]).unwrap();
+    assert_eq!(swept.len(), 4);
+    assert_eq!((swept[3].scenario.title.as_str(), swept[3].scenario.flows[0].count), ("b", 2));
+}
+
+#[test]
+fn an_axis_reaches_the_arguments_too() {
+    let cases = read(&format!("{EXAMPLE}\n[vary]\nq = [20, 30]"), &["title=at {q}"], &["raqm q0={q}"]).unwrap();
+    assert_eq!(cases[1].scenario.title, "at 30");
+    assert_eq!(cases[1].scenario.compare[0].spec.get("q0").as_deref(), Some("30p"));
+}
+
+#[test]
+fn a_scenario_without_a_title_is_called_after_its_file() {
+    let text = EXAMPLE.replace("title    = \"RAQM case 1\"", "");
+    let cases = scenario::parse("dir/case1.toml", &text, &Overrides::default()).unwrap();
+    assert_eq!(cases[0].scenario.title, "case1");
+}
+
+#[test]
+fn a_file_from_disk_reads_like_its_text() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario_data/example.toml");
+    let cases = scenario::load(&path, &Overrides::default()).unwrap();
+    assert_eq!(cases, read(EXAMPLE, &[], &[]).unwrap());
+}

@@ -1,0 +1,143 @@
+//! The published schema and the reader know the same keys and the same bounds.
+
+use std::collections::BTreeSet;
+
+use forebay_lab::scenario::{self, Overrides};
+use serde_json::{Map, Value, json};
+
+const EXAMPLE: &str = include_str!("scenario_data/example.toml");
+const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+
+/// As much of JSON Schema as ours uses.
+fn valid(schema: &Value, value: &Value) -> bool {
+    let rules = schema.as_object().unwrap();
+    rules.iter().all(|(rule, arg)| match rule.as_str() {
+        "$schema" | "title" | "description" | "additionalProperties" => true,
+        "type" => arg.as_array().map_or_else(|| is_a(arg, value), |types| types.iter().any(|t| is_a(t, value))),
+        "properties" => value.as_object().is_none_or(|object| valid_keys(rules, arg, object)),
+        "required" => arg.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+        "const" => value == arg,
+        "enum" => arg.as_array().unwrap().contains(value),
+        "anyOf" => arg.as_array().unwrap().iter().any(|s| valid(s, value)),
+        "oneOf" => arg.as_array().unwrap().iter().filter(|s| valid(s, value)).count() == 1,
+        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(arg, item))),
+        "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= arg.as_u64().unwrap()),
+        "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= arg.as_u64().unwrap()),
+        "minimum" => value.as_f64().is_none_or(|x| x >= arg.as_f64().unwrap()),
+        "maximum" => value.as_f64().is_none_or(|x| x <= arg.as_f64().unwrap()),
+        "pattern" => value.as_str().is_none_or(|text| text.contains('{')),
+        other => panic!("a rule that this test does not know: {other}"),
+    })
+}
+
+fn is_a(name: &Value, value: &Value) -> bool {
+    match name.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        other => panic!("{other}"),
+    }
+}
+
+fn valid_keys(rules: &Map<String, Value>, properties: &Value, object: &Map<String, Value>) -> bool {
+    let open = rules.get("additionalProperties") != Some(&json!(false));
+    object.iter().all(|(key, value)| properties.get(key).map_or(open, |schema| valid(schema, value)))
+}
+
+fn document(text: &str) -> Value {
+    serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap()
+}
+
+/// `path`, and the kind of the table if it has one: keys of different kinds of flows stay apart.
+fn of_kind(path: &str, kind: Option<&Value>) -> String {
+    kind.map_or(path.to_string(), |kind| format!("{path}<{}>", kind.as_str().unwrap_or_default()))
+}
+
+/// Every key that the schema names, with the path of its tables.
+fn keys(schema: &Value, path: &str, out: &mut BTreeSet<String>) {
+    let path = of_kind(path, schema.pointer("/properties/kind/const"));
+    for (rule, arg) in schema.as_object().unwrap() {
+        match rule.as_str() {
+            "properties" => {
+                for (key, inner) in arg.as_object().unwrap() {
+                    let path = format!("{path}.{key}");
+                    keys(inner, &path, out);
+                    out.insert(path);
+                }
+            }
+            "items" => keys(arg, &path, out),
+            "anyOf" | "oneOf" => arg.as_array().unwrap().iter().for_each(|s| keys(s, &path, out)),
+            _ => {}
+        }
+    }
+}
+
+/// Every key that a document has, in the same notation.
+fn used(value: &Value, path: &str, out: &mut BTreeSet<String>) {
+    let path = of_kind(path, value.get("kind"));
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, inner)| {
+            let path = format!("{path}.{key}");
+            used(inner, &path, out);
+            out.insert(path);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| used(item, &path, out)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_schema_takes_what_the_reader_takes() {
+    let schema = scenario::schema();
+    for text in [EXAMPLE, EVERYTHING] {
+        assert!(valid(&schema, &document(text)), "{text}");
+        let written = scenario::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario.to_toml();
+        assert!(valid(&schema, &document(&written)), "{written}");
+    }
+}
+
+#[test]
+fn the_reader_takes_every_key_of_the_schema() {
+    let everything = format!("{EVERYTHING}\n[vary]\nduration = [\"100s\", \"200s\"]\n");
+    let cases = scenario::parse("s.toml", &everything, &Overrides::default()).unwrap();
+    let (mut declared, mut present) = (BTreeSet::new(), BTreeSet::new());
+    keys(&scenario::schema(), "", &mut declared);
+    used(&document(&everything), "", &mut present);
+    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    present.remove(".vary.duration");
+    assert_eq!(declared, present);
+}
+
+#[test]
+fn the_schema_refuses_what_the_reader_refuses() {
+    let edits = [
+        ("version  = 1", "version = 2"),
+        ("duration = \"200s\"", ""),
+        ("warmup", "warmpu"),
+        ("packet   = 500", "packet = 40"),
+        ("\"dumbbell\"", "\"graph\""),
+        ("hosts = 5", "hosts = 0"),
+        ("hosts = 5", "hosts = 10001"),
+        ("delays = [\"10ms\"]", "delays = []"),
+        ("queue = \"100p\"", "qeuue = \"100p\""),
+        ("rate = \"10mbit\", delay = \"10ms\" }", "rate = true, delay = \"10ms\" }"),
+        ("\"ftp\"", "\"web\""),
+        ("count = 40", "count = 1000001"),
+        ("count = 40", "count = 40\nclass = 256"),
+        ("count = 40", "count = 40\nclass = \"hosts\""),
+        ("count = 40", "count = 40\nrate = \"1mbit\""),
+        ("\"newreno\"", "\"cubic\""),
+        ("[\"0s\", \"1s\"]", "[\"0s\"]"),
+        ("series = [\"queue\", \"raqm.p\"]", "series = \"queue\""),
+    ];
+    let schema = scenario::schema();
+    for (from, to) in edits {
+        assert!(EXAMPLE.contains(from), "{from}");
+        let text = EXAMPLE.replacen(from, to, 1);
+        assert!(scenario::parse("s.toml", &text, &Overrides::default()).is_err(), "{to}");
+        assert!(!valid(&schema, &document(&text)), "{to}");
+    }
+}
