@@ -1,0 +1,6 @@
+//! What can be worked out without simulating: plain functions in, numbers out.
+//!
+//! Nothing here knows a discipline; the laboratory passes the rules in as functions, so that theory and
+//! simulation speak of the very same code.
+
+pub mod recurrence;
