@@ -314,8 +314,8 @@ fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet {
         pair: flow / 4,
         ecn: [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][rng.below(5) as usize],
         class: if flow == 0 { 255 } else { flow as u8 },
-        colour: if flow % 2 == 0 { Colour::In } else { Colour::Out },
-        proto: if flow % 8 == 0 { Proto::Udp } else { Proto::Tcp },
+        colour: if flow.is_multiple_of(2) { Colour::In } else { Colour::Out },
+        proto: if flow.is_multiple_of(8) { Proto::Udp } else { Proto::Tcp },
     }
 }
 

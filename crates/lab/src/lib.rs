@@ -5,12 +5,18 @@
 //! every finished run; [`record`], [`metrics`], [`compare`] and [`stats`] are the figures.
 
 pub mod batch;
+pub mod bench;
+pub mod claims;
 pub mod compare;
+pub mod judge;
 pub mod lower;
 pub mod metrics;
+pub mod papers;
 pub mod plan;
 pub mod record;
+pub mod reproduce;
 pub mod scenario;
 pub mod stats;
 pub mod store;
 pub mod table;
+pub mod theorems;

@@ -33,7 +33,7 @@ params! {
         /// Acceptable standing delay.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8289 section 4.3";
         /// Time within which the delay must once have been below target: a long round trip.
-        interval: Span = Span::from_millis(100), in 1e-9 ..= 1e3, "INTERVAL", "RFC 8289 section 4.2";
+        interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8289 section 4.2";
         /// No drop while no more than this waits; auto is the largest packet seen.
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
         /// The square root of the control law.
@@ -43,17 +43,6 @@ params! {
 
 /// A cycle that begins within so many intervals of the last one's next drop takes over its rate.
 const MEMORY: u64 = 16;
-
-/// What the last verdict of the present dequeue was; an accepted packet ends the dequeue.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
-    /// None, or the packet went out.
-    Sent,
-    /// The drop that opened the dropping state.
-    FirstDrop,
-    /// A later drop.
-    Drop,
-}
 
 /// State of CoDel.
 pub struct CoDel {
@@ -67,7 +56,8 @@ pub struct CoDel {
     last_count: u32,
     /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
     reciprocal: u32,
-    last: Last,
+    /// The present dequeue has dropped: the next drop is scheduled if the next packet is bad too.
+    unscheduled: bool,
 }
 
 /// The control law: time between drops, interval/sqrt(count).
@@ -162,7 +152,7 @@ impl Design for CoDel {
             count: 0,
             last_count: 0,
             reciprocal: 0,
-            last: Last::Sent,
+            unscheduled: false,
         }
     }
 }
@@ -170,31 +160,24 @@ impl Design for CoDel {
 impl Aqm for CoDel {
     fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let bad = self.ok_to_drop(packet, level, cx.now);
-        match mem::replace(&mut self.last, Last::Sent) {
-            // The packet behind the first drop passes, good or bad.
-            Last::FirstDrop => return Verdict::Accept,
-            // A drop schedules the next one only if the packet behind it is bad too.
-            Last::Drop if bad => self.drop_next += self.gap(),
-            Last::Drop | Last::Sent => {}
+        if mem::take(&mut self.unscheduled) && bad {
+            self.drop_next += self.gap();
         }
-        let marks = level.marks(packet);
-        if self.dropping {
-            self.dropping = bad;
-            if !bad || cx.now < self.drop_next {
-                return Verdict::Accept;
-            }
-            self.count += 1;
-            self.reciprocal = newton_step(self.reciprocal, self.count);
-            if marks {
-                self.drop_next += self.gap();
-            } else {
-                self.last = Last::Drop;
-            }
-        } else if bad {
+        if !self.dropping && bad {
+            // The packet behind this one passes, good or bad: drop_next lies ahead.
             self.enter(cx.now);
-            self.last = if marks { Last::Sent } else { Last::FirstDrop };
-        } else {
+            return Verdict::Signal;
+        }
+        self.dropping = bad;
+        if !bad || cx.now < self.drop_next {
             return Verdict::Accept;
+        }
+        self.count += 1;
+        self.reciprocal = newton_step(self.reciprocal, self.count);
+        if level.marks(packet) {
+            self.drop_next += self.gap();
+        } else {
+            self.unscheduled = true;
         }
         Verdict::Signal
     }
@@ -202,7 +185,7 @@ impl Aqm for CoDel {
     fn emptied(&mut self, _: &mut Cx) {
         self.first_above = None;
         self.dropping = false;
-        self.last = Last::Sent;
+        self.unscheduled = false;
     }
 }
 
@@ -289,12 +272,12 @@ mod tests {
         let mut codel = CoDel {
             first_above: Some(ms(1)),
             dropping: true,
-            last: Last::Drop,
+            unscheduled: true,
             count: 7,
             ..CoDel::build(&Params::default(), &LINK)
         };
         codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-        assert!(codel.first_above.is_none() && !codel.dropping && codel.last == Last::Sent);
+        assert!(codel.first_above.is_none() && !codel.dropping && !codel.unscheduled);
         assert_eq!(codel.count, 7);
     }
 

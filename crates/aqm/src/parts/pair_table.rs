@@ -57,7 +57,7 @@ impl PairTable {
 
     fn window(&self, key: u32) -> impl Iterator<Item = usize> + use<> {
         let n = self.slots.len();
-        let home = (u64::from(key.wrapping_mul(SPREAD)) * n as u64 >> 32) as usize;
+        let home = ((u64::from(key.wrapping_mul(SPREAD)) * n as u64) >> 32) as usize;
         (home..home + WINDOW.min(n)).map(move |at| if at < n { at } else { at - n })
     }
 

@@ -96,11 +96,10 @@ impl Split {
     /// Queue `i` sent `len` bytes and is now headed by `next`; `contended`: the other held packets too.
     pub fn served(&mut self, i: usize, len: u32, next: Option<u32>, contended: bool) {
         let kept = if contended { self.owed[i] } else { 0.0 };
-        self.owed[i] = match (self.scheduler, next) {
-            (_, None) => 0.0,
-            (Scheduler::Clocks, Some(next)) => kept + f64::from(next),
-            (Scheduler::Drr, Some(_)) if contended => kept - f64::from(len),
-            (Scheduler::Drr, Some(_)) => 0.0,
+        self.owed[i] = match self.scheduler {
+            Scheduler::Clocks => kept + next.map_or(0.0, f64::from),
+            Scheduler::Drr if contended => kept - f64::from(len),
+            Scheduler::Drr => 0.0,
         };
     }
 }

@@ -136,7 +136,8 @@ impl Design for RedTail {
             "a pair's packets in queue 1 stay there when it moves: a flow can be reordered once each time",
             "UDP stays in queue 1 however long it lasts (the text's classifier counts packets only)",
             "a full pair table forgets the longest silent of eight pairs; the probe evicted counts them",
-            "RED counts packets, not bytes, and adapts at the first arrival after 0.5 s, as ns-2.35 does",
+            "RED counts packets, not bytes, and adapts at the first arrival after 0.5 s, as ns-2.35 does; \
+             but ns-2 measures the 0.5 s from the last change of max_p, and keeps the gentle part at its first slope",
             "while queue 2 has nothing to send its average decays as if the link were idle",
             "dynamic thresholds: p averaged with weight 0.02 an arrival; min_th2 at least 5 packets, max_th2 within the buffer",
         ],
@@ -292,6 +293,7 @@ mod tests {
         assert_eq!(c1(0.0), 0.0);
         assert_eq!(c1(1_999.0), 2e5);
         assert_eq!(c1(2_000.0), 2e5, "continuous: C min_th1/max_th1 = c1_min");
+        assert_eq!(super::c1(2_000.0, 3e6, (0.0, 3e6), (2_000.0, 30_000.0)), 2e5, "min_th1 itself is above");
         assert_eq!(c1(15_000.0), 1.5e6);
         assert_eq!(c1(22_500.0), 2.25e6);
         assert_eq!(c1(160_000.0), 2.25e6);

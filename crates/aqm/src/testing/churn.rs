@@ -49,7 +49,7 @@ impl Churn {
     fn packet(&mut self) -> Packet {
         let (flow, slot) = (self.offered as u32 % 64, self.offered as u32);
         self.offered += 1;
-        let ecn = if flow % 4 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if flow.is_multiple_of(4) { Ecn::Ect0 } else { Ecn::NotEct };
         Packet { slot, len: Self::LENGTH, flow, pair: flow / 2, class: (flow % 10) as u8, ecn, ..Packet::default() }
     }
 }

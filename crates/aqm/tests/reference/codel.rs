@@ -4,6 +4,7 @@
 //! where the listing drops it, and is then the one that leaves. `linux` takes its square root too.
 //! A drop never empties the queue: what is dropped leaves more than maxpacket behind it.
 
+use super::traffic::{Dice, MS, Trace};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
 
 /// What a run is configured with.
@@ -196,4 +197,24 @@ impl Listing for CoDel {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let (target, interval) = match trace.grid {
+        true => dice.pick(&[(5, 100), (5, 20), (10, 10)]),
+        false => dice.pick(&[(5, 100), (1, 10), (20, 50)]),
+    };
+    let set = Settings {
+        target: target * MS,
+        interval: interval * MS,
+        mtu: dice.odds(0.3).then(|| dice.pick(&[0, 1514, 5000])),
+        linux: dice.odds(0.3),
+    };
+    let words = format!(
+        "target={target}ms interval={interval}ms mtu={} inv_sqrt={}",
+        set.mtu.map_or("auto".to_string(), |mtu| mtu.to_string()),
+        if set.linux { "newton" } else { "exact" },
+    );
+    (words, Box::new(CoDel::new(trace.net, set)))
 }

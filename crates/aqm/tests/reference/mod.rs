@@ -11,6 +11,7 @@ pub(crate) mod pi;
 pub(crate) mod raqm;
 pub(crate) mod red;
 pub(crate) mod rem;
+pub(crate) mod traffic;
 
 use std::collections::{BTreeMap, VecDeque};
 

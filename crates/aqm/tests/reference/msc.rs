@@ -1,5 +1,6 @@
 //! MSC: the listing of section 3.3, both updates tested at arrivals, the queue's before the rate's.
 
+use super::traffic::{Dice, MS, Trace, UNITS, depth, on, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 pub(crate) struct Msc {
@@ -92,4 +93,42 @@ impl Listing for Msc {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let qref_in = dice.pick(&UNITS);
+    let msc = Msc {
+        net: trace.net,
+        qref: threshold(dice, &trace.net, qref_in, 1.0, 60.0).max(1.0),
+        qref_in,
+        alpha: dice.pick(&[0.02, 0.1, 0.3, 1.0]),
+        gamma: dice.pick(&[1.0, 0.95, 0.8]),
+        ts_s: if trace.grid { 10 * MS } else { dice.scale(1e6, 1e8) as u64 },
+        ts_l: if trace.grid { dice.pick(&[10, 50, 200]) * MS } else { dice.scale(1e7, 1e9) as u64 },
+        r_w: dice.pick(&[0.5, 0.1, 1.0]),
+        p_floor: dice.pick(&[0.01, 0.0, 0.05]),
+        smooth_switch: dice.odds(0.3),
+        buffer: Default::default(),
+        seen: Default::default(),
+        a: trace.net.bandwidth as f64,
+        rho: 1.0,
+        p_a: 0.0,
+        p_d: 0.0,
+        smpl_bytes: 0,
+        lastset_q: 0,
+        lastset_r: 0,
+    };
+    let words = format!(
+        "q_ref={} alpha={} gamma={} ts_s={}ns ts_l={}ns r_w={} p_floor={} smooth_switch={}",
+        depth(msc.qref, qref_in),
+        msc.alpha,
+        msc.gamma,
+        msc.ts_s,
+        msc.ts_l,
+        msc.r_w,
+        msc.p_floor,
+        on(msc.smooth_switch),
+    );
+    (words, Box::new(Msc { p_a: msc.p_floor, ..msc }))
 }

@@ -1,6 +1,7 @@
 //! PI, as ns-2.35 has it: `calculate_p` by a timer, `drop_early` at arrivals.
 
-use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen, Unit};
+use super::traffic::{Dice, Trace, UNITS, depth, threshold};
+use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 pub(crate) struct Pi {
     pub(crate) net: Net,
@@ -58,4 +59,19 @@ impl Listing for Pi {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let qib = dice.pick(&UNITS);
+    let qref = threshold(dice, &trace.net, qib, 1.0, 60.0);
+    let unit = if qib == Unit::Pkts { 1.0 } else { trace.net.mean_pktsize as f64 };
+    let a = dice.scale(1e-5, 1e-2) / unit;
+    let b = a * dice.between(0.5, 1.0);
+    let w: f64 = if trace.grid { dice.pick(&[100.0, 200.0, 1000.0]) } else { dice.scale(1.0, 500.0) };
+    let words = format!("q_ref={} a={a} b={b} w={w}", depth(qref, qib));
+    let interval = (SECOND / w).round() as u64;
+    let (buffer, seen, v_prob, qold) = Default::default();
+    let net = trace.net;
+    (words, Box::new(Pi { net, qref, qib, a, b, interval, buffer, seen, v_prob, qold, next: interval }))
 }

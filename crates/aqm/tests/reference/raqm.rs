@@ -1,5 +1,6 @@
 //! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13).
 
+use super::traffic::{Dice, MS, Trace, UNITS, depth, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -147,4 +148,44 @@ impl Listing for Raqm {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let q0_in = dice.pick(&UNITS);
+    let q0 = threshold(dice, &trace.net, q0_in, 1.0, 60.0).max(1.0);
+    let dependent = dice.odds(0.7);
+    let (basis_word, basis) =
+        dice.pick(&[("offered", Basis::Offered), ("post_drop", Basis::PostDrop), ("accepted", Basis::Accepted)]);
+    let set = Settings {
+        q0: dependent.then_some(q0),
+        q0_in,
+        m: dice.odds(0.4).then(|| dice.between(0.1, 4.0)),
+        eps: dice.between(0.1, 1.0),
+        period: if trace.grid { dice.pick(&[10, 20, 100]) * MS } else { dice.scale(2e6, 1e9) as u64 },
+        f: dice.pick(&[0.0, 0.1, 0.5]),
+        r0: (trace.net.bandwidth as f64 * dice.pick(&[1.0, 0.9, 0.5])) as u64,
+        p_init: dice.pick(&[2e-4, 0.01, 0.5]),
+        p_min: dice.pick(&[0.0, 1e-6, 1e-3]),
+        c_max: dice.pick(&[8.0, 5.0]),
+        kappa: dice.pick(&[0.0, 0.0, 5.0]),
+        pull_to: q0,
+        basis,
+    };
+    let words = format!(
+        "q0={} mode={} alpha={} eps={} period={}ns f={} r0={}bit p_init={} p_min={} c_max={} kappa={} rate_basis={}",
+        depth(q0, q0_in),
+        if dependent { "queue-dependent" } else { "queue-independent" },
+        set.m.map_or("adaptive".to_string(), |m| m.to_string()),
+        set.eps,
+        set.period,
+        set.f,
+        set.r0,
+        set.p_init,
+        set.p_min,
+        set.c_max,
+        set.kappa,
+        basis_word,
+    );
+    (words, Box::new(Raqm::new(trace.net, set)))
 }

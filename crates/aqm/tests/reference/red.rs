@@ -3,6 +3,7 @@
 //! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals, for its
 //! u <= p where needed; the automatic weight does not know the link's delay.
 
+use super::traffic::{Dice, Trace, UNITS, depth, on, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 /// What a run is configured with; 0 stands for automatic, as in ns-2.
@@ -245,4 +246,39 @@ impl Listing for Red {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let (min_auto, max_auto, bytes) = (dice.odds(0.2), dice.odds(0.3), dice.odds(0.4));
+    // Nothing given: byte mode also says how the queue is measured.
+    let qib = match (min_auto && max_auto, bytes) {
+        (true, true) => Unit::Bytes,
+        (true, false) => Unit::Pkts,
+        _ => dice.pick(&UNITS),
+    };
+    let th_min = threshold(dice, &trace.net, qib, 0.5, 20.0);
+    let th_max = th_min * dice.between(1.1, 4.0);
+    let set = Settings {
+        qib,
+        th_min: if min_auto { 0.0 } else { th_min },
+        th_max: if max_auto { 0.0 } else { th_max },
+        max_p_inv: dice.pick(&[10.0, 50.0, 2.0, 1.0]),
+        q_w: if dice.odds(0.2) { 0.0 } else { dice.scale(1e-3, 1.0) },
+        gentle: dice.odds(0.6),
+        wait: dice.odds(0.5),
+        bytes,
+    };
+    let auto = |is_auto, text: String| if is_auto { "auto".to_string() } else { text };
+    let words = format!(
+        "min_th={} max_th={} max_p={} w_q={} gentle={} wait={} bytes={}",
+        auto(min_auto, depth(th_min, qib)),
+        auto(max_auto, depth(th_max, qib)),
+        1.0 / set.max_p_inv,
+        auto(set.q_w == 0.0, set.q_w.to_string()),
+        on(set.gentle),
+        on(set.wait),
+        on(bytes),
+    );
+    (words, Box::new(Red::new(trace.net, set)))
 }

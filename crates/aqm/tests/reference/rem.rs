@@ -3,7 +3,8 @@
 //! Different from ns-2 on purpose: the buffer holds its limit, not one less; packets that cannot be
 //! marked are dropped on arrival also where others are marked.
 
-use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen};
+use super::traffic::{Dice, MS, Trace, UNITS, depth, on};
+use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 pub(crate) struct Rem {
     pub(crate) net: Net,
@@ -80,4 +81,40 @@ impl Listing for Rem {
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.q.len() as u64, self.buffer.bytes())
     }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dyn Listing>) {
+    let own_mean = !qib && dice.odds(0.3);
+    let pktsize = if own_mean { dice.pick(&[500, 1000]) } else { trace.net.mean_pktsize };
+    let b_in = dice.pick(&UNITS);
+    let p_bo = dice.between(1.0, 60.0);
+    let b = if b_in == Unit::Pkts { p_bo } else { p_bo * pktsize as f64 };
+    let rem = Rem {
+        net: trace.net,
+        p_bo,
+        p_gamma: dice.scale(1e-3, 1.0),
+        p_phi: dice.pick(&[1.001, 1.01, 1.1]),
+        alpha: dice.pick(&[0.1, 0.1, 0.5]),
+        p_updtime: if trace.grid { dice.pick(&[2, 5, 10]) * MS } else { dice.scale(2e6, 1e8) as u64 },
+        p_pktsize: pktsize as f64,
+        qib,
+        buffer: Default::default(),
+        seen: Default::default(),
+        v_count: 0.0,
+        v_pl: 0.0,
+        v_prob: 0.0,
+        next: 0,
+    };
+    let words = format!(
+        "b={} gamma={} phi={} alpha={} interval={}ns mean_packet={} bytes={}",
+        depth(b, b_in),
+        rem.p_gamma,
+        rem.p_phi,
+        rem.alpha,
+        rem.p_updtime,
+        if own_mean { pktsize.to_string() } else { "auto".into() },
+        on(qib),
+    );
+    (words, Box::new(Rem { next: rem.p_updtime, ..rem }))
 }

@@ -1,0 +1,33 @@
+//! Tells the program its version and, in a checkout with git at hand, its revision.
+
+use std::path::Path;
+use std::process::Command;
+
+fn git(words: &[&str]) -> Option<String> {
+    let out = Command::new("git").args(words).output().ok().filter(|out| out.status.success())?;
+    let text = String::from_utf8(out.stdout).ok()?;
+    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+}
+
+/// The short revision, if this folder is where the project's own checkout has it.
+fn revision() -> Option<String> {
+    git(&["rev-parse", "--show-prefix"]).filter(|prefix| prefix == "crates/cli/")?;
+    let folder = git(&["rev-parse", "--absolute-git-dir"])?;
+    // The log of HEAD grows with every commit and checkout; a path that does not exist would always rebuild.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = Path::new(&folder).join(name);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    git(&["rev-parse", "--short=10", "HEAD"])
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let revision = revision();
+    let long = revision.as_ref().map_or_else(|| version.clone(), |rev| format!("{version} ({rev})"));
+    println!("cargo::rustc-env=FOREBAY_VERSION={long}");
+    println!("cargo::rustc-env=FOREBAY_REVISION={}", revision.unwrap_or_default());
+}

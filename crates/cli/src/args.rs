@@ -1,0 +1,213 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use forebay_lab::bench;
+
+use crate::failure::Exit;
+use crate::output::Ui;
+
+/// Seeds stay exact in every reader of JSON.
+const LARGEST_SEED: u64 = 1 << 53;
+
+/// A laboratory for Active Queue Management.
+#[derive(Parser, Debug)]
+#[command(name = "forebay", version = env!("FOREBAY_VERSION"), arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  forebay list                                     what there is
+  forebay explain raqm                             a discipline: rule, parameters, probes, presets
+  forebay run scenario.toml                        simulate, compare, report
+  forebay reproduce raqm --quick                   a paper's experiments and claims
+
+Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--strict);
+4 not possible on this machine; 130 interrupted, results so far are kept.")]
+pub(crate) struct Cli {
+    /// Print one JSON document on stdout, and nothing else there.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print results and errors only: no progress, no notes.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// List what there is: disciplines, congestion control, traffic, papers, scenario files.
+    List(ListArgs),
+    /// Explain a discipline or a kind of traffic.
+    Explain(ExplainArgs),
+    /// Run a scenario: every discipline it compares, under the same seeds.
+    Run(RunArgs),
+    /// Reproduce a paper's experiments and check its claims.
+    Reproduce(ReproduceArgs),
+    /// Build DIR/report.html again from the results in DIR.
+    Report(ReportArgs),
+    /// Measure the speed of this machine on the standard cases.
+    Bench(BenchArgs),
+}
+
+/// What to list.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Topic {
+    /// What may stand in aqm = "..." and --aqm.
+    Disciplines,
+    /// What may stand in tcp = "...".
+    Congestion,
+    /// What may stand in kind = "..." of [[flows]].
+    Traffic,
+    /// What `forebay reproduce` knows.
+    Papers,
+    /// Scenario files below the working directory.
+    Scenarios,
+}
+
+/// Arguments of `list`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay list
+  forebay list disciplines
+  forebay list scenarios --json")]
+pub(crate) struct ListArgs {
+    /// Only this; everything if left out.
+    pub(crate) topic: Option<Topic>,
+}
+
+/// Arguments of `explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay explain raqm
+  forebay explain short-tcp
+  forebay explain codel --json")]
+pub(crate) struct ExplainArgs {
+    /// A name that `forebay list` shows.
+    pub(crate) name: String,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay run case1.toml
+  forebay run case1.toml --aqm \"raqm q0=50\" --aqm \"pi preset=ns2 q_ref=50\" --aqm droptail
+  forebay run case1.toml --set topology.bottleneck.rate=15mbit --set flows.ftp.count=400
+  forebay run case1.toml --set 'vary.q=[20, 30, 40]' --aqm \"raqm q0={q}\" --runs 10
+  forebay run case1.toml --seed 7 --runs 1 --json | jq '.runs[0].queue_pkts.mean'
+
+Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
+pub(crate) struct RunArgs {
+    /// The scenario file.
+    #[arg(value_name = "SCENARIO.toml")]
+    pub(crate) scenario: PathBuf,
+    /// A discipline in place of the file's own; again for more, the first is the baseline.
+    #[arg(long = "aqm", value_name = "DISCIPLINE")]
+    pub(crate) aqm: Vec<String>,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
+    pub(crate) seed: u64,
+    /// How many seeds each discipline runs with.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=100_000))]
+    pub(crate) runs: u64,
+    /// Replace or add one value of the file by its dotted path; again for more.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Where results go; default runs/<file>-<hash of the resolved scenario>.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// How many runs at a time.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Jobs {
+    /// How many runs at a time; default one per core.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay reproduce raqm
+  forebay reproduce raqm --quick
+  forebay reproduce RAQM-1a RAQM-1b -o runs/case1
+  forebay reproduce --quick --strict --json")]
+pub(crate) struct ReproduceArgs {
+    /// Papers or ids of claims; every paper if left out.
+    #[arg(value_name = "PAPER|CLAIM")]
+    pub(crate) names: Vec<String>,
+    /// Fewer and shorter runs; verdicts are provisional.
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// The papers' own lengths; the default.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Where results go.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exit with 3 if a claim does not hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// Arguments of `report`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay report runs/case1-3b52b8bd5f5f")]
+pub(crate) struct ReportArgs {
+    /// A directory that `run` or `reproduce` made.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+/// Arguments of `bench`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay bench
+  forebay bench --case raqm-1-n40
+  forebay bench --case disciplines --json
+  forebay bench --scaling")]
+pub(crate) struct BenchArgs {
+    /// Only this case; again for more. `disciplines` is each discipline alone.
+    #[arg(long = "case", value_name = "NAME", value_parser = bench_cases())]
+    pub(crate) cases: Vec<String>,
+    /// Also 10 to 100,000 flows.
+    #[arg(long)]
+    pub(crate) scaling: bool,
+    /// One case in this process: what `bench` starts.
+    #[arg(long, hide = true, conflicts_with_all = ["cases", "scaling"])]
+    pub(crate) child: Option<String>,
+}
+
+/// The name that stands for the disciplines alone.
+pub(crate) const DISCIPLINES: &str = "disciplines";
+
+fn bench_cases() -> clap::builder::PossibleValuesParser {
+    let sims = bench::CASES.iter().chain(&bench::SCALING_CASES).map(|case| case.name);
+    sims.chain([DISCIPLINES]).collect::<Vec<_>>().into()
+}
+
+/// The arguments of this process; what help, version or a wrong word says is said here.
+pub(crate) fn parse() -> Result<Cli, Exit> {
+    let error = match Cli::try_parse() {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if !asked && std::env::args_os().any(|word| word == "--json") {
+        let text = error.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Ui::new(true, true).fail_usage(message);
+    } else {
+        // The reader may have gone: nobody is left to tell.
+        let _ = error.print();
+    }
+    Err(if asked { Exit::Done } else { Exit::Input })
+}

@@ -1,0 +1,51 @@
+//! `forebay`: the laboratory from the command line. Everything but words and tables is in the libraries.
+
+mod args;
+mod bench;
+mod catalogue;
+mod digits;
+mod explain;
+mod failure;
+mod interrupt;
+mod list;
+mod output;
+mod progress;
+mod report;
+mod reproduce;
+mod run;
+mod summary;
+mod table;
+mod text;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use failure::{Exit, Failure};
+use output::Ui;
+
+fn main() -> ExitCode {
+    let cli = match args::parse() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
+    let ui = Ui::new(cli.json, cli.quiet);
+    match command(&cli, &ui) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            ui.fail(&failure);
+            failure.exit()
+        }
+    }
+    .into()
+}
+
+fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
+    match &cli.command {
+        Command::List(args) => list::command(args, ui),
+        Command::Explain(args) => explain::command(args, ui),
+        Command::Run(args) => run::command(args, ui),
+        Command::Reproduce(args) => reproduce::command(args, ui),
+        Command::Report(args) => report::command(args, ui),
+        Command::Bench(args) => bench::command(args, ui),
+    }
+}

@@ -1,0 +1,92 @@
+//! How far a batch is: a bar with the time left on a terminal, a line now and then otherwise.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::Ui;
+
+/// Time between two lines where there is no terminal.
+const EVERY: Duration = Duration::from_secs(10);
+/// The bar counts simulated milliseconds.
+const TICKS_PER_S: f64 = 1e3;
+
+enum Shown {
+    Nothing,
+    Bar(ProgressBar),
+    Lines(Mutex<Instant>),
+}
+
+/// Progress towards a known number of simulated seconds; shared by all threads.
+pub(crate) struct Progress {
+    total_s: f64,
+    done_us: AtomicU64,
+    started: Instant,
+    shown: Shown,
+}
+
+impl Progress {
+    /// At the start of `total_s` simulated seconds.
+    pub(crate) fn new(ui: &Ui, total_s: f64) -> Self {
+        let now = Instant::now();
+        let shown = match (ui.quiet(), io::stderr().is_terminal()) {
+            (true, _) => Shown::Nothing,
+            (false, true) => Shown::Bar(bar(total_s)),
+            (false, false) => Shown::Lines(Mutex::new(now)),
+        };
+        Self { total_s, done_us: AtomicU64::new(0), started: now, shown }
+    }
+
+    /// Another `simulated_s` seconds are done.
+    pub(crate) fn advance(&self, simulated_s: f64) {
+        let more = (simulated_s * 1e6) as u64;
+        let done_s = (self.done_us.fetch_add(more, Ordering::Relaxed) + more) as f64 * 1e-6;
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Bar(bar) => bar.set_position((done_s * TICKS_PER_S) as u64),
+            Shown::Lines(last) => self.line(last, done_s),
+        }
+    }
+
+    fn line(&self, last: &Mutex<Instant>, done_s: f64) {
+        // Whoever does not get the lock leaves the line to the other thread.
+        let Ok(mut last) = last.try_lock() else { return };
+        if last.elapsed() < EVERY {
+            return;
+        }
+        *last = Instant::now();
+        let share = (done_s / self.total_s).clamp(1e-9, 1.0);
+        let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
+        let _ = writeln!(io::stderr(), "{:>3.0} % done, about {} left", share * 100.0, rough_time(left));
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(total_s: f64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some((total_s * TICKS_PER_S) as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} gone, {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("━━╌"));
+    }
+    // Between two reports of slow runs the clock goes on.
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// `45 s`, `12 min`, `3.5 h`.
+pub(crate) fn rough_time(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}

@@ -1,0 +1,243 @@
+//! The speed of this machine on standard cases: whole simulations, and each discipline alone.
+
+use std::time::Instant;
+
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::testing::churn::Churn;
+use forebay_aqm::{ENTRIES, Spec};
+use forebay_sim::network::BadNetwork;
+use forebay_sim::world::Observer;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{self, Job, Plan};
+use crate::scenario::{self, InputError, Overrides};
+
+/// Rounds of the discipline bench; the best one counts, for a shared machine only ever adds time.
+const ROUNDS: usize = 5;
+/// Packets in each round.
+const PACKETS: u64 = 200_000;
+
+/// A standard simulation: long-lived NewReno flows over a drop-tail dumbbell with one rate everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Its name in tables.
+    pub name: &'static str,
+    flows: u32,
+    hosts: u32,
+    rate: &'static str,
+    packet: u32,
+    queue: u32,
+    delay: &'static str,
+    near: &'static str,
+    start: &'static str,
+    duration: &'static str,
+    warmup: &'static str,
+}
+
+const RAQM_1: Case = Case {
+    name: "raqm-1-n40",
+    flows: 40,
+    hosts: 5,
+    rate: "10mbit",
+    packet: 500,
+    queue: 100,
+    delay: "10ms",
+    near: "10ms",
+    start: "1s",
+    duration: "200s",
+    warmup: "20s",
+};
+
+const FAST: Case = Case {
+    name: "1g-n1000",
+    flows: 1000,
+    hosts: 10,
+    rate: "1gbit",
+    packet: 1500,
+    queue: 3500,
+    delay: "20ms",
+    near: "1ms",
+    start: "1s",
+    duration: "10s",
+    warmup: "0s",
+};
+
+const SCALING: Case = Case { rate: "100mbit", queue: 350, duration: "20s", ..FAST };
+
+/// The standard cases.
+pub const CASES: [Case; 4] = [
+    RAQM_1,
+    Case { name: "raqm-1-n400", flows: 400, ..RAQM_1 },
+    FAST,
+    Case { name: "10g-n1000", rate: "10gbit", queue: 10_000, start: "0.5s", duration: "2s", ..FAST },
+];
+
+/// What the number of flows costs.
+pub const SCALING_CASES: [Case; 5] = [
+    Case { name: "scaling-n10", flows: 10, ..SCALING },
+    Case { name: "scaling-n100", flows: 100, ..SCALING },
+    Case { name: "scaling-n1000", flows: 1_000, ..SCALING },
+    Case { name: "scaling-n10000", flows: 10_000, ..SCALING },
+    Case { name: "scaling-n100000", flows: 100_000, ..SCALING },
+];
+
+/// The case of that name.
+pub fn case(name: &str) -> Option<&'static Case> {
+    CASES.iter().chain(&SCALING_CASES).find(|case| case.name == name)
+}
+
+impl Case {
+    /// The case as a scenario file.
+    pub fn scenario(&self) -> String {
+        let Self { name, flows, hosts, rate, packet, queue, delay, near, start, duration, warmup } = self;
+        format!(
+            r#"version = 1
+title = "{name}"
+duration = "{duration}"
+warmup = "{warmup}"
+packet = {packet}
+
+[topology]
+kind = "dumbbell"
+bottleneck = {{ rate = "{rate}", delay = "{delay}", queue = "{queue}p", aqm = "droptail" }}
+access = {{ hosts = {hosts}, rate = "{rate}", delays = ["{near}"], queue = "10000p", jitter = "10us" }}
+egress = {{ rate = "{rate}", delay = "{near}" }}
+
+[[flows]]
+kind = "ftp"
+count = {flows}
+tcp = "newreno"
+start = {{ uniform = ["0s", "{start}"] }}
+"#
+        )
+    }
+}
+
+/// One simulation, timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimRow {
+    /// Name of the case.
+    pub case: String,
+    /// The discipline.
+    pub aqm: String,
+    /// Packets served by the bottleneck.
+    pub packets: u64,
+    /// Events simulated.
+    pub events: u64,
+    /// CPU time of the process so far, set-up included.
+    pub cpu_seconds: f64,
+    /// `packets / cpu_seconds`.
+    pub packets_per_cpu_second: f64,
+    /// Its inverse.
+    pub ns_per_packet: f64,
+    /// Most memory ever held, where the system tells.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// One discipline, timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DisciplineRow {
+    /// Its name.
+    pub name: String,
+    /// One enqueue and its dequeue.
+    pub ns_per_packet: f64,
+}
+
+/// Why a case did not run.
+#[derive(Debug)]
+pub enum BenchError {
+    /// Its scenario is wrong.
+    Input(InputError),
+    /// Its network cannot run.
+    Run(BadNetwork),
+}
+
+impl std::fmt::Display for BenchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Input(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+struct ToTheEnd;
+
+impl Observer for ToTheEnd {
+    fn reached(&mut self, _: forebay_aqm::base::time::Instant) -> bool {
+        true
+    }
+}
+
+/// Runs `case` on this thread. The figures are those of the whole process: call it in a fresh one, from
+/// its only thread.
+pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
+    // Where the system does not tell, this call starts the clock.
+    plan::thread_cpu_seconds();
+    let cases = scenario::parse(case.name, &case.scenario(), &Overrides::default()).map_err(BenchError::Input)?;
+    let plan = Plan::new(cases, 1, 1);
+    let job = Job { case: 0, contender: 0, seed: 1 };
+    let record = plan.run(job, &mut ToTheEnd).map_err(BenchError::Run)?;
+    let (packets, events) = record.map_or((0, 0), |r| (r.summary.packets, r.summary.events));
+    let cpu_seconds = plan::thread_cpu_seconds();
+    Ok(SimRow {
+        case: case.name.to_string(),
+        aqm: "droptail".to_string(),
+        packets,
+        events,
+        cpu_seconds,
+        packets_per_cpu_second: packets as f64 / cpu_seconds,
+        ns_per_packet: cpu_seconds * 1e9 / packets.max(1) as f64,
+        peak_rss_bytes: peak_rss_bytes(),
+    })
+}
+
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Times every discipline of the registry with its defaults on a steady load.
+pub fn disciplines() -> Vec<DisciplineRow> {
+    let specs = ENTRIES.iter().filter_map(|entry| Spec::parse(entry.name).ok());
+    specs.map(|spec| DisciplineRow { name: spec.name().to_string(), ns_per_packet: ns_per_packet(&spec) }).collect()
+}
+
+fn ns_per_packet(spec: &Spec) -> f64 {
+    let mut queue = Queue::new(spec.build(&Churn::LINK), Churn::LINK, spec.ecn(), Rng::stream(1, spec.name()));
+    let mut churn = Churn::default();
+    let mut round = || {
+        let start = Instant::now();
+        churn.run(&mut queue, PACKETS);
+        start.elapsed().as_nanos() as f64 / PACKETS as f64
+    };
+    round();
+    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_scenario() {
+        for case in CASES.iter().chain(&SCALING_CASES) {
+            let cases = scenario::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
+            assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
+            assert!(super::case(case.name).is_some());
+        }
+    }
+
+    #[test]
+    fn the_first_case_is_the_papers_case_1() {
+        let text = CASES[0].scenario();
+        for words in ["10mbit", "\"100p\"", "packet = 500", "count = 40", "hosts = 5", "duration = \"200s\""] {
+            assert!(text.contains(words), "{words}");
+        }
+    }
+}

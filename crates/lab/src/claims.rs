@@ -1,0 +1,229 @@
+//! Claims as data: what a paper says, and the checks that try it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A point on a scenario's axes, or part of one: axis to value.
+pub type Point = BTreeMap<String, String>;
+
+/// A `claims.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimFile {
+    /// Format, 1.
+    pub version: u32,
+    /// The paper's word on the command line.
+    pub paper: String,
+    /// The paper's title.
+    pub title: String,
+    /// Its authors.
+    pub authors: String,
+    /// Experiments.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+    /// Claims.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// One experiment and the contender whose verdict counts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Its name.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What it does.
+    pub text: String,
+    /// Its scenario; theory has none.
+    pub scenario: Option<String>,
+    /// The paper's own rule, as the scenario writes it.
+    #[serde(default)]
+    pub subject: String,
+    /// Other rules tried on the same checks.
+    #[serde(default)]
+    pub variants: Vec<String>,
+}
+
+/// One claim.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its fixed id.
+    pub id: String,
+    /// Its section.
+    pub section: String,
+    /// The claim in our words.
+    pub claim: String,
+    /// What the paper printed.
+    pub printed: String,
+    /// The theorem that decides it, instead of checks.
+    pub theorem: Option<String>,
+    /// All must hold.
+    #[serde(default, rename = "check")]
+    pub checks: Vec<Check>,
+}
+
+/// One question to the runs; see the head of `papers/raqm/claims.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The question in words.
+    pub what: String,
+    /// The quantity.
+    pub quantity: String,
+    /// Whose; the subject's by default.
+    pub of: Option<String>,
+    /// At which points of the axes; all by default.
+    #[serde(default, rename = "where")]
+    pub at_points: Point,
+    /// The quantity on the x axis, for checks of a curve over all points.
+    pub against: Option<String>,
+    /// Where on the curve.
+    pub at: Option<f64>,
+    /// Smaller than this contender's.
+    pub less_than: Option<String>,
+    /// Larger than this contender's.
+    pub more_than: Option<String>,
+    /// The other's point, where it is not the same.
+    #[serde(default)]
+    pub there: Point,
+    /// By at least this much.
+    #[serde(default)]
+    pub margin: f64,
+    /// Between these.
+    pub within: Option<[f64; 2]>,
+    /// No less than this.
+    pub at_least: Option<f64>,
+    /// No more than this.
+    pub at_most: Option<f64>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every check holds.
+    Reproduced,
+    /// Some check fails.
+    NotReproduced,
+    /// No check fails, some interval straddles its bound.
+    Inconclusive,
+    /// A theorem that is false as printed.
+    Refuted,
+    /// Not tried.
+    NotRun,
+}
+
+impl Verdict {
+    /// Its fixed word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::NotReproduced => "not-reproduced",
+            Self::Inconclusive => "inconclusive",
+            Self::Refuted => "refuted",
+            Self::NotRun => "not-run",
+        }
+    }
+}
+
+/// What became of a check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The interval lies within the bound.
+    Holds,
+    /// It lies outside.
+    Fails,
+    /// It straddles the bound.
+    Straddles,
+}
+
+/// A check with its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The question, and the point of the axes it was asked at.
+    pub what: String,
+    /// The mean, or the mean difference; none if there was nothing to measure.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % confidence interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// How many seeds.
+    pub n: usize,
+    /// What was asked for.
+    pub bound: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// Anything else worth saying.
+    pub note: Option<String>,
+}
+
+/// A rule that is not the paper's, on the same checks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantResult {
+    /// The rule.
+    pub name: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its checks.
+    pub checks: Vec<CheckResult>,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The paper's own rule.
+    pub checks: Vec<CheckResult>,
+    /// Other rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<VariantResult>,
+    /// What the paper printed.
+    pub printed: String,
+    /// Anything else: orbits of a theorem.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub detail: Value,
+}
+
+/// A claim with its verdict: an entry of `reproduce --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimResult {
+    /// Fixed id.
+    pub id: String,
+    /// Paper.
+    pub paper: String,
+    /// The claim.
+    pub claim: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// From a quick run: few seeds, straddling intervals decided by their mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub provisional: bool,
+    /// What it rests on.
+    pub evidence: Evidence,
+    /// How many runs it looked at.
+    pub runs: usize,
+    /// CPU time of those runs.
+    pub cpu_seconds: f64,
+    /// Its section.
+    pub section: String,
+}
+
+/// Reads a `claims.toml`.
+pub fn parse(text: &str) -> Result<ClaimFile, String> {
+    let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
+    if file.version != 1 {
+        return Err(format!("version {} of claims.toml is not 1", file.version));
+    }
+    for claim in &file.claims {
+        if !file.sections.iter().any(|s| s.id == claim.section) {
+            return Err(format!("{}: there is no section '{}'", claim.id, claim.section));
+        }
+    }
+    Ok(file)
+}

@@ -1,0 +1,204 @@
+//! A paper's experiments from its scenario files to verdicts.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::batch::{self, BatchError, Control};
+use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, VariantResult, Verdict};
+use crate::judge::{self, Runs};
+use crate::papers::Paper;
+use crate::plan::Plan;
+use crate::record::RunRecord;
+use crate::scenario::{self, Overrides};
+use crate::store::{self, Store, StoreError};
+use crate::theorems;
+
+/// How thoroughly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// A few seeds; verdicts are provisional.
+    Quick,
+    /// Ten seeds.
+    Normal,
+    /// Thirty seeds.
+    Full,
+}
+
+impl Level {
+    /// Seeds of every contender.
+    pub const fn seeds(self) -> u64 {
+        match self {
+            Self::Quick => 3,
+            Self::Normal => 10,
+            Self::Full => 30,
+        }
+    }
+}
+
+/// What is to be reproduced.
+pub struct Reproduction {
+    paper: &'static Paper,
+    file: ClaimFile,
+    /// Claims chosen, in the file's order.
+    chosen: Vec<Claim>,
+    level: Level,
+    /// By scenario name.
+    plans: Vec<(String, Plan)>,
+}
+
+/// Why a reproduction did not finish.
+#[derive(Debug)]
+pub enum ReproduceError {
+    /// The paper's own files are wrong; a defect of this program.
+    Files(String),
+    /// A batch did not finish.
+    Batch(BatchError),
+    /// A result could not be kept.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for ReproduceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Files(reason) => f.write_str(reason),
+            Self::Batch(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReproduceError {}
+
+impl Reproduction {
+    /// The claims of `paper` for which `wanted` is true, at `level`.
+    pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
+        let file = claims::parse(paper.claims).map_err(ReproduceError::Files)?;
+        let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
+        let mut plans = Vec::new();
+        for section in &file.sections {
+            let needed = chosen.iter().any(|c| c.section == section.id);
+            let Some(name) = section.scenario.as_ref().filter(|_| needed) else { continue };
+            let text = paper.scenarios.iter().find(|(n, _)| n == name).map(|(_, text)| *text);
+            let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
+            let path = format!("papers/{}/{name}.toml", paper.name);
+            let cases = scenario::parse(&path, text, &Overrides::default());
+            let cases = cases.map_err(|e| ReproduceError::Files(e.to_string()))?;
+            plans.push((name.clone(), Plan::new(cases, 1, level.seeds())));
+        }
+        Ok(Self { paper, file, chosen, level, plans })
+    }
+
+    /// Ids of every claim of `paper`.
+    pub fn claim_ids(paper: &Paper) -> Vec<String> {
+        claims::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
+    }
+
+    /// The paper's word.
+    pub const fn paper(&self) -> &'static Paper {
+        self.paper
+    }
+
+    /// Simulated seconds in all.
+    pub fn simulated_s(&self) -> f64 {
+        self.plans.iter().map(|(_, plan)| plan.simulated_s()).sum()
+    }
+
+    /// Runs in all.
+    pub fn runs(&self) -> usize {
+        self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
+    }
+
+    /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
+    /// `claims.json`. `meta` is what `meta.json` says beside the plans' own facts.
+    pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
+        let mut finished: Vec<(&str, &Plan, Vec<RunRecord>)> = Vec::new();
+        self.write_meta(dir, meta)?;
+        for (name, plan) in &self.plans {
+            let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
+            let records = batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
+            finished.push((name, plan, records));
+        }
+        let results = self.chosen.iter().map(|claim| self.judge(claim, &finished)).collect::<Result<Vec<_>, _>>()?;
+        store::write_json(&dir.join("claims.json"), &document(&results)).map_err(ReproduceError::Store)?;
+        Ok(results)
+    }
+
+    fn write_meta(&self, dir: &Path, meta: &Value) -> Result<(), ReproduceError> {
+        std::fs::create_dir_all(dir)
+            .map_err(|error| ReproduceError::Store(StoreError::Io { path: dir.to_path_buf(), error }))?;
+        let sections: Vec<Value> = self.file.sections.iter().map(|s| {
+            json!({ "id": s.id, "title": s.title, "text": s.text, "scenario": s.scenario })
+        }).collect();
+        let mut all = json!({
+            "version": 1,
+            "forebay": env!("CARGO_PKG_VERSION"),
+            "kind": "reproduction",
+            "paper": self.paper.name,
+            "title": self.file.title,
+            "authors": self.file.authors,
+            "seeds": self.level.seeds(),
+            "sections": sections,
+        });
+        if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
+            all.extend(meta);
+        }
+        store::write_json(&dir.join("meta.json"), &all).map_err(ReproduceError::Store)
+    }
+
+    fn judge(&self, claim: &Claim, finished: &[(&str, &Plan, Vec<RunRecord>)]) -> Result<ClaimResult, ReproduceError> {
+        let section = self.file.sections.iter().find(|s| s.id == claim.section);
+        let section = section.ok_or_else(|| ReproduceError::Files(format!("{}: no section", claim.id)))?;
+        let provisional = self.level == Level::Quick;
+        let mut result = ClaimResult {
+            id: claim.id.clone(),
+            paper: self.paper.name.to_string(),
+            claim: claim.claim.clone(),
+            verdict: Verdict::NotRun,
+            provisional: provisional && claim.theorem.is_none(),
+            evidence: Evidence::default(),
+            runs: 0,
+            cpu_seconds: 0.0,
+            section: claim.section.clone(),
+        };
+        if let Some((verdict, evidence)) = claim.theorem.as_deref().and_then(theorems::try_theorem) {
+            (result.verdict, result.evidence) = (verdict, evidence);
+        }
+        let of_section = finished.iter().find(|(name, ..)| section.scenario.as_deref() == Some(*name));
+        if let Some((_, plan, records)) = of_section {
+            let runs = Runs::new(plan, records, provisional);
+            let (verdict, evidence) = answer_all(&runs, claim, section).map_err(ReproduceError::Files)?;
+            (result.verdict, result.evidence) = (verdict, evidence);
+            result.runs = records.len();
+            result.cpu_seconds = records.iter().map(|r| r.summary.cpu_seconds).sum();
+        }
+        result.evidence.printed.clone_from(&claim.printed);
+        Ok(result)
+    }
+}
+
+fn answer_all(runs: &Runs, claim: &Claim, section: &Section) -> Result<(Verdict, Evidence), String> {
+    let all = |subject: &str| -> Result<Vec<_>, String> {
+        let answers = claim.checks.iter().map(|check| runs.answer(check, subject));
+        Ok(answers.collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", claim.id))?.concat())
+    };
+    let checks = all(&section.subject)?;
+    let variant = |name: &String| {
+        let checks = all(name)?;
+        Ok(VariantResult { name: name.clone(), verdict: judge::verdict(&checks), checks })
+    };
+    let variants = section.variants.iter().map(variant).collect::<Result<_, String>>()?;
+    Ok((judge::verdict(&checks), Evidence { checks, variants, ..Evidence::default() }))
+}
+
+/// What `reproduce --json` prints.
+pub fn document(results: &[ClaimResult]) -> Value {
+    let mut summary = Map::new();
+    for verdict in
+        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun]
+    {
+        let count = results.iter().filter(|r| r.verdict == verdict).count();
+        summary.insert(verdict.word().to_string(), count.into());
+    }
+    json!({ "version": 1, "claims": results, "summary": summary })
+}
