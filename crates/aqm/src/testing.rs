@@ -5,6 +5,7 @@
 //! parameters for it; [`churn`] is a steady load to be timed.
 
 pub mod churn;
+mod scenarios;
 pub mod settings;
 
 use alloc::format;
@@ -14,11 +15,12 @@ use alloc::vec::Vec;
 use crate::base::design::{ProbeSpec, Probes};
 use crate::base::host::Queue;
 use crate::base::ladder::Discipline;
-use crate::base::packet::{Colour, Ecn, Packet, Proto};
+use crate::base::packet::{Ecn, Packet};
 use crate::base::rng::Rng;
 use crate::base::time::{Instant, Span};
-use crate::base::units::{Bytes, Limit, Link, Rate};
+use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Reason;
+use scenarios::{FLOWS, SCENARIOS, Scenario, random_packet};
 
 /// In which order packets must leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,49 +66,11 @@ impl<D> Watch<D> {
     }
 }
 
-struct Scenario {
-    name: &'static str,
-    rate: Rate,
-    limit: Limit,
-    /// Lengths on the wire, equally likely.
-    lengths: &'static [u32],
-    /// Probability that an event is an arrival.
-    load: f64,
-    /// Mean time between events.
-    gap: Span,
-    /// Every so many events, ten silent seconds.
-    silence: usize,
-}
-
 /// Events of each scenario before the buffer is drained.
 const EVENTS: usize = 160;
 const SILENCE: Span = Span::from_millis(10_000);
 /// So many ticks are given on time before the host falls behind and gives one late.
 const TICKS_ON_TIME: usize = 8;
-
-const USUAL: Scenario = Scenario {
-    name: "usual",
-    rate: Rate(10_000_000),
-    limit: Limit::Packets(30),
-    lengths: &[40, 500, 1500],
-    load: 0.6,
-    gap: Span::from_micros(300),
-    silence: usize::MAX,
-};
-
-const SCENARIOS: &[Scenario] = &[
-    USUAL,
-    Scenario { name: "light load", load: 0.4, ..USUAL },
-    Scenario { name: "overload", load: 0.9, limit: Limit::Packets(10), ..USUAL },
-    Scenario { name: "buffer in bytes", limit: Limit::Bytes(20_000), ..USUAL },
-    Scenario { name: "buffer of nothing", limit: Limit::Packets(0), ..USUAL },
-    Scenario { name: "buffer of one packet", limit: Limit::Packets(1), ..USUAL },
-    Scenario { name: "only arrivals", load: 1.0, ..USUAL },
-    Scenario { name: "frozen clock", gap: Span::ZERO, ..USUAL },
-    Scenario { name: "silences", silence: 25, ..USUAL },
-    Scenario { name: "slow link", rate: Rate(9_600), gap: Span::from_millis(400), ..USUAL },
-    Scenario { name: "extreme lengths", limit: Limit::Bytes(1_000_000), lengths: &[1, 65_535], ..USUAL },
-];
 
 /// A packet's history.
 struct Record {
@@ -299,24 +263,6 @@ fn out_of_order(slots: &[u32], lists: usize) -> Option<u32> {
         }
         None => true,
     })
-}
-
-const FLOWS: u32 = 16;
-
-fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet {
-    // Half of the packets are of one flow, so that rules about long flows see one.
-    let flow = (rng.below(2 * u64::from(FLOWS)) as u32).min(FLOWS - 1);
-    Packet {
-        arrived: Instant::ZERO,
-        slot,
-        len: lengths[rng.below(lengths.len() as u64) as usize],
-        flow,
-        pair: flow / 4,
-        ecn: [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][rng.below(5) as usize],
-        class: if flow == 0 { 255 } else { flow as u8 },
-        colour: if flow.is_multiple_of(2) { Colour::In } else { Colour::Out },
-        proto: if flow.is_multiple_of(8) { Proto::Udp } else { Proto::Tcp },
-    }
 }
 
 /// Drives fresh instances of a discipline through every scenario, each twice from `seed`.

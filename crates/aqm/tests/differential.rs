@@ -214,6 +214,8 @@ fn red() {
         "first above min_th",
         "gentle part",
         "certain by count",
+        "high average forces nothing",
+        "too high to be marked",
     ];
     differ("red", false, reference::red::case, &branches);
 }

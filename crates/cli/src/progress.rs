@@ -17,27 +17,26 @@ const TICKS_PER_S: f64 = 1e3;
 enum Shown {
     Nothing,
     Bar(ProgressBar),
-    Lines(Mutex<Instant>),
+    /// When the last line came, and how much was done then.
+    Lines(Mutex<(Instant, f64)>),
 }
 
 /// Progress towards a known number of simulated seconds; shared by all threads.
 pub(crate) struct Progress {
     total_s: f64,
     done_us: AtomicU64,
-    started: Instant,
     shown: Shown,
 }
 
 impl Progress {
     /// At the start of `total_s` simulated seconds.
     pub(crate) fn new(ui: &Ui, total_s: f64) -> Self {
-        let now = Instant::now();
         let shown = match (ui.quiet(), io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,
             (false, true) => Shown::Bar(bar(total_s)),
-            (false, false) => Shown::Lines(Mutex::new(now)),
+            (false, false) => Shown::Lines(Mutex::new((Instant::now(), 0.0))),
         };
-        Self { total_s, done_us: AtomicU64::new(0), started: now, shown }
+        Self { total_s, done_us: AtomicU64::new(0), shown }
     }
 
     /// Another `simulated_s` seconds are done.
@@ -51,16 +50,18 @@ impl Progress {
         }
     }
 
-    fn line(&self, last: &Mutex<Instant>, done_s: f64) {
+    fn line(&self, last: &Mutex<(Instant, f64)>, done_s: f64) {
         // Whoever does not get the lock leaves the line to the other thread.
         let Ok(mut last) = last.try_lock() else { return };
-        if last.elapsed() < EVERY {
+        let (since, before_s) = *last;
+        if since.elapsed() < EVERY {
             return;
         }
-        *last = Instant::now();
-        let share = (done_s / self.total_s).clamp(1e-9, 1.0);
-        let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
-        let _ = writeln!(io::stderr(), "{:>3.0} % done, about {} left", share * 100.0, rough_time(left));
+        let speed = (done_s - before_s) / since.elapsed().as_secs_f64();
+        *last = (Instant::now(), done_s);
+        let share = (100.0 * done_s / self.total_s).min(100.0);
+        let left = rough_time((self.total_s - done_s) / speed);
+        let _ = writeln!(io::stderr(), "{share:>3.0} % done, about {left} left");
     }
 
     /// Takes the bar away.

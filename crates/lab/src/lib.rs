@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod papers;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod reproduce;
 pub mod scenario;
 pub mod stats;

@@ -151,6 +151,7 @@ impl Store {
             "cases": plan.cases.len(),
             "duration_s": plan.cases.first().map(|c| c.scenario.duration.secs()),
             "warmup_s": plan.cases.first().map(|c| c.scenario.warmup.secs()),
+            "series": plan.cases.first().map(|c| &c.scenario.report.series),
             "jitter_us": plan.cases.first().map(|c| {
                 let crate::scenario::Topology::Dumbbell(bell) = &c.scenario.topology;
                 bell.access.jitter.secs() * 1e6
@@ -206,6 +207,22 @@ impl Store {
         }
         Ok(summary)
     }
+}
+
+/// Every finished run of a directory with the indices of its case and contender; files that are not whole
+/// are passed over.
+pub fn read_runs(dir: &Path) -> Result<Vec<(usize, usize, RunRecord)>, StoreError> {
+    let runs = dir.join("runs");
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(&runs).map_err(io(&runs))?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let (case, rest) = path.file_stem()?.to_str()?.strip_prefix("case")?.split_once("-aqm")?;
+        let (contender, _) = rest.split_once("-seed")?;
+        let shard: Shard = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+        Some((case.parse().ok()?, contender.parse().ok()?, shard.record))
+    };
+    Ok(paths.into_iter().filter_map(read).collect())
 }
 
 /// Where the figures were made.

@@ -26,7 +26,7 @@ params! {
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_";
-        /// Weight of the queue met by an arrival in the average; auto makes its memory ten 100 ms.
+        /// Weight of the queue met by an arrival in the average; auto remembers about 1 s of packets.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1";
         /// Above max_th, climb to 1 at 2 max_th instead of jumping there.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "Floyd 2000; ns-2.35 default";
@@ -34,6 +34,10 @@ params! {
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
         /// Byte mode: a packet counts by its length over the mean.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
+        /// ns-2's late rule: a high average forces no drop, and ECT packets are marked only below mark_p.
+        use_mark_p: bool = false, in 0.0 ..= 1.0, "use_mark_p", "ns-2.35 has it on";
+        /// Base probability from which ECT packets too are dropped, if use_mark_p.
+        mark_p: f64 = 0.1, in 0.0 ..= 1.0, "mark_p", "ns-2.35 default";
     }
 }
 
@@ -119,18 +123,20 @@ impl Design for Red {
                \u{20}         p_a = p_b/(1 - count p_b);  wait: 0 while count p_b < 1, then p_b/(2 - count p_b)\n\
                \u{20}         avg < min or q <= 1: accept;  avg >= max (gentle: 2 max): drop;\n\
                \u{20}         first of these: count = 1, accept;  else if u < p_a: mark or drop\n\
-               signal or overflow:  count = 0",
+               signal or overflow:  count = 0\n\
+               use_mark_p:  never drop for avg alone;  signal: mark only if p_b < mark_p, else drop",
         deviations: &[
             "u < p for ns-2's u <= p; one u is drawn at every arrival",
             "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
             "automatic w_q takes round trips of 100 ms; ns-2 takes 3 link delays where those are longer",
+            "use_mark_p is off unless preset=ns2: a high average then drops, and marks have no upper end",
             "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
             "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
         ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
         name: "ns2",
-        settings: "ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto gentle=on wait=on bytes=on",
+        settings: "ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto gentle=on wait=on bytes=on use_mark_p=on mark_p=0.1",
         source: "ns-2.35 defaults: queue and drops in bytes, drops instead of marks",
     }];
 
@@ -175,7 +181,7 @@ impl Aqm for Red {
             return Verdict::Accept;
         };
         self.p = p_b;
-        if self.is_forced() {
+        if self.is_forced() && !self.params.use_mark_p {
             return Verdict::Drop;
         }
         if !self.above {
@@ -183,7 +189,13 @@ impl Aqm for Red {
             (self.above, self.count, self.count_bytes) = (true, 1, u64::from(packet.len));
             return Verdict::Accept;
         }
-        if u < self.probability(packet) { Verdict::Signal } else { Verdict::Accept }
+        if u >= self.probability(packet) {
+            Verdict::Accept
+        } else if self.params.use_mark_p && p_b >= self.params.mark_p {
+            Verdict::Drop
+        } else {
+            Verdict::Signal
+        }
     }
 
     fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
@@ -257,10 +269,11 @@ mod tests {
     }
 
     /// Verdicts on three arrivals at a standing queue of `q` packets, thresholds 5 and 15, no memory.
-    fn verdicts(q: u32, gentle: &str) -> [Verdict; 3] {
+    fn verdicts(q: u32, gentle: &str, use_mark_p: &str) -> [Verdict; 3] {
         let link = link(10, 500);
         let mut params = Params::default();
-        for (key, text) in [("min_th", "5p"), ("max_th", "15p"), ("w_q", "1"), ("wait", "off"), ("gentle", gentle)] {
+        let fixed = [("min_th", "5p"), ("max_th", "15p"), ("w_q", "1"), ("wait", "off")];
+        for (key, text) in fixed.into_iter().chain([("gentle", gentle), ("use_mark_p", use_mark_p)]) {
             params.set(key, text).unwrap().unwrap();
         }
         let mut port = Port::new(link, 1, true);
@@ -280,12 +293,16 @@ mod tests {
     #[test]
     fn first_arrival_above_min_th_passes_and_twice_max_th_forces() {
         use Verdict::{Accept, Drop, Signal};
-        assert_eq!(verdicts(4, "on"), [Accept; 3]);
-        assert_eq!(verdicts(10, "on"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "on"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "off"), [Drop; 3]);
-        assert_eq!(verdicts(29, "on"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(30, "on"), [Drop; 3]);
+        assert_eq!(verdicts(4, "on", "off"), [Accept; 3]);
+        assert_eq!(verdicts(10, "on", "off"), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(15, "on", "off"), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(15, "off", "off"), [Drop; 3]);
+        assert_eq!(verdicts(29, "on", "off"), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(30, "on", "off"), [Drop; 3]);
+        // ns-2's late rule: the average never forces; from p_b = 0.1, reached at max_th, marks become drops.
+        assert_eq!(verdicts(14, "on", "on"), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(15, "on", "on"), [Accept, Drop, Drop]);
+        assert_eq!(verdicts(99, "off", "on"), [Accept, Drop, Drop]);
     }
 
     #[test]

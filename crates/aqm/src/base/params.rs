@@ -172,10 +172,16 @@ impl<T: Value> Value for Auto<T> {
 pub const MAX_CLASSES: usize = 32;
 
 /// One number per class, written `0.04/0.08/0.12`; a single number serves every class.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct PerClass {
     values: [f64; MAX_CLASSES],
     len: u8,
+}
+
+impl PartialEq for PerClass {
+    fn eq(&self, other: &Self) -> bool {
+        self.values() == other.values()
+    }
 }
 
 impl PerClass {

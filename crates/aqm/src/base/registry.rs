@@ -145,7 +145,7 @@ macro_rules! registry {
             }
         }
 
-        #[allow(non_camel_case_types)]
+        #[allow(non_camel_case_types, clippy::large_enum_variant)]
         #[derive(Clone, PartialEq, Debug)]
         enum AnyParams { $( $name(<$design as $crate::base::design::Design>::Params) ),* }
 

@@ -162,7 +162,7 @@ pub fn limit(text: &str) -> Result<Limit, BadValue> {
 pub fn show_rate(rate: Rate) -> String {
     let (unit, name) = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
         .into_iter()
-        .find(|(unit, _)| rate.0 >= *unit && (rate.0 * 1000).is_multiple_of(*unit))
+        .find(|(unit, _)| rate.0 >= *unit && rate.0.is_multiple_of(unit / 1000))
         .unwrap_or((1, "bit"));
     format!("{}{name}", rate.0 as f64 / unit as f64)
 }
@@ -171,7 +171,7 @@ pub fn show_rate(rate: Rate) -> String {
 pub fn show_span(span: Span) -> String {
     let (unit, name) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
         .into_iter()
-        .find(|(unit, _)| span.nanos() >= *unit && (span.nanos() * 1000).is_multiple_of(*unit))
+        .find(|(unit, _)| span.nanos() >= *unit && span.nanos().is_multiple_of(unit / 1000))
         .unwrap_or((1, "ns"));
     if span == Span::ZERO { "0s".to_string() } else { format!("{}{name}", span.nanos() as f64 / unit as f64) }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) gentle: bool,
     pub(crate) wait: bool,
     pub(crate) bytes: bool,
+    pub(crate) use_mark_p: bool,
+    pub(crate) mark_p: f64,
 }
 
 #[derive(PartialEq)]
@@ -155,20 +157,26 @@ impl Red {
         p
     }
 
-    /// True: drop; a packet that can be marked is marked by `finish`, which is told of both.
-    fn drop_early(&mut self, pkt: &Pkt, u: f64) -> bool {
+    /// True: drop. A mark sets `ce` and is no drop.
+    fn drop_early(&mut self, pkt: &Pkt, u: f64, ce: &mut bool) -> bool {
         self.v_prob1 = self.calculate_p();
         let v_prob = self.modify_p(self.v_prob1, pkt.size);
         if u < v_prob {
             self.count = 0;
             self.count_bytes = 0;
+            let edp = &self.edp;
+            self.seen.note("too high to be marked", edp.use_mark_p && self.v_prob1 >= edp.mark_p);
+            if self.net.setbit && pkt.ect && (!edp.use_mark_p || self.v_prob1 < edp.mark_p) {
+                *ce = true;
+                return false;
+            }
             return true;
         }
         false
     }
 
     /// How the queue may be signalled to, given that it is `qlen` long.
-    fn drop_logic(&mut self, pkt: &Pkt, qlen: f64, u: f64) -> DropType {
+    fn drop_logic(&mut self, pkt: &Pkt, qlen: f64, u: f64, ce: &mut bool) -> DropType {
         let qavg = self.v_ave;
         let edp = self.edp;
         if !(qavg >= edp.th_min && qlen > 1.0) {
@@ -177,7 +185,9 @@ impl Red {
             self.old = false;
             return DropType::None;
         }
-        if (!edp.gentle && qavg >= edp.th_max) || (edp.gentle && qavg >= 2.0 * edp.th_max) {
+        let high = (!edp.gentle && qavg >= edp.th_max) || (edp.gentle && qavg >= 2.0 * edp.th_max);
+        self.seen.note("high average forces nothing", high && edp.use_mark_p);
+        if !edp.use_mark_p && high {
             self.seen.note("forced by the average", true);
             self.v_prob1 = 1.0;
             return DropType::Forced;
@@ -191,7 +201,7 @@ impl Red {
             return DropType::None;
         }
         self.seen.note("gentle part", edp.gentle && qavg >= edp.th_max);
-        if self.drop_early(pkt, u) { DropType::Unforced } else { DropType::None }
+        if self.drop_early(pkt, u, ce) { DropType::Unforced } else { DropType::None }
     }
 }
 
@@ -209,19 +219,21 @@ impl Listing for Red {
         self.count += 1;
         self.count_bytes += u64::from(pkt.size);
 
-        let mut droptype = self.drop_logic(&pkt, qlen, u);
-        if self.buffer.full(&self.net, &pkt) {
+        let mut ce = false;
+        let mut droptype = self.drop_logic(&pkt, qlen, u, &mut ce);
+        let full = self.buffer.full(&self.net, &pkt);
+        if full {
             droptype = DropType::Forced;
         }
-        let forced = droptype == DropType::Forced;
-        if forced {
+        if droptype == DropType::Forced {
             self.count = 0;
             self.count_bytes = 0;
         }
-        if forced && !self.buffer.full(&self.net, &pkt) {
-            return Outcome::Early;
+        if droptype != DropType::None {
+            return if full { Outcome::Overflow } else { Outcome::Early };
         }
-        self.buffer.finish(&self.net, pkt, droptype == DropType::Unforced)
+        self.buffer.q.push_back(pkt);
+        if ce { Outcome::Marked } else { Outcome::Queued }
     }
 
     fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
@@ -268,10 +280,12 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         gentle: dice.odds(0.6),
         wait: dice.odds(0.5),
         bytes,
+        use_mark_p: dice.odds(0.3),
+        mark_p: dice.pick(&[0.1, 0.5]),
     };
     let auto = |is_auto, text: String| if is_auto { "auto".to_string() } else { text };
     let words = format!(
-        "min_th={} max_th={} max_p={} w_q={} gentle={} wait={} bytes={}",
+        "min_th={} max_th={} max_p={} w_q={} gentle={} wait={} bytes={} use_mark_p={} mark_p={}",
         auto(min_auto, depth(th_min, qib)),
         auto(max_auto, depth(th_max, qib)),
         1.0 / set.max_p_inv,
@@ -279,6 +293,8 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         on(set.gentle),
         on(set.wait),
         on(bytes),
+        on(set.use_mark_p),
+        set.mark_p,
     );
     (words, Box::new(Red::new(trace.net, set)))
 }

@@ -1,0 +1,95 @@
+//! `forebay bench`: the speed of this machine, each simulation in a process of its own.
+
+use std::process::{Command, Stdio};
+
+use forebay_lab::bench::{self, Case, DisciplineRow, SimRow};
+use forebay_lab::scenario::{Found, InputError};
+use serde_json::json;
+
+use crate::args::{BenchArgs, DISCIPLINES};
+use crate::digits::{grouped, significant};
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+use crate::table::Table;
+
+/// Runs the cases one after the other; nothing else should run meanwhile.
+pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if let Some(name) = &args.child {
+        return child(name, ui);
+    }
+    let named = |name: &str| args.cases.iter().any(|case| case == name);
+    let all = args.cases.is_empty();
+    let standard = bench::CASES.iter().filter(|case| all || named(case.name));
+    let scaling = bench::SCALING_CASES.iter().filter(|case| args.scaling || named(case.name));
+    let mut sims = Vec::new();
+    for case in standard.chain(scaling) {
+        ui.note(&format!("running {}", case.name));
+        sims.push(in_a_child(case)?);
+    }
+    let disciplines = if all || named(DISCIPLINES) {
+        ui.note("running each discipline alone");
+        bench::disciplines()
+    } else {
+        Vec::new()
+    };
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "sim": sims, "disciplines": disciplines }))?;
+    } else {
+        ui.print(&text(ui, &sims, &disciplines))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The hidden half: one case, its figures as one line of JSON.
+fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
+    let case = bench::case(name)
+        .ok_or_else(|| InputError::new("bench", "--child", Found::text(name), "a case that --case lists"))?;
+    let row = bench::measure(case).map_err(|error| Failure::Run(format!("{name}: {error}")))?;
+    ui.print(&json!(row).to_string())?;
+    Ok(Exit::Done)
+}
+
+fn in_a_child(case: &Case) -> Result<SimRow, Failure> {
+    let failed = |what: String| Failure::Run(format!("bench case {}: {what}", case.name));
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let output = Command::new(program)
+        .args(["bench", "--child", case.name])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(format!("its process ended with {}", output.status)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
+}
+
+fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
+    let mut sections = Vec::new();
+    if !sims.is_empty() {
+        let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "memory"];
+        let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "MiB"];
+        let mut table = Table::new(&heads).units(&units).words(&[1]);
+        for row in sims {
+            table.row(vec![
+                row.case.clone(),
+                row.aqm.clone(),
+                grouped(row.packets),
+                grouped(row.events),
+                significant(row.cpu_seconds, 3),
+                significant(row.packets_per_cpu_second * 1e-6, 3),
+                significant(row.ns_per_packet, 3),
+                row.peak_rss_bytes.map_or("-".to_string(), |bytes| significant(bytes as f64 / f64::from(1 << 20), 3)),
+            ]);
+        }
+        sections.push(table.render(ui, ""));
+    }
+    if !disciplines.is_empty() {
+        let mut table = Table::new(&["discipline", "per packet"]).units(&["", "ns"]);
+        for row in disciplines {
+            table.row(vec![row.name.clone(), significant(row.ns_per_packet, 3)]);
+        }
+        sections.push(table.render(ui, ""));
+    }
+    sections.join("\n")
+}

@@ -1,0 +1,129 @@
+//! What has a name: taken from the registry, the scenario schema, the papers, the files at hand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::design::Entry;
+use forebay_lab::scenario::{self, Overrides};
+use serde_json::{Value, json};
+
+/// A paper that `reproduce` knows: its name and what it is about.
+const PAPERS: &[(&str, &str)] = &[("raqm", "Design and Analysis of a Rate-based Algorithm for AQM")];
+
+/// A name and one line about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    /// What is typed.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) summary: String,
+}
+
+impl Named {
+    fn new(name: &str, summary: &str) -> Self {
+        Self { name: name.to_string(), summary: summary.to_string() }
+    }
+
+    /// For a list in JSON.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "name": self.name, "summary": self.summary })
+    }
+}
+
+/// One line about a discipline; a variant is its base with a preset.
+pub(crate) fn discipline(entry: &Entry) -> String {
+    match entry.variant_of {
+        None => entry.about.summary.to_string(),
+        Some((base, preset)) => {
+            let source = entry.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source);
+            format!("{base} preset={preset}: {}", source.trim_start_matches("ours: "))
+        }
+    }
+}
+
+/// Every discipline.
+pub(crate) fn disciplines() -> Vec<Named> {
+    ENTRIES.iter().map(|entry| Named::new(entry.name, &discipline(entry))).collect()
+}
+
+/// The schema of every kind of flows.
+pub(crate) fn flow_kinds() -> Vec<Value> {
+    let schema = scenario::schema();
+    let kinds = schema.pointer("/properties/flows/items/oneOf").and_then(Value::as_array);
+    kinds.cloned().unwrap_or_default()
+}
+
+/// The `kind` that a schema of flows is for.
+pub(crate) fn kind(schema: &Value) -> &str {
+    schema.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The `description` of a schema.
+pub(crate) fn description(schema: &Value) -> &str {
+    schema.get("description").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Every kind of traffic.
+pub(crate) fn traffic() -> Vec<Named> {
+    flow_kinds().iter().map(|schema| Named::new(kind(schema), description(schema))).collect()
+}
+
+/// Every congestion control.
+pub(crate) fn congestion() -> Vec<Named> {
+    let kinds = flow_kinds();
+    let words = kinds.iter().find_map(|kind| kind.pointer("/properties/tcp/anyOf/0/enum")?.as_array());
+    let words = words.into_iter().flatten().filter_map(Value::as_str);
+    words.map(|word| Named::new(word, congestion_summary(word))).collect()
+}
+
+fn congestion_summary(name: &str) -> &'static str {
+    match name {
+        "reno" => "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
+        "newreno" => "reno whose fast recovery takes partial acknowledgements (RFC 6582); the default",
+        _ => "",
+    }
+}
+
+/// Every paper.
+pub(crate) fn papers() -> Vec<Named> {
+    PAPERS.iter().map(|(name, title)| Named::new(name, title)).collect()
+}
+
+/// A scenario file at hand.
+#[derive(Clone, Debug)]
+pub(crate) struct ScenarioFile {
+    /// From the working directory.
+    pub(crate) path: PathBuf,
+    /// Its title.
+    pub(crate) title: String,
+    /// Simulations with one seed.
+    pub(crate) runs: usize,
+    /// Simulated seconds of each.
+    pub(crate) duration_s: f64,
+}
+
+impl ScenarioFile {
+    fn read(path: PathBuf) -> Option<Self> {
+        let cases = scenario::load(&path, &Overrides::default()).ok()?;
+        let first = &cases.first()?.scenario;
+        let runs = cases.iter().map(|case| case.scenario.compare.len()).sum();
+        Some(Self { title: first.title.clone(), duration_s: first.duration.secs(), runs, path })
+    }
+}
+
+/// The scenario files in the working directory, in `examples`, and in the folders of `papers`.
+pub(crate) fn scenarios() -> Vec<ScenarioFile> {
+    let folders = ["", "examples", "scenarios"].map(PathBuf::from).into_iter().chain(entries(Path::new("papers")));
+    let files = folders.flat_map(|folder| entries(&folder));
+    files.filter(|path| path.extension().is_some_and(|ext| ext == "toml")).filter_map(ScenarioFile::read).collect()
+}
+
+/// What is in a folder, in order of names; nothing if it is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name()));
+    let mut names: Vec<PathBuf> = names.collect();
+    names.sort();
+    names
+}

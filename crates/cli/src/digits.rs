@@ -1,0 +1,120 @@
+//! Numbers with as many digits as they deserve.
+
+/// `value` with `digits` significant digits, plain where that is readable.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "-".to_string();
+    }
+    if value == 0.0 {
+        return "0".to_string();
+    }
+    // Rounding first: 9.996 has the magnitude of 10.00.
+    let text = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent: i32 = text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
+    let places = digits as i32 - 1 - exponent;
+    if !(-4..=9).contains(&places) { text } else { format!("{value:.*}", places.max(0) as usize) }
+}
+
+/// Decimal places that the half-width of an interval justifies: its first digit, or two if that is 1.
+fn places(half: f64) -> usize {
+    let magnitude = half.log10().floor();
+    let leading = half / 10f64.powf(magnitude);
+    let places = if leading < 1.95 { 1.0 - magnitude } else { -magnitude };
+    places.clamp(0.0, 9.0) as usize
+}
+
+/// `12.3 ± 0.4`; without an interval the value alone, without a value a dash.
+pub(crate) fn interval(mean: Option<f64>, half: Option<f64>) -> String {
+    match (mean, half.filter(|half| half.is_finite())) {
+        (None, _) => "-".to_string(),
+        (Some(mean), None) => significant(mean, 4),
+        // All runs agree: nothing to round to.
+        (Some(mean), Some(half)) if half < 1e-9 * mean.abs().max(1e-9) => format!("{} ± 0", significant(mean, 4)),
+        (Some(mean), Some(half)) => {
+            let places = places(half);
+            format!("{} ± {half:.places$}", unsigned_zero(format!("{mean:.places$}")))
+        }
+    }
+}
+
+/// `-0.00` is `0.00`.
+fn unsigned_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|b| matches!(b, b'0' | b'.')) => rest.to_string(),
+        _ => text,
+    }
+}
+
+/// With a plus sign unless it has a minus sign, is zero, or is no number.
+pub(crate) fn signed(text: String) -> String {
+    let zero = text.split(' ').next().is_some_and(|value| value.bytes().all(|b| matches!(b, b'0' | b'.')));
+    if zero || text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+/// A whole number in groups of three digits.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A bound of a range: short, `1e9` rather than nine zeros.
+pub(crate) fn bound(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e5 || (size > 0.0 && size < 1e-3) { format!("{value:e}") } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn significant_digits() {
+        for (value, want) in [
+            (0.0, "0"),
+            (9.996, "9.996"),
+            (9.9996, "10.00"),
+            (0.03123, "0.03123"),
+            (123_456.0, "123456"),
+            (-0.5, "-0.5000"),
+            (1e-9, "1.000e-9"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(significant(value, 4), want, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_interval_decides_the_digits() {
+        for (mean, half, want) in [
+            (49.8312, 1.234, "49.8 ± 1.2"),
+            (49.8312, 0.0371, "49.83 ± 0.04"),
+            (99.93, 12.7, "100 ± 13"),
+            (1234.5, 321.0, "1234 ± 321"),
+            (0.0, 0.0, "0 ± 0"),
+            (3.0, 0.0, "3.000 ± 0"),
+            (-0.001, 0.2, "0.0 ± 0.2"),
+        ] {
+            assert_eq!(interval(Some(mean), Some(half)), want);
+        }
+        assert_eq!(interval(Some(49.8312), None), "49.83");
+        assert_eq!(interval(Some(49.8312), Some(f64::INFINITY)), "49.83");
+        assert_eq!(interval(None, None), "-");
+    }
+
+    #[test]
+    fn signs_groups_and_bounds() {
+        assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
+        assert_eq!(signed("-1.2".into()), "-1.2");
+        assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");
+        assert_eq!(signed("-".into()), "-");
+        assert_eq!((grouped(7), grouped(1234), grouped(1_234_567)), ("7".into(), "1,234".into(), "1,234,567".into()));
+        assert_eq!((bound(1e9), bound(0.0), bound(1e-6), bound(0.999)), ("1e9".into(), "0".into(), "1e-6".into(), "0.999".into()));
+    }
+}

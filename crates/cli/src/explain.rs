@@ -1,0 +1,218 @@
+//! `forebay explain`: all there is to know about a name.
+
+use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::{ENTRIES, Spec};
+use forebay_lab::scenario::{Found, InputError};
+use serde_json::{Value, json};
+
+use crate::args::ExplainArgs;
+use crate::catalogue;
+use crate::digits::bound;
+use crate::failure::{Exit, Failure};
+use crate::output::{Tone, Ui};
+use crate::table::Table;
+use crate::text::wrap;
+
+/// Explains a discipline, a congestion control or a kind of traffic.
+pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let name = args.name.as_str();
+    if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
+        show(ui, || discipline_document(entry), || discipline_text(ui, entry))?;
+    } else if let Some(schema) = catalogue::flow_kinds().iter().find(|schema| catalogue::kind(schema) == name) {
+        show(ui, || traffic_document(schema), || traffic_text(ui, schema))?;
+    } else if let Some(found) = catalogue::congestion().into_iter().find(|found| found.name == name) {
+        let document = || json!({ "version": 1, "kind": "congestion", "name": name, "summary": found.summary });
+        let text = || format!("{}  {}\nin a scenario: tcp = \"{name}\"\n", ui.tone(Tone::Strong, name), found.summary);
+        show(ui, document, text)?;
+    } else {
+        return Err(unknown(name).into());
+    }
+    Ok(Exit::Done)
+}
+
+fn show(ui: &Ui, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    if ui.json() { ui.print_json(&json()) } else { ui.print(&text()) }
+}
+
+fn unknown(name: &str) -> InputError {
+    let known = [catalogue::disciplines(), catalogue::congestion(), catalogue::traffic()].concat();
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
+    InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
+}
+
+/// The parameters of a discipline, the ones common to all last.
+fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
+    entry.params.iter().chain(Common::SPECS)
+}
+
+/// The words that a parameter takes, if it takes words.
+fn words(param: &ParamSpec) -> Option<Vec<&'static str>> {
+    (param.unit.contains('|') && param.unit != "packets|bytes").then(|| param.unit.split('|').collect())
+}
+
+/// The value without further settings; a variant has its own.
+fn default(entry: &Entry, param: &ParamSpec) -> String {
+    let spec = Spec::parse(entry.name).ok();
+    spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
+}
+
+fn meaning(words: &str) -> &str {
+    words.trim()
+}
+
+fn discipline_document(entry: &Entry) -> Value {
+    let params = params(entry).map(|param| {
+        let (unit, range) = match words(param) {
+            Some(_) => (None, None),
+            None => (Some(param.unit), Some([param.range.0, param.range.1])),
+        };
+        json!({
+            "name": param.name,
+            "default": default(entry, param),
+            "unit": unit,
+            "range": range,
+            "words": words(param),
+            "accepts": param.accepts,
+            "symbol": param.symbol,
+            "source": param.source,
+            "meaning": meaning(param.doc),
+        })
+    });
+    let probes = entry.probes.iter().map(|probe| {
+        let name = format!("{}.{}", entry.name, probe.name);
+        json!({ "name": name, "unit": probe.unit, "meaning": meaning(probe.doc) })
+    });
+    let presets = entry.presets.iter().map(|p| json!({ "name": p.name, "settings": p.settings, "source": p.source }));
+    json!({
+        "version": 1,
+        "kind": "discipline",
+        "name": entry.name,
+        "summary": catalogue::discipline(entry),
+        "source": entry.about.source,
+        "rung": entry.rung,
+        "variant_of": entry.variant_of.map(|(base, preset)| json!({ "name": base, "preset": preset })),
+        "rule": entry.about.rule,
+        "parameters": params.collect::<Vec<_>>(),
+        "presets": presets.collect::<Vec<_>>(),
+        "probes": probes.collect::<Vec<_>>(),
+        "deviations": entry.about.deviations,
+    })
+}
+
+fn discipline_text(ui: &Ui, entry: &Entry) -> String {
+    let rung = match entry.rung {
+        "law" => "a control law: it sees counters, never a packet",
+        "aqm" => "an opinion on each packet: it holds none",
+        _ => "it owns its queues",
+    };
+    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, entry.name), catalogue::discipline(entry));
+    out += &wrap("source  ", entry.about.source);
+    out += &format!("kind    {rung}\n");
+    out += &heading(ui, "rule", "");
+    out += &entry.about.rule.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>();
+    out += &heading(ui, "parameters", &format!("as in --aqm \"{} {}\"", entry.name, example(entry)));
+    out += &params_text(ui, entry);
+    out += &presets_text(ui, entry);
+    if !entry.probes.is_empty() {
+        out += &heading(ui, "probes", "for series = [...] in [report]");
+        let mut table = Table::of_words(3);
+        for probe in entry.probes {
+            let name = format!("{}.{}", entry.name, probe.name);
+            table.row(vec![name, unit(probe.unit).to_string(), meaning(probe.doc).to_string()]);
+        }
+        out += &table.render(ui, "  ");
+    }
+    if !entry.about.deviations.is_empty() {
+        out += &heading(ui, "differences from the source", "");
+        for (i, deviation) in entry.about.deviations.iter().enumerate() {
+            out += &wrap(&format!("{:>3}. ", i + 1), deviation);
+        }
+    }
+    out
+}
+
+/// A setting that may be copied.
+fn example(entry: &Entry) -> String {
+    let param = entry.params.first().unwrap_or(&Common::SPECS[0]);
+    format!("{}={}", param.name, default(entry, param))
+}
+
+fn heading(ui: &Ui, title: &str, remark: &str) -> String {
+    let remark = if remark.is_empty() { String::new() } else { ui.tone(Tone::Faint, &format!("  {remark}")) };
+    format!("\n{}{remark}\n", ui.tone(Tone::Strong, title))
+}
+
+/// A unit, where there is one.
+fn unit(unit: &str) -> &str {
+    if unit == "1" { "" } else { unit }
+}
+
+fn params_text(ui: &Ui, entry: &Entry) -> String {
+    let mut table = Table::new(&["name", "default", "accepted", "symbol"]).words(&[1, 2, 3]);
+    for param in params(entry) {
+        let accepted = match words(param) {
+            Some(words) => words.join(" | "),
+            None => format!("{} .. {} {}", bound(param.range.0), bound(param.range.1), unit(param.unit)),
+        };
+        table.row(vec![param.name.to_string(), default(entry, param), accepted, param.symbol.to_string()]);
+    }
+    let mut lines = table.render(ui, "  ").lines().map(|line| format!("{line}\n")).collect::<Vec<_>>().into_iter();
+    let mut out = lines.next().unwrap_or_default();
+    for (line, param) in lines.zip(params(entry)) {
+        out += &line;
+        let source = if param.source.is_empty() { String::new() } else { format!(" [{}]", param.source) };
+        let text = wrap("      ", &format!("{}{source}", meaning(param.doc)));
+        out += &text.lines().map(|line| format!("{}\n", ui.tone(Tone::Faint, line))).collect::<String>();
+    }
+    out
+}
+
+fn presets_text(ui: &Ui, entry: &Entry) -> String {
+    let mut out = String::new();
+    if !entry.presets.is_empty() {
+        out += &heading(ui, "presets", "preset=NAME goes before other settings");
+    }
+    for preset in entry.presets {
+        let settings = if preset.settings.is_empty() { "the defaults" } else { preset.settings };
+        out += &wrap(&format!("  {:<8} ", preset.name), settings);
+        let source = wrap(&" ".repeat(11), preset.source);
+        out += &source.lines().map(|line| format!("{}\n", ui.tone(Tone::Faint, line))).collect::<String>();
+    }
+    out
+}
+
+/// Its keys, the needed ones first.
+fn keys(schema: &Value) -> Vec<(&str, bool, &str)> {
+    let needed = schema.get("required").and_then(Value::as_array);
+    let is_needed = |key: &str| needed.is_some_and(|needed| needed.iter().any(|n| n == key));
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let others = properties.filter(|(key, _)| *key != "kind");
+    let mut keys: Vec<_> = others.map(|(key, it)| (key.as_str(), is_needed(key), catalogue::description(it))).collect();
+    keys.sort_by_key(|(_, needed, _)| !needed);
+    keys
+}
+
+fn traffic_document(schema: &Value) -> Value {
+    json!({
+        "version": 1,
+        "kind": "traffic",
+        "name": catalogue::kind(schema),
+        "summary": catalogue::description(schema),
+        "schema": schema,
+    })
+}
+
+fn traffic_text(ui: &Ui, schema: &Value) -> String {
+    let name = catalogue::kind(schema);
+    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, name), catalogue::description(schema));
+    out += &format!("in a scenario: [[flows]] with kind = \"{name}\"\n");
+    out += &heading(ui, "keys", "");
+    let mut table = Table::of_words(3);
+    for (key, needed, doc) in keys(schema) {
+        table.row(vec![key.to_string(), if needed { "needed" } else { "" }.to_string(), doc.to_string()]);
+    }
+    out + &table.render(ui, "  ")
+}

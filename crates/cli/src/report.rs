@@ -1,0 +1,37 @@
+//! `forebay report`: the page of a run directory, built again from its data.
+
+use std::path::{Path, PathBuf};
+
+use forebay_lab::scenario::{Found, InputError};
+use serde_json::json;
+
+use crate::args::ReportArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+
+/// Builds the report of one directory.
+pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let dir = &args.dir;
+    let complaint = |what: &str| {
+        let error = InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
+        Err(Failure::Input(error.hint(format!("was given {}", dir.display()))))
+    };
+    if !dir.is_dir() {
+        return complaint(if dir.exists() { "a file" } else { "no such directory" });
+    }
+    if !dir.join("meta.json").is_file() {
+        return complaint("a directory without meta.json");
+    }
+    let path = write_report(dir)?;
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "report": path.display().to_string() }))?;
+    } else {
+        ui.print(&path.display().to_string())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Builds `dir`/report.html and says where it is.
+pub(crate) fn write_report(dir: &Path) -> Result<PathBuf, Failure> {
+    Err(Failure::Run(format!("{}: reports are not part of this build", dir.display())))
+}

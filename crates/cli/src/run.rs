@@ -1,0 +1,131 @@
+//! `forebay run`: a scenario file to tables, results on disk and a report.
+
+use std::path::{Path, PathBuf};
+
+use forebay_lab::batch::{self, BatchError, Control};
+use forebay_lab::lower;
+use forebay_lab::plan::Plan;
+use forebay_lab::scenario::{self, Found, InputError, Overrides};
+use forebay_lab::store::{self, Store};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use serde_json::{Value, json};
+
+use crate::args::{Jobs, RunArgs};
+use crate::digits::significant;
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+use crate::progress::Progress;
+use crate::{interrupt, report, summary};
+
+/// Runs the scenario; what is on disk already is not run again.
+pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let plan = plan(args)?;
+    let dir = match &args.output {
+        Some(dir) => dir.clone(),
+        None => Path::new("runs").join(format!("{}-{}", stem(&args.scenario), plan.hash())),
+    };
+    check_place(&dir)?;
+    let pool = pool(args.jobs)?;
+    let stop = interrupt::watch();
+    let store = Store::open(&dir, &plan, meta())?;
+    announce(ui, &plan, &store);
+    let progress = Progress::new(ui, plan.simulated_s());
+    let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
+    let outcome = pool.install(|| batch::run(&plan, &store, &control));
+    progress.finish();
+    outcome.map_err(|error| failure(error, &plan, &store))?;
+
+    let document = store::read_json(&dir.join("summary.json"))?;
+    let report = report::write_report(&dir);
+    if ui.json() {
+        ui.print_json(&document)?;
+    } else {
+        ui.print(&format!("{}\nresults  {}", summary::tables(ui, &document), dir.display()))?;
+    }
+    let report = report?;
+    if !ui.json() {
+        ui.print(&format!("report   {}", report.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What the arguments ask for, found possible before anything is written.
+fn plan(args: &RunArgs) -> Result<Plan, Failure> {
+    let overrides = Overrides { sets: args.set.clone(), aqm: args.aqm.clone() };
+    let cases = scenario::load(&args.scenario, &overrides)?;
+    let plan = Plan::new(cases, args.seed, args.runs);
+    for case in &plan.cases {
+        for contender in &case.scenario.compare {
+            let network = lower::network(&case.scenario, &contender.spec, args.seed);
+            network.check().map_err(|error| {
+                InputError::new(args.scenario.display().to_string(), "", Found::thing(error.0), "a network that can run")
+            })?;
+        }
+    }
+    Ok(plan)
+}
+
+fn stem(scenario: &Path) -> String {
+    scenario.file_stem().map_or_else(|| "scenario".to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn check_place(dir: &Path) -> Result<(), InputError> {
+    if dir.exists() && !dir.is_dir() {
+        let found = Found::thing(format!("a file called {}", dir.display()));
+        return Err(InputError::new("--output", "DIR", found, "a directory, or a name that is free"));
+    }
+    Ok(())
+}
+
+/// Threads for `jobs` runs at a time.
+pub(crate) fn pool(jobs: Jobs) -> Result<ThreadPool, Failure> {
+    let threads = jobs.jobs.map_or(0, usize::from);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::Unavailable(format!("cannot start {threads} threads: {error}")))
+}
+
+/// What `meta.json` says about this program and how it was called.
+pub(crate) fn meta() -> Value {
+    let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
+    let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()));
+    let command: Vec<String> = std::iter::once("forebay".to_string()).chain(words).collect();
+    json!({ "git": revision, "command": command.join(" ") })
+}
+
+/// A word as a shell takes it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn announce(ui: &Ui, plan: &Plan, store: &Store) {
+    if ui.quiet() {
+        return;
+    }
+    let jobs = plan.jobs();
+    let known = jobs.iter().filter(|job| store.load(plan, **job).is_some()).count();
+    let each = plan.simulated_s() / jobs.len().max(1) as f64;
+    let known = match known {
+        0 => String::new(),
+        n if n == jobs.len() => ", all of them there already".to_string(),
+        n => format!(", {n} of them there already"),
+    };
+    ui.note(&format!("{}: {} of {} s{known}", plan.title(), count(jobs.len(), "run"), significant(each, 3)));
+}
+
+/// `1 run`, `2 runs`.
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+fn failure(error: BatchError, plan: &Plan, store: &Store) -> Failure {
+    match error {
+        BatchError::Store(error) => Failure::Store(error),
+        BatchError::Run(error) => Failure::Run(error.to_string()),
+        BatchError::Interrupted => {
+            let jobs = plan.jobs();
+            let done = jobs.iter().filter(|job| store.load(plan, **job).is_some()).count();
+            Failure::Interrupted { dir: PathBuf::from(store.dir()), done, total: jobs.len() }
+        }
+    }
+}

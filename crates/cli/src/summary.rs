@@ -1,0 +1,138 @@
+//! `summary.json` as tables for people: each contender's means, and its differences from the first.
+
+use forebay_lab::stats::Interval;
+use serde_json::Value;
+
+use crate::digits::{interval, signed, significant};
+use crate::output::{Tone, Ui};
+use crate::table::Table;
+
+/// A column: quantity of `compare`, heading, unit, factor.
+type Column = (&'static str, &'static str, &'static str, f64);
+
+const MEANS: [Column; 4] = [
+    ("queue_pkts.mean", "queue", "packets", 1.0),
+    ("queue_pkts.std", "sd", "packets", 1.0),
+    ("utilisation", "utilisation", "%", 100.0),
+    ("loss_ratio", "loss", "%", 100.0),
+];
+
+const DIFFERENCES: [Column; 6] = [
+    ("queue_pkts.mean", "queue", "packets", 1.0),
+    ("queue_pkts.std", "sd", "packets", 1.0),
+    ("utilisation", "utilisation", "points", 100.0),
+    ("loss_ratio", "loss", "points", 100.0),
+    ("goodput_ratio", "goodput", "points", 100.0),
+    ("settling_s", "settling", "s", 1.0),
+];
+
+/// The tables of every case.
+pub(crate) fn tables(ui: &Ui, summary: &Value) -> String {
+    let cases = summary.pointer("/compare/cases").and_then(Value::as_array);
+    let mut out = String::new();
+    for case in cases.into_iter().flatten() {
+        let contenders = case.get("contenders").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if contenders.is_empty() {
+            continue;
+        }
+        if let Some(title) = axes(case) {
+            out += &format!("{}\n", ui.tone(Tone::Strong, &title));
+        }
+        out += &means(ui, summary, contenders);
+        out.push('\n');
+        if contenders.len() > 1 {
+            out += &differences(ui, contenders);
+            out.push('\n');
+        }
+    }
+    out + &ui.tone(Tone::Faint, &legend(summary))
+}
+
+/// The point of the axes, if there are any: `q = 20, n = 40`.
+fn axes(case: &Value) -> Option<String> {
+    let axes = case.get("axes")?.as_object().filter(|axes| !axes.is_empty())?;
+    let parts: Vec<String> = axes.iter().map(|(k, v)| format!("{k} = {}", v.as_str().unwrap_or_default())).collect();
+    Some(parts.join(", "))
+}
+
+/// A contender under the name that the scenario gives it, without the axes.
+fn name<'a>(contender: &'a Value) -> &'a str {
+    let label = contender.get("label").and_then(Value::as_str).unwrap_or_default();
+    label.split_once(" [").map_or(label, |(name, _)| name)
+}
+
+/// Mean and half-width of a quantity, scaled.
+fn estimate(contender: &Value, part: &str, quantity: &str, factor: f64) -> (Option<f64>, Option<f64>) {
+    let found = contender.get(part).and_then(|part| part.get(quantity));
+    let number = |key| Some(found?.get(key)?.as_f64()? * factor);
+    (number("mean"), number("half"))
+}
+
+fn means(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
+    let heads: Vec<&str> = MEANS.iter().map(|c| c.1).chain(["goodput", "settling"]).collect();
+    let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
+    let mut table = Table::new(&[&[""], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
+    for contender in contenders {
+        let mut row = vec![name(contender).to_string()];
+        for (quantity, _, _, factor) in MEANS {
+            let (mean, half) = estimate(contender, "mean", quantity, factor);
+            row.push(interval(mean, half));
+        }
+        row.push(goodput(summary, contender));
+        row.push(settling(summary, contender));
+        table.row(row);
+    }
+    table.render(ui, "")
+}
+
+/// The summaries of a contender's runs.
+fn runs<'a>(summary: &'a Value, contender: &'a Value) -> impl Iterator<Item = &'a Value> {
+    let all = summary.get("runs").and_then(Value::as_array).into_iter().flatten();
+    all.filter(|run| run.get("label") == contender.get("label"))
+}
+
+fn goodput(summary: &Value, contender: &Value) -> String {
+    let rates = runs(summary, contender).filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
+    let estimate = Interval::of(&rates.collect::<Vec<_>>());
+    interval(Some(estimate.mean), Some(estimate.half))
+}
+
+/// The mean of the runs that settle; how many of them do, unless all or none.
+fn settling(summary: &Value, contender: &Value) -> String {
+    let times: Vec<Option<f64>> = runs(summary, contender).map(|run| run.get("settling_s")?.as_f64()).collect();
+    let settled: Vec<f64> = times.iter().flatten().copied().collect();
+    let estimate = Interval::of(&settled);
+    match settled.len() {
+        0 => "never".to_string(),
+        n if n == times.len() => interval(Some(estimate.mean), Some(estimate.half)),
+        n => format!("{} ({n} of {})", significant(estimate.mean, 3), times.len()),
+    }
+}
+
+fn differences(ui: &Ui, contenders: &[Value]) -> String {
+    let base = name(&contenders[0]);
+    let title = format!("minus {base}");
+    let heads: Vec<&str> = DIFFERENCES.iter().map(|c| c.1).collect();
+    let units: Vec<&str> = DIFFERENCES.iter().map(|c| c.2).collect();
+    let mut table = Table::new(&[&[title.as_str()], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
+    for contender in &contenders[1..] {
+        let mut row = vec![name(contender).to_string()];
+        for (quantity, _, _, factor) in DIFFERENCES {
+            let (mean, half) = estimate(contender, "difference", quantity, factor);
+            let clear = mean.zip(half).is_some_and(|(mean, half)| mean.abs() > half);
+            row.push(signed(interval(mean, half)) + if clear { " *" } else { "" });
+        }
+        table.row(row);
+    }
+    table.render(ui, "")
+}
+
+fn legend(summary: &Value) -> String {
+    let most = summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten();
+    let most = most.filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
+    let spread = match most {
+        0 | 1 => "One seed tells nothing about the spread: --runs 5 gives intervals.".to_string(),
+        n => format!("± 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside."),
+    };
+    format!("{spread}\nQueue: packets waiting, time-weighted. Settling: until the 5 s mean stays within 20 % of its aim.\n")
+}

@@ -1,0 +1,150 @@
+//! Aligned columns: the first to the left, numbers to the right with their ± below each other.
+
+use crate::output::{Tone, Ui};
+
+/// Space between two columns.
+const GAP: &str = "   ";
+/// What separates a mean from its half-width.
+const PLUS_MINUS: &str = " ± ";
+
+/// How a column is aligned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table in the making.
+#[derive(Debug)]
+pub(crate) struct Table {
+    align: Vec<Align>,
+    head: Vec<Vec<String>>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Width on a terminal, as far as letters of one column go.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Widths of the parts before and after the ±.
+fn parts(cell: &str) -> (usize, usize) {
+    match cell.split_once(PLUS_MINUS) {
+        Some((mean, half)) => (width(mean), width(half)),
+        None => (width(cell), 0),
+    }
+}
+
+fn cells(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_string()).collect()
+}
+
+impl Table {
+    /// With these column headings; the first column holds words, the others numbers.
+    pub(crate) fn new(head: &[&str]) -> Self {
+        let align = (0..head.len()).map(|i| if i == 0 { Align::Left } else { Align::Right }).collect();
+        Self { align, head: vec![cells(head)], rows: Vec::new() }
+    }
+
+    /// Without headings, all columns words.
+    pub(crate) fn of_words(columns: usize) -> Self {
+        Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
+    }
+
+    /// The columns that hold words.
+    pub(crate) fn words(mut self, columns: &[usize]) -> Self {
+        for &column in columns {
+            self.align[column] = Align::Left;
+        }
+        self
+    }
+
+    /// A second line of headings.
+    pub(crate) fn units(mut self, units: &[&str]) -> Self {
+        self.head.push(cells(units));
+        self
+    }
+
+    /// Another row.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Are there no rows?
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The lines, each after `indent`, the headings in bold and their units faint.
+    pub(crate) fn render(&self, ui: &Ui, indent: &str) -> String {
+        let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
+        let line = |row: &[String]| {
+            let cells: Vec<String> = columns.iter().zip(row).map(|(column, cell)| column.pad(cell)).collect();
+            format!("{indent}{}", cells.join(GAP)).trim_end().to_string()
+        };
+        let tones = [Tone::Strong, Tone::Faint];
+        let head = self.head.iter().zip(tones).map(|(row, tone)| ui.tone(tone, &line(row)));
+        let lines: Vec<String> = head.chain(self.rows.iter().map(|row| line(row))).collect();
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    fn column(&self, index: usize) -> Column {
+        let own = |rows: &[Vec<String>]| rows.iter().filter_map(|row| row.get(index).cloned()).collect::<Vec<_>>();
+        let (rows, head) = (own(&self.rows), own(&self.head));
+        let mean = rows.iter().map(|cell| parts(cell).0).max().unwrap_or(0);
+        let half = rows.iter().map(|cell| parts(cell).1).max().unwrap_or(0);
+        let both = if half > 0 { mean + width(PLUS_MINUS) + half } else { mean };
+        let total = head.iter().map(|cell| width(cell)).fold(both, usize::max);
+        Column { align: self.align[index], half, total }
+    }
+}
+
+struct Column {
+    align: Align,
+    /// Width of the part after the ±; 0 without one.
+    half: usize,
+    total: usize,
+}
+
+impl Column {
+    fn pad(&self, cell: &str) -> String {
+        let after = match cell.split_once(PLUS_MINUS) {
+            Some((_, half)) => self.half - width(half).min(self.half),
+            // A heading stands over the whole column, a bare number over the means.
+            None if self.half > 0 && cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '>')) => {
+                self.half + width(PLUS_MINUS)
+            }
+            None => 0,
+        };
+        let padded = format!("{cell}{}", " ".repeat(after));
+        let space = " ".repeat(self.total.saturating_sub(width(&padded)));
+        match self.align {
+            Align::Left => format!("{padded}{space}"),
+            Align::Right => format!("{space}{padded}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plus_minus_stand_below_each_other() {
+        let mut table = Table::new(&["", "queue", "n"]).units(&["", "pkts", ""]);
+        table.row(vec!["raqm".into(), "49.8 ± 1.2".into(), "5".into()]);
+        table.row(vec!["droptail".into(), "9.81 ± 0.04".into(), "12".into()]);
+        table.row(vec!["one".into(), "7".into(), "-".into()]);
+        let text = table.render(&Ui::new(false, false), " ");
+        let want = [
+            "                  queue    n",
+            "                   pkts",
+            " raqm       49.8 ± 1.2     5",
+            " droptail   9.81 ± 0.04   12",
+            " one           7           -",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), want);
+    }
+}

@@ -1,0 +1,253 @@
+//! Figures of one scenario: queue against time, its distribution, goodput and drops against mean queue.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::record::{Reference, RunRecord};
+use crate::stats::Interval;
+use crate::store::{self, StoreError};
+
+/// With more cases than this, curves over time are shown for the first, the middle and the last only.
+const CASES_OVER_TIME: usize = 3;
+
+/// One contender at one case, all its seeds.
+pub(super) struct Entry {
+    pub(super) case: usize,
+    pub(super) contender: usize,
+    pub(super) runs: Vec<RunRecord>,
+}
+
+/// Everything a run directory holds.
+pub(super) struct Runs {
+    pub(super) entries: Vec<Entry>,
+    /// Curves that the scenario asks for beside the queue.
+    series: Vec<String>,
+}
+
+impl Runs {
+    /// Reads every finished run of a directory.
+    pub(super) fn read(dir: &Path, meta: &Value) -> Result<Self, StoreError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for (case, contender, record) in store::read_runs(dir)? {
+            match entries.iter_mut().find(|e| (e.case, e.contender) == (case, contender)) {
+                Some(entry) => entry.runs.push(record),
+                None => entries.push(Entry { case, contender, runs: vec![record] }),
+            }
+        }
+        if entries.is_empty() {
+            let path: PathBuf = dir.join("runs");
+            return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
+        }
+        entries.sort_by_key(|e| (e.case, e.contender));
+        entries.iter_mut().for_each(|e| e.runs.sort_by_key(|r| r.summary.seed));
+        let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Ok(Self { entries, series: series.map(str::to_string).collect() })
+    }
+
+    /// Cases that have runs.
+    pub(super) fn cases(&self) -> Vec<usize> {
+        let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
+        cases.dedup();
+        cases
+    }
+
+    pub(super) fn of_case(&self, case: usize) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |e| e.case == case)
+    }
+
+    /// `, n = 40`, or nothing without axes.
+    pub(super) fn suffix(&self, case: usize) -> String {
+        let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
+        let texts = axes.into_iter().flatten().map(|(k, v)| format!(", {} = {}", axis_name(k), v.as_str().unwrap_or("?")));
+        texts.collect()
+    }
+
+    /// Every figure, in the order of the page.
+    pub(super) fn figures(&self, prefix: &str) -> Vec<Value> {
+        let cases = self.cases();
+        let over_time: Vec<usize> = if cases.len() <= CASES_OVER_TIME {
+            cases.clone()
+        } else {
+            vec![cases[0], cases[cases.len() / 2], cases[cases.len() - 1]]
+        };
+        let mut figures = Vec::new();
+        for &case in &over_time {
+            figures.push(self.queue_over_time(prefix, case));
+        }
+        for name in self.series.iter().filter(|name| *name != "queue") {
+            figures.extend(over_time.iter().filter_map(|&case| self.probe_over_time(prefix, name, case)));
+        }
+        for &case in &over_time {
+            figures.push(self.distribution(prefix, case));
+        }
+        let ways = [
+            ("goodput", "Goodput against mean queue", "goodput / capacity", Which::Goodput),
+            ("drops", "Drop ratio against mean queue", "dropped / offered", Which::Drops),
+        ];
+        for (id, title, label, which) in ways {
+            if cases.len() > CASES_OVER_TIME {
+                figures.push(self.against_queue(&format!("{prefix}-{id}"), title, label, which, &cases));
+            } else {
+                figures.extend(cases.iter().map(|&case| {
+                    let title = format!("{title}{}", self.suffix(case));
+                    self.against_queue(&format!("{prefix}-{id}-{case}"), &title, label, which, &[case])
+                }));
+            }
+        }
+        figures
+    }
+
+    fn queue_over_time(&self, prefix: &str, case: usize) -> Value {
+        let series: Vec<Value> = self.of_case(case).map(|e| {
+            let s = &e.runs[0].series;
+            json!({ "name": e.runs[0].summary.aqm, "points": points(&s.time_s, &s.queue_pkts) })
+        }).collect();
+        let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
+        let rules: Vec<Value> = self.of_case(case).filter_map(|e| match e.runs[0].reference {
+            Reference::Given(q) => Some(json!({ "axis": "y", "at": q, "label": "expected queue" })),
+            Reference::SteadyMean(_) => None,
+        }).take(1).collect();
+        json!({
+            "id": format!("{prefix}-queue-{case}"),
+            "title": format!("Queue against time{}", self.suffix(case)),
+            "caption": format!("Waiting packets, the one in transmission not counted; seed {seed}."),
+            "kind": "line",
+            "layout": "small-multiples",
+            "x": { "label": "time", "unit": "s" },
+            "y": { "label": "queue", "unit": "packets", "min": 0 },
+            "series": series,
+            "rules": rules,
+        })
+    }
+
+    fn probe_over_time(&self, prefix: &str, name: &str, case: usize) -> Option<Value> {
+        let series: Vec<Value> = self.of_case(case).filter_map(|e| {
+            let s = &e.runs[0].series;
+            let (_, column) = s.probes.iter().find(|(probe, _)| probe == name)?;
+            let points: Vec<Value> = s.time_s.iter().zip(column).map(|(t, y)| json!([t, y])).collect();
+            Some(json!({ "name": e.runs[0].summary.aqm, "points": points }))
+        }).collect();
+        if series.is_empty() {
+            return None;
+        }
+        Some(json!({
+            "id": format!("{prefix}-{}-{case}", name.replace('.', "-")),
+            "title": format!("{name} against time{}", self.suffix(case)),
+            "caption": "Internal state of the discipline, sampled.",
+            "kind": "line",
+            "x": { "label": "time", "unit": "s" },
+            "y": { "label": name, "unit": "" },
+            "series": series,
+        }))
+    }
+
+    fn distribution(&self, prefix: &str, case: usize) -> Value {
+        let series: Vec<Value> = self.of_case(case).map(|e| {
+            json!({ "name": e.runs[0].summary.aqm, "points": cumulative(&e.runs) })
+        }).collect();
+        json!({
+            "id": format!("{prefix}-cdf-{case}"),
+            "title": format!("Distribution of the queue{}", self.suffix(case)),
+            "caption": "Share of the time, after the warm-up, at or below a queue length; all seeds.",
+            "kind": "cdf",
+            "x": { "label": "queue", "unit": "packets" },
+            "y": { "label": "share of the time", "unit": "" },
+            "series": series,
+        })
+    }
+
+    fn against_queue(&self, id: &str, title: &str, label: &str, which: Which, cases: &[usize]) -> Value {
+        let mut contenders: Vec<usize> = self.entries.iter().map(|e| e.contender).collect();
+        contenders.sort_unstable();
+        contenders.dedup();
+        let series: Vec<Value> = contenders.into_iter().map(|contender| {
+            let here = |e: &&Entry| e.contender == contender && cases.contains(&e.case);
+            let mut dots: Vec<(Interval, Interval)> =
+                self.entries.iter().filter(here).map(|e| (which_x(e), which.interval(e))).collect();
+            dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
+            let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
+            let bars: Vec<Value> = dots.iter().map(|(x, y)| bar(x, y)).collect();
+            let name = self.entries.iter().find(here).map(|e| self.contender_name(e, cases.len() > 1));
+            json!({ "name": name, "points": points, "bars": bars })
+        }).collect();
+        json!({
+            "id": id,
+            "title": title,
+            "caption": "Means over the seeds with 95 % confidence intervals.",
+            "kind": "points",
+            "x": { "label": "mean queue", "unit": "packets", "min": 0 },
+            "y": { "label": label, "unit": "" },
+            "series": series,
+        })
+    }
+
+    /// The contender as the scenario writes it: axis values give way to their names.
+    fn contender_name(&self, entry: &Entry, several: bool) -> String {
+        let summary = &entry.runs[0].summary;
+        if !several {
+            return summary.aqm.clone();
+        }
+        summary.axes.iter().fold(summary.aqm.clone(), |name, (axis, value)| {
+            name.replace(&format!("={}", value.as_str().unwrap_or("?")), &format!("={{{axis}}}"))
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Goodput,
+    Drops,
+}
+
+impl Which {
+    fn interval(self, entry: &Entry) -> Interval {
+        let of = |f: fn(&RunRecord) -> f64| Interval::of(&entry.runs.iter().map(f).collect::<Vec<_>>());
+        match self {
+            Self::Goodput => of(|r| r.summary.goodput_ratio),
+            Self::Drops => of(|r| r.summary.loss_ratio),
+        }
+    }
+}
+
+fn which_x(entry: &Entry) -> Interval {
+    Interval::of(&entry.runs.iter().map(|r| r.summary.queue_pkts.mean).collect::<Vec<_>>())
+}
+
+fn bar(x: &Interval, y: &Interval) -> Value {
+    if !(x.half.is_finite() && y.half.is_finite()) {
+        return Value::Null;
+    }
+    json!([short(x.lo()), short(x.hi()), short(y.lo()), short(y.hi())])
+}
+
+/// Six significant digits: enough for a chart, half the bytes.
+fn short(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
+}
+
+fn points(x: &[f64], y: &[f64]) -> Vec<Value> {
+    x.iter().zip(y).map(|(x, y)| json!([short(*x), short(*y)])).collect()
+}
+
+/// Cumulative distribution of the queue, pooled over runs of equal length.
+fn cumulative(runs: &[RunRecord]) -> Vec<Value> {
+    let longest = runs.iter().map(|r| r.queue_shares.len()).max().unwrap_or(0);
+    let mut sum = 0.0;
+    let share = |q: usize| runs.iter().map(|r| r.queue_shares.get(q).copied().unwrap_or(0.0)).sum::<f64>();
+    (0..longest)
+        .map(|q| {
+            sum += share(q) / runs.len() as f64;
+            json!([q, short(sum.min(1.0))])
+        })
+        .collect()
+}
+
+/// The last word of a path: `count` of `flows.ftp.count` says less than `ftp count`.
+fn axis_name(axis: &str) -> String {
+    let words: Vec<&str> = axis.split('.').collect();
+    match words.as_slice() {
+        ["flows", group, key] => format!("{group} {key}"),
+        _ => axis.to_string(),
+    }
+}

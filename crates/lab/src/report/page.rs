@@ -1,0 +1,118 @@
+//! The page: facts, claims, sections, in the shape that the script in `assets/` draws.
+
+use serde_json::{Value, json};
+
+use super::figures::Runs;
+use super::tables::{self, significant};
+use crate::claims::{CheckResult, ClaimResult, Verdict};
+
+/// A page being put together.
+pub(super) struct Page {
+    head: Value,
+    sections: Vec<Value>,
+    figures: Vec<Value>,
+    tables: Vec<Value>,
+}
+
+impl Page {
+    pub(super) fn new(meta: &Value, title: &str) -> Self {
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|v| json!([name, v])));
+        let seeds = meta["seeds"].as_array().map(Vec::len).or(meta["seeds"].as_u64().map(|n| n as usize));
+        fact("Seeds of each run", seeds.map(|n| n.to_string()));
+        if let (Some(duration), Some(warmup)) = (meta["duration_s"].as_f64(), meta["warmup_s"].as_f64()) {
+            fact("Simulated", Some(format!("{duration} s, the first {warmup} s discarded")));
+        }
+        fact("Processing jitter of hosts", meta["jitter_us"].as_f64().map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.'))));
+        fact("Authors of the paper", meta["authors"].as_str().map(str::to_string));
+        fact("Version", meta["revision"].as_str().map(str::to_string));
+        fact("Machine", meta["machine"]["cpu"].as_str().map(str::to_string));
+        let head = json!({
+            "title": title,
+            "subtitle": meta["subtitle"].as_str().unwrap_or("Means carry 95 % confidence intervals over seeds; differences are paired by seed."),
+            "version": format!("forebay {}", meta["forebay"].as_str().unwrap_or("?")),
+            "command": meta["command"],
+            "facts": facts,
+        });
+        Self { head, sections: Vec::new(), figures: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Adds an experiment with its figures and tables, or one without runs.
+    pub(super) fn section(&mut self, about: &Value, runs: Option<&Runs>) {
+        let id = about["id"].as_str().unwrap_or("section");
+        let figures = runs.map_or_else(Vec::new, |r| r.figures(id));
+        let tables = runs.map_or_else(Vec::new, |r| tables::tables(r, id));
+        let ids = |list: &[Value]| list.iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
+        self.sections.push(json!({
+            "id": id,
+            "title": about["title"],
+            "text": about["text"],
+            "figures": ids(&figures),
+            "tables": ids(&tables),
+        }));
+        self.figures.extend(figures);
+        self.tables.extend(tables);
+    }
+
+    pub(super) fn finish(mut self, claims: &[ClaimResult]) -> Value {
+        self.head["claims"] = claims.iter().map(claim).collect();
+        self.head["sections"] = self.sections.into();
+        self.head["figures"] = self.figures.into();
+        self.head["tables"] = self.tables.into();
+        self.head
+    }
+}
+
+fn claim(c: &ClaimResult) -> Value {
+    let variants: Vec<Value> = c.evidence.variants.iter().map(|v| {
+        json!({ "name": v.name, "verdict": v.verdict.word(), "checks": checks(&v.checks) })
+    }).collect();
+    json!({
+        "id": c.id,
+        "claim": c.claim,
+        "verdict": c.verdict.word(),
+        "provisional": c.provisional,
+        "printed": c.evidence.printed,
+        "checks": checks(&c.evidence.checks),
+        "variants": variants,
+        "note": note(c),
+        "section": c.section,
+    })
+}
+
+fn note(c: &ClaimResult) -> Option<String> {
+    let detail = c.evidence.detail.as_object()?;
+    let lines = detail.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {}", rounded(other)),
+    });
+    let text = lines.collect::<Vec<_>>().join("\n\n");
+    (!text.is_empty() && c.verdict != Verdict::NotRun).then_some(text)
+}
+
+/// JSON with numbers of four significant digits.
+fn rounded(value: &Value) -> String {
+    match value {
+        Value::Number(n) if n.is_f64() => significant(n.as_f64().unwrap_or(f64::NAN)),
+        Value::Array(items) => format!("[{}]", items.iter().map(rounded).collect::<Vec<_>>().join(", ")),
+        Value::Null => "never".to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn checks(checks: &[CheckResult]) -> Vec<Value> {
+    let all = checks.iter().map(|c| {
+        let interval = match (c.low, c.high) {
+            (Some(low), Some(high)) if low < high => Some(format!("{} .. {}", significant(low), significant(high))),
+            _ => None,
+        };
+        json!({
+            "what": match &c.note { None => c.what.clone(), Some(note) => format!("{}: {note}", c.what) },
+            "value": c.value.map_or_else(|| "none".to_string(), significant),
+            "interval": interval,
+            "bound": c.bound,
+            "outcome": c.outcome,
+        })
+    });
+    all.collect()
+}

@@ -1,0 +1,108 @@
+//! Tables of one scenario: means with intervals, and paired differences from the first contender.
+
+use serde_json::{Value, json};
+
+use super::figures::{Entry, Runs};
+use crate::metrics;
+use crate::stats::Interval;
+
+/// Column heading, unit, quantity.
+const COLUMNS: [(&str, &str, &str); 7] = [
+    ("mean queue", "packets", "queue_pkts.mean"),
+    ("sd", "packets", "queue_pkts.std"),
+    ("utilisation", "", "utilisation"),
+    ("dropped", "", "loss_ratio"),
+    ("goodput", "of capacity", "goodput_ratio"),
+    ("settling", "s", "settling_s"),
+    ("overshoot", "packets", "overshoot_pkts"),
+];
+
+fn samples(entry: &Entry, quantity: &str) -> Vec<f64> {
+    entry.runs.iter().filter_map(|r| metrics::quantity(r, quantity).ok()).collect()
+}
+
+fn columns() -> Vec<Value> {
+    let mut all = vec![json!({ "name": "discipline" })];
+    all.extend(COLUMNS.iter().map(|(name, unit, _)| json!({ "name": name, "unit": unit, "numeric": true })));
+    all
+}
+
+/// Two tables for each case.
+pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
+    let mut tables = Vec::new();
+    for case in runs.cases() {
+        let entries: Vec<&Entry> = runs.of_case(case).collect();
+        let suffix = runs.suffix(case);
+        tables.push(json!({
+            "id": format!("{prefix}-means-{case}"),
+            "title": format!("Means with 95 % confidence intervals{suffix}"),
+            "columns": columns(),
+            "rows": entries.iter().map(|e| means(e)).collect::<Vec<_>>(),
+        }));
+        if let [first, others @ ..] = entries.as_slice()
+            && !others.is_empty()
+        {
+            tables.push(json!({
+                "id": format!("{prefix}-differences-{case}"),
+                "title": format!("Differences from {}, paired by seed{suffix}", first.runs[0].summary.aqm),
+                "columns": columns(),
+                "rows": others.iter().map(|e| differences(e, first)).collect::<Vec<_>>(),
+            }));
+        }
+    }
+    tables
+}
+
+fn means(entry: &Entry) -> Vec<String> {
+    let mut row = vec![entry.runs[0].summary.aqm.clone()];
+    row.extend(COLUMNS.iter().map(|(_, _, quantity)| match *quantity {
+        "settling_s" if entry.runs.iter().all(|r| r.summary.settling_s.is_none()) => "never".to_string(),
+        quantity => plus_minus(&Interval::of(&samples(entry, quantity))),
+    }));
+    row
+}
+
+fn differences(entry: &Entry, first: &Entry) -> Vec<String> {
+    let mut row = vec![entry.runs[0].summary.aqm.clone()];
+    row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
+        Interval::paired(&samples(entry, quantity), &samples(first, quantity)).map_or_else(String::new, |d| plus_minus(&d))
+    }));
+    row
+}
+
+/// `7.1 ± 0.2`: as many digits as the half-width supports, two of its own.
+pub(super) fn plus_minus(interval: &Interval) -> String {
+    if !interval.mean.is_finite() {
+        return "–".to_string();
+    }
+    if !interval.half.is_finite() {
+        return significant(interval.mean);
+    }
+    let digits = if interval.half > 0.0 { (1.0 - interval.half.log10().floor()).clamp(0.0, 6.0) as usize } else { 3 };
+    format!("{:.digits$} ± {:.digits$}", interval.mean, interval.half)
+}
+
+/// Four significant digits, without an exponent where that reads well.
+pub(super) fn significant(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let digits = (3.0 - x.abs().log10().floor()).clamp(0.0, 8.0) as usize;
+    format!("{x:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let of = |mean, half| plus_minus(&Interval { mean, half, n: 10 });
+        assert_eq!(of(7.1234, 0.234), "7.12 ± 0.23");
+        assert_eq!(of(82.28, 1.5), "82.3 ± 1.5");
+        assert_eq!(of(0.035012, 0.00012), "0.03501 ± 0.00012");
+        assert_eq!(of(5.0, 0.0), "5.000 ± 0.000");
+        assert_eq!(of(5.0, f64::INFINITY), "5.000");
+        assert_eq!(significant(0.000_123_46), "0.0001235");
+    }
+}
