@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
+use forebay_lab::papers::PAPERS;
 use forebay_lab::scenario::{self, Overrides};
 use serde_json::{Value, json};
-
-/// A paper that `reproduce` knows: its name and what it is about.
-const PAPERS: &[(&str, &str)] = &[("raqm", "Design and Analysis of a Rate-based Algorithm for AQM")];
 
 /// A name and one line about it.
 #[derive(Clone, Debug)]
@@ -66,7 +64,7 @@ pub(crate) fn description(schema: &Value) -> &str {
 
 /// Every kind of traffic.
 pub(crate) fn traffic() -> Vec<Named> {
-    flow_kinds().iter().map(|schema| Named::new(kind(schema), description(schema))).collect()
+    flow_kinds().iter().map(|schema| Named::new(kind(schema), description(schema).trim_end_matches('.'))).collect()
 }
 
 /// Every congestion control.
@@ -87,7 +85,7 @@ fn congestion_summary(name: &str) -> &'static str {
 
 /// Every paper.
 pub(crate) fn papers() -> Vec<Named> {
-    PAPERS.iter().map(|(name, title)| Named::new(name, title)).collect()
+    PAPERS.iter().map(|paper| Named::new(paper.name, paper.summary)).collect()
 }
 
 /// A scenario file at hand.

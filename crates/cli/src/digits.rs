@@ -15,6 +15,16 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     if !(-4..=9).contains(&places) { text } else { format!("{value:.*}", places.max(0) as usize) }
 }
 
+/// `value` with at most three significant digits and no zeros at the end: `40`, `0.5`.
+pub(crate) fn short(value: f64) -> String {
+    let text = significant(value, 3);
+    if text.contains('.') && !text.contains('e') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
+}
+
 /// Decimal places that the half-width of an interval justifies: its first digit, or two if that is 1.
 fn places(half: f64) -> usize {
     let magnitude = half.log10().floor();
@@ -88,6 +98,11 @@ mod tests {
         ] {
             assert_eq!(significant(value, 4), want, "{value}");
         }
+    }
+
+    #[test]
+    fn short_numbers_have_no_zeros_to_spare() {
+        assert_eq!([short(40.0), short(0.5), short(200.0), short(33.333)], ["40", "0.5", "200", "33.3"]);
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
 
 /// A setting that may be copied.
 fn example(entry: &Entry) -> String {
-    let param = entry.params.first().unwrap_or(&Common::SPECS[0]);
+    let is_number = |param: &&ParamSpec| default(entry, param).starts_with(|c: char| c.is_ascii_digit());
+    let param = params(entry).find(is_number).unwrap_or(&Common::SPECS[0]);
     format!("{}={}", param.name, default(entry, param))
 }
 
@@ -155,7 +156,7 @@ fn params_text(ui: &Ui, entry: &Entry) -> String {
     for param in params(entry) {
         let accepted = match words(param) {
             Some(words) => words.join(" | "),
-            None => format!("{} .. {} {}", bound(param.range.0), bound(param.range.1), unit(param.unit)),
+            None => range(param),
         };
         table.row(vec![param.name.to_string(), default(entry, param), accepted, param.symbol.to_string()]);
     }
@@ -168,6 +169,14 @@ fn params_text(ui: &Ui, entry: &Entry) -> String {
         out += &text.lines().map(|line| format!("{}\n", ui.tone(Tone::Faint, line))).collect::<String>();
     }
     out
+}
+
+/// `auto, or 0 .. 1e9 packets or bytes`.
+fn range(param: &ParamSpec) -> String {
+    let usual = (param.default)();
+    let word = if usual.starts_with(|c: char| c.is_ascii_digit()) { String::new() } else { format!("{usual}, or ") };
+    let unit = unit(param.unit).replace('|', " or ");
+    format!("{word}{} .. {} {unit}", bound(param.range.0), bound(param.range.1))
 }
 
 fn presets_text(ui: &Ui, entry: &Entry) -> String {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{ListArgs, Topic};
 use crate::catalogue::{self, Named};
-use crate::digits::significant;
+use crate::digits::short;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
@@ -65,7 +65,7 @@ fn section(ui: &Ui, topic: Topic, name: &str) -> String {
     if topic == Topic::Scenarios {
         for file in catalogue::scenarios() {
             let runs = if file.runs == 1 { "1 run".to_string() } else { format!("{} runs", file.runs) };
-            let length = significant(file.duration_s, 3);
+            let length = short(file.duration_s);
             table.row(vec![file.path.display().to_string(), format!("{}: {runs} of {length} s a seed", file.title)]);
         }
     }

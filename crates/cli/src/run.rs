@@ -11,7 +11,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
 use crate::args::{Jobs, RunArgs};
-use crate::digits::significant;
+use crate::digits::short;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
 use crate::progress::Progress;
@@ -58,7 +58,8 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         for contender in &case.scenario.compare {
             let network = lower::network(&case.scenario, &contender.spec, args.seed);
             network.check().map_err(|error| {
-                InputError::new(args.scenario.display().to_string(), "", Found::thing(error.0), "a network that can run")
+                let found = Found::thing(format!("a network that cannot run: {error}"));
+                InputError::new(args.scenario.display().to_string(), "", found, "one that can")
             })?;
         }
     }
@@ -89,7 +90,7 @@ pub(crate) fn meta() -> Value {
     let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
     let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()));
     let command: Vec<String> = std::iter::once("forebay".to_string()).chain(words).collect();
-    json!({ "git": revision, "command": command.join(" ") })
+    json!({ "revision": revision, "command": command.join(" ") })
 }
 
 /// A word as a shell takes it.
@@ -110,7 +111,7 @@ fn announce(ui: &Ui, plan: &Plan, store: &Store) {
         n if n == jobs.len() => ", all of them there already".to_string(),
         n => format!(", {n} of them there already"),
     };
-    ui.note(&format!("{}: {} of {} s{known}", plan.title(), count(jobs.len(), "run"), significant(each, 3)));
+    ui.note(&format!("{}: {} of {} s{known}", plan.title(), count(jobs.len(), "run"), short(each)));
 }
 
 /// `1 run`, `2 runs`.

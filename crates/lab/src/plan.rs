@@ -2,10 +2,11 @@
 
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::{Observer, World};
+use serde_json::{Map, Value};
 
 use crate::lower;
 use crate::record::{self, RunRecord};
-use crate::scenario::Case;
+use crate::scenario::{Case, Topology};
 
 /// One scenario file with its seeds.
 #[derive(Clone, Debug)]
@@ -53,6 +54,19 @@ impl Plan {
     pub fn simulated_s(&self) -> f64 {
         let each = |c: &Case| c.scenario.duration.secs() * c.scenario.compare.len() as f64;
         self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
+    }
+
+    /// What a report says about how the runs were made, from the first case.
+    pub fn facts(&self) -> Map<String, Value> {
+        let mut facts = Map::new();
+        if let Some(Case { scenario, .. }) = self.cases.first() {
+            let Topology::Dumbbell(bell) = &scenario.topology;
+            facts.insert("duration_s".into(), scenario.duration.secs().into());
+            facts.insert("warmup_s".into(), scenario.warmup.secs().into());
+            facts.insert("jitter_us".into(), (bell.access.jitter.nanos() as f64 / 1e3).into());
+            facts.insert("series".into(), scenario.report.series.clone().into());
+        }
+        facts
     }
 
     /// A hash of the resolved cases: what makes two plans the same experiment. Seeds do not count, so a

@@ -139,7 +139,11 @@ impl Reproduction {
             "authors": self.file.authors,
             "seeds": self.level.seeds(),
             "sections": sections,
+            "machine": store::machine(),
         });
+        if let (Some((_, plan)), Value::Object(all)) = (self.plans.first(), &mut all) {
+            all.extend(plan.facts());
+        }
         if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
             all.extend(meta);
         }

@@ -149,16 +149,10 @@ impl Store {
             "title": plan.title(),
             "seeds": plan.seeds,
             "cases": plan.cases.len(),
-            "duration_s": plan.cases.first().map(|c| c.scenario.duration.secs()),
-            "warmup_s": plan.cases.first().map(|c| c.scenario.warmup.secs()),
-            "series": plan.cases.first().map(|c| &c.scenario.report.series),
-            "jitter_us": plan.cases.first().map(|c| {
-                let crate::scenario::Topology::Dumbbell(bell) = &c.scenario.topology;
-                bell.access.jitter.secs() * 1e6
-            }),
             "machine": machine(),
         });
         if let (Value::Object(meta), Value::Object(extra)) = (&mut meta, extra) {
+            meta.extend(plan.facts());
             meta.extend(extra);
         }
         meta
@@ -226,7 +220,7 @@ pub fn read_runs(dir: &Path) -> Result<Vec<(usize, usize, RunRecord)>, StoreErro
 }
 
 /// Where the figures were made.
-fn machine() -> Value {
+pub fn machine() -> Value {
     let line = |path: &str, key: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
         let found = text.lines().find(|l| l.starts_with(key)).and_then(|l| l.split_once(':'));

@@ -41,7 +41,7 @@ params! {
     }
 }
 
-/// Queueing delay in seconds, that the automatic thresholds aim at. ns-2.35 targetdelay_.
+/// Queueing delay in seconds that the automatic thresholds aim at. ns-2.35 targetdelay_.
 const TARGET_DELAY: f64 = 0.005;
 /// Smallest automatic min_th, in packets.
 const LEAST_MIN_TH: f64 = 5.0;
@@ -129,7 +129,7 @@ impl Design for Red {
             "u < p for ns-2's u <= p; one u is drawn at every arrival",
             "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
             "automatic w_q takes round trips of 100 ms; ns-2 takes 3 link delays where those are longer",
-            "use_mark_p is off unless preset=ns2: a high average then drops, and marks have no upper end",
+            "use_mark_p is off unless preset=ns2: a high average drops all, below it ECT packets are always marked",
             "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
             "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
         ],

@@ -22,7 +22,7 @@ params! {
         interval: Span = Span::from_millis(2), in 1e-6 ..= 1e3, "T", "ns-2.35 default";
         /// Packet size that turns the capacity into packets; auto is the scenario's packet.
         mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize", "ns-2.35 has 1000 whatever the traffic";
-        /// Count bytes / mean_packet instead of packets.
+        /// Count bytes / mean_packet instead of packets, and scale p by the packet's share of it.
         bytes: bool = false, in 0.0 ..= 1.0, "qib", "ns-2.35 queue-in-bytes";
     }
 }
@@ -47,7 +47,8 @@ fn probability(price: f64, phi: f64) -> f64 {
 
 impl Rem {
     fn actuation(&self) -> Actuation {
-        Actuation { signal: Signal::Bernoulli(self.p), per_byte: None, act_on: ActOn::Departure }
+        let per_byte = self.params.bytes.then_some(self.mean_packet);
+        Actuation { signal: Signal::Bernoulli(self.p), per_byte, act_on: ActOn::Departure }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Rem {
     /// Nanoseconds between two updates.
     pub(crate) p_updtime: u64,
     pub(crate) p_pktsize: f64,
-    /// Queue in bytes; the traces then have packets of p_pktsize bytes only.
+    /// Queue in bytes: the probability is then scaled by the packet's length too.
     pub(crate) qib: bool,
     pub(crate) buffer: Buffer,
     pub(crate) seen: Seen,
@@ -24,6 +24,12 @@ pub(crate) struct Rem {
     pub(crate) v_pl: f64,
     pub(crate) v_prob: f64,
     pub(crate) next: u64,
+}
+
+impl Rem {
+    fn prob_of(&self, pkt: &Pkt) -> f64 {
+        if self.qib { (self.v_prob * f64::from(pkt.size) / self.p_pktsize).clamp(0.0, 1.0) } else { self.v_prob }
+    }
 }
 
 impl Listing for Rem {
@@ -35,13 +41,13 @@ impl Listing for Rem {
         }
         let u = uniform();
         let markpkts = self.net.setbit && pkt.ect;
-        self.buffer.finish(&self.net, pkt, !markpkts && u < self.v_prob)
+        self.buffer.finish(&self.net, pkt, !markpkts && u < self.prob_of(&pkt))
     }
 
     fn deque(&mut self, _: u64, uniform: &mut dyn FnMut() -> f64) -> Departure {
         let sent = self.buffer.q.pop_front().map(|pkt| {
             let markpkts = self.net.setbit && pkt.ect;
-            (pkt.id, markpkts && uniform() < self.v_prob)
+            (pkt.id, markpkts && uniform() < self.prob_of(&pkt))
         });
         self.seen.note("marked at departure", matches!(sent, Some((_, true))));
         Departure { dropped: vec![], sent }

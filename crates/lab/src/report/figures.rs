@@ -75,8 +75,8 @@ impl Runs {
         for &case in &over_time {
             figures.push(self.queue_over_time(prefix, case));
         }
-        for name in self.series.iter().filter(|name| *name != "queue") {
-            figures.extend(over_time.iter().filter_map(|&case| self.probe_over_time(prefix, name, case)));
+        for suffix in self.probe_suffixes() {
+            figures.extend(over_time.iter().filter_map(|&case| self.probe_over_time(prefix, suffix, case)));
         }
         for &case in &over_time {
             figures.push(self.distribution(prefix, case));
@@ -121,23 +121,36 @@ impl Runs {
         })
     }
 
-    fn probe_over_time(&self, prefix: &str, name: &str, case: usize) -> Option<Value> {
+    /// The last words of the probes asked for: `raqm.p` and `pi.p` share a figure.
+    fn probe_suffixes(&self) -> Vec<&str> {
+        let mut suffixes = Vec::new();
+        for (_, suffix) in self.series.iter().filter_map(|name| name.split_once('.')) {
+            if !suffixes.contains(&suffix) {
+                suffixes.push(suffix);
+            }
+        }
+        suffixes
+    }
+
+    fn probe_over_time(&self, prefix: &str, suffix: &str, case: usize) -> Option<Value> {
+        let asked = |probe: &str| self.series.iter().any(|s| s == probe) && probe.split_once('.').is_some_and(|(_, s)| s == suffix);
         let series: Vec<Value> = self.of_case(case).filter_map(|e| {
             let s = &e.runs[0].series;
-            let (_, column) = s.probes.iter().find(|(probe, _)| probe == name)?;
-            let points: Vec<Value> = s.time_s.iter().zip(column).map(|(t, y)| json!([t, y])).collect();
+            let (_, column) = s.probes.iter().find(|(probe, _)| asked(probe))?;
+            let points: Vec<Value> = s.time_s.iter().zip(column).map(|(t, y)| json!([short(*t), y.map(short)])).collect();
             Some(json!({ "name": e.runs[0].summary.aqm, "points": points }))
         }).collect();
         if series.is_empty() {
             return None;
         }
         Some(json!({
-            "id": format!("{prefix}-{}-{case}", name.replace('.', "-")),
-            "title": format!("{name} against time{}", self.suffix(case)),
-            "caption": "Internal state of the discipline, sampled.",
+            "id": format!("{prefix}-probe-{suffix}-{case}"),
+            "title": format!("{suffix} against time{}", self.suffix(case)),
+            "caption": "Internal state of the disciplines, sampled.",
             "kind": "line",
+            "layout": "small-multiples",
             "x": { "label": "time", "unit": "s" },
-            "y": { "label": name, "unit": "" },
+            "y": { "label": suffix, "unit": "" },
             "series": series,
         }))
     }

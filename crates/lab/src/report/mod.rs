@@ -17,7 +17,12 @@ use figures::Runs;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");
-const JS: &str = include_str!("../../assets/report.js");
+/// One script in three parts.
+const JS: &str = concat!(
+    include_str!("../../assets/base.js"),
+    include_str!("../../assets/chart.js"),
+    include_str!("../../assets/page.js")
+);
 
 /// Builds `DIR/report.html` anew; gives its path.
 pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
