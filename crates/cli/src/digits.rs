@@ -1,5 +1,8 @@
 //! Numbers with as many digits as they deserve.
 
+/// The most digits of a mean, whatever its interval.
+const MOST_DIGITS: i32 = 5;
+
 /// `value` with `digits` significant digits, plain where that is readable.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
@@ -41,7 +44,11 @@ pub(crate) fn interval(mean: Option<f64>, half: Option<f64>) -> String {
         // All runs agree: nothing to round to.
         (Some(mean), Some(half)) if half < 1e-9 * mean.abs().max(1e-9) => format!("{} ± 0", significant(mean, 4)),
         (Some(mean), Some(half)) => {
-            let places = places(half);
+            let most = MOST_DIGITS - 1 - mean.abs().max(half).log10().floor() as i32;
+            let places = places(half).min(most.max(0) as usize);
+            // Never less than it is: what digits hide stays in.
+            let unit = 10f64.powi(-(places as i32));
+            let half = if half < unit { unit } else { half };
             format!("{} ± {half:.places$}", unsigned_zero(format!("{mean:.places$}")))
         }
     }
@@ -115,6 +122,9 @@ mod tests {
             (0.0, 0.0, "0 ± 0"),
             (3.0, 0.0, "3.000 ± 0"),
             (-0.001, 0.2, "0.0 ± 0.2"),
+            (99.9993, 0.0019, "99.999 ± 0.002"),
+            (9.978702, 0.000004, "9.9787 ± 0.0001"),
+            (-123_456.7, 0.5, "-123457 ± 1"),
         ] {
             assert_eq!(interval(Some(mean), Some(half)), want);
         }
@@ -130,6 +140,9 @@ mod tests {
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");
         assert_eq!(signed("-".into()), "-");
         assert_eq!((grouped(7), grouped(1234), grouped(1_234_567)), ("7".into(), "1,234".into(), "1,234,567".into()));
-        assert_eq!((bound(1e9), bound(0.0), bound(1e-6), bound(0.999)), ("1e9".into(), "0".into(), "1e-6".into(), "0.999".into()));
+        assert_eq!(
+            (bound(1e9), bound(0.0), bound(1e-6), bound(0.999)),
+            ("1e9".into(), "0".into(), "1e-6".into(), "0.999".into())
+        );
     }
 }

@@ -17,7 +17,6 @@ pub(crate) enum Exit {
     /// The input is wrong.
     Input = 2,
     /// Under `--strict`: a claim did not hold.
-    #[expect(dead_code, reason = "reproduce is the only command with claims")]
     Claims = 3,
     /// Not permitted or not possible on this machine.
     Unavailable = 4,

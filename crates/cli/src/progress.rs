@@ -1,11 +1,12 @@
 //! How far a batch is: a bar with the time left on a terminal, a line now and then otherwise.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::Ui;
 
@@ -74,9 +75,13 @@ impl Progress {
 
 fn bar(total_s: f64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some((total_s * TICKS_PER_S) as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} gone, {eta} left");
-    if let Ok(style) = style {
-        bar.set_style(style.progress_chars("━━╌"));
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // At the start nothing is known, and a failed write would only cost a word.
+        let left = if state.pos() == 0 { "..".to_string() } else { rough_time(state.eta().as_secs_f64()) };
+        let _ = write!(out, "{left}");
+    };
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left} left") {
+        bar.set_style(style.with_key("left", left).progress_chars("━━╌"));
     }
     // Between two reports of slow runs the clock goes on.
     bar.enable_steady_tick(Duration::from_millis(500));
@@ -84,7 +89,7 @@ fn bar(total_s: f64) -> ProgressBar {
 }
 
 /// `45 s`, `12 min`, `3.5 h`.
-pub(crate) fn rough_time(seconds: f64) -> String {
+fn rough_time(seconds: f64) -> String {
     match seconds {
         s if s < 100.0 => format!("{s:.0} s"),
         s if s < 6000.0 => format!("{:.0} min", s / 60.0),

@@ -14,7 +14,8 @@ use crate::output::Ui;
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     let dir = &args.dir;
     let complaint = |what: &str| {
-        let error = InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
+        let error =
+            InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
         Err(Failure::Input(error.hint(format!("was given {}", dir.display()))))
     };
     if !dir.is_dir() {

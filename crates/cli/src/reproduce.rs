@@ -1,10 +1,161 @@
 //! `forebay reproduce`: a paper's experiments and the verdict on each of its claims.
 
+use std::path::{Path, PathBuf};
+
+use forebay_aqm::base::nearest::nearest;
+use forebay_lab::batch::{BatchError, Control};
+use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use forebay_lab::papers::{PAPERS, Paper};
+use forebay_lab::reproduce::{self, Level, ReproduceError, Reproduction};
+use forebay_lab::scenario::{Found, InputError};
+
 use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::Ui;
+use crate::output::{Tone, Ui};
+use crate::progress::Progress;
+use crate::run::{meta, pool};
+use crate::table::Table;
+use crate::{interrupt, report};
 
-/// Reproduces what the arguments name.
-pub(crate) fn command(_args: &ReproduceArgs, _ui: &Ui) -> Result<Exit, Failure> {
-    Err(Failure::Unavailable("reproductions are not part of this build".to_string()))
+/// Reproduces what the arguments name; every paper has a directory of its own.
+pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let level = match (args.quick, args.full) {
+        (true, _) => Level::Quick,
+        (_, true) => Level::Full,
+        _ => Level::Normal,
+    };
+    let chosen = chosen(&args.names)?;
+    let several = chosen.len() > 1;
+    let (mut results, mut places) = (Vec::new(), Vec::new());
+    for (paper, ids) in chosen {
+        let wanted = |id: &str| ids.is_empty() || ids.iter().any(|w| w == id);
+        let reproduction = Reproduction::new(paper, level, wanted).map_err(|e| Failure::Run(e.to_string()))?;
+        let dir = place(args, paper, level, &ids, several);
+        results.extend(one(&reproduction, &dir, args, ui)?);
+        places.push((dir.clone(), report::write_report(&dir)));
+    }
+    if ui.json() {
+        ui.print_json(&reproduce::document(&results))?;
+    } else {
+        ui.print(&claims_table(ui, &results))?;
+    }
+    for (dir, report) in places {
+        let report = report?;
+        if !ui.json() {
+            ui.print(&format!("results  {}\nreport   {}", dir.display(), report.display()))?;
+        }
+    }
+    let broken = results.iter().any(|r| matches!(r.verdict, Verdict::NotReproduced | Verdict::Refuted));
+    Ok(if args.strict && broken { Exit::Claims } else { Exit::Done })
+}
+
+/// The papers named, each with the claims named; no claims means all of the paper's.
+fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, Failure> {
+    let mut chosen: Vec<(&Paper, Vec<String>)> = Vec::new();
+    for paper in PAPERS {
+        let ids = Reproduction::claim_ids(paper);
+        let mine: Vec<String> = ids.into_iter().filter(|id| names.iter().any(|n| n.eq_ignore_ascii_case(id))).collect();
+        if names.is_empty() || names.iter().any(|n| n == paper.name) {
+            chosen.push((paper, Vec::new()));
+        } else if !mine.is_empty() {
+            chosen.push((paper, mine));
+        }
+    }
+    let ids: Vec<String> = PAPERS.iter().flat_map(Reproduction::claim_ids).collect();
+    let known: Vec<&str> = PAPERS.iter().map(|p| p.name).chain(ids.iter().map(String::as_str)).collect();
+    let stranger = names.iter().find(|n| !known.iter().any(|k| k.eq_ignore_ascii_case(n)));
+    if let Some(name) = stranger {
+        let error =
+            InputError::new("reproduce", "PAPER|CLAIM", Found::text(name), format!("one of {}", known.join(", ")));
+        let near = nearest(name, known.iter().copied()).map(|near| format!("did you mean {near}?"));
+        return Err(Failure::Input(error.hint(near)));
+    }
+    Ok(chosen)
+}
+
+/// `-o`, or a directory that says what is in it.
+fn place(args: &ReproduceArgs, paper: &Paper, level: Level, ids: &[String], several: bool) -> PathBuf {
+    if let Some(dir) = &args.output {
+        return if several { dir.join(paper.name) } else { dir.clone() };
+    }
+    let level = match level {
+        Level::Quick => "-quick",
+        Level::Normal => "",
+        Level::Full => "-full",
+    };
+    let claims = if ids.is_empty() { String::new() } else { format!("-{}", ids.join("-")) };
+    Path::new("runs").join(format!("reproduce-{}{claims}{level}", paper.name))
+}
+
+fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -> Result<Vec<ClaimResult>, Failure> {
+    let pool = pool(args.jobs)?;
+    let stop = interrupt::watch();
+    let (runs, known) = (reproduction.runs(), reproduction.finished(dir));
+    let known = if known > 0 { format!(", {known} of them there already") } else { String::new() };
+    ui.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
+    let progress = Progress::new(ui, reproduction.simulated_s());
+    let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
+    let outcome = pool.install(|| reproduction.run(dir, &meta(), &control));
+    progress.finish();
+    outcome.map_err(|error| match error {
+        ReproduceError::Batch(BatchError::Interrupted) => {
+            Failure::Interrupted { dir: dir.to_path_buf(), done: reproduction.finished(dir), total: runs }
+        }
+        ReproduceError::Batch(BatchError::Store(error)) | ReproduceError::Store(error) => Failure::Store(error),
+        ReproduceError::Batch(BatchError::Run(error)) => Failure::Run(error.to_string()),
+        ReproduceError::Files(reason) => Failure::Run(reason),
+    })
+}
+
+fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
+    let mut table = Table::new(&["claim", "verdict", "checks", "decided by"]).words(&[1, 2, 3]);
+    for result in results {
+        let checks = &result.evidence.checks;
+        let held = checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
+        let provisional = if result.provisional { " *" } else { "" };
+        table.row(vec![
+            result.id.clone(),
+            format!("{}{provisional}", result.verdict.word()),
+            format!("{held} of {}", checks.len()),
+            deciding(checks).map_or_else(String::new, describe),
+        ]);
+        for variant in &result.evidence.variants {
+            let held = variant.checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
+            let decided = deciding(&variant.checks).map_or_else(String::new, describe);
+            table.row(vec![
+                format!("  {}", variant.name),
+                format!("  {}", variant.verdict.word()),
+                format!("  {held} of {}", variant.checks.len()),
+                format!("  {decided}"),
+            ]);
+        }
+    }
+    let mut out = table.render(ui, "");
+    out.push('\n');
+    for result in results {
+        out.push_str(&format!("{}  {}\n", ui.tone(Tone::Strong, &format!("{:<8}", result.id)), result.claim));
+    }
+    let counts =
+        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun];
+    let counts = counts.iter().filter_map(|v| {
+        let n = results.iter().filter(|r| r.verdict == *v).count();
+        (n > 0).then(|| format!("{n} {}", v.word()))
+    });
+    out.push_str(&format!("\n{}", counts.collect::<Vec<_>>().join(", ")));
+    if results.iter().any(|r| r.provisional) {
+        out.push_str("   (* provisional: few seeds)");
+    }
+    out.push('\n');
+    out
+}
+
+/// The check that decides: the first that fails, else the first that straddles, else the first.
+fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
+    let first = |outcome| checks.iter().find(|c| c.outcome == outcome);
+    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first())
+}
+
+fn describe(check: &CheckResult) -> String {
+    let value = check.value.map_or_else(|| "nothing".to_string(), crate::digits::short);
+    format!("{}: {value}, asked {}", check.what, check.bound)
 }

@@ -41,11 +41,11 @@ pub(crate) fn tables(ui: &Ui, summary: &Value) -> String {
         out += &means(ui, summary, contenders);
         out.push('\n');
         if contenders.len() > 1 {
-            out += &differences(ui, contenders);
+            out += &differences(ui, summary, contenders);
             out.push('\n');
         }
     }
-    out + &ui.tone(Tone::Faint, &legend(summary))
+    out + &legend(summary).map(|line| ui.tone(Tone::Faint, &line) + "\n").concat()
 }
 
 /// The point of the axes, if there are any: `q = 20, n = 40`.
@@ -56,9 +56,9 @@ fn axes(case: &Value) -> Option<String> {
 }
 
 /// A contender under the name that the scenario gives it, without the axes.
-fn name<'a>(contender: &'a Value) -> &'a str {
-    let label = contender.get("label").and_then(Value::as_str).unwrap_or_default();
-    label.split_once(" [").map_or(label, |(name, _)| name)
+fn name<'a>(summary: &'a Value, contender: &'a Value) -> &'a str {
+    let name = runs(summary, contender).next().and_then(|run| run.get("aqm")).or(contender.get("label"));
+    name.and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Mean and half-width of a quantity, scaled.
@@ -73,7 +73,7 @@ fn means(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
     let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
     let mut table = Table::new(&[&[""], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
     for contender in contenders {
-        let mut row = vec![name(contender).to_string()];
+        let mut row = vec![name(summary, contender).to_string()];
         for (quantity, _, _, factor) in MEANS {
             let (mean, half) = estimate(contender, "mean", quantity, factor);
             row.push(interval(mean, half));
@@ -109,14 +109,15 @@ fn settling(summary: &Value, contender: &Value) -> String {
     }
 }
 
-fn differences(ui: &Ui, contenders: &[Value]) -> String {
-    let base = name(&contenders[0]);
+fn differences(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
+    let base = name(summary, &contenders[0]);
     let title = format!("minus {base}");
     let heads: Vec<&str> = DIFFERENCES.iter().map(|c| c.1).collect();
     let units: Vec<&str> = DIFFERENCES.iter().map(|c| c.2).collect();
-    let mut table = Table::new(&[&[title.as_str()], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
+    let mut table =
+        Table::new(&[&[title.as_str()], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
     for contender in &contenders[1..] {
-        let mut row = vec![name(contender).to_string()];
+        let mut row = vec![name(summary, contender).to_string()];
         for (quantity, _, _, factor) in DIFFERENCES {
             let (mean, half) = estimate(contender, "difference", quantity, factor);
             let clear = mean.zip(half).is_some_and(|(mean, half)| mean.abs() > half);
@@ -127,12 +128,17 @@ fn differences(ui: &Ui, contenders: &[Value]) -> String {
     table.render(ui, "")
 }
 
-fn legend(summary: &Value) -> String {
+/// How to read the tables.
+fn legend(summary: &Value) -> [String; 3] {
     let most = summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten();
     let most = most.filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
     let spread = match most {
-        0 | 1 => "One seed tells nothing about the spread: --runs 5 gives intervals.".to_string(),
-        n => format!("± 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside."),
+        0 | 1 => "one seed tells nothing about the spread: --runs 5 gives intervals".to_string(),
+        n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
-    format!("{spread}\nQueue: packets waiting, time-weighted. Settling: until the 5 s mean stays within 20 % of its aim.\n")
+    [
+        spread,
+        "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
+        "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
+    ]
 }

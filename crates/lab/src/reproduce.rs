@@ -109,6 +109,15 @@ impl Reproduction {
         self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
     }
 
+    /// How many of them `dir` holds already.
+    pub fn finished(&self, dir: &Path) -> usize {
+        let of_plan = |(name, plan): &(String, Plan)| {
+            let dir = dir.join(name);
+            plan.jobs().into_iter().filter(|job| store::is_finished(&dir, plan, *job)).count()
+        };
+        self.plans.iter().map(of_plan).sum()
+    }
+
     /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
     /// `claims.json`. `meta` is what `meta.json` says beside the plans' own facts.
     pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {

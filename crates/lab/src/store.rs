@@ -158,20 +158,14 @@ impl Store {
         meta
     }
 
-    fn shard(&self, job: Job) -> PathBuf {
-        self.dir.join("runs").join(format!("case{:03}-aqm{:02}-seed{}.json", job.case, job.contender, job.seed))
-    }
-
     /// A run that was finished earlier, if it is there, whole, and of this plan and version.
     pub fn load(&self, plan: &Plan, job: Job) -> Option<RunRecord> {
-        let text = fs::read_to_string(self.shard(job)).ok()?;
-        let shard: Shard = serde_json::from_str(&text).ok()?;
-        (shard.key == plan.key(job)).then_some(shard.record)
+        read_shard(&self.dir, plan, job)
     }
 
     /// Keeps a finished run.
     pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
-        let path = self.shard(job);
+        let path = shard_path(&self.dir, job);
         let shard = Shard { key: plan.key(job), record: record.clone() };
         let text = serde_json::to_string(&shard)
             .map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
@@ -201,6 +195,21 @@ impl Store {
         }
         Ok(summary)
     }
+}
+
+fn shard_path(dir: &Path, job: Job) -> PathBuf {
+    dir.join("runs").join(format!("case{:03}-aqm{:02}-seed{}.json", job.case, job.contender, job.seed))
+}
+
+fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
+    let text = fs::read_to_string(shard_path(dir, job)).ok()?;
+    let shard: Shard = serde_json::from_str(&text).ok()?;
+    (shard.key == plan.key(job)).then_some(shard.record)
+}
+
+/// Does `dir` hold the result of this job?
+pub fn is_finished(dir: &Path, plan: &Plan, job: Job) -> bool {
+    read_shard(dir, plan, job).is_some()
 }
 
 /// Every finished run of a directory with the indices of its case and contender; files that are not whole

@@ -1,0 +1,198 @@
+//! Wrong input: exit code 2, one message that says where and what, nothing left behind.
+
+mod common;
+
+use common::{Place, SCENARIO};
+
+/// One wrong call: what is changed in the file, further words, and what the message must hold.
+struct Bad {
+    name: &'static str,
+    from: &'static str,
+    to: &'static str,
+    words: &'static [&'static str],
+    says: &'static [&'static str],
+}
+
+const BAD: &[Bad] = &[
+    Bad {
+        name: "unknown-key",
+        from: "warmup = ",
+        to: "warmpu = ",
+        words: &[],
+        says: &["short.toml:4: ", "warmpu", "expected one of", "duration", "did you mean warmup?"],
+    },
+    Bad {
+        name: "unknown-table-key",
+        from: "count = 10",
+        to: "cuont = 10",
+        words: &[],
+        says: &["short.toml:15: ", "flows.ftp.cuont", "expected one of", "did you mean count?"],
+    },
+    Bad {
+        name: "mbps",
+        from: "{ rate = \"10mbit\", delay = \"10ms\", queue",
+        to: "{ rate = \"10mbps\", delay = \"10ms\", queue",
+        words: &[],
+        says: &["short.toml:9: ", "topology.bottleneck.rate", "found '10mbps'", "a rate such as", "write 10mbit"],
+    },
+    Bad {
+        name: "kB",
+        from: "queue = \"100p\"",
+        to: "queue = \"30kB\"",
+        words: &[],
+        says: &["short.toml:9: ", "topology.bottleneck.queue", "found '30kB'", "a buffer size", "30000b", "30kb"],
+    },
+    Bad {
+        name: "negative-delay",
+        from: "delay = \"10ms\", queue",
+        to: "delay = \"-10ms\", queue",
+        words: &[],
+        says: &["short.toml:9: ", "topology.bottleneck.delay", "found '-10ms'", "a time of at least 0"],
+    },
+    Bad {
+        name: "wrong-discipline-in-file",
+        from: "\"droptail\"]",
+        to: "\"droptial\"]",
+        words: &[],
+        says: &["short.toml:20: ", "found 'droptial'", "expected one of", "did you mean droptail?"],
+    },
+    Bad {
+        name: "nonsense",
+        from: "",
+        to: "",
+        words: &["--aqm", "nonsense"],
+        says: &["--aqm: ", "discipline", "found 'nonsense'", "expected one of raqm, "],
+    },
+    Bad {
+        name: "near-discipline",
+        from: "",
+        to: "",
+        words: &["--aqm", "raqn q0=50"],
+        says: &["--aqm: ", "found 'raqn'", "did you mean raqm?"],
+    },
+    Bad {
+        name: "near-parameter",
+        from: "",
+        to: "",
+        words: &["--aqm", "raqm perod=1s"],
+        says: &["--aqm: ", "perod", "expected one of", "did you mean period?"],
+    },
+    Bad {
+        name: "set-unit",
+        from: "",
+        to: "",
+        words: &["--set", "topology.bottleneck.rate=10mbps"],
+        says: &["--set: topology.bottleneck.rate", "found '10mbps'", "write 10mbit"],
+    },
+    Bad {
+        name: "set-without-value",
+        from: "",
+        to: "",
+        words: &["--set", "duration"],
+        says: &["--set: ", "found 'duration'", "PATH=VALUE"],
+    },
+    Bad {
+        name: "too-long",
+        from: "",
+        to: "",
+        words: &["--set", "duration=100000s"],
+        says: &["short.toml: ", "19 hours"],
+    },
+];
+
+fn check_message(name: &str, message: &str, says: &[&str]) {
+    assert_eq!(message.lines().count(), 1, "{name}: {message}");
+    for part in says {
+        assert!(message.contains(part), "{name}: '{part}' in {message}");
+    }
+}
+
+fn refused(place: &Place, name: &str, words: &[&str], says: &[&str]) {
+    let before = place.names();
+    let ended = place.run(words);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{name}: {ended:?}");
+    check_message(name, &ended.stderr, &[&["error: "], says].concat());
+    let json = place.run(&[words, &["--json"]].concat());
+    assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""), "{name}: {json:?}");
+    let document = json.json();
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["error"]["kind"], "input", "{name}");
+    for key in ["file", "line", "key", "found", "accepts", "hint"] {
+        assert!(document["error"].get(key).is_some(), "{name}: {key}");
+    }
+    check_message(name, document["error"]["message"].as_str().unwrap(), says);
+    assert_eq!(place.names(), before, "{name} leaves nothing behind");
+}
+
+#[test]
+fn every_wrong_scenario_or_argument_is_refused() {
+    for bad in BAD {
+        let place = Place::new(&format!("bad-{}", bad.name));
+        assert!(SCENARIO.contains(bad.from), "{}", bad.name);
+        place.write("short.toml", &SCENARIO.replacen(bad.from, bad.to, 1));
+        refused(&place, bad.name, &[&["run", "short.toml"], bad.words].concat(), bad.says);
+        refused(&place, bad.name, &[&["run", "short.toml", "-o", "new/dir"], bad.words].concat(), bad.says);
+    }
+}
+
+#[test]
+fn files_that_are_none_are_refused() {
+    let place = Place::new("no-file");
+    refused(&place, "missing", &["run", "shrot.toml"], &["shrot.toml: found no such file", "did you mean short.toml?"]);
+    refused(&place, "folder", &["run", "."], &["found a directory"]);
+    // Cut anywhere but at the end of a table, a file is wrong somewhere.
+    let lines: Vec<usize> = SCENARIO.match_indices('\n').map(|(at, _)| at).collect();
+    for end in [20, 80, lines[7], lines[8] - 30, lines[13]] {
+        place.write("cut.toml", &SCENARIO[..end]);
+        refused(&place, "truncated", &["run", "cut.toml"], &["cut.toml:"]);
+    }
+    place.write("empty.toml", "");
+    refused(&place, "empty", &["run", "empty.toml"], &["empty.toml", "version"]);
+    refused(&place, "output", &["run", "short.toml", "-o", "short.toml"], &["--output", "a file called short.toml"]);
+    refused(&place, "report", &["report", "nowhere"], &["found no such directory", "nowhere"]);
+    refused(&place, "report", &["report", "."], &["without meta.json"]);
+    refused(&place, "explain", &["explain", "raqn"], &["found 'raqn'", "did you mean raqm?"]);
+    refused(&place, "explain", &["explain", "xyzzy"], &["found 'xyzzy'", "expected one of raqm, "]);
+}
+
+#[test]
+fn words_of_the_command_line_are_checked() {
+    let place = Place::new("words");
+    for words in [
+        &["run"][..],
+        &["run", "short.toml", "--runs", "0"],
+        &["run", "short.toml", "--seed", "-1"],
+        &["run", "short.toml", "--jobs", "0"],
+        &["run", "short.toml", "--nonsense"],
+        &["list", "everything"],
+        &["bench", "--case", "none"],
+        &["nonsense"],
+    ] {
+        let ended = place.run(words);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{words:?}: {ended:?}");
+        assert!(ended.stderr.starts_with("error: "), "{words:?}: {ended:?}");
+        let json = place.run(&[words, &["--json"]].concat());
+        assert_eq!((json.code, json.stderr.as_str()), (Some(2), ""), "{words:?}: {json:?}");
+        assert_eq!(json.json()["error"]["kind"], "usage", "{words:?}");
+    }
+    assert_eq!(place.names(), ["short.toml"]);
+}
+
+#[test]
+fn another_scenarios_directory_is_left_alone() {
+    let place = Place::new("foreign");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let summary = std::fs::read(place.dir.join("out/summary.json")).unwrap();
+    let words = ["run", "short.toml", "--runs", "1", "-o", "out", "--set", "flows.ftp.count=11"];
+    let ended = place.run(&words);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    check_message("foreign", &ended.stderr, &["error: out holds the results of another scenario"]);
+    let json = place.run(&[&words[..], &["--json"]].concat());
+    assert_eq!((json.code, json.json()["error"]["kind"].as_str()), (Some(2), Some("foreign-directory")));
+    std::fs::create_dir(place.dir.join("mine")).unwrap();
+    place.write("mine/notes.txt", "not results");
+    let ended = place.run(&["run", "short.toml", "-o", "mine"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
+    assert_eq!(std::fs::read(place.dir.join("out/summary.json")).unwrap(), summary);
+}

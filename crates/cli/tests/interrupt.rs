@@ -1,0 +1,87 @@
+//! Ctrl-C: finished runs stay, the same command goes on.
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Ended, Place, names};
+use serde_json::Value;
+
+/// 12 runs of 1000 s: several seconds.
+const LONG: [&str; 11] =
+    ["run", "short.toml", "--set", "duration=1000s", "--runs", "6", "--jobs", "1", "-o", "out", "--quiet"];
+const TOTAL: usize = 12;
+
+/// Under nohup the program leaves signals alone, and these tests would only wait.
+fn hangup_is_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 1)
+}
+
+fn shards(out: &Path) -> Vec<String> {
+    let dir = out.join("runs");
+    if dir.is_dir() { names(&dir).into_iter().filter(|name| name.ends_with(".json")).collect() } else { Vec::new() }
+}
+
+/// Starts the long batch, waits for its first finished run, sends `signal`.
+fn interrupted(place: &Place, signal: &str, words: &[&str]) -> Ended {
+    let mut command = place.command(&[&LONG[..], words].concat());
+    let child: Child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while shards(&place.dir.join("out")).is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "no run finished");
+        sleep(Duration::from_millis(5));
+    }
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status().unwrap();
+    assert!(sent.success());
+    Ended::new(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn ctrl_c_keeps_finished_runs_and_the_same_command_goes_on() {
+    if hangup_is_ignored() {
+        return;
+    }
+    let place = Place::new("ctrl-c");
+    let out = place.dir.join("out");
+    let ended = interrupted(&place, "INT", &[]);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let kept = shards(&out);
+    assert!((1..TOTAL).contains(&kept.len()), "{kept:?}");
+    let message = format!("error: interrupted: {} of {TOTAL} runs are in out; the same command goes on\n", kept.len());
+    assert_eq!((ended.stdout.as_str(), ended.stderr), ("", message));
+    let summary: Value = serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["runs"].as_array().unwrap().len(), kept.len());
+    let changed = |name: &String| fs::metadata(out.join("runs").join(name)).unwrap().modified().unwrap();
+    let before: Vec<_> = kept.iter().map(changed).collect();
+    for name in &kept {
+        let shard: Value = serde_json::from_str(&fs::read_to_string(out.join("runs").join(name)).unwrap()).unwrap();
+        assert!(shard["record"]["summary"]["fingerprint"].is_string());
+    }
+
+    let resumed = place.run(&[&LONG[..], &["--json"]].concat()).good().json();
+    assert_eq!(resumed["runs"].as_array().unwrap().len(), TOTAL);
+    assert_eq!(kept.iter().map(changed).collect::<Vec<_>>(), before, "what was finished was not run again");
+    for run in summary["runs"].as_array().unwrap() {
+        assert!(resumed["runs"].as_array().unwrap().contains(run));
+    }
+}
+
+#[test]
+fn sigterm_is_a_ctrl_c_and_json_says_so() {
+    if hangup_is_ignored() {
+        return;
+    }
+    let place = Place::new("sigterm");
+    let ended = interrupted(&place, "TERM", &["--json"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(130), ""), "{ended:?}");
+    let error = &ended.json()["error"];
+    assert_eq!((&error["kind"], &error["runs_total"]), (&"interrupted".into(), &TOTAL.into()));
+    assert_eq!(error["runs_done"], shards(&place.dir.join("out")).len());
+}

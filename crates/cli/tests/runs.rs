@@ -1,0 +1,141 @@
+//! A scenario through the program: tables, files, fingerprints, resumption.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use common::{Place, names};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
+
+/// The runs of a summary without what differs between machines.
+fn runs(summary: &Value) -> Vec<Value> {
+    let mut runs = summary["runs"].as_array().unwrap().clone();
+    for run in &mut runs {
+        assert!(run["cpu_seconds"].as_f64().unwrap() > 0.0);
+        run["cpu_seconds"] = Value::Null;
+    }
+    runs
+}
+
+fn shards(out: &Path) -> Vec<(String, SystemTime)> {
+    let dir = out.join("runs");
+    let changed = |name: &String| fs::metadata(dir.join(name)).unwrap().modified().unwrap();
+    names(&dir).into_iter().map(|name| (name.clone(), changed(&name))).collect()
+}
+
+#[test]
+fn a_run_prints_its_tables_and_keeps_everything() {
+    let place = Place::new("tables");
+    let ended = place.run(&["run", "short.toml", "--runs", "3"]).good();
+    for words in ["raqm q0=50", "droptail", "minus raqm q0=50", "utilisation", "±", "report.html"] {
+        assert!(ended.stdout.contains(words), "{words}: {ended:?}");
+    }
+    assert!(!ended.stdout.contains('\x1b') && !ended.stderr.contains('\x1b'), "no colour but on a terminal");
+    assert_eq!(ended.stderr, "Short: 6 runs of 2 s\n");
+    let parent = place.dir.join("runs");
+    let dir = parent.join(&names(&parent)[0]);
+    assert!(dir.file_name().unwrap().to_str().unwrap().starts_with("short-"));
+    for name in ["scenario.toml", "meta.json", "summary.json", "summary.parquet", "series.parquet", "flows.parquet"] {
+        assert!(dir.join(name).is_file(), "{name}");
+    }
+    let meta: Value = serde_json::from_str(&fs::read_to_string(dir.join("meta.json")).unwrap()).unwrap();
+    assert_eq!(meta["command"], "forebay run short.toml --runs 3");
+    let report = ended.stdout.lines().find_map(|line| line.strip_prefix("report")).unwrap().trim();
+    assert!(place.dir.join(report).is_file());
+    let quiet = place.run(&["run", "short.toml", "--runs", "3", "--quiet"]).good();
+    assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ended.stdout, ""));
+}
+
+#[test]
+fn json_is_one_document_and_the_file() {
+    let place = Place::new("json");
+    let ended = place.run(&["run", "short.toml", "--runs", "2", "--seed", "7", "-o", "out", "--json", "-q"]).good();
+    assert_eq!(ended.stderr, "");
+    let summary = ended.json();
+    let file: Value = serde_json::from_str(&fs::read_to_string(place.dir.join("out/summary.json")).unwrap()).unwrap();
+    assert_eq!(summary, file);
+    assert_eq!((&summary["version"], &summary["scenario"]), (&1.into(), &"Short".into()));
+    let seeds: Vec<u64> = runs(&summary).iter().map(|run| run["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [7, 7, 8, 8]);
+    assert!(summary["compare"]["cases"][0]["contenders"][1]["difference"]["queue_pkts.mean"]["half"].is_f64());
+}
+
+#[test]
+fn parquet_holds_a_row_for_each_run() {
+    let place = Place::new("parquet");
+    place.run(&["run", "short.toml", "--runs", "3", "-o", "out"]).good();
+    for (name, rows) in [("summary", 6), ("series", 6 * 1000), ("flows", 6 * 10)] {
+        let file = fs::File::open(place.dir.join("out").join(format!("{name}.parquet"))).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), rows, "{name}");
+        assert_eq!(reader.get_row_iter(None).unwrap().map(Result::unwrap).count() as i64, rows, "{name}");
+    }
+}
+
+#[test]
+fn the_same_command_runs_nothing_twice() {
+    let place = Place::new("resume");
+    let words = ["run", "short.toml", "--runs", "2", "-o", "out", "--json"];
+    let first = place.run(&words).good();
+    let before = shards(&place.dir.join("out"));
+    assert_eq!(before.len(), 4);
+    let second = place.run(&words).good();
+    assert_eq!(shards(&place.dir.join("out")), before, "no shard was written again");
+    assert_eq!(first.json(), second.json());
+    assert!(second.stderr.contains("all of them there already"), "{second:?}");
+
+    let more = place.run(&["run", "short.toml", "--runs", "3", "-o", "out", "--json"]).good();
+    let after = shards(&place.dir.join("out"));
+    assert!(after.len() == 6 && before.iter().all(|shard| after.contains(shard)));
+    assert!(more.stderr.contains("4 of them there already"), "{more:?}");
+
+    // A shard that was cut short does not count.
+    let victim = place.dir.join("out/runs").join(&before[0].0);
+    let text = fs::read_to_string(&victim).unwrap();
+    fs::write(&victim, &text[..text.len() / 2]).unwrap();
+    let mended = place.run(&words).good();
+    assert_eq!(runs(&mended.json()), runs(&first.json()));
+}
+
+#[test]
+fn fingerprints_depend_on_scenario_and_seed_alone() {
+    let place = Place::new("fingerprints");
+    let run = |out: &str, more: &[&str]| {
+        runs(&place.run(&[&["run", "short.toml", "--runs", "3", "-o", out, "--json"], more].concat()).good().json())
+    };
+    let one = run("one", &["--jobs", "1"]);
+    assert_eq!(run("two", &["--jobs", "2"]), one, "threads make no difference");
+    assert_eq!(run("again", &[]), one);
+    let other = run("other", &["--seed", "4"]);
+    let prints = |runs: &[Value]| runs.iter().map(|run| run["fingerprint"].to_string()).collect::<Vec<_>>();
+    assert!(prints(&other).iter().all(|print| !prints(&one).contains(print)));
+}
+
+#[test]
+fn axes_make_a_table_for_each_case() {
+    let place = Place::new("axes");
+    let ended = place
+        .run(&["run", "short.toml", "--runs", "2", "--set", "vary.q=[20, 60]", "--aqm", "raqm q0={q}", "--aqm", "pi"])
+        .good();
+    for words in ["q = 20\n", "q = 60\n", "raqm q0=20", "minus raqm q0=60"] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn report_builds_the_page_again() {
+    let place = Place::new("report");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let page = place.dir.join("out/report.html");
+    fs::remove_file(&page).unwrap();
+    assert_eq!(place.run(&["report", "out"]).good().stdout, "out/report.html\n");
+    assert!(fs::read_to_string(&page).unwrap().contains("<html"));
+    assert_eq!(place.run(&["report", "out", "--json"]).good().json()["report"], "out/report.html");
+    fs::write(place.dir.join("out/meta.json"), "{").unwrap();
+    let ended = place.run(&["report", "out"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("out/meta.json"), "{ended:?}");
+}

@@ -1,0 +1,146 @@
+//! What the program says about itself, and to whom.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::{Ended, Place};
+use serde_json::Value;
+
+fn discipline_names(place: &Place) -> Vec<String> {
+    let list = place.run(&["list", "disciplines", "--json"]).good().json();
+    let names = list["disciplines"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_string());
+    names.collect()
+}
+
+#[test]
+fn list_has_every_topic() {
+    let place = Place::new("list");
+    let text = place.run(&["list"]).good().stdout;
+    let json = place.run(&["list", "--json"]).good().json();
+    for topic in ["disciplines", "congestion", "traffic", "papers", "scenarios"] {
+        let items = json[topic].as_array().unwrap();
+        assert!(!items.is_empty(), "{topic}");
+        assert!(text.contains(&format!("{topic}\n  ")), "{topic}");
+        for item in items {
+            let name = item.get("name").or(item.get("path")).and_then(Value::as_str).unwrap();
+            assert!(text.contains(name), "{name}");
+            assert!(item["summary"] != "" && item["title"] != "", "{name} has a line about it");
+        }
+        let alone = place.run(&["list", topic, "--json"]).good().json();
+        assert_eq!(alone.as_object().unwrap().keys().collect::<Vec<_>>(), ["version", topic]);
+    }
+    let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(words("congestion"), ["reno", "newreno"]);
+    assert_eq!(words("traffic"), ["ftp", "short-tcp", "cbr", "onoff"]);
+    assert_eq!(words("papers"), ["raqm"]);
+    assert_eq!(json["scenarios"][0]["path"], "short.toml");
+}
+
+#[test]
+fn explain_knows_every_discipline() {
+    let place = Place::new("explain");
+    let names = discipline_names(&place);
+    assert!(names.len() >= 10, "{names:?}");
+    for name in names {
+        let text = place.run(&["explain", &name]).good().stdout;
+        let json = place.run(&["explain", &name, "--json"]).good().json();
+        assert_eq!((&json["version"], json["name"].as_str()), (&1.into(), Some(name.as_str())));
+        for rule in json["rule"].as_str().unwrap().lines() {
+            assert!(text.contains(rule.trim()), "{name}: {rule}");
+        }
+        for param in json["parameters"].as_array().unwrap() {
+            let word = param["name"].as_str().unwrap();
+            assert!(text.lines().any(|line| line.trim_start().starts_with(word)), "{name}: {word}");
+            assert!(param["range"].is_array() != param["words"].is_array(), "{name}: {word}");
+            for key in ["default", "accepts", "meaning"] {
+                assert!(param[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {word}.{key}");
+            }
+        }
+        for part in [&json["probes"], &json["presets"]] {
+            for item in part.as_array().unwrap() {
+                assert!(text.contains(item["name"].as_str().unwrap()), "{name}: {item}");
+            }
+        }
+        let deviations = json["deviations"].as_array().unwrap().len();
+        assert!(deviations == 0 || text.contains(&format!("{deviations}. ")), "{name}");
+        assert!(text.lines().all(|line| line.chars().count() <= 130), "{name}");
+    }
+    for (name, kind) in [("newreno", "congestion"), ("short-tcp", "traffic")] {
+        assert!(place.run(&["explain", name]).good().stdout.contains(name));
+        assert_eq!(place.run(&["explain", name, "--json"]).good().json()["kind"], kind);
+    }
+}
+
+#[test]
+fn the_defaults_of_a_variant_are_its_own() {
+    let place = Place::new("variant");
+    let json = place.run(&["explain", "raqm_plus", "--json"]).good().json();
+    assert_eq!(json["variant_of"]["name"], "raqm");
+    let basis = json["parameters"].as_array().unwrap().iter().find(|param| param["name"] == "rate_basis").unwrap();
+    assert_eq!(basis["default"], "post_drop");
+}
+
+#[test]
+fn help_ends_with_examples_and_version_with_the_revision() {
+    let place = Place::new("help");
+    for words in [
+        &["-h"][..],
+        &["list", "-h"],
+        &["explain", "-h"],
+        &["run", "-h"],
+        &["reproduce", "-h"],
+        &["report", "-h"],
+        &["bench", "-h"],
+    ] {
+        let text = place.run(words).good().stdout;
+        let examples = text.split_once("Examples:").unwrap_or_else(|| panic!("{words:?}: {text}")).1;
+        assert!(examples.contains("  forebay "), "{words:?}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{words:?}: {text}");
+    }
+    let version = place.run(&["--version"]).good().stdout;
+    assert!(version.starts_with(&format!("forebay {}", env!("CARGO_PKG_VERSION"))), "{version}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let place = Place::new("pipe");
+    for words in [&["list"][..], &["explain", "raqm"], &["-h"], &["list", "--json"], &["explain", "raqn", "--json"]] {
+        let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let code = child.wait().unwrap().code();
+        let wanted = if words.contains(&"raqn") { 2 } else { 0 };
+        assert_eq!((code, said.as_str()), (Some(wanted), ""), "{words:?}");
+    }
+}
+
+#[test]
+fn bench_has_the_fixed_shape() {
+    let place = Place::new("bench");
+    let words = ["bench", "--case", "raqm-1-n40", "--case", "disciplines", "--json", "--quiet"];
+    let ended = Ended::new(place.command(&words).output().unwrap()).good();
+    assert_eq!(ended.stderr, "");
+    let json = ended.json();
+    let row = &json["sim"][0];
+    assert_eq!(
+        (json["sim"].as_array().unwrap().len(), &row["case"], &row["aqm"]),
+        (1, &"raqm-1-n40".into(), &"droptail".into())
+    );
+    assert!((490_000..500_010).contains(&row["packets"].as_u64().unwrap()), "200 s at 2500 packets a second: {row}");
+    for key in ["events", "cpu_seconds", "packets_per_cpu_second", "ns_per_packet"] {
+        assert!(row[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(row["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+    }
+    let timed: Vec<&str> =
+        json["disciplines"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(timed, discipline_names(&place));
+    assert!(json["disciplines"].as_array().unwrap().iter().all(|row| row["ns_per_packet"].as_f64().unwrap() > 0.0));
+    let text = place.run(&["bench", "--case", "raqm-1-n40"]).good();
+    assert!(text.stdout.contains("raqm-1-n40   droptail"), "{text:?}");
+    assert_eq!(place.names(), ["short.toml"], "nothing is written");
+}
