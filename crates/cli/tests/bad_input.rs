@@ -142,7 +142,7 @@ fn files_that_are_none_are_refused() {
     refused(&place, "folder", &["run", "."], &["found a directory"]);
     // Cut anywhere but at the end of a table, a file is wrong somewhere.
     let lines: Vec<usize> = SCENARIO.match_indices('\n').map(|(at, _)| at).collect();
-    for end in [20, 80, lines[7], lines[8] - 30, lines[13]] {
+    for end in [20, 80, lines[7], lines[8] - 30, lines[12]] {
         place.write("cut.toml", &SCENARIO[..end]);
         refused(&place, "truncated", &["run", "cut.toml"], &["cut.toml:"]);
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 fn runs(summary: &Value) -> Vec<Value> {
     let mut runs = summary["runs"].as_array().unwrap().clone();
     for run in &mut runs {
-        assert!(run["cpu_seconds"].as_f64().unwrap() > 0.0);
+        assert!(run["cpu_seconds"].as_f64().unwrap() >= 0.0);
         run["cpu_seconds"] = Value::Null;
     }
     runs

@@ -149,7 +149,8 @@ const fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Which links may be passed at once: plain ones that a single host or link feeds.
+/// Which links may be passed at once: plain ones that a single host or link feeds, and that nobody
+/// watches: a meter must not run ahead of the clock.
 fn eager_links(net: &Network) -> Vec<bool> {
     /// Who feeds a link: a host or a link, in one number space.
     #[derive(Clone, Copy, PartialEq)]
@@ -173,7 +174,7 @@ fn eager_links(net: &Network) -> Vec<bool> {
             links.windows(2).for_each(|pair| feed(pair[1], pair[0]));
         }
     }
-    let plain = net.links.iter().map(|l| l.discipline.is_none());
+    let plain = net.links.iter().map(|l| l.discipline.is_none() && !l.study);
     plain.zip(feeders).map(|(plain, feeder)| plain && matches!(feeder, Feeder::One(_))).collect()
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Two contenders, 10 flows, 2 s.
-pub const SCENARIO: &str = r#"version = 1
+pub(crate) const SCENARIO: &str = r#"version = 1
 title = "Short"
 duration = "2s"
 warmup = "500ms"
@@ -35,13 +35,13 @@ series = ["queue", "raqm.p"]
 "#;
 
 /// A folder with `short.toml` in it.
-pub struct Place {
-    pub dir: PathBuf,
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
 }
 
 impl Place {
     /// An empty folder but for `short.toml`; `name` is unique among the tests of one file.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
@@ -50,28 +50,28 @@ impl Place {
         place
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.dir.join(name), text).unwrap();
     }
 
     /// The program, about to start here.
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.current_dir(&self.dir).args(words).env_remove("NO_COLOR");
+        command.current_dir(&self.dir).args(words).env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Ended {
+    pub(crate) fn run(&self, words: &[&str]) -> Ended {
         Ended::new(self.command(words).output().unwrap())
     }
 
     /// Names in the folder, in order.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         names(&self.dir)
     }
 }
 
-pub fn names(dir: &Path) -> Vec<String> {
+pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -80,14 +80,14 @@ pub fn names(dir: &Path) -> Vec<String> {
 
 /// What a run of the program left.
 #[derive(Debug)]
-pub struct Ended {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ended {
-    pub fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let ended = Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) };
         assert!(!ended.stderr.contains("panicked"), "{ended:?}");
@@ -95,13 +95,13 @@ impl Ended {
     }
 
     /// It ended well.
-    pub fn good(self) -> Self {
+    pub(crate) fn good(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
     }
 
     /// The one JSON document on stdout.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -64,6 +64,7 @@ pub(crate) fn run(net: &Network, seed: u64) -> Outcome {
 }
 
 /// Dropped / offered at the first link under study.
+#[allow(dead_code, reason = "not every test binary asks for it")]
 pub(crate) fn drop_ratio(outcome: &Outcome) -> f64 {
     let link = &outcome.links[0];
     (link.dropped_early + link.dropped_overflow) as f64 / link.offered_pkts as f64
