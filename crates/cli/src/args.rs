@@ -25,10 +25,10 @@ Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--str
 4 not possible on this machine; 130 interrupted, results so far are kept.")]
 pub(crate) struct Cli {
     /// Print one JSON document on stdout, and nothing else there.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
     /// Print results and errors only: no progress, no notes.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
     /// What to do.
     #[command(subcommand)]
@@ -173,10 +173,14 @@ pub(crate) struct ReportArgs {
   forebay bench
   forebay bench --case raqm-1-n40
   forebay bench --case disciplines --json
-  forebay bench --scaling")]
+  forebay bench --scaling
+
+Cases: raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one simulation in a process of its own;
+scaling-n10 to scaling-n100000: what the number of flows costs; disciplines: each one alone.
+Let nothing else run meanwhile.")]
 pub(crate) struct BenchArgs {
-    /// Only this case; again for more. `disciplines` is each discipline alone.
-    #[arg(long = "case", value_name = "NAME", value_parser = bench_cases())]
+    /// Only this case; again for more.
+    #[arg(long = "case", value_name = "NAME", value_parser = bench_cases(), hide_possible_values = true)]
     pub(crate) cases: Vec<String>,
     /// Also 10 to 100,000 flows.
     #[arg(long)]

@@ -152,9 +152,12 @@ fn report(node: &Node) -> Result<Report, InputError> {
     Ok(report)
 }
 
-/// A probe of a discipline that is here must exist; one of another discipline is left empty later.
+/// The queue, or a probe that some discipline has; a contender without it leaves it empty.
 fn series(node: &Node, path: &str) -> Result<String, InputError> {
     let name = text(node, path)?;
+    if name == "queue" {
+        return Ok(name.to_string());
+    }
     let known =
         name.split_once('.').and_then(|(owner, probe)| Some((ENTRIES.iter().find(|e| e.name == owner)?, probe)));
     if let Some((entry, probe)) = known.filter(|(entry, probe)| entry.probes.iter().all(|p| p.name != *probe)) {
@@ -165,6 +168,12 @@ fn series(node: &Node, path: &str) -> Result<String, InputError> {
         };
         let near = did_you_mean(&format!("{}.{probe}", entry.name), probes.iter().map(String::as_str));
         return Err(node.error(path, accepts).hint(near));
+    }
+    if known.is_none() {
+        let all = ENTRIES.iter().flat_map(|e| e.probes.iter().map(|p| format!("{}.{}", e.name, p.name)));
+        let all: Vec<String> = all.chain(["queue".to_string()]).collect();
+        let near = did_you_mean(name, all.iter().map(String::as_str));
+        return Err(node.error(path, "queue, or a discipline's probe such as raqm.p").hint(near));
     }
     Ok(name.to_string())
 }
