@@ -3,7 +3,7 @@
 use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
 use crate::compare::{Group, groups};
 use crate::plan::Plan;
-use crate::record::RunRecord;
+use crate::record::{self, RunRecord};
 use crate::stats::{Interval, interpolate, mean};
 
 /// Points at which two curves are compared.
@@ -89,7 +89,13 @@ impl<'a> Runs<'a> {
         let other = check.other().map(|name| template(Some(name)));
         if let Some(against) = &check.against {
             let samples = self.curve_samples(check, against, &own, other.as_deref())?;
-            return Ok(vec![self.result(check, "", &bound, samples, "the mean queues of the runs do not reach that far")]);
+            return Ok(vec![self.result(
+                check,
+                "",
+                &bound,
+                samples,
+                "the mean queues of the runs do not reach that far",
+            )]);
         }
         let cases = self.cases(&check.at_points)?;
         cases.into_iter().map(|case| self.answer_at(check, &bound, case, &own, other.as_deref())).collect()
@@ -109,8 +115,8 @@ impl<'a> Runs<'a> {
             let values = self.group(there, other)?.values(&check.quantity)?;
             samples = samples.iter().zip(&values).map(|(a, b)| a - b).collect();
         }
-        let axes: Vec<String> = self.plan.cases[case].axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        Ok(self.result(check, &axes.join(" "), bound, samples, "no run finished"))
+        let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        Ok(self.result(check, &record::point_name(axes), bound, samples, "no run finished"))
     }
 
     fn result(&self, check: &Check, at: &str, bound: &Bound, samples: Vec<f64>, if_empty: &str) -> CheckResult {
@@ -140,13 +146,7 @@ impl<'a> Runs<'a> {
 
     /// For each seed: the curve's value at `check.at`, or its mean distance from the other's curve where
     /// both exist. Seeds whose curves do not reach there give no sample.
-    fn curve_samples(
-        &self,
-        check: &Check,
-        against: &str,
-        own: &str,
-        other: Option<&str>,
-    ) -> Result<Vec<f64>, String> {
+    fn curve_samples(&self, check: &Check, against: &str, own: &str, other: Option<&str>) -> Result<Vec<f64>, String> {
         let own = self.curves(against, &check.quantity, own)?;
         let Some(other) = other else {
             let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;

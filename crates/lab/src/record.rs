@@ -180,6 +180,15 @@ pub fn label(contender: &Contender, case: &Case) -> String {
     format!("{} [{}]", contender.label, axes.join(" "))
 }
 
+/// A point on the axes in words: `ftp count = 40` for the path `flows.ftp.count`.
+pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let name = |axis: &str| match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows", group, key] => format!("{group} {key}"),
+        _ => axis.to_string(),
+    };
+    axes.map(|(axis, value)| format!("{} = {value}", name(axis))).collect::<Vec<_>>().join(", ")
+}
+
 /// The record of a finished run.
 pub fn record(case: &Case, contender: &Contender, seed: u64, outcome: Outcome, cpu_seconds: f64) -> RunRecord {
     let scenario = &case.scenario;

@@ -136,9 +136,12 @@ impl Reproduction {
     fn write_meta(&self, dir: &Path, meta: &Value) -> Result<(), ReproduceError> {
         std::fs::create_dir_all(dir)
             .map_err(|error| ReproduceError::Store(StoreError::Io { path: dir.to_path_buf(), error }))?;
-        let sections: Vec<Value> = self.file.sections.iter().map(|s| {
-            json!({ "id": s.id, "title": s.title, "text": s.text, "scenario": s.scenario })
-        }).collect();
+        let sections: Vec<Value> = self
+            .file
+            .sections
+            .iter()
+            .map(|s| json!({ "id": s.id, "title": s.title, "text": s.text, "scenario": s.scenario }))
+            .collect();
         let mut all = json!({
             "version": 1,
             "forebay": env!("CARGO_PKG_VERSION"),

@@ -216,8 +216,7 @@ pub fn is_finished(dir: &Path, plan: &Plan, job: Job) -> bool {
 /// are passed over.
 pub fn read_runs(dir: &Path) -> Result<Vec<(usize, usize, RunRecord)>, StoreError> {
     let runs = dir.join("runs");
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(&runs).map_err(io(&runs))?.flatten().map(|entry| entry.path()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(&runs).map_err(io(&runs))?.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let read = |path: PathBuf| {
         let (case, rest) = path.file_stem()?.to_str()?.strip_prefix("case")?.split_once("-aqm")?;

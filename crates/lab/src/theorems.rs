@@ -29,7 +29,16 @@ fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
 fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
     let outcome = if holds { Outcome::Holds } else { Outcome::Fails };
     let exact = Some(value);
-    CheckResult { what: what.into(), value: exact, low: exact, high: exact, n: 1, bound: bound.into(), outcome, note: None }
+    CheckResult {
+        what: what.into(),
+        value: exact,
+        low: exact,
+        high: exact,
+        n: 1,
+        bound: bound.into(),
+        outcome,
+        note: None,
+    }
 }
 
 /// Verdict and evidence of a theorem; `None` if there is none of that name.
@@ -80,7 +89,12 @@ fn raqm_c() -> (Verdict, Evidence) {
     let checks = vec![
         yes_no("smallest c(x) on a grid of 1e-4", least, "> 4", least > 4.0),
         yes_no("c(1 + 1e-6) - 4", c(1.0 + 1e-6) - 4.0, "0 .. 1e-9", (0.0..1e-9).contains(&(c(1.0 + 1e-6) - 4.0))),
-        yes_no("c(0.5) - 4 ln 3", c(0.5) - 4.0 * libm::log(3.0), "|.| < 1e-12", (c(0.5) - 4.0 * libm::log(3.0)).abs() < 1e-12),
+        yes_no(
+            "c(0.5) - 4 ln 3",
+            c(0.5) - 4.0 * libm::log(3.0),
+            "|.| < 1e-12",
+            (c(0.5) - 4.0 * libm::log(3.0)).abs() < 1e-12,
+        ),
         yes_no("largest relative |c(x) - c(2-x)|", asymmetry, "< 1e-6", asymmetry < 1e-6),
     ];
     let holds = checks.iter().all(|c| c.outcome == Outcome::Holds);
@@ -100,10 +114,17 @@ fn raqm_2() -> (Verdict, Evidence) {
         list.windows(2).all(|w| w[1].1.unwrap_or(usize::MAX) <= w[0].1.unwrap_or(usize::MAX))
     };
     let stable: Vec<_> = fixed.iter().copied().filter(|(m, _)| *m < 4.0).collect();
-    let slower = |list: &[(f64, Option<usize>)]| list.windows(2).filter(|w| w[1].1.unwrap_or(STEPS) > w[0].1.unwrap_or(STEPS)).count();
+    let slower = |list: &[(f64, Option<usize>)]| {
+        list.windows(2).filter(|w| w[1].1.unwrap_or(STEPS) > w[0].1.unwrap_or(STEPS)).count()
+    };
     let checks = vec![
         yes_no("static gains below 4: larger gains that are slower", slower(&stable) as f64, "0", monotone(&stable)),
-        yes_no("adaptive gains below 1: larger gains that are slower", slower(&adaptive) as f64, "0", monotone(&adaptive)),
+        yes_no(
+            "adaptive gains below 1: larger gains that are slower",
+            slower(&adaptive) as f64,
+            "0",
+            monotone(&adaptive),
+        ),
     ];
     let orbit = |f: &dyn Fn(f64) -> f64| recurrence::orbit(f, START, 8);
     let detail = json!({

@@ -218,9 +218,7 @@ impl Link {
     /// the time it reaches the far end, and the time at which the transmitter is free again.
     #[inline]
     pub fn serve(&mut self, now: u64, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, u64)> {
-        let Buffer::Managed(managed) = &mut self.buffer else {
-            unreachable!("a plain link serves itself")
-        };
+        let Buffer::Managed(managed) = &mut self.buffer else { unreachable!("a plain link serves itself") };
         let packet = managed.queue.depart(Instant::from_nanos(now));
         self.dropped += managed.release_dropped(now, self.meter.as_deref_mut(), &mut on_drop);
         managed.sending = packet.is_some();

@@ -204,11 +204,8 @@ fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     let mut link = match &spec.discipline {
         None => Link::plain(spec.rate, spec.delay.nanos(), spec.limit),
         Some(discipline) => {
-            let facts = forebay_aqm::base::units::Link {
-                rate: spec.rate,
-                limit: spec.limit,
-                mean_packet: spec.mean_packet,
-            };
+            let facts =
+                forebay_aqm::base::units::Link { rate: spec.rate, limit: spec.limit, mean_packet: spec.mean_packet };
             let rng = Rng::stream(seed, &format!("link/{}", spec.name));
             let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
             Link::managed(spec.rate, spec.delay.nanos(), queue)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::record::{Reference, RunRecord};
+use crate::record::{self, Reference, RunRecord};
 use crate::stats::Interval;
 use crate::store::{self, StoreError};
 
@@ -59,8 +59,9 @@ impl Runs {
     /// `, n = 40`, or nothing without axes.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
-        let texts = axes.into_iter().flatten().map(|(k, v)| format!(", {} = {}", axis_name(k), v.as_str().unwrap_or("?")));
-        texts.collect()
+        let point = axes.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or("?")));
+        let point = record::point_name(point);
+        if point.is_empty() { point } else { format!(", {point}") }
     }
 
     /// Every figure, in the order of the page.
@@ -99,15 +100,22 @@ impl Runs {
     }
 
     fn queue_over_time(&self, prefix: &str, case: usize) -> Value {
-        let series: Vec<Value> = self.of_case(case).map(|e| {
-            let s = &e.runs[0].series;
-            json!({ "name": e.runs[0].summary.aqm, "points": points(&s.time_s, &s.queue_pkts) })
-        }).collect();
+        let series: Vec<Value> = self
+            .of_case(case)
+            .map(|e| {
+                let s = &e.runs[0].series;
+                json!({ "name": e.runs[0].summary.aqm, "points": points(&s.time_s, &s.queue_pkts) })
+            })
+            .collect();
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
-        let rules: Vec<Value> = self.of_case(case).filter_map(|e| match e.runs[0].reference {
-            Reference::Given(q) => Some(json!({ "axis": "y", "at": q, "label": "expected queue" })),
-            Reference::SteadyMean(_) => None,
-        }).take(1).collect();
+        let rules: Vec<Value> = self
+            .of_case(case)
+            .filter_map(|e| match e.runs[0].reference {
+                Reference::Given(q) => Some(json!({ "axis": "y", "at": q, "label": "target" })),
+                Reference::SteadyMean(_) => None,
+            })
+            .take(1)
+            .collect();
         json!({
             "id": format!("{prefix}-queue-{case}"),
             "title": format!("Queue against time{}", self.suffix(case)),
@@ -133,13 +141,19 @@ impl Runs {
     }
 
     fn probe_over_time(&self, prefix: &str, suffix: &str, case: usize) -> Option<Value> {
-        let asked = |probe: &str| self.series.iter().any(|s| s == probe) && probe.split_once('.').is_some_and(|(_, s)| s == suffix);
-        let series: Vec<Value> = self.of_case(case).filter_map(|e| {
-            let s = &e.runs[0].series;
-            let (_, column) = s.probes.iter().find(|(probe, _)| asked(probe))?;
-            let points: Vec<Value> = s.time_s.iter().zip(column).map(|(t, y)| json!([short(*t), y.map(short)])).collect();
-            Some(json!({ "name": e.runs[0].summary.aqm, "points": points }))
-        }).collect();
+        let asked = |probe: &str| {
+            self.series.iter().any(|s| s == probe) && probe.split_once('.').is_some_and(|(_, s)| s == suffix)
+        };
+        let series: Vec<Value> = self
+            .of_case(case)
+            .filter_map(|e| {
+                let s = &e.runs[0].series;
+                let (_, column) = s.probes.iter().find(|(probe, _)| asked(probe))?;
+                let points: Vec<Value> =
+                    s.time_s.iter().zip(column).map(|(t, y)| json!([short(*t), y.map(short)])).collect();
+                Some(json!({ "name": e.runs[0].summary.aqm, "points": points }))
+            })
+            .collect();
         if series.is_empty() {
             return None;
         }
@@ -156,9 +170,10 @@ impl Runs {
     }
 
     fn distribution(&self, prefix: &str, case: usize) -> Value {
-        let series: Vec<Value> = self.of_case(case).map(|e| {
-            json!({ "name": e.runs[0].summary.aqm, "points": cumulative(&e.runs) })
-        }).collect();
+        let series: Vec<Value> = self
+            .of_case(case)
+            .map(|e| json!({ "name": e.runs[0].summary.aqm, "points": cumulative(&e.runs) }))
+            .collect();
         json!({
             "id": format!("{prefix}-cdf-{case}"),
             "title": format!("Distribution of the queue{}", self.suffix(case)),
@@ -174,16 +189,19 @@ impl Runs {
         let mut contenders: Vec<usize> = self.entries.iter().map(|e| e.contender).collect();
         contenders.sort_unstable();
         contenders.dedup();
-        let series: Vec<Value> = contenders.into_iter().map(|contender| {
-            let here = |e: &&Entry| e.contender == contender && cases.contains(&e.case);
-            let mut dots: Vec<(Interval, Interval)> =
-                self.entries.iter().filter(here).map(|e| (which_x(e), which.interval(e))).collect();
-            dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
-            let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
-            let bars: Vec<Value> = dots.iter().map(|(x, y)| bar(x, y)).collect();
-            let name = self.entries.iter().find(here).map(|e| self.contender_name(e, cases.len() > 1));
-            json!({ "name": name, "points": points, "bars": bars })
-        }).collect();
+        let series: Vec<Value> = contenders
+            .into_iter()
+            .map(|contender| {
+                let here = |e: &&Entry| e.contender == contender && cases.contains(&e.case);
+                let mut dots: Vec<(Interval, Interval)> =
+                    self.entries.iter().filter(here).map(|e| (which_x(e), which.interval(e))).collect();
+                dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
+                let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
+                let bars: Vec<Value> = dots.iter().map(|(x, y)| bar(x, y)).collect();
+                let name = self.entries.iter().find(here).map(|e| self.contender_name(e, cases.len() > 1));
+                json!({ "name": name, "points": points, "bars": bars })
+            })
+            .collect();
         json!({
             "id": id,
             "title": title,
@@ -254,13 +272,4 @@ fn cumulative(runs: &[RunRecord]) -> Vec<Value> {
             json!([q, short(sum.min(1.0))])
         })
         .collect()
-}
-
-/// The last word of a path: `count` of `flows.ftp.count` says less than `ftp count`.
-fn axis_name(axis: &str) -> String {
-    let words: Vec<&str> = axis.split('.').collect();
-    match words.as_slice() {
-        ["flows", group, key] => format!("{group} {key}"),
-        _ => axis.to_string(),
-    }
 }

@@ -23,7 +23,12 @@ impl Page {
         if let (Some(duration), Some(warmup)) = (meta["duration_s"].as_f64(), meta["warmup_s"].as_f64()) {
             fact("Simulated", Some(format!("{duration} s, the first {warmup} s discarded")));
         }
-        fact("Processing jitter of hosts", meta["jitter_us"].as_f64().map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.'))));
+        fact(
+            "Processing jitter of hosts",
+            meta["jitter_us"]
+                .as_f64()
+                .map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.'))),
+        );
         fact("Authors of the paper", meta["authors"].as_str().map(str::to_string));
         fact("Version", meta["revision"].as_str().map(str::to_string));
         fact("Machine", meta["machine"]["cpu"].as_str().map(str::to_string));
@@ -64,9 +69,12 @@ impl Page {
 }
 
 fn claim(c: &ClaimResult) -> Value {
-    let variants: Vec<Value> = c.evidence.variants.iter().map(|v| {
-        json!({ "name": v.name, "verdict": v.verdict.word(), "checks": checks(&v.checks) })
-    }).collect();
+    let variants: Vec<Value> = c
+        .evidence
+        .variants
+        .iter()
+        .map(|v| json!({ "name": v.name, "verdict": v.verdict.word(), "checks": checks(&v.checks) }))
+        .collect();
     json!({
         "id": c.id,
         "claim": c.claim,

@@ -65,7 +65,8 @@ fn means(entry: &Entry) -> Vec<String> {
 fn differences(entry: &Entry, first: &Entry) -> Vec<String> {
     let mut row = vec![entry.runs[0].summary.aqm.clone()];
     row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
-        Interval::paired(&samples(entry, quantity), &samples(first, quantity)).map_or_else(String::new, |d| plus_minus(&d))
+        Interval::paired(&samples(entry, quantity), &samples(first, quantity))
+            .map_or_else(String::new, |d| plus_minus(&d))
     }));
     row
 }
