@@ -29,11 +29,12 @@ impl Agenda {
         Self { tree: vec![u64::MAX; 2 * leaves], leaves }
     }
 
-    /// Sets the next event of `source` to `nanos`, or to never.
+    /// Sets the next event of `source` to `nanos`, or to never. Times beyond [`MAX_NANOS`] count as that:
+    /// no run lasts so long, and a wrapped key would come first.
     #[inline]
     pub fn set(&mut self, source: usize, nanos: Option<u64>) {
         let key = match nanos {
-            Some(t) => (t << SOURCE_BITS) | source as u64,
+            Some(t) => (t.min(MAX_NANOS) << SOURCE_BITS) | source as u64,
             None => u64::MAX,
         };
         let mut at = self.leaves + source;
@@ -70,6 +71,16 @@ mod tests {
         assert_eq!(agenda.first(), Some((7, 2)));
         agenda.set(2, None);
         assert_eq!(agenda.first(), Some((7, 4)));
+    }
+
+    #[test]
+    fn times_beyond_the_last_do_not_wrap() {
+        let mut agenda = Agenda::new(2);
+        agenda.set(0, Some(u64::MAX));
+        agenda.set(1, Some(5));
+        assert_eq!(agenda.first(), Some((5, 1)));
+        agenda.set(1, None);
+        assert_eq!(agenda.first(), Some((MAX_NANOS, 0)));
     }
 
     proptest! {
