@@ -156,6 +156,8 @@ fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
 }
 
 fn describe(check: &CheckResult) -> String {
-    let value = check.value.map_or_else(|| "nothing".to_string(), crate::digits::short);
-    format!("{}: {value}, asked {}", check.what, check.bound)
+    match (check.value, &check.note) {
+        (Some(value), _) => format!("{}: {}, asked {}", check.what, crate::digits::short(value), check.bound),
+        (None, note) => format!("{}: {}", check.what, note.as_deref().unwrap_or("nothing to measure")),
+    }
 }

@@ -89,13 +89,8 @@ impl<'a> Runs<'a> {
         let other = check.other().map(|name| template(Some(name)));
         if let Some(against) = &check.against {
             let samples = self.curve_samples(check, against, &own, other.as_deref())?;
-            return Ok(vec![self.result(
-                check,
-                "",
-                &bound,
-                samples,
-                "the mean queues of the runs do not reach that far",
-            )]);
+            let reach = self.reach(check, against, &own)?;
+            return Ok(vec![self.result(check, "", &bound, samples, &reach)]);
         }
         let cases = self.cases(&check.at_points)?;
         cases.into_iter().map(|case| self.answer_at(check, &bound, case, &own, other.as_deref())).collect()
@@ -154,6 +149,22 @@ impl<'a> Runs<'a> {
         };
         let other = self.curves(against, &check.quantity, other)?;
         Ok(own.iter().zip(&other).filter_map(|(a, b)| distance(a, b)).collect())
+    }
+
+    /// How far a contender's curve goes, in words: for checks that ask beyond its ends.
+    fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
+        let mut means = Vec::new();
+        for case in 0..self.plan.cases.len() {
+            let group = self.group(case, own)?;
+            means.push((mean(&group.values(against)?), mean(&group.values(&check.quantity)?)));
+        }
+        means.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(first), Some(last)) = (means.first(), means.last()) else { return Ok("no run finished".into()) };
+        let near = if check.at.is_some_and(|at| at > last.0) { last } else { first };
+        Ok(format!(
+            "{against} runs from {:.1} to {:.1} only; {} is {:.4} at {:.1}",
+            first.0, last.0, check.quantity, near.1, near.0
+        ))
     }
 
     /// By seed, the points (x, y) of a contender over all cases.

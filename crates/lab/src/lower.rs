@@ -12,15 +12,17 @@ use crate::scenario::{
     Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
 };
 
-/// Rows of the recorded series in a run.
+/// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
+/// Longest time between two rows: settling and the like look at every second.
+const LONGEST_SAMPLE: Span = Span::from_millis(1000);
 
 /// The network of `scenario` with `discipline` at its bottleneck. Random times come from streams of
 /// their own, so that every contender meets the same flows.
 pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     let Topology::Dumbbell(bell) = &scenario.topology;
     let shape = shape(bell, discipline, scenario.packet as u16);
-    let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1));
+    let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
     let mut net = shape.network(scenario.duration, scenario.warmup, sample);
     for (number, group) in scenario.flows.iter().enumerate() {
         add_group(&mut net, &shape, scenario, group, number as u32, seed);
