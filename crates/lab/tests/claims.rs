@@ -1,0 +1,69 @@
+//! The papers' claim files: complete, consistent with their scenarios, and answerable.
+
+use forebay_lab::claims::{self, Outcome};
+use forebay_lab::judge::Runs;
+use forebay_lab::papers::{self, PAPERS};
+use forebay_lab::plan::Plan;
+use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::theorems;
+
+#[test]
+fn raqm_has_every_fixed_id_once() {
+    let file = claims::parse(papers::find("raqm").unwrap().claims).unwrap();
+    let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
+    let fixed = [
+        "RAQM-1a", "RAQM-1b", "RAQM-2a", "RAQM-2b", "RAQM-3a", "RAQM-3b", "RAQM-3c", "RAQM-3d", "RAQM-3e", "RAQM-4a",
+        "RAQM-4b", "RAQM-TH1", "RAQM-TH2", "RAQM-TH3",
+    ];
+    assert_eq!(ids, fixed);
+}
+
+/// With no run at all every check must still find its contenders and axes, and fail for want of runs.
+#[test]
+fn every_check_names_what_its_scenario_compares() {
+    for paper in PAPERS {
+        let file = claims::parse(paper.claims).unwrap();
+        for claim in &file.claims {
+            let section = file.sections.iter().find(|s| s.id == claim.section).unwrap();
+            if let Some(theorem) = &claim.theorem {
+                assert!(theorems::try_theorem(theorem).is_some(), "{}: {theorem}", claim.id);
+                continue;
+            }
+            assert!(!claim.checks.is_empty(), "{}", claim.id);
+            let scenario = section.scenario.as_ref().unwrap();
+            let (_, text) = paper.scenarios.iter().find(|(name, _)| name == scenario).unwrap();
+            let plan = Plan::new(scenario::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
+            let runs = Runs::new(&plan, &[], false);
+            for subject in section.variants.iter().chain([&section.subject]) {
+                for check in &claim.checks {
+                    let answers = runs.answer(check, subject).unwrap_or_else(|e| panic!("{}: {e}", claim.id));
+                    assert!(answers.iter().all(|a| a.outcome == Outcome::Fails && a.value.is_none()), "{}", claim.id);
+                }
+            }
+        }
+    }
+}
+
+/// A misspelt quantity must not pass for a result.
+#[test]
+fn an_unknown_quantity_is_an_error() {
+    let text = r#"
+version = 1
+duration = "1s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
+access = { rate = "1mbit", delays = ["10ms"] }
+egress = { delay = "10ms" }
+[[flows]]
+kind = "ftp"
+"#;
+    let plan = Plan::new(scenario::parse("x", text, &Overrides::default()).unwrap(), 1, 1);
+    let record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
+    for wrong in ["queue_pkt.mean", "settling", "mean_pkts@5", "mean_pkts@1..0", "loss_ratio@0..1"] {
+        assert!(forebay_lab::metrics::quantity(&record, wrong).is_err(), "{wrong}");
+    }
+    for right in ["queue_pkts.mean", "goodput_ratio", "settling_s", "mean_pkts@0..1", "settling_s@0..1"] {
+        assert!(forebay_lab::metrics::quantity(&record, right).is_ok(), "{right}");
+    }
+}
