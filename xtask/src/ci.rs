@@ -1,0 +1,31 @@
+//! `cargo xtask ci`: what is quick to check first, then every test.
+
+use std::process::ExitCode;
+
+use crate::tally::Tally;
+use crate::{program, test, tidy};
+
+/// Format, lints, tidy, tests.
+pub(crate) fn run() -> ExitCode {
+    let mut tally = Tally::default();
+    tidy::format(&mut tally);
+    tally.stage("lints", "cargo clippy --workspace --all-targets -- -D warnings", lints);
+    tidy::rules(&mut tally);
+    test::stages(&mut tally);
+    tally.finish()
+}
+
+fn lints(tally: &mut Tally) {
+    let mut version = program::cargo();
+    version.args(["clippy", "--version"]);
+    if !program::works(version) {
+        return tally.skip("clippy is not installed: rustup component add clippy");
+    }
+    let mut clippy = program::cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    match program::stream(clippy, |line| println!("{line}")) {
+        Ok(status) if status.success() => tally.pass(),
+        Ok(_) => tally.fail("clippy has complaints"),
+        Err(what) => tally.fail(what),
+    }
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask`: the project's chores, each one command; the list is [`USAGE`].
+
+mod bless;
+mod browser;
+mod cargo_tests;
+mod ci;
+mod docs;
+mod program;
+mod readme;
+mod tally;
+mod test;
+mod tidy;
+mod tree;
+mod validate;
+mod verdicts;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test           every test; ends with `N passed, N failed, N skipped`
+cargo xtask ci             format, lints, tidy, then every test
+cargo xtask tidy           the house rules that no compiler checks
+cargo xtask docs           writes the table of disciplines in README.md
+cargo xtask bless          renews golden traces and quick verdicts; look at the diff
+cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => return test::run(),
+        ["ci"] => return ci::run(),
+        ["tidy"] => return tidy::run(),
+        ["docs"] => docs::run(),
+        ["bless"] => bless::run(),
+        ["validate-ns2"] => validate::run(),
+        [] | ["help" | "-h" | "--help"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => {
+            eprintln!("error: no chore is called '{}'\n\n{USAGE}", other.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("error: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}

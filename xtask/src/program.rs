@@ -1,0 +1,176 @@
+//! Running other programs, and knowing which of them there are.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a program under a time limit is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The folder of the checkout.
+pub(crate) fn root() -> PathBuf {
+    let here =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// The cargo that runs us, in the root of the checkout.
+pub(crate) fn cargo() -> Command {
+    at_root(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program that starts in the root of the checkout.
+pub(crate) fn at_root(name: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Does `command` run and succeed? What it says is thrown away.
+pub(crate) fn works(mut command: Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// The first of `names` that stands in a folder of PATH.
+pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    let places = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// Runs `command`, handing each line of its stdout to `line` as it comes; stderr goes where ours goes.
+pub(crate) fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, String> {
+    let mut child = start(command.stdout(Stdio::piped()))?;
+    if let Some(out) = child.stdout.take() {
+        let mut out = BufReader::new(out);
+        let mut bytes = Vec::new();
+        while out.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
+            line(String::from_utf8_lossy(&bytes).trim_end());
+            bytes.clear();
+        }
+    }
+    child.wait().map_err(|error| error.to_string())
+}
+
+/// Runs `command` and gives its exit status and its stdout; stderr goes where ours goes.
+pub(crate) fn output(mut command: Command) -> Result<(ExitStatus, String), String> {
+    let out = command.stderr(Stdio::inherit()).output().map_err(|error| cannot_start(&command, &error))?;
+    Ok((out.status, String::from_utf8_lossy(&out.stdout).into_owned()))
+}
+
+/// Gives the stdout of `command`; what it says on stderr is only told if it fails. Ended after `limit`.
+pub(crate) fn output_within(mut command: Command, limit: Duration) -> Result<String, String> {
+    let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let out = reader(child.stdout.take());
+    let complaints = reader(child.stderr.take());
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if begun.elapsed() < limit => thread::sleep(LOOK),
+            None => {
+                // It may have ended just now: then there is nothing left to end.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("did not end within {} s", limit.as_secs()));
+            }
+        }
+    };
+    let text = |thread: thread::JoinHandle<String>| thread.join().unwrap_or_default();
+    let (out, complaints) = (text(out), text(complaints));
+    if status.success() { Ok(out) } else { Err(format!("{status}: {}", last_lines(&complaints, 5))) }
+}
+
+/// Reads a pipe to its end, beside whatever else goes on.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What a broken pipe held so far is all there is.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn start(command: &mut Command) -> Result<Child, String> {
+    command.spawn().map_err(|error| cannot_start(command, &error))
+}
+
+fn cannot_start(command: &Command, error: &std::io::Error) -> String {
+    format!("cannot start {}: {error}", Path::new(command.get_program()).display())
+}
+
+/// The last `n` lines of `text`.
+pub(crate) fn last_lines(text: &str, n: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(n)..].join("\n")
+}
+
+/// A folder of our own below the build directory, new and empty.
+pub(crate) fn scratch(name: &str) -> Result<PathBuf, String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir));
+    let dir = target.join("xtask").join(format!("{name}-{}", std::process::id()));
+    let make = || -> std::io::Result<()> {
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        std::fs::create_dir_all(&dir)
+    };
+    make().map_err(|error| format!("{}: {error}", dir.display()))?;
+    Ok(dir)
+}
+
+/// Reads a file of the checkout.
+pub(crate) fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Writes a file of the checkout.
+pub(crate) fn write(path: &str, text: &str) -> Result<(), String> {
+    std::fs::write(root().join(path), text).map_err(|error| format!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_one_by_one_and_the_status_last() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two; exit 3"]);
+        let mut lines = Vec::new();
+        let status = stream(command, |line| lines.push(line.to_string())).unwrap();
+        assert_eq!((lines, status.code()), (vec!["one".to_string(), "two".to_string()], Some(3)));
+    }
+
+    #[test]
+    fn what_hangs_is_ended_and_what_fails_is_quoted() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let hung = output_within(shell("exec sleep 60"), Duration::from_millis(200));
+        assert_eq!(hung, Err("did not end within 0 s".to_string()));
+        let failed = output_within(shell("echo why >&2; exit 1"), Duration::from_secs(60));
+        assert!(failed.unwrap_err().ends_with("why"));
+        assert_eq!(output_within(shell("echo fine"), Duration::from_secs(60)), Ok("fine\n".to_string()));
+    }
+
+    #[test]
+    fn missing_programs_are_named() {
+        assert!(stream(Command::new("no-such-program"), |_| ()).unwrap_err().contains("no-such-program"));
+        assert_eq!(find(&["no-such-program"]), None);
+    }
+
+    #[test]
+    fn tails() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(last_lines("a", 2), "a");
+    }
+}

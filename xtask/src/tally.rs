@@ -1,0 +1,101 @@
+//! What passed, what failed, what was skipped: the stages of a chore and their last line.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// The counts so far, and the words for what needs attention.
+#[derive(Default)]
+pub(crate) struct Tally {
+    passed: u64,
+    failures: Vec<String>,
+    skips: Vec<String>,
+}
+
+impl Tally {
+    /// One check held.
+    pub(crate) fn pass(&mut self) {
+        self.pass_all(1);
+    }
+
+    /// So many checks held.
+    pub(crate) fn pass_all(&mut self, n: u64) {
+        self.passed += n;
+    }
+
+    /// One check did not hold.
+    pub(crate) fn fail(&mut self, what: impl Into<String>) {
+        self.failures.push(what.into());
+    }
+
+    /// One check could not be made, for this reason.
+    pub(crate) fn skip(&mut self, what: impl Into<String>) {
+        self.skips.push(what.into());
+    }
+
+    /// One check, held or not.
+    pub(crate) fn check(&mut self, name: &str, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.pass(),
+            Err(what) => self.fail(format!("{name}: {what}")),
+        }
+    }
+
+    /// Adds what another tally counted.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+        self.skips.extend(other.skips);
+    }
+
+    /// Runs one stage, announced before and summed up after.
+    pub(crate) fn stage(&mut self, name: &str, what: &str, run: impl FnOnce(&mut Self)) {
+        println!("\n== {name}: {what}");
+        let (begun, mut own) = (Instant::now(), Self::default());
+        run(&mut own);
+        let word = if own.failed() { "FAILED" } else { "ok" };
+        own.failures.iter().for_each(|what| println!("   failed: {what}"));
+        own.skips.iter().for_each(|what| println!("   skipped: {what}"));
+        println!("-- {name}: {word}, {}, {:.1} s", own.line(), begun.elapsed().as_secs_f64());
+        own.failures.iter_mut().for_each(|what| *what = format!("{name}: {what}"));
+        own.skips.iter_mut().for_each(|what| *what = format!("{name}: {what}"));
+        self.add(own);
+    }
+
+    /// The names again, the last line, and the exit code.
+    pub(crate) fn finish(&self) -> ExitCode {
+        println!();
+        self.skips.iter().for_each(|what| println!("skipped  {what}"));
+        self.failures.iter().for_each(|what| println!("failed   {what}"));
+        println!("{}", self.line());
+        if self.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
+    /// Did any check not hold?
+    pub(crate) fn failed(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// `N passed, N failed, N skipped`.
+    pub(crate) fn line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failures.len(), self.skips.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_puts_its_name_before_what_needs_attention() {
+        let mut all = Tally::default();
+        all.stage("one", "first", |tally| tally.pass_all(3));
+        assert!(!all.failed());
+        all.stage("two", "second", |tally| {
+            tally.check("good", Ok(()));
+            tally.check("bad", Err("why".to_string()));
+            tally.skip("late");
+        });
+        assert_eq!(all.line(), "4 passed, 1 failed, 1 skipped");
+        assert_eq!((all.failures, all.skips), (vec!["two: bad: why".to_string()], vec!["two: late".to_string()]));
+    }
+}

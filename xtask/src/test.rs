@@ -1,0 +1,62 @@
+//! `cargo xtask test`: every test there is, in stages; a stage that fails does not stop the next.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::tally::Tally;
+use crate::{browser, cargo_tests, program, readme, verdicts};
+
+/// The stages in their order.
+pub(crate) const STAGES: [&str; 5] = ["tests", "engine", "reproduce", "browser", "readme"];
+
+/// Every stage, and the last line.
+pub(crate) fn run() -> ExitCode {
+    let mut tally = Tally::default();
+    stages(&mut tally);
+    tally.finish()
+}
+
+/// Every stage.
+pub(crate) fn stages(tally: &mut Tally) {
+    let [tests, engine, reproduce, browser, readme] = STAGES;
+    tally.stage(tests, "cargo test --workspace --no-fail-fast", |tally| {
+        let mut command = program::cargo();
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+        cargo_tests::run(command, tally);
+    });
+    tally.stage(
+        engine,
+        "the same fingerprints in release: cargo test --release -p forebay-sim --test engine",
+        |tally| {
+            let mut command = program::cargo();
+            command.args(["test", "--release", "-p", "forebay-sim", "--test", "engine"]);
+            cargo_tests::run(command, tally);
+        },
+    );
+    let scratch = match program::scratch("test") {
+        Ok(scratch) => scratch,
+        Err(what) => return tally.fail(what),
+    };
+    let results = scratch.join("raqm");
+    tally.stage(reproduce, &format!("{} --quick: the verdicts on record", readme::MAIN), |tally| {
+        match verdicts::reproduce(&results) {
+            Ok(found) => verdicts::compare(&found, tally),
+            Err(what) => tally.fail(what),
+        }
+    });
+    tally.stage(browser, "the report of that in headless Chromium", |tally| {
+        browser::check(&results.join("report.html"), &scratch, tally);
+    });
+    tally.stage(readme, "the commands of README.md", |tally| readme::check(&scratch, tally));
+    clean(&scratch, tally.failed());
+}
+
+/// Results of a failed run stay for a look.
+fn clean(scratch: &Path, failed: bool) {
+    if failed {
+        println!("\nwhat the stages wrote is in {}", scratch.display());
+    } else if let Err(error) = fs::remove_dir_all(scratch) {
+        println!("\n{} cannot be removed: {error}", scratch.display());
+    }
+}

@@ -1,0 +1,116 @@
+//! ARCHITECTURE.md: every invariant names the check that guards it, and the check exists.
+//!
+//! Under the heading [`HEADING`] every list item must contain `check:` and after it one or several words in
+//! backticks: `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, or `lint: name`.
+
+use toml::Table;
+
+use super::lints;
+use crate::tree::Tree;
+
+const FILE: &str = "ARCHITECTURE.md";
+const HEADING: &str = "## Invariants";
+
+/// Invariants without a check, and checks that do not exist.
+pub(super) fn check(tree: &Tree) -> Vec<String> {
+    let Some(file) = tree.get(FILE) else { return vec![format!("{FILE} is missing")] };
+    let items = items(&file.text);
+    if items.is_empty() {
+        return vec![format!("{FILE}: no invariants under '{HEADING}'")];
+    }
+    let mut findings = Vec::new();
+    for (line, item) in items {
+        let checks: Vec<&str> =
+            item.split_once("check:").map_or_else(Vec::new, |(_, rest)| rest.split('`').skip(1).step_by(2).collect());
+        if checks.is_empty() {
+            findings.push(format!("{FILE}:{line}: this invariant names no check"));
+        }
+        let lost = checks.into_iter().filter(|check| !exists(tree, check));
+        findings.extend(lost.map(|check| format!("{FILE}:{line}: there is no check '{check}'")));
+    }
+    findings
+}
+
+/// The list items under the heading, each on one line, with the number of their first.
+fn items(text: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().enumerate().skip_while(|(_, line)| *line != HEADING).skip(1);
+    let mut items: Vec<(usize, String)> = Vec::new();
+    for (n, line) in lines.take_while(|(_, line)| !line.starts_with("## ")) {
+        match (line.strip_prefix("- "), items.last_mut()) {
+            (Some(first), _) => items.push((n + 1, first.to_string())),
+            (None, Some((_, item))) if line.starts_with("  ") => *item += line,
+            _ => {}
+        }
+    }
+    items
+}
+
+fn exists(tree: &Tree, check: &str) -> bool {
+    if let Some(rule) = check.strip_prefix("tidy: ") {
+        return super::names().any(|name| name == rule);
+    }
+    if let Some(stage) = check.strip_prefix("stage: ") {
+        return crate::test::STAGES.contains(&stage);
+    }
+    if let Some(lint) = check.strip_prefix("lint: ") {
+        let workspace = tree.get("Cargo.toml").and_then(|file| toml::from_str::<Table>(&file.text).ok());
+        return workspace.is_some_and(|table| matches!(lints::level(&table, lint), Some("deny" | "forbid")));
+    }
+    let Some((path, name)) = check.split_once("::") else { return false };
+    tree.get(path).is_some_and(|file| has_test(&file.code, name))
+}
+
+/// Is there a function of this name right below a `#[test]`?
+fn has_test(code: &str, name: &str) -> bool {
+    let (mut marked, signature) = (false, format!("fn {name}("));
+    for line in code.lines().map(str::trim) {
+        if line.starts_with(&signature) && marked {
+            return true;
+        }
+        marked = line == "#[test]" || (marked && (line.is_empty() || line.starts_with("#[")));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(item: &str) -> Vec<String> {
+        let page = format!("# A\n- not one\n{HEADING}\n\n{item}\n\n## Next\n- neither\n");
+        let code = "#[test]\n#[ignore]\nfn real() {}\nfn helper() {}\n// #[test]\nfn disguised() {}\n";
+        let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nunreachable_pub = \"warn\"\n";
+        check(&Tree::of(&[(FILE, &page), ("crates/x/tests/t.rs", code), ("Cargo.toml", root)]))
+    }
+
+    #[test]
+    fn lets_real_checks_pass() {
+        for check in ["`crates/x/tests/t.rs::real`", "`tidy: arrows`, `stage: engine`", "`lint: unsafe_code`"] {
+            assert!(of(&format!("- **One.** Text,\n  more. check: {check}")).is_empty(), "{check}");
+        }
+    }
+
+    #[test]
+    fn finds_invariants_without_a_check() {
+        assert_eq!(of("- **One.** Text with `code`.\n- **Two.** check: `tidy: sizes`").len(), 1);
+        assert!(of("nothing")[0].contains("no invariants"));
+        assert_eq!(check(&Tree::of(&[])), ["ARCHITECTURE.md is missing"]);
+    }
+
+    #[test]
+    fn finds_checks_that_do_not_exist() {
+        for check in [
+            "crates/x/tests/t.rs::unreal",
+            "crates/x/tests/t.rs::helper",
+            "crates/x/tests/t.rs::disguised",
+            "crates/x/tests/none.rs::real",
+            "tidy: none",
+            "stage: none",
+            "lint: unreachable_pub",
+            "by eye",
+        ] {
+            let findings = of(&format!("- One. check: `{check}`"));
+            assert_eq!(findings, [format!("{FILE}:5: there is no check '{check}'")]);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Documents name files that exist.
+
+use crate::tree::{File, Tree};
+
+/// A word in backticks that begins with one of these is a path from the root.
+const FOLDERS: [&str; 7] = ["crates/", "docs/", "examples/", "papers/", "validation/", "xtask/", ".ci/"];
+/// A word with one of these is a pattern, not a path.
+const PATTERN: [char; 8] = ['<', '>', '*', '{', '}', ' ', '$', '…'];
+
+/// Links to files and paths in backticks that lead nowhere.
+pub(super) fn check(tree: &Tree) -> Vec<String> {
+    tree.files().filter(|file| file.path.ends_with(".md")).flat_map(|file| lost(tree, file)).collect()
+}
+
+fn lost(tree: &Tree, file: &File) -> Vec<String> {
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut findings = Vec::new();
+    for (n, line) in file.text.lines().enumerate() {
+        let links = links(line).into_iter().map(|link| (link, join(folder, link)));
+        let paths = paths(line).into_iter().map(|path| (path, path.to_string()));
+        for (written, path) in links.chain(paths) {
+            if !tree.has(&path) {
+                findings.push(format!("{}:{}: there is no {written}", file.path, n + 1));
+            }
+        }
+    }
+    findings
+}
+
+/// Targets of links to files: `](target)`, without what follows a `#`.
+fn links(line: &str) -> Vec<&str> {
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
+    files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:")).collect()
+}
+
+/// Paths from the root in backticks, without the `::test` that may follow.
+fn paths(line: &str) -> Vec<&str> {
+    let quoted = line.split('`').skip(1).step_by(2);
+    let paths = quoted.map(|word| word.split("::").next().unwrap_or_default());
+    paths.filter(|path| FOLDERS.iter().any(|folder| path.starts_with(folder)) && !path.contains(PATTERN)).collect()
+}
+
+/// `link` as seen from `folder`.
+fn join(folder: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_links_and_paths_that_lead_nowhere() {
+        let of = |path: &str, text: &str| {
+            check(&Tree::of(&[(path, text), ("crates/aqm/src/lib.rs", ""), ("docs/adr/0001-x.md", "")]))
+        };
+        for fine in [
+            "[a](docs/adr/0001-x.md#why), [b](https://x.org/y), [c](#here)",
+            "see `crates/aqm/src/lib.rs::test` and `crates/aqm`, or `crates/<name>/src`, `papers/*/claims.toml`",
+            "`cargo run` and `aqm/none`",
+        ] {
+            assert!(of("README.md", fine).is_empty(), "{fine}");
+        }
+        assert!(of("crates/aqm/README.md", "[up](../../docs/adr/0001-x.md), [in](src/lib.rs)").is_empty());
+        assert_eq!(of("README.md", "a\n[x](docs/none.md)"), ["README.md:2: there is no docs/none.md"]);
+        assert_eq!(of("README.md", "`crates/sim/src`"), ["README.md:1: there is no crates/sim/src"]);
+        assert_eq!(of("crates/aqm/README.md", "[x](docs/adr/0001-x.md)").len(), 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! What must exist for every line of the registry of `forebay-aqm`.
+
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::design::Entry;
+
+use crate::docs;
+use crate::tree::Tree;
+
+const GOLDEN: &str = "crates/aqm/golden/";
+/// Folders with literal transcriptions of published listings.
+const REFERENCES: [&str; 2] = ["crates/aqm/tests/reference", "crates/aqm/tests/reference_more"];
+
+/// A golden trace for every name, a reference for every rule, and no trace without a name.
+pub(super) fn files(tree: &Tree) -> Vec<String> {
+    files_of(tree, ENTRIES)
+}
+
+fn files_of(tree: &Tree, entries: &[Entry]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for entry in entries {
+        let golden = format!("{GOLDEN}{}.txt", entry.name);
+        if tree.get(&golden).is_none() {
+            findings.push(format!("{golden} is missing: cargo xtask bless"));
+        }
+        // A variant is a set of parameters: its rule is transcribed under the base's name.
+        let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
+        let places = REFERENCES.map(|folder| format!("{folder}/{rule}.rs"));
+        if !places.iter().any(|place| tree.get(place).is_some()) {
+            findings.push(format!("{rule} has no transcription: {}", places[0]));
+        }
+    }
+    for file in tree.files() {
+        let name = file.path.strip_prefix(GOLDEN).and_then(|name| name.strip_suffix(".txt"));
+        if name.is_some_and(|name| !entries.iter().any(|entry| entry.name == name)) {
+            findings.push(format!("{}: no discipline has this name", file.path));
+        }
+    }
+    findings
+}
+
+/// The table in README.md says what the registry says.
+pub(super) fn table(tree: &Tree) -> Vec<String> {
+    let Some(readme) = tree.get(docs::README) else { return vec![format!("{} is missing", docs::README)] };
+    match docs::renewed(&readme.text) {
+        Err(what) => vec![what],
+        Ok(text) if text != readme.text => vec![format!("{}: the table is stale: cargo xtask docs", docs::README)],
+        Ok(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_is_missing_and_what_is_left_over() {
+        let entry = ENTRIES.iter().find(|entry| entry.variant_of.is_none()).unwrap();
+        let (golden, rule) = (format!("{GOLDEN}{}.txt", entry.name), format!("{}/{}.rs", REFERENCES[1], entry.name));
+        let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), std::slice::from_ref(entry));
+        assert!(of(&[(&golden, ""), (&rule, "")]).is_empty());
+        assert_eq!(of(&[(&rule, "")]), [format!("{golden} is missing: cargo xtask bless")]);
+        assert!(of(&[(&golden, "")])[0].contains("has no transcription"));
+        let extra = format!("{GOLDEN}nonsense.txt");
+        assert_eq!(of(&[(&golden, ""), (&rule, ""), (&extra, "")]), [format!("{extra}: no discipline has this name")]);
+    }
+
+    #[test]
+    fn finds_a_stale_table() {
+        let readme = docs::renewed(&format!("a\n{}\n{}\nb\n", docs::BEGIN, docs::END)).unwrap();
+        assert!(table(&Tree::of(&[(docs::README, &readme)])).is_empty());
+        let stale = readme.replace("droptail", "droptale");
+        assert!(table(&Tree::of(&[(docs::README, &stale)]))[0].contains("stale"));
+        assert!(table(&Tree::of(&[(docs::README, "no table")]))[0].contains(docs::BEGIN));
+        assert!(table(&Tree::of(&[]))[0].contains("missing"));
+    }
+}
