@@ -150,9 +150,10 @@ fn page(ours: &Table, jittered: &Table, plain: &Table) -> String {
     let mut out = String::from(HEAD);
     for (key @ (aqm, tcp, n), ns2) in jittered {
         let (Some(own), Some(plain)) = (ours.get(key), plain.get(key)) else { continue };
-        let outside = own.outside(ns2);
-        let verdict =
-            if outside.is_empty() { "within".to_string() } else { format!("outside: {}", outside.join(", ")) };
+        let verdict = |other: &Figures| match own.outside(other).as_slice() {
+            [] => "within".to_string(),
+            outside => format!("outside: {}", outside.join(", ")),
+        };
         let cell = |f: fn(&Figures) -> f64, digits: usize| {
             format!("{:.digits$} / {:.digits$} / {:.digits$}", f(own), f(ns2), f(plain))
         };
