@@ -1,16 +1,19 @@
-//! `cargo xtask bless`: what the disciplines do now becomes what they should do. Look at the diff first.
+//! `cargo xtask bless`: what the program does now becomes what it should do. Look at the diff.
 
 use crate::{program, verdicts};
 
 /// What blessing may change.
-const BLESSED: [&str; 2] = ["crates/aqm/golden", verdicts::EXPECTED];
+const BLESSED: [&str; 3] = ["crates/aqm/golden", "docs/scenario.schema.json", verdicts::EXPECTED];
+/// Tests that write what they otherwise compare: package, test.
+const WRITERS: [(&str, &str); 2] = [("forebay-aqm", "golden"), ("forebay-lab", "published_schema")];
 
-/// Renews the golden traces and the quick verdicts, and shows what that changed.
+/// Renews golden traces, schema and quick verdicts, and shows what that changed.
 pub(crate) fn run() -> Result<(), String> {
-    println!("golden traces");
-    let mut traces = program::cargo();
-    traces.args(["test", "-p", "forebay-aqm", "--test", "golden"]).env("FOREBAY_BLESS", "1");
-    succeed(traces)?;
+    for (package, test) in WRITERS {
+        let mut writer = program::cargo();
+        writer.args(["test", "-p", package, "--test", test]).env("FOREBAY_BLESS", "1");
+        succeed(writer)?;
+    }
     println!("quick verdicts");
     let scratch = program::scratch("bless")?;
     verdicts::record(&verdicts::reproduce(&scratch.join("raqm"))?)?;

@@ -21,7 +21,7 @@ cargo xtask test           every test; ends with `N passed, N failed, N skipped`
 cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask docs           writes the table of disciplines in README.md
-cargo xtask bless          renews golden traces and quick verdicts; look at the diff
+cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2";
 
 fn main() -> ExitCode {

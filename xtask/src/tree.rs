@@ -169,10 +169,10 @@ mod tests {
         for (text, want) in [
             ("a // {\nb", "a     \nb"),
             ("a /* { /* } */ \n */ b", "a              \n    b"),
-            (r#"f("{ \" }") + 1"#, "f(         ) + 1"),
+            (r#"f("{ \" }") + 1"#, "f(        ) + 1"),
             ("f(b\"{\", '{', '\\'', '\\u{7d}')", "f(b   ,    ,     ,         )"),
             ("fn f<'a>(x: &'a str) -> &'a str { x }", "fn f<'a>(x: &'a str) -> &'a str { x }"),
-            ("let s = r##\"a \"# { \n\"##; }", "let s =           \n   ; }"),
+            ("let s = r##\"a \"# { \n\"##; }", "let s =            \n   ; }"),
             ("for r in 0..2 {}", "for r in 0..2 {}"),
         ] {
             assert_eq!(blank(text), want, "{text}");
