@@ -52,7 +52,11 @@ impl Tally {
         println!("\n== {name}: {what}");
         let (begun, mut own) = (Instant::now(), Self::default());
         run(&mut own);
-        let word = if own.failed() { "FAILED" } else { "ok" };
+        let word = match (own.failed(), own.passed) {
+            (true, _) => "FAILED",
+            (false, 0) => "skipped",
+            (false, _) => "ok",
+        };
         own.failures.iter().for_each(|what| println!("   failed: {what}"));
         own.skips.iter().for_each(|what| println!("   skipped: {what}"));
         println!("-- {name}: {word}, {}, {:.1} s", own.line(), begun.elapsed().as_secs_f64());
