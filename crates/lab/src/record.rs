@@ -46,13 +46,13 @@ pub struct ClassSummary {
     pub class: u8,
     /// `in` or `out` of profile.
     pub colour: String,
-    /// Packets offered at the link.
+    /// Packets offered at the link, acknowledgements of reverse flows included.
     pub offered_pkts: u64,
     /// Dropped / offered.
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
-    /// One-way delay from host to host.
+    /// One-way delay from host to host, forward flows.
     pub owd_ms: Option<Spread>,
     /// Mean difference of consecutive one-way delays of a flow.
     pub jitter_ms: Option<f64>,
@@ -95,7 +95,7 @@ pub struct RunSummary {
     pub delivered_pkts: u64,
     /// Packets dropped.
     pub dropped: Dropped,
-    /// Jain's fairness index of the flows active in the whole window; none if there are none.
+    /// Jain's fairness index of the forward flows active in nearly the whole window; none if there are none.
     pub jain: Option<f64>,
     /// Events simulated.
     pub events: u64,
@@ -231,12 +231,12 @@ pub fn record(case: &Case, contender: &Contender, seed: u64, outcome: Outcome, c
         offered_pkts: link.offered_pkts,
         delivered_pkts: link.delivered_pkts,
         dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
-        jain: jain(&outcome, window_s),
+        jain: jain(&outcome, window_s, forward),
         events: outcome.events,
         packets: link.served_pkts,
         cpu_seconds,
         fingerprint: format!("{:016x}", outcome.fingerprint),
-        classes: link.classes.iter().map(|c| class_summary(c, &outcome, window_s)).collect(),
+        classes: link.classes.iter().map(|c| class_summary(c, &outcome, window_s, forward)).collect(),
         settling_s: metrics::settling(&seconds, aim),
         overshoot_pkts: metrics::overshoot(&seconds, aim),
     };
@@ -271,19 +271,25 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
     }
 }
 
-/// Jain's index (sum x)^2 / (n sum x^2) of the goodputs of flows active in the whole window.
-fn jain(outcome: &Outcome, window_s: f64) -> Option<f64> {
-    let whole = outcome.flows.iter().filter(|f| f.active_s >= window_s * 0.999);
-    let (n, sum, squares) = whole.fold((0.0, 0.0, 0.0), |(n, sum, squares), f| {
-        let x = f.goodput_bytes as f64;
+/// Jain's index (sum x)^2 / (n sum x^2) of the goodput, while active, of forward flows that were active in
+/// at least nine tenths of the window.
+fn jain(outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> Option<f64> {
+    let long = outcome.flows.iter().filter(|f| forward(f.group) && f.active_s >= window_s * 0.9);
+    let (n, sum, squares) = long.fold((0.0, 0.0, 0.0), |(n, sum, squares), f| {
+        let x = f.goodput_bytes as f64 / f.active_s;
         (n + 1.0, sum + x, squares + x * x)
     });
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-fn class_summary(link: &ClassOutcome, outcome: &Outcome, window_s: f64) -> ClassSummary {
+fn class_summary(
+    link: &ClassOutcome,
+    outcome: &Outcome,
+    window_s: f64,
+    forward: impl Fn(u32) -> bool,
+) -> ClassSummary {
     let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
-    let goodput: u64 = outcome.flows.iter().filter(|f| f.class == link.class).map(|f| f.goodput_bytes).sum();
+    let goodput: u64 = outcome.flows.iter().filter(|f| f.class == link.class && forward(f.group)).map(|f| f.goodput_bytes).sum();
     ClassSummary {
         class: link.class,
         colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),

@@ -144,8 +144,11 @@ impl Link {
 
     /// Offers `segment` to a plain link at `now`; the time it reaches the far end, unless it is dropped.
     /// Times of successive calls must not decrease.
+    ///
+    /// `wander` makes a host's line inexact: a packet that had to wait goes out up to half of it earlier or
+    /// later than the line's rate says (see `World::emit`); `draw` is uniform from 0 to its argument.
     #[inline]
-    pub fn pass(&mut self, segment: &Segment, now: u64) -> Option<u64> {
+    pub fn pass(&mut self, segment: &Segment, now: u64, wander: u64, draw: impl FnOnce(u64) -> u64) -> Option<u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
@@ -153,8 +156,8 @@ impl Link {
         if let Some(meter) = &mut self.meter {
             meter.offer(now, segment.class, Colour::In);
         }
-        let busy = plain.free > now;
-        if busy && !plain.fits(segment.len) {
+        let waits = plain.free > now;
+        if waits && !plain.fits(segment.len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
                 meter.lose(now, segment.class, Colour::In, Loss::Overflow);
@@ -162,9 +165,14 @@ impl Link {
             return None;
         }
         let time = self.transmitter.nanos(segment.len);
-        let start = plain.free.max(now);
+        let mut start = plain.free.max(now);
+        if waits && wander > 0 {
+            // At most half of the packet's own time: order is kept.
+            let most = wander.min(time);
+            start = (start + draw(most)).saturating_sub(most / 2).max(now);
+        }
         plain.free = start + time;
-        if busy {
+        if waits {
             plain.waiting.push(Waiting { start, len: segment.len });
             plain.bytes += u64::from(segment.len);
         }

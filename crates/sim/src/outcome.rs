@@ -81,7 +81,7 @@ pub struct FlowOutcome {
     pub sender: SenderCounts,
 }
 
-/// End-to-end figures of one class within the window.
+/// End-to-end figures of one class within the window: flows whose data passes a link under study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndToEnd {
     /// Service class.

@@ -62,7 +62,10 @@ struct Flow {
     ack: u16,
     class: u8,
     ecn: Ecn,
+    /// Does its data pass a link under study?
+    watched: bool,
     started: bool,
+    stopped: bool,
     start: u64,
     stop: u64,
     /// The earliest timer entry that counts; later entries of this flow are stale.
@@ -215,7 +218,7 @@ fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     link
 }
 
-fn build_flow(spec: &FlowSpec, seed: u64) -> Flow {
+fn build_flow(spec: &FlowSpec, seed: u64, watched: bool) -> Flow {
     let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
     let (body, ecn) = match spec.traffic {
         Traffic::Tcp(options) => {
@@ -239,7 +242,9 @@ fn build_flow(spec: &FlowSpec, seed: u64) -> Flow {
         ack: spec.ack,
         class: spec.class,
         ecn,
+        watched,
         started: false,
+        stopped: false,
         start: spec.start.nanos(),
         stop: spec.stop.map_or(u64::MAX, Instant::nanos),
         armed: u64::MAX,
@@ -283,6 +288,7 @@ impl World {
             jitter: h.jitter.nanos(),
             last: 0,
         };
+        let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
         let mut world = Self {
             now: 0,
             end: net.duration.nanos(),
@@ -298,7 +304,7 @@ impl World {
             hops,
             route_start,
             hosts: net.hosts.iter().map(host).collect(),
-            flows: net.flows.iter().map(|f| build_flow(f, seed)).collect(),
+            flows: net.flows.iter().map(|f| build_flow(f, seed, watched(f))).collect(),
             tags: net.flows.iter().map(tag).collect(),
             timers: BinaryHeap::new(),
             delays: Vec::new(),
@@ -379,7 +385,7 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            match self.links[link].pass(&segment, at) {
+            match self.links[link].pass(&segment, at, 0, |_| 0) {
                 Some(arrival) => segment.at = arrival,
                 None => {
                     self.fingerprint = note_drop(self.fingerprint, &segment, at);
@@ -479,7 +485,7 @@ impl World {
 
     #[inline]
     fn note_delay(&mut self, segment: &Segment) {
-        if self.now < self.warmup {
+        if self.now < self.warmup || !self.flows[segment.flow as usize].watched {
             return;
         }
         let class = usize::from(segment.class);
@@ -551,17 +557,34 @@ impl World {
         self.emit(flow.to as usize, segment);
     }
 
-    /// A host puts a segment on its first link, after a processing time, in order.
+    /// A host puts a segment on its first link: ready after a random processing time, order kept.
+    ///
+    /// That breaks ties between packets of different hosts. Packets that queue at a host would still leave
+    /// exactly one packet time apart, locked to a bottleneck of the same rate; so the host's line wanders by
+    /// as much, without drift.
     #[inline]
     fn emit(&mut self, id: usize, mut segment: Segment) {
         let host = &mut self.hosts[id];
         let ready = self.now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
         host.last = host.last.max(ready);
         segment.at = host.last;
-        if self.hop(&segment).eager {
-            self.forward(segment, segment.at);
-        } else {
+        let first = self.hop(&segment);
+        if !first.eager {
             self.push(self.links.len() + id, segment);
+            return;
+        }
+        let (link, host) = (first.link as usize, &mut self.hosts[id]);
+        match self.links[link].pass(&segment, segment.at, host.jitter, |most| host.rng.below(most + 1)) {
+            None => self.fingerprint = note_drop(self.fingerprint, &segment, segment.at),
+            Some(arrival) => {
+                segment.at = arrival;
+                segment.hop += 1;
+                if self.hop(&segment).eager {
+                    self.forward(segment, segment.at);
+                } else {
+                    self.push(link, segment);
+                }
+            }
         }
     }
 
@@ -601,13 +624,13 @@ impl World {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
         let flow = &mut self.flows[id];
         let starts = !flow.started && flow.start <= self.now;
-        let stops = flow.stop <= self.now;
+        let stops = !flow.stopped && flow.stop <= self.now;
         flow.started |= starts;
+        flow.stopped |= stops;
         match &mut flow.body {
             Body::Tcp { sender, receiver } => {
                 if stops {
                     sender.stop();
-                    flow.stop = u64::MAX;
                 }
                 if due(sender.deadline()) {
                     sender.on_timeout(now);
@@ -624,7 +647,6 @@ impl World {
                 }
                 if stops {
                     source.stop();
-                    flow.stop = u64::MAX;
                 }
                 if due(source.next()) {
                     source.sent(now);
@@ -642,7 +664,7 @@ impl World {
             Body::Tcp { sender, receiver } => [sender.deadline(), receiver.deadline()],
             Body::Datagrams { source, .. } => [source.next(), None],
         };
-        let stop = (flow.stop != u64::MAX).then_some(flow.stop);
+        let stop = (!flow.stopped && flow.stop != u64::MAX).then_some(flow.stop);
         own.into_iter().flatten().map(Instant::nanos).chain(stop).min()
     }
 

@@ -1,4 +1,10 @@
 //! The sending end of a TCP connection: RFC 5681, 6582, 3042, 6298 and 3168, data without end.
+//!
+//! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
+//! halved, not what is in flight; every timeout of the same packet takes half of the window again as the
+//! threshold; fast recovery may begin at a window of one; after a timeout the first two duplicate
+//! acknowledgements release the next packet in order, be it new or sent before; retransmissions keep the
+//! flow's ECT codepoint.
 
 use forebay_aqm::base::time::Instant;
 
@@ -78,7 +84,7 @@ impl Sender {
             next: 0,
             high: 0,
             recover: 0,
-            window: Window::new(f64::from(options.initial_window)),
+            window: Window::new(f64::from(options.initial_window), f64::from(options.window)),
             inflation: 0.0,
             in_recovery: false,
             partial_seen: false,

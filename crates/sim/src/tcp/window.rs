@@ -8,12 +8,14 @@ const MIN_SSTHRESH: f64 = 2.0;
 pub struct Window {
     cwnd: f64,
     ssthresh: f64,
+    /// The receiver's window: it bounds what is outstanding, so no loss can be blamed on more.
+    limit: f64,
 }
 
 impl Window {
-    /// Begins in slow start at `initial` packets.
-    pub const fn new(initial: f64) -> Self {
-        Self { cwnd: initial, ssthresh: f64::INFINITY }
+    /// Begins in slow start at `initial` packets; the receiver takes up to `limit`.
+    pub const fn new(initial: f64, limit: f64) -> Self {
+        Self { cwnd: initial, ssthresh: f64::INFINITY, limit }
     }
 
     /// Congestion window in packets.
@@ -30,7 +32,8 @@ impl Window {
     /// One acknowledgement of new data: slow start, or 1/cwnd in congestion avoidance.
     #[inline]
     pub fn grow(&mut self) {
-        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        let more = if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        self.cwnd = (self.cwnd + more).min(self.limit);
     }
 
     /// Loss or mark: half of the window, which also becomes the threshold.
@@ -57,7 +60,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_avoidance_adds_one_a_round() {
-        let mut w = Window::new(2.0);
+        let mut w = Window::new(2.0, f64::INFINITY);
         (0..2).for_each(|_| w.grow());
         assert_eq!(w.cwnd(), 4.0);
         w.halve();
@@ -71,8 +74,16 @@ mod tests {
     }
 
     #[test]
+    fn the_receiver_bounds_the_window() {
+        let mut w = Window::new(2.0, 20.0);
+        (0..1000).for_each(|_| w.grow());
+        w.halve();
+        assert_eq!(w.cwnd(), 10.0);
+    }
+
+    #[test]
     fn collapse_keeps_a_threshold_of_two() {
-        let mut w = Window::new(2.0);
+        let mut w = Window::new(2.0, f64::INFINITY);
         w.collapse();
         assert_eq!((w.cwnd(), w.ssthresh()), (1.0, 2.0));
     }
