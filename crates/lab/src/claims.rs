@@ -102,6 +102,17 @@ pub struct Check {
     pub at_most: Option<f64>,
 }
 
+impl Check {
+    /// Does it say what is asked for?
+    pub const fn has_bound(&self) -> bool {
+        self.less_than.is_some()
+            || self.more_than.is_some()
+            || self.within.is_some()
+            || self.at_least.is_some()
+            || self.at_most.is_some()
+    }
+}
+
 /// What became of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -223,6 +234,12 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
     for claim in &file.claims {
         if !file.sections.iter().any(|s| s.id == claim.section) {
             return Err(format!("{}: there is no section '{}'", claim.id, claim.section));
+        }
+        if claim.theorem.is_none() && claim.checks.is_empty() {
+            return Err(format!("{}: neither checks nor a theorem decide it", claim.id));
+        }
+        if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
+            return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
         }
     }
     Ok(file)

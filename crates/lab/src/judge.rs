@@ -8,6 +8,8 @@ use crate::stats::{Interval, interpolate, mean};
 
 /// Points at which two curves are compared.
 const CURVE_POINTS: usize = 21;
+/// Curves that share less of the x axis than this are not compared: packets, the unit of a mean queue.
+const LEAST_OVERLAP: f64 = 5.0;
 
 /// The runs that checks may ask about.
 pub struct Runs<'a> {
@@ -88,9 +90,7 @@ impl<'a> Runs<'a> {
         let own = template(check.of.as_deref());
         let other = check.other().map(|name| template(Some(name)));
         if let Some(against) = &check.against {
-            let samples = self.curve_samples(check, against, &own, other.as_deref())?;
-            let reach = self.reach(check, against, &own)?;
-            return Ok(vec![self.result(check, "", &bound, samples, &reach)]);
+            return Ok(vec![self.answer_curve(check, &bound, against, &own, other.as_deref())?]);
         }
         let cases = self.cases(&check.at_points)?;
         cases.into_iter().map(|case| self.answer_at(check, &bound, case, &own, other.as_deref())).collect()
@@ -139,16 +139,35 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// For each seed: the curve's value at `check.at`, or its mean distance from the other's curve where
-    /// both exist. Seeds whose curves do not reach there give no sample.
-    fn curve_samples(&self, check: &Check, against: &str, own: &str, other: Option<&str>) -> Result<Vec<f64>, String> {
-        let own = self.curves(against, &check.quantity, own)?;
-        let Some(other) = other else {
+    /// A check of a curve: for each seed its value at `check.at`, or its mean distance from the other's where
+    /// both exist. Unless every seed's curve reaches there, the question has no answer: it straddles.
+    fn answer_curve(
+        &self,
+        check: &Check,
+        bound: &Bound,
+        against: &str,
+        own: &str,
+        other: Option<&str>,
+    ) -> Result<CheckResult, String> {
+        let curves = self.curves(against, &check.quantity, own)?;
+        let mut reach = self.reach(check, against, own)?;
+        let samples: Vec<Option<f64>> = if let Some(other) = other {
+            reach = format!("{reach}; the other's: {}", self.reach(check, against, other)?);
+            let others = self.curves(against, &check.quantity, other)?;
+            curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
+        } else {
             let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;
-            return Ok(own.iter().filter_map(|curve| interpolate(curve, at)).collect());
+            curves.iter().map(|curve| interpolate(curve, at)).collect()
         };
-        let other = self.curves(against, &check.quantity, other)?;
-        Ok(own.iter().zip(&other).filter_map(|(a, b)| distance(a, b)).collect())
+        let asked = samples.len();
+        let known: Vec<f64> = samples.into_iter().flatten().collect();
+        let reached = known.len();
+        let mut result = self.result(check, "", bound, known, &reach);
+        if reached < asked {
+            result.outcome = Outcome::Straddles;
+            result.note = Some(format!("{reached} of {asked} seeds reach there: {reach}"));
+        }
+        Ok(result)
     }
 
     /// How far a contender's curve goes, in words: for checks that ask beyond its ends.
@@ -162,7 +181,7 @@ impl<'a> Runs<'a> {
         let (Some(first), Some(last)) = (means.first(), means.last()) else { return Ok("no run finished".into()) };
         let near = if check.at.is_some_and(|at| at > last.0) { last } else { first };
         Ok(format!(
-            "{against} runs from {:.1} to {:.1} only; {} is {:.4} at {:.1}",
+            "{against} runs from {:.1} to {:.1}; {} is {:.4} at {:.1}",
             first.0, last.0, check.quantity, near.1, near.0
         ))
     }
@@ -206,7 +225,7 @@ fn distance(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<f64> {
     };
     let ((a_lo, a_hi), (b_lo, b_hi)) = (range(a), range(b));
     let (lo, hi) = (a_lo.max(b_lo), a_hi.min(b_hi));
-    if lo >= hi {
+    if hi - lo < LEAST_OVERLAP {
         return None;
     }
     let step = (hi - lo) / (CURVE_POINTS - 1) as f64;
@@ -249,6 +268,7 @@ mod tests {
         let b = [(5.0, 0.0), (20.0, 0.0)];
         assert!((distance(&a, &b).unwrap() - 1.75).abs() < 1e-12);
         assert_eq!(distance(&a, &[(11.0, 0.0), (12.0, 0.0)]), None);
+        assert_eq!(distance(&a, &[(9.0, 0.0), (12.0, 0.0)]), None, "one packet is no curve");
     }
 
     #[test]
