@@ -179,7 +179,13 @@ fn raqm() {
 
 #[test]
 fn pi() {
-    differ("pi", false, reference::pi::case, &["p below 0", "p above 1"]);
+    differ("pi", false, |dice, trace| reference::pi::case(dice, trace, Unit::Pkts), &["p below 0", "p above 1"]);
+}
+
+#[test]
+fn pi_in_bytes() {
+    let branches = ["p below 0", "p above 1", "p by size above 1"];
+    differ("pi", false, |dice, trace| reference::pi::case(dice, trace, Unit::Bytes), &branches);
 }
 
 #[test]

@@ -141,10 +141,10 @@ pub(crate) struct ReproduceArgs {
     /// Papers or ids of claims; every paper if left out.
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
-    /// Fewer and shorter runs; verdicts are provisional.
+    /// 3 seeds in place of 10; verdicts are provisional.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// The papers' own lengths; the default.
+    /// 30 seeds in place of 10.
     #[arg(long)]
     pub(crate) full: bool,
     /// Where results go.

@@ -103,7 +103,7 @@ impl Failure {
             Self::Input(error) => json!(error),
             Self::Store(error) => {
                 let (kind, path) = match error {
-                    StoreError::Foreign { dir } => ("foreign-directory", dir),
+                    StoreError::Foreign { dir, .. } => ("foreign-directory", dir),
                     StoreError::Io { path, .. } => ("io", path),
                     StoreError::Damaged { path, .. } => ("damaged-file", path),
                 };

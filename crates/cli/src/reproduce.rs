@@ -13,7 +13,7 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::progress::Progress;
-use crate::run::{meta, pool};
+use crate::run::{build, meta, pool};
 use crate::table::Table;
 use crate::{interrupt, report};
 
@@ -26,10 +26,12 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     };
     let chosen = chosen(&args.names)?;
     let several = chosen.len() > 1;
+    let revision = build();
     let (mut results, mut places) = (Vec::new(), Vec::new());
     for (paper, ids) in chosen {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|w| w == id);
         let reproduction = Reproduction::new(paper, level, wanted).map_err(|e| Failure::Run(e.to_string()))?;
+        let reproduction = reproduction.with_revision(&revision);
         let dir = place(args, paper, level, &ids, several);
         results.extend(one(&reproduction, &dir, args, ui)?);
         places.push((dir.clone(), report::write_report(&dir)));
@@ -55,7 +57,7 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, Failur
     for paper in PAPERS {
         let ids = Reproduction::claim_ids(paper);
         let mine: Vec<String> = ids.into_iter().filter(|id| names.iter().any(|n| n.eq_ignore_ascii_case(id))).collect();
-        if names.is_empty() || names.iter().any(|n| n == paper.name) {
+        if names.is_empty() || names.iter().any(|n| n.eq_ignore_ascii_case(paper.name)) {
             chosen.push((paper, Vec::new()));
         } else if !mine.is_empty() {
             chosen.push((paper, mine));
@@ -159,5 +161,20 @@ fn describe(check: &CheckResult) -> String {
     match (check.value, &check.note) {
         (Some(value), _) => format!("{}: {}, asked {}", check.what, crate::digits::short(value), check.bound),
         (None, note) => format!("{}: {}", check.what, note.as_deref().unwrap_or("nothing to measure")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn names_are_known_in_any_case() {
+        for name in ["raqm", "RAQM", "Raqm"] {
+            let chosen = chosen(&[name.to_string()]).unwrap();
+            assert_eq!(chosen.len(), 1, "{name}");
+            assert!(chosen[0].0.name == "raqm" && chosen[0].1.is_empty(), "{name}");
+        }
+        assert_eq!(chosen(&["raqm-th1".to_string()]).unwrap()[0].1, ["RAQM-TH1"]);
     }
 }

@@ -1,5 +1,6 @@
 //! `forebay run`: a scenario file to tables, results on disk and a report.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
@@ -53,7 +54,8 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn plan(args: &RunArgs) -> Result<Plan, Failure> {
     let overrides = Overrides { sets: args.set.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
-    let plan = Plan::new(cases, args.seed, args.runs);
+    let plan = Plan::new(cases, args.seed, args.runs).with_revision(&build());
+    check_labels(args, &plan)?;
     for case in &plan.cases {
         for contender in &case.scenario.compare {
             let network = lower::network(&case.scenario, &contender.spec, args.seed);
@@ -64,6 +66,18 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         }
     }
     Ok(plan)
+}
+
+/// Refuses what says the same thing twice: its runs would count double.
+fn check_labels(args: &RunArgs, plan: &Plan) -> Result<(), InputError> {
+    let Some((label, case)) = plan.repeated() else { return Ok(()) };
+    let key = match case.axes.as_slice() {
+        [] => "compare.aqm".to_string(),
+        [(axis, _)] => format!("vary.{axis}"),
+        _ => "vary".to_string(),
+    };
+    let found = Found::thing(format!("'{label}' twice"));
+    Err(InputError::new(args.scenario.display().to_string(), key, found, "every value and discipline once"))
 }
 
 fn stem(scenario: &Path) -> String {
@@ -83,6 +97,20 @@ pub(crate) fn pool(jobs: Jobs) -> Result<ThreadPool, Failure> {
     let threads = jobs.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Failure::Unavailable(format!("cannot start {threads} threads: {error}")))
+}
+
+/// What tells this build from any other: its revision and a hash of the program itself, because a revision
+/// does not tell what was changed since.
+pub(crate) fn build() -> String {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let hash = program.map_or_else(|_| String::new(), |bytes| format!("{:016x}", hash(&bytes)));
+    [env!("FOREBAY_REVISION"), &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// What `meta.json` says about this program and how it was called.

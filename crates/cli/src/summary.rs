@@ -97,15 +97,15 @@ fn goodput(summary: &Value, contender: &Value) -> String {
     interval(Some(estimate.mean), Some(estimate.half))
 }
 
-/// The mean of the runs that settle; how many of them do, unless all or none.
+/// The mean, a run that never settles counted in full; how many settle, unless all or none.
 fn settling(summary: &Value, contender: &Value) -> String {
-    let times: Vec<Option<f64>> = runs(summary, contender).map(|run| run.get("settling_s")?.as_f64()).collect();
-    let settled: Vec<f64> = times.iter().flatten().copied().collect();
-    let estimate = Interval::of(&settled);
-    match settled.len() {
+    let all = runs(summary, contender).count();
+    let settled = runs(summary, contender).filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
+    let (mean, half) = estimate(contender, "mean", "settling_s", 1.0);
+    match settled {
         0 => "never".to_string(),
-        n if n == times.len() => interval(Some(estimate.mean), Some(estimate.half)),
-        n => format!("{} ({n} of {})", significant(estimate.mean, 3), times.len()),
+        n if n == all => interval(mean, half),
+        n => format!("{} ({n} of {all})", mean.map_or_else(String::new, |mean| significant(mean, 3))),
     }
 }
 
@@ -129,7 +129,7 @@ fn differences(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
 }
 
 /// How to read the tables.
-fn legend(summary: &Value) -> [String; 3] {
+fn legend(summary: &Value) -> [String; 4] {
     let most = summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten();
     let most = most.filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
     let spread = match most {
@@ -140,5 +140,25 @@ fn legend(summary: &Value) -> [String; 3] {
         spread,
         "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
+        "          a run that never settles counts in full; (k of n): that many settle".to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::settling;
+
+    #[test]
+    fn settling_is_the_mean_that_everything_else_shows() {
+        let contender = json!({ "label": "pi", "mean": { "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } } });
+        let of = |times: [Option<f64>; 2]| {
+            let runs = times.map(|t| json!({ "label": "pi", "settling_s": t }));
+            settling(&json!({ "runs": runs }), &contender)
+        };
+        assert_eq!(of([Some(20.0), None]), "60.0 (1 of 2)", "100 s count for the other");
+        assert_eq!(of([None, None]), "never");
+        assert!(of([Some(50.0), Some(70.0)]).starts_with("60 "), "{}", of([Some(50.0), Some(70.0)]));
+    }
 }

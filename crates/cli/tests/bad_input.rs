@@ -92,6 +92,13 @@ const BAD: &[Bad] = &[
         says: &["--set: ", "found 'duration'", "PATH=VALUE"],
     },
     Bad {
+        name: "axis-value-twice",
+        from: "",
+        to: "",
+        words: &["--set", "vary.flows.ftp.count=[5, 5]"],
+        says: &["short.toml: vary.flows.ftp.count", "raqm q0=50 [flows.ftp.count=5]' twice", "once"],
+    },
+    Bad {
         name: "too-long",
         from: "",
         to: "",
@@ -195,4 +202,10 @@ fn another_scenarios_directory_is_left_alone() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
     assert_eq!(std::fs::read(place.dir.join("out/summary.json")).unwrap(), summary);
+    for dir in ["mine", "out"] {
+        let ended = place.run(&["reproduce", "RAQM-TH1", "-o", dir, "--quiet"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        check_message("foreign", &ended.stderr, &[&format!("error: {dir} holds "), "choose another -o"]);
+    }
+    assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
 }

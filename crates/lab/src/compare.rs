@@ -32,10 +32,24 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// A quantity of every run with its seed.
+    pub fn samples(&self, quantity: &str) -> Result<Vec<(u64, f64)>, String> {
+        let sample = |run: &&RunRecord| Ok((run.summary.seed, metrics::quantity(run, quantity)?));
+        self.runs.iter().map(sample).collect()
+    }
+
     /// A quantity of every run, in order of seeds.
     pub fn values(&self, quantity: &str) -> Result<Vec<f64>, String> {
-        self.runs.iter().map(|run| metrics::quantity(run, quantity)).collect()
+        Ok(self.samples(quantity)?.into_iter().map(|(_, value)| value).collect())
     }
+}
+
+/// The interval of `a - b` over the seeds that both have; `None` if they share none. What an interrupted
+/// batch leaves does not hold the same seeds for every contender.
+pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
+    let partner = |seed: u64| b.iter().find(|(other, _)| *other == seed);
+    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partner(*seed)?.1)).collect();
+    (!differences.is_empty()).then(|| Interval::of(&differences))
 }
 
 /// The records by case and contender, each in order of seeds.
@@ -73,10 +87,11 @@ fn contender(group: &Group, baseline: &Group) -> Value {
     let mut means = Map::new();
     let mut differences = Map::new();
     for (quantity, _) in QUANTITIES {
-        let (Ok(own), Ok(base)) = (group.values(quantity), baseline.values(quantity)) else { continue };
-        means.insert(quantity.into(), json!(Interval::of(&own)));
-        if group.label != baseline.label {
-            differences.insert(quantity.into(), json!(Interval::paired(&own, &base)));
+        let (Ok(own), Ok(base)) = (group.samples(quantity), baseline.samples(quantity)) else { continue };
+        let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
+        means.insert(quantity.into(), json!(Interval::of(&values)));
+        if group.contender != baseline.contender {
+            differences.insert(quantity.into(), json!(paired_by_seed(&own, &base)));
         }
     }
     let mut out = json!({ "label": group.label, "runs": group.runs.len(), "mean": means });
@@ -86,4 +101,18 @@ fn contender(group: &Group, baseline: &Group) -> Value {
         out.insert("difference".into(), Value::Object(differences));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_join_on_the_seed() {
+        let a = [(1, 10.0), (3, 31.0), (4, 40.0)];
+        let b = [(2, 200.0), (3, 1.0), (4, 12.0)];
+        let joined = paired_by_seed(&a, &b).unwrap();
+        assert_eq!((joined.n, joined.mean), (2, 29.0), "30 at seed 3, 28 at seed 4");
+        assert_eq!(paired_by_seed(&a[..1], &b), None);
+    }
 }

@@ -63,8 +63,7 @@ fn add_group(
         Direction::Reverse => dumbbell::Direction::Reverse,
     };
     let mut lives = Vec::new();
-    for &(from, to) in &group.active {
-        let to = to.unwrap_or(scenario.duration);
+    for (from, to) in group.active_within(scenario.duration) {
         match group.kind {
             FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
             _ => lives.extend((0..group.count).map(|i| (i, from + draw(group.start, &mut rng), to))),
@@ -90,9 +89,14 @@ fn add_group(
                 Class::Fixed(class) => class,
                 Class::Host => (host % shape.hosts) as u8,
             },
-            pair: (net.flows.len()) as u32,
+            pair: pair(host % shape.hosts, group.direction),
         });
     }
+}
+
+/// The id of a source and a destination: the hosts' number and which way the data goes.
+const fn pair(host: usize, direction: Direction) -> u32 {
+    2 * host as u32 + matches!(direction, Direction::Reverse) as u32
 }
 
 /// Poisson arrivals in [from, to), each with a lifetime of its own: (host, start, stop).
@@ -142,5 +146,51 @@ fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
         min_rto: options.min_rto,
         tick: options.tick,
         ecn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{self, Overrides};
+
+    /// The network of two hosts with these groups of flows, for 10 s.
+    fn lowered(flows: &str) -> Network {
+        let text = format!(
+            r#"
+            version = 1
+            duration = "10s"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "100p" }}
+            access = {{ rate = "10mbit", delays = ["10ms"], hosts = 2 }}
+            egress = {{ delay = "10ms" }}
+            {flows}
+            "#
+        );
+        let case = scenario::parse("s.toml", &text, &Overrides::default()).unwrap().remove(0);
+        network(&case.scenario, &case.scenario.compare[0].spec, 1)
+    }
+
+    #[test]
+    fn flows_between_the_same_hosts_the_same_way_are_one_pair() {
+        let net = lowered(
+            "[[flows]]\nkind = \"ftp\"\ncount = 5\n\
+             [[flows]]\nname = \"back\"\nkind = \"ftp\"\ncount = 3\ndirection = \"reverse\"\n",
+        );
+        let pairs: Vec<u32> = net.flows.iter().map(|flow| flow.pair).collect();
+        assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
+    }
+
+    #[test]
+    fn nothing_arrives_after_the_end_of_the_run() {
+        let window = |to| {
+            format!(
+                "[[flows]]\nkind = \"short-tcp\"\narrivals = \"50/s\"\nlifetime = \"1s\"\nactive = [\"2s\", \"{to}\"]"
+            )
+        };
+        let starts = |to| lowered(&window(to)).flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
+        assert_eq!(starts("500s"), starts("end"));
+        assert!(starts("end").len() > 300);
     }
 }

@@ -35,10 +35,15 @@ fn smoothed(seconds: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does.
+/// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does, or
+/// if there is no second to look at. A second without a value is not within the band.
 pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
+    if seconds.iter().all(|q| q.is_nan()) {
+        return None;
+    }
     let band = (BAND * reference).max(MIN_BAND_PKTS);
-    let outside = smoothed(seconds).iter().rposition(|q| (q - reference).abs() > band);
+    let within = |q: f64| (q - reference).abs() <= band;
+    let outside = smoothed(seconds).iter().rposition(|q| !within(*q));
     match outside {
         None => Some(0.0),
         Some(last) if last + SMOOTHING_S >= seconds.len() => None,
@@ -116,6 +121,18 @@ mod tests {
         assert_eq!(settling(&[50.0; 20], 50.0), Some(0.0));
         queue.extend([100.0; 4]);
         assert_eq!(settling(&queue, 50.0), None, "it ends outside");
+    }
+
+    #[test]
+    fn nothing_to_look_at_is_not_settled() {
+        assert_eq!(settling(&[], 50.0), None);
+        assert_eq!(settling(&[f64::NAN; 30], 50.0), None);
+        assert_eq!(settling(&[50.0; 30], f64::NAN), None);
+        let mut gap = [50.0; 30];
+        gap[10] = f64::NAN;
+        assert_eq!(settling(&gap, 50.0), Some(13.0), "the last 5 s mean without a value is at second 12");
+        gap[29] = f64::NAN;
+        assert_eq!(settling(&gap, 50.0), None, "nobody knows where it ends");
     }
 
     #[test]

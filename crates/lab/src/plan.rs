@@ -1,5 +1,7 @@
 //! What is to be run: the product of cases, contenders and seeds, in a fixed order.
 
+use std::collections::BTreeSet;
+
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::{Observer, World};
 use serde_json::{Map, Value};
@@ -15,6 +17,8 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// The seeds of every contender.
     pub seeds: Vec<u64>,
+    /// Which build of the program runs it, where that is known; results of another build do not count.
+    pub revision: String,
 }
 
 /// One run.
@@ -31,7 +35,27 @@ pub struct Job {
 impl Plan {
     /// `runs` seeds from `first` on.
     pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
-        Self { cases, seeds: (first..first.saturating_add(runs)).collect() }
+        Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new() }
+    }
+
+    /// The same, run by this build of the program.
+    pub fn with_revision(mut self, revision: &str) -> Self {
+        self.revision = revision.to_string();
+        self
+    }
+
+    /// What runs it: the version and, where it is known, the revision.
+    pub fn engine(&self) -> String {
+        engine(&self.revision)
+    }
+
+    /// The first label that two contenders share, and the case of the second: an axis or a comparison
+    /// says something twice, and labels no longer tell the runs apart.
+    pub fn repeated(&self) -> Option<(String, &Case)> {
+        let mut seen = BTreeSet::new();
+        let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |c| (c, case)));
+        let mut labels = all.map(|(contender, case)| (record::label(contender, case), case));
+        labels.find(|(label, _)| !seen.insert(label.clone()))
     }
 
     /// Its name in reports.
@@ -82,7 +106,7 @@ impl Plan {
         let contender = &case.scenario.compare[job.contender];
         hex_hash(&format!(
             "{}\n{}\n{}\n{}\n{}",
-            env!("CARGO_PKG_VERSION"),
+            self.engine(),
             case.scenario.to_toml(),
             record::label(contender, case),
             contender.spec.canonical(),
@@ -100,6 +124,12 @@ impl Plan {
         let cpu = thread_cpu_seconds() - before;
         Ok(outcome.map(|outcome| record::record(case, contender, job.seed, outcome, cpu)))
     }
+}
+
+/// The version of this library with the revision of the program, where that is known.
+pub fn engine(revision: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
 }
 
 /// FNV-1a with 64 bits: 12 hex digits of a hash that never changes between versions of a library.

@@ -265,8 +265,13 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
         Some(Depth::Packets(n)) => Reference::Given(n),
         Some(Depth::Bytes(n)) => Reference::Given(n / f64::from(scenario.packet)),
         None => {
-            let half = metrics::seconds(&series.time_s, &series.queue_mean_pkts, duration_s / 2.0, duration_s);
-            Reference::SteadyMean(half.iter().sum::<f64>() / half.len().max(1) as f64)
+            // Runs shorter than a second or two may have no row in their second half, or none at all.
+            let mean = |from| {
+                let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, from, duration_s);
+                let known: Vec<f64> = seconds.into_iter().filter(|q| q.is_finite()).collect();
+                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+            };
+            Reference::SteadyMean(mean(duration_s / 2.0).or_else(|| mean(0.0)).unwrap_or(0.0))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::batch::{self, BatchError, Control};
 use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, VariantResult, Verdict};
 use crate::judge::{self, Runs};
 use crate::papers::Paper;
-use crate::plan::Plan;
+use crate::plan::{Plan, engine};
 use crate::record::RunRecord;
 use crate::scenario::{self, Overrides};
 use crate::store::{self, Store, StoreError};
@@ -34,6 +34,15 @@ impl Level {
             Self::Full => 30,
         }
     }
+
+    /// Its fixed word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Full => "full",
+        }
+    }
 }
 
 /// What is to be reproduced.
@@ -45,6 +54,8 @@ pub struct Reproduction {
     level: Level,
     /// By scenario name.
     plans: Vec<(String, Plan)>,
+    /// Which build of the program runs them.
+    revision: String,
 }
 
 /// Why a reproduction did not finish.
@@ -86,7 +97,14 @@ impl Reproduction {
             let cases = cases.map_err(|e| ReproduceError::Files(e.to_string()))?;
             plans.push((name.clone(), Plan::new(cases, 1, level.seeds())));
         }
-        Ok(Self { paper, file, chosen, level, plans })
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
+    }
+
+    /// The same, run by this build of the program.
+    pub fn with_revision(mut self, revision: &str) -> Self {
+        self.plans = self.plans.into_iter().map(|(name, plan)| (name, plan.with_revision(revision))).collect();
+        self.revision = revision.to_string();
+        self
     }
 
     /// Ids of every claim of `paper`.
@@ -119,9 +137,11 @@ impl Reproduction {
     }
 
     /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
-    /// `claims.json`. `meta` is what `meta.json` says beside the plans' own facts.
+    /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
+    /// `meta` is what `meta.json` says beside the plans' own facts.
     pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
         let mut finished: Vec<(&str, &Plan, Vec<RunRecord>)> = Vec::new();
+        let earlier = self.earlier(dir).map_err(ReproduceError::Store)?;
         self.write_meta(dir, meta)?;
         for (name, plan) in &self.plans {
             let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
@@ -129,8 +149,40 @@ impl Reproduction {
             finished.push((name, plan, records));
         }
         let results = self.chosen.iter().map(|claim| self.judge(claim, &finished)).collect::<Result<Vec<_>, _>>()?;
-        store::write_json(&dir.join("claims.json"), &document(&results)).map_err(ReproduceError::Store)?;
+        let all = self.merged(earlier, &results);
+        store::write_json(&dir.join("claims.json"), &document(&all)).map_err(ReproduceError::Store)?;
         Ok(results)
+    }
+
+    /// The results that `dir` holds already and that still count; an error if it is not ours to write to.
+    fn earlier(&self, dir: &Path) -> Result<Vec<ClaimResult>, StoreError> {
+        let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
+        let meta_path = dir.join("meta.json");
+        if !meta_path.exists() {
+            return if store::is_free(dir, "") { Ok(Vec::new()) } else { refuse("files that are no results") };
+        }
+        let known = store::read_json(&meta_path)?;
+        if known["kind"] != "reproduction" {
+            return refuse("the results of a scenario");
+        }
+        if known["paper"] != self.paper.name {
+            return refuse("the results of another paper");
+        }
+        if known["level"] != self.level.word() {
+            return refuse("results with another number of seeds");
+        }
+        let path = dir.join("claims.json");
+        if known["engine"] != engine(&self.revision) || !path.exists() {
+            return Ok(Vec::new());
+        }
+        let claims = store::read_json(&path)?["claims"].take();
+        serde_json::from_value(claims).map_err(|e| StoreError::Damaged { path, reason: e.to_string() })
+    }
+
+    /// New results in place of earlier ones, in the order of the paper's file.
+    fn merged(&self, earlier: Vec<ClaimResult>, new: &[ClaimResult]) -> Vec<ClaimResult> {
+        let find = |results: &[ClaimResult], id: &str| results.iter().find(|r| r.id == id).cloned();
+        self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
     }
 
     fn write_meta(&self, dir: &Path, meta: &Value) -> Result<(), ReproduceError> {
@@ -145,10 +197,12 @@ impl Reproduction {
         let mut all = json!({
             "version": 1,
             "forebay": env!("CARGO_PKG_VERSION"),
+            "engine": engine(&self.revision),
             "kind": "reproduction",
             "paper": self.paper.name,
             "title": self.file.title,
             "authors": self.file.authors,
+            "level": self.level.word(),
             "seeds": self.level.seeds(),
             "sections": sections,
             "machine": store::machine(),

@@ -16,10 +16,12 @@ use crate::table;
 /// Why a directory could not be used.
 #[derive(Debug)]
 pub enum StoreError {
-    /// It holds the results of another scenario.
+    /// It holds something that must not be mixed or overwritten.
     Foreign {
         /// The directory.
         dir: PathBuf,
+        /// What it holds.
+        holds: &'static str,
     },
     /// The file system refused.
     Io {
@@ -40,8 +42,8 @@ pub enum StoreError {
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Foreign { dir } => {
-                write!(f, "{} holds the results of another scenario: choose another -o, or remove it", dir.display())
+            Self::Foreign { dir, holds } => {
+                write!(f, "{} holds {holds}: choose another -o", dir.display())
             }
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Damaged { path, reason } => write!(f, "{}: {reason}", path.display()),
@@ -54,6 +56,8 @@ impl std::error::Error for StoreError {}
 /// One run as it lies on disk.
 #[derive(Serialize, Deserialize)]
 struct Shard {
+    #[serde(default)]
+    engine: String,
     key: String,
     record: RunRecord,
 }
@@ -68,16 +72,41 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     move |error| StoreError::Io { path, error }
 }
 
+/// What a file is called until it is whole: no other file's and no other process's name.
+fn part_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name}.{}.tmp", std::process::id()))
+}
+
 /// Writes a file so that a reader sees the old or the new content, never a part.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let part = path.with_extension("part.tmp");
+    let part = part_of(path);
     let write = || -> std::io::Result<()> {
         let mut file = fs::File::create(&part)?;
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(&part, path)
     };
-    write().map_err(io(path))
+    let written = write();
+    if written.is_err() {
+        // Of no use to anyone; the error that counts is the first.
+        let _ = fs::remove_file(&part);
+    }
+    written.map_err(io(path))
+}
+
+/// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
+/// whole, an empty `runs`, and a `scenario.toml` with just the content of `scenario`?
+pub fn is_free(dir: &Path, scenario: &str) -> bool {
+    let Ok(entries) = dir.read_dir() else { return !dir.exists() };
+    entries.flatten().all(|entry| {
+        let path = entry.path();
+        match entry.file_name().to_string_lossy().as_ref() {
+            "runs" => path.read_dir().is_ok_and(|mut runs| runs.next().is_none()),
+            "scenario.toml" => fs::read_to_string(&path).is_ok_and(|text| text == scenario),
+            name => name.starts_with("meta.json.") && name.ends_with(".tmp"),
+        }
+    })
 }
 
 /// Writes JSON for people and machines.
@@ -99,18 +128,21 @@ impl Store {
     pub fn open(dir: &Path, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
         let store = Self { dir: dir.to_path_buf() };
         let meta_path = store.path("meta.json");
+        let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         if meta_path.exists() {
             let known = read_json(&meta_path)?;
             if known.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
-                return Err(StoreError::Foreign { dir: store.dir });
+                return refuse("the results of another scenario");
             }
-        } else if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(StoreError::Foreign { dir: store.dir });
+        } else if !is_free(dir, &first_scenario(plan)) {
+            return refuse("files that are no results");
         }
+        fs::create_dir_all(dir).map_err(io(dir))?;
+        // First of all: from here on the directory says whose it is.
+        write_json(&meta_path, &store.meta(plan, meta))?;
         let runs = store.path("runs");
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         store.write_scenarios(plan)?;
-        write_json(&meta_path, &store.meta(plan, meta))?;
         Ok(store)
     }
 
@@ -124,19 +156,14 @@ impl Store {
     }
 
     fn write_scenarios(&self, plan: &Plan) -> Result<(), StoreError> {
-        if let [case] = plan.cases.as_slice() {
-            return write_whole(&self.path("scenario.toml"), case.scenario.to_toml().as_bytes());
+        write_whole(&self.path("scenario.toml"), first_scenario(plan).as_bytes())?;
+        if plan.cases.len() < 2 {
+            return Ok(());
         }
-        // With axes there is a resolved scenario for each point; the first also stands in the fixed place.
         let cases = self.path("cases");
         fs::create_dir_all(&cases).map_err(io(&cases))?;
-        for (i, case) in plan.cases.iter().enumerate() {
-            let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-            let text = format!("# case {i} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.to_toml());
-            write_whole(&cases.join(format!("{i:03}.toml")), text.as_bytes())?;
-            if i == 0 {
-                write_whole(&self.path("scenario.toml"), text.as_bytes())?;
-            }
+        for i in 0..plan.cases.len() {
+            write_whole(&cases.join(format!("{i:03}.toml")), case_text(plan, i).as_bytes())?;
         }
         Ok(())
     }
@@ -145,6 +172,7 @@ impl Store {
         let mut meta = json!({
             "version": 1,
             "forebay": env!("CARGO_PKG_VERSION"),
+            "engine": plan.engine(),
             "hash": plan.hash(),
             "title": plan.title(),
             "seeds": plan.seeds,
@@ -166,7 +194,7 @@ impl Store {
     /// Keeps a finished run.
     pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
         let path = shard_path(&self.dir, job);
-        let shard = Shard { key: plan.key(job), record: record.clone() };
+        let shard = Shard { engine: plan.engine(), key: plan.key(job), record: record.clone() };
         let text = serde_json::to_string(&shard)
             .map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
         write_whole(&path, text.as_bytes())
@@ -197,6 +225,22 @@ impl Store {
     }
 }
 
+/// A resolved case; with axes it says at which point.
+fn case_text(plan: &Plan, index: usize) -> String {
+    let case = &plan.cases[index];
+    let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.to_toml())
+}
+
+/// What stands in `scenario.toml`: the only case, or the first of several.
+fn first_scenario(plan: &Plan) -> String {
+    match plan.cases.as_slice() {
+        [] => String::new(),
+        [case] => case.scenario.to_toml(),
+        _ => case_text(plan, 0),
+    }
+}
+
 fn shard_path(dir: &Path, job: Job) -> PathBuf {
     dir.join("runs").join(format!("case{:03}-aqm{:02}-seed{}.json", job.case, job.contender, job.seed))
 }
@@ -212,19 +256,29 @@ pub fn is_finished(dir: &Path, plan: &Plan, job: Job) -> bool {
     read_shard(dir, plan, job).is_some()
 }
 
-/// Every finished run of a directory with the indices of its case and contender; files that are not whole
-/// are passed over.
-pub fn read_runs(dir: &Path) -> Result<Vec<(usize, usize, RunRecord)>, StoreError> {
+/// Every finished run that the directory's `meta.json` covers, with the indices of its case and contender:
+/// other seeds, runs of another build, and files that are not whole are passed over.
+pub fn read_runs(dir: &Path, meta: &Value) -> Result<Vec<(usize, usize, RunRecord)>, StoreError> {
     let runs = dir.join("runs");
     let mut paths: Vec<PathBuf> = fs::read_dir(&runs).map_err(io(&runs))?.flatten().map(|entry| entry.path()).collect();
     paths.sort();
+    let seeds: Vec<u64> = meta["seeds"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+    // What a directory of before there were engines says.
+    let engine = meta["engine"].as_str().unwrap_or_default();
     let read = |path: PathBuf| {
-        let (case, rest) = path.file_stem()?.to_str()?.strip_prefix("case")?.split_once("-aqm")?;
-        let (contender, _) = rest.split_once("-seed")?;
+        let job = job_of(&path).filter(|job| seeds.contains(&job.seed))?;
         let shard: Shard = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
-        Some((case.parse().ok()?, contender.parse().ok()?, shard.record))
+        (shard.engine == engine).then_some((job.case, job.contender, shard.record))
     };
     Ok(paths.into_iter().filter_map(read).collect())
+}
+
+/// The job whose shard this is, by its name.
+fn job_of(path: &Path) -> Option<Job> {
+    let name = path.file_name()?.to_str()?.strip_prefix("case")?.strip_suffix(".json")?;
+    let (case, rest) = name.split_once("-aqm")?;
+    let (contender, seed) = rest.split_once("-seed")?;
+    Some(Job { case: case.parse().ok()?, contender: contender.parse().ok()?, seed: seed.parse().ok()? })
 }
 
 /// Where the figures were made.

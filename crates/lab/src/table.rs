@@ -9,13 +9,13 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::record::{ClassSummary, RunRecord, RunSummary, Spread};
+use crate::record::{ClassSummary, RunRecord, RunSummary};
 
 /// One column; rows without a value are null.
 enum Column {
     Number(Vec<Option<f64>>),
-    Count(Vec<i64>),
-    Words(Vec<String>),
+    Count(Vec<Option<i64>>),
+    Words(Vec<Option<String>>),
 }
 
 /// Named columns of equal length.
@@ -31,12 +31,20 @@ impl Table {
         self
     }
 
-    fn count(mut self, name: &str, values: impl Iterator<Item = u64>) -> Self {
-        self.columns.push((name.to_string(), Column::Count(values.map(|n| n as i64).collect())));
+    fn count(self, name: &str, values: impl Iterator<Item = u64>) -> Self {
+        self.some_count(name, values.map(Some))
+    }
+
+    fn some_count(mut self, name: &str, values: impl Iterator<Item = Option<u64>>) -> Self {
+        self.columns.push((name.to_string(), Column::Count(values.map(|n| n.map(|n| n as i64)).collect())));
         self
     }
 
-    fn words(mut self, name: &str, values: impl Iterator<Item = String>) -> Self {
+    fn words(self, name: &str, values: impl Iterator<Item = String>) -> Self {
+        self.some_words(name, values.map(Some))
+    }
+
+    fn some_words(mut self, name: &str, values: impl Iterator<Item = Option<String>>) -> Self {
         self.columns.push((name.to_string(), Column::Words(values.collect())));
         self
     }
@@ -53,15 +61,16 @@ impl Table {
             match column {
                 Column::Number(values) => {
                     let present: Vec<f64> = values.iter().flatten().copied().collect();
-                    let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
-                    out.typed::<DoubleType>().write_batch(&present, Some(&levels), None)?;
+                    out.typed::<DoubleType>().write_batch(&present, Some(&levels(values)), None)?;
                 }
                 Column::Count(values) => {
-                    out.typed::<Int64Type>().write_batch(values, None, None)?;
+                    let present: Vec<i64> = values.iter().flatten().copied().collect();
+                    out.typed::<Int64Type>().write_batch(&present, Some(&levels(values)), None)?;
                 }
                 Column::Words(values) => {
-                    let bytes: Vec<ByteArray> = values.iter().map(|v| ByteArray::from(v.as_str())).collect();
-                    out.typed::<ByteArrayType>().write_batch(&bytes, None, None)?;
+                    let present: Vec<ByteArray> =
+                        values.iter().flatten().map(|v| ByteArray::from(v.as_str())).collect();
+                    out.typed::<ByteArrayType>().write_batch(&present, Some(&levels(values)), None)?;
                 }
             }
             out.close()?;
@@ -71,24 +80,35 @@ impl Table {
     }
 }
 
-fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
-    let builder = match column {
-        Column::Number(_) => Type::primitive_type_builder(name, Physical::DOUBLE).with_repetition(Repetition::OPTIONAL),
-        Column::Count(_) => Type::primitive_type_builder(name, Physical::INT64).with_repetition(Repetition::REQUIRED),
-        Column::Words(_) => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
-            .with_repetition(Repetition::REQUIRED)
-            .with_converted_type(ConvertedType::UTF8),
-    };
-    builder.build()
+/// Definition levels: 1 where there is a value.
+fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+    values.iter().map(|v| i16::from(v.is_some())).collect()
 }
 
-/// `summary.parquet`: a row per run, link and class.
+fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
+    let builder = match column {
+        Column::Number(_) => Type::primitive_type_builder(name, Physical::DOUBLE),
+        Column::Count(_) => Type::primitive_type_builder(name, Physical::INT64),
+        Column::Words(_) => {
+            Type::primitive_type_builder(name, Physical::BYTE_ARRAY).with_converted_type(ConvertedType::UTF8)
+        }
+    };
+    builder.with_repetition(Repetition::OPTIONAL).build()
+}
+
+/// The classes of a run; a run without any still has a row.
+fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
+    match run.classes.as_slice() {
+        [] => vec![(run, None)],
+        classes => classes.iter().map(|class| (run, Some(class))).collect(),
+    }
+}
+
+/// `summary.parquet`: a row per run, link and class; the columns of the class are null for a run without.
 pub fn summary(records: &[RunRecord]) -> Table {
-    let rows: Vec<(&RunSummary, &ClassSummary)> =
-        records.iter().flat_map(|r| r.summary.classes.iter().map(move |c| (&r.summary, c))).collect();
+    let rows: Vec<(&RunSummary, Option<&ClassSummary>)> = records.iter().flat_map(|r| classes(&r.summary)).collect();
     let run = |f: fn(&RunSummary) -> f64| rows.iter().map(move |(r, _)| Some(f(r)));
-    let class = |f: fn(&ClassSummary) -> Option<f64>| rows.iter().map(move |(_, c)| f(c));
-    let spread = |s: &Option<Spread>, f: fn(&Spread) -> f64| s.as_ref().map(f);
+    let class = |f: fn(&ClassSummary) -> Option<f64>| rows.iter().map(move |(_, c)| c.and_then(f));
     Table::default()
         .words("label", rows.iter().map(|(r, _)| r.label.clone()))
         .words("aqm", rows.iter().map(|(r, _)| r.aqm.clone()))
@@ -111,14 +131,14 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .count("delivered_pkts", rows.iter().map(|(r, _)| r.delivered_pkts))
         .count("dropped_early", rows.iter().map(|(r, _)| r.dropped.early))
         .count("dropped_overflow", rows.iter().map(|(r, _)| r.dropped.overflow))
-        .count("class", rows.iter().map(|(_, c)| u64::from(c.class)))
-        .words("colour", rows.iter().map(|(_, c)| c.colour.clone()))
+        .some_count("class", rows.iter().map(|(_, c)| c.map(|c| u64::from(c.class))))
+        .some_words("colour", rows.iter().map(|(_, c)| c.map(|c| c.colour.clone())))
         .number("class_loss_ratio", class(|c| Some(c.loss_ratio)))
         .number("class_goodput_bps", class(|c| Some(c.goodput_bps)))
-        .number("sojourn_ms_mean", rows.iter().map(|(_, c)| spread(&c.sojourn_ms, |s| s.mean)))
-        .number("sojourn_ms_p99", rows.iter().map(|(_, c)| spread(&c.sojourn_ms, |s| s.p99)))
-        .number("owd_ms_mean", rows.iter().map(|(_, c)| spread(&c.owd_ms, |s| s.mean)))
-        .number("owd_ms_p99", rows.iter().map(|(_, c)| spread(&c.owd_ms, |s| s.p99)))
+        .number("sojourn_ms_mean", class(|c| c.sojourn_ms.map(|s| s.mean)))
+        .number("sojourn_ms_p99", class(|c| c.sojourn_ms.map(|s| s.p99)))
+        .number("owd_ms_mean", class(|c| c.owd_ms.map(|s| s.mean)))
+        .number("owd_ms_p99", class(|c| c.owd_ms.map(|s| s.p99)))
         .number("jitter_ms", class(|c| c.jitter_ms))
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
 }

@@ -120,6 +120,25 @@ fn wrong_arguments_name_the_option() {
 }
 
 #[test]
+fn limits_across_keys_hold_for_arguments_too() {
+    let table: [(&[&str], &str, &str); 3] = [
+        (&["topology.access.hosts=257", "flows.ftp.class=host"], "flows.ftp.class", "at most 256 hosts"),
+        (&["topology.bottleneck.queue=600b", "packet=601"], "topology.bottleneck.queue", "at least 601b"),
+        (
+            &["topology.bottleneck.queue=700b", "flows.ftp.direction=reverse", "packet=701"],
+            "topology.bottleneck.queue",
+            "at least 701b",
+        ),
+    ];
+    for (sets, key, words) in table {
+        let error = refused(EXAMPLE, sets, &[]);
+        assert_eq!((error.file.as_str(), error.line, error.key.as_str()), ("--set", None, key), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        check_surfaces(&error);
+    }
+}
+
+#[test]
 fn wrong_disciplines_name_the_parameter() {
     let table = [
         ("nonsense", "discipline", "nonsense", "one of raqm"),

@@ -150,6 +150,24 @@ fn sets_reach_every_part_of_the_file() {
 }
 
 #[test]
+fn limits_across_keys_are_themselves_accepted() {
+    let table: [&[&str]; 6] = [
+        &["topology.bottleneck.rate=100gbit", "topology.access.rate=100gbit", "topology.egress.rate=100gbit"],
+        &["topology.bottleneck.queue=500b", "topology.access.queue=500b"],
+        &["topology.bottleneck.reverse.queue=40b"],
+        &["topology.access.hosts=256", "flows.ftp.class=host"],
+        &["topology.access.hosts=257", "flows.ftp.class=255"],
+        &["flows.ftp.count=1000000"],
+    ];
+    for sets in table {
+        only(EXAMPLE, sets);
+    }
+    only(EVERYTHING, &["flows.cbr.rate=8gbit", "flows.mice.arrivals=9990/s", "flows.bulk.count=800"]);
+    // No flow, no packet: the group of 1000-byte datagrams is empty.
+    only(EVERYTHING, &["topology.bottleneck.queue=500b"]);
+}
+
+#[test]
 fn axes_multiply_in_the_order_of_the_file() {
     let text = format!(
         "{}\n[vary]\nq = [20, 30]\nflows.ftp.count = [5, 50, 150]\n",

@@ -124,8 +124,9 @@ impl Design for CoDel {
         deviations: &[
             "maxpacket is the largest packet seen so far; the RFC suggests the interface's MTU (mtu=...)",
             "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
-            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, its ce_threshold, nor that \
-             an idle link leaves first_above_time standing",
+            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, its ce_threshold, that an idle \
+             link leaves first_above_time standing, nor its strict > where delay has been above target for \
+             exactly an interval: here that packet is bad, as in the RFC",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -203,11 +204,20 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
+    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
 
     fn ms(t: u64) -> Instant {
         Instant::from_nanos(t * 1_000_000)
+    }
+
+    #[test]
+    fn parameters_at_their_limits_are_taken() {
+        let mut params = Params::default();
+        for (key, text) in [("interval", "1000s"), ("interval", "1us"), ("target", "1000s"), ("target", "1ns")] {
+            assert!(params.set(key, text).unwrap().is_ok(), "{key}={text}");
+        }
     }
 
     const LINK: Link = Link { rate: Rate(1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };

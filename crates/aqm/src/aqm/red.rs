@@ -20,9 +20,9 @@ use crate::{params, probes};
 params! {
     /// Knobs of RED.
     pub struct Params {
-        /// Average below which nothing happens; auto is max(5, 5 ms of packets / 2).
+        /// Average below which nothing happens; auto is max(5, 5 ms of packets / 2), at most a third of a given max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_";
-        /// Average at which the probability reaches max_p; auto is 3 min_th.
+        /// Average at which the probability reaches max_p; auto is 3 min_th, at least a packet above min_th.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_";
@@ -57,7 +57,8 @@ pub fn auto_min_th(rate: f64) -> f64 {
     (TARGET_DELAY * rate / 2.0).max(LEAST_MIN_TH)
 }
 
-/// The thresholds, given or automatic, in one unit: that of the one given, else bytes in byte mode.
+/// The thresholds, given or automatic, in one unit: that of the one given, else bytes in byte mode. An
+/// automatic one keeps clear of the given one; ns-2 would let them cross.
 pub fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, bytes: bool, link: &Link) -> (Depth, f64) {
     let auto = auto_min_th(link.pkts_per_sec());
     let unit = match (min_th, max_th) {
@@ -65,12 +66,17 @@ pub fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, bytes: bool, link: &
         _ if bytes => Depth::Bytes(0.0),
         _ => Depth::Packets(0.0),
     };
-    let auto = match unit {
-        Depth::Packets(_) => auto,
-        Depth::Bytes(_) => auto * link.mean_packet.0 as f64,
+    let packet = match unit {
+        Depth::Packets(_) => 1.0,
+        Depth::Bytes(_) => link.mean_packet.0 as f64,
     };
-    let min = min_th.or(unit.with(auto));
-    (min, max_th.or(min.with(3.0 * min.value())).value())
+    let auto_min = match max_th {
+        Auto::Auto => auto * packet,
+        Auto::Given(max) => (auto * packet).min(max.value() / 3.0),
+    };
+    let min = min_th.or(unit.with(auto_min));
+    let auto_max = (3.0 * min.value()).max(min.value() + packet);
+    (min, max_th.or(unit.with(auto_max)).value())
 }
 
 /// p_a in byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
@@ -129,6 +135,8 @@ impl Design for Red {
             "u < p for ns-2's u <= p; one u is drawn at every arrival",
             "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
             "automatic w_q takes round trips of 100 ms; ns-2 takes 3 link delays where those are longer",
+            "an automatic min_th is at most a third of a given max_th, an automatic max_th at least a packet above \
+             a given min_th; ns-2 lets them cross",
             "use_mark_p is off unless preset=ns2: a high average drops all, below it ECT packets are always marked",
             "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
             "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
@@ -147,6 +155,7 @@ impl Design for Red {
                 Err("min_th and max_th both in packets, or both in bytes".into())
             }
             (Auto::Given(min), Auto::Given(max)) if min.value() >= max.value() => Err("min_th below max_th".into()),
+            (Auto::Auto, Auto::Given(max)) if max.value() <= 0.0 => Err("max_th above 0".into()),
             _ => Ok(()),
         }
     }
@@ -260,6 +269,21 @@ mod tests {
     }
 
     #[test]
+    fn an_automatic_threshold_keeps_clear_of_the_given_one() {
+        use Auto::{Auto as Own, Given};
+        let link = link(15, 500);
+        let of = |min, max| thresholds(min, max, false, &link);
+        // The rule's 9.375 packets would be above, or too near, a small max_th: a third of that instead.
+        assert_eq!(of(Own, Given(Depth::Packets(9.0))), (Depth::Packets(3.0), 9.0));
+        assert_eq!(of(Own, Given(Depth::Bytes(6_000.0))), (Depth::Bytes(2_000.0), 6_000.0));
+        assert_eq!(of(Own, Given(Depth::Packets(30.0))), (Depth::Packets(9.375), 30.0));
+        // Three times next to nothing is next to nothing: a packet more instead.
+        assert_eq!(of(Given(Depth::Packets(0.0)), Own), (Depth::Packets(0.0), 1.0));
+        assert_eq!(of(Given(Depth::Bytes(100.0)), Own), (Depth::Bytes(100.0), 600.0));
+        assert_eq!(of(Given(Depth::Packets(0.5)), Own), (Depth::Packets(0.5), 1.5));
+    }
+
+    #[test]
     fn byte_mode_counts_whole_packets_and_weighs_lengths() {
         // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
         near(spaced_bytes(0.1, 1249, 500, 500, false), 0.125, 1e-15);
@@ -317,5 +341,7 @@ mod tests {
         assert!(check("15p", "5p").is_err());
         assert!(check("5p", "15kb").is_err());
         assert!(check("auto", "15kb").is_ok());
+        assert!(check("auto", "0p").is_err());
+        assert!(check("0p", "auto").is_ok());
     }
 }

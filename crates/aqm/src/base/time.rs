@@ -28,7 +28,7 @@ impl Instant {
 
     /// Seconds since the start.
     pub fn secs(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// Time elapsed since `earlier`; zero if `earlier` is in fact later.
@@ -68,12 +68,12 @@ impl Span {
 
     /// Seconds.
     pub fn secs(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// Milliseconds.
     pub fn millis(self) -> f64 {
-        self.0 as f64 * 1e-6
+        self.0 as f64 / 1e6
     }
 }
 
@@ -104,9 +104,31 @@ impl Add for Span {
     }
 }
 
+impl Sub for Span {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
 impl Mul<u64> for Span {
     type Output = Self;
     fn mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_seconds_and_milliseconds_are_exact() {
+        // 1e-9 and 1e-6 are no floating-point numbers: a product with them would be off in its last bit.
+        for s in [1, 3, 1_000, 1_000_000] {
+            assert_eq!(Span::from_millis(s * 1000).secs(), s as f64);
+            assert_eq!(Instant::from_nanos(s * 1_000_000_000).secs(), s as f64);
+            assert_eq!(Span::from_millis(s).millis(), s as f64);
+        }
     }
 }

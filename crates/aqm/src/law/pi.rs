@@ -12,7 +12,7 @@ use crate::{params, probes};
 params! {
     /// Knobs of PI.
     pub struct Params {
-        /// Queue length that the integral action holds; its unit (packets or bytes) is that of q.
+        /// Queue length that the integral action holds, in the unit of q; in bytes p goes by packet size too.
         q_ref: Depth = Depth::Packets(50.0), in 0.0 ..= 1e9, "q_ref", "ns-2.35 default";
         /// Gain on the present error, per packet (per byte if q_ref is in bytes).
         a: f64 = 1.822e-5, in 0.0 ..= 1e3, "a", "Hollot et al. section V; ns-2.35 default";
@@ -26,6 +26,8 @@ params! {
 /// State of PI.
 pub struct Pi {
     params: Params,
+    /// Byte mode: the mean that packet sizes are measured by.
+    per_byte: Option<f64>,
     p: f64,
     q_old: f64,
 }
@@ -36,14 +38,24 @@ fn step(p: f64, q: f64, q_old: f64, params: &Params) -> f64 {
     (p + params.a * (q - q_ref) - params.b * (q_old - q_ref)).clamp(0.0, 1.0)
 }
 
+impl Pi {
+    const fn actuation(&self) -> Actuation {
+        Actuation { per_byte: self.per_byte, ..Actuation::bernoulli(self.p) }
+    }
+}
+
 impl Design for Pi {
     type Params = Params;
     const ABOUT: About = About {
         summary: "proportional-integral controller of the queue length",
         source: "Hollot, Misra, Towsley, Gong: Analysis and Design of Controllers for AQM Routers, IEEE TAC 2002",
         rule: "every 1/w s:  p = clamp(p + a (q - q_ref) - b (q_old - q_ref), 0, 1);  q_old = q\n\
-               arrival:      if u < p: mark or drop",
-        deviations: &["none: ns-2.35's rule, with u < p for its u <= p"],
+               arrival:      if u < p: mark or drop;  q_ref in bytes: u < p size/mean",
+        deviations: &[
+            "ns-2.35's rule, with u < p for its u <= p",
+            "q_ref in bytes is ns-2's queue_in_bytes_ and bytes_ in one",
+            "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
+        ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
         name: "ns2",
@@ -51,8 +63,9 @@ impl Design for Pi {
         source: "ns-2.35 defaults, drops instead of marks",
     }];
 
-    fn build(params: &Params, _: &Link) -> Self {
-        Self { params: params.clone(), p: 0.0, q_old: 0.0 }
+    fn build(params: &Params, link: &Link) -> Self {
+        let per_byte = matches!(params.q_ref, Depth::Bytes(_)).then_some(link.mean_packet.0 as f64);
+        Self { params: params.clone(), per_byte, p: 0.0, q_old: 0.0 }
     }
 }
 
@@ -62,14 +75,14 @@ impl Law for Pi {
     }
 
     fn initial(&self) -> Actuation {
-        Actuation::bernoulli(0.0)
+        self.actuation()
     }
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
         let q = sample.backlog(self.params.q_ref);
         self.p = step(self.p, q, self.q_old, &self.params);
         self.q_old = q;
-        Actuation::bernoulli(self.p)
+        self.actuation()
     }
 }
 

@@ -165,7 +165,10 @@ impl Design for Raqm {
             "p_min keeps p above 0, which a product cannot leave; p_min=0 is the listing",
             "eps defaults to 0.5, the fastest; the paper's 'close to 1' (preset=paper: 0.9) oscillates",
             "kappa and the rate bases other than offered are ours; raqm_plus sets them",
-            "with rate_basis=offered (the listing) the queue settles at q0 times the drop ratio, not at q0",
+            "the rate filter starts at r = 0, as in the listing: r comes out low in the first period, by the \
+             fraction f, and pulls p down; so in raqm_plus",
+            "with rate_basis=offered (the listing) the queue, once p has saturated at 1, settles at q0 times the \
+             drop ratio, not at q0",
         ],
     };
     const PRESETS: &'static [Preset] = &[

@@ -1,6 +1,6 @@
 //! PI, as ns-2.35 has it: `calculate_p` by a timer, `drop_early` at arrivals.
 
-use super::traffic::{Dice, Trace, UNITS, depth, threshold};
+use super::traffic::{Dice, Trace, depth, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
 pub(crate) struct Pi {
@@ -21,7 +21,12 @@ pub(crate) struct Pi {
 impl Listing for Pi {
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
-        self.buffer.finish(&self.net, pkt, u < self.v_prob)
+        let mut p = self.v_prob;
+        if self.qib == Unit::Bytes {
+            p = p * f64::from(pkt.size) / self.net.mean_pktsize as f64;
+            self.seen.note("p by size above 1", p > 1.0);
+        }
+        self.buffer.finish(&self.net, pkt, u < p)
     }
 
     fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
@@ -49,7 +54,8 @@ impl Listing for Pi {
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        vec![("p", self.v_prob, 0.01)]
+        // p is a long sum whose terms, and errors, were rounded at up to 1.
+        vec![("p", self.v_prob, 1.0)]
     }
 
     fn seen(&self) -> &Seen {
@@ -62,8 +68,7 @@ impl Listing for Pi {
 }
 
 /// Random settings: the words that the library reads, and the listing set up the same way.
-pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let qib = dice.pick(&UNITS);
+pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: Unit) -> (String, Box<dyn Listing>) {
     let qref = threshold(dice, &trace.net, qib, 1.0, 60.0);
     let unit = if qib == Unit::Pkts { 1.0 } else { trace.net.mean_pktsize as f64 };
     let a = dice.scale(1e-5, 1e-2) / unit;

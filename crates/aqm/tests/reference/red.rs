@@ -1,7 +1,8 @@
 //! RED, as ns-2.35 has it: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`.
 //!
 //! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals, for its
-//! u <= p where needed; the automatic weight does not know the link's delay.
+//! u <= p where needed; the automatic weight does not know the link's delay; an automatic threshold
+//! keeps clear of the given one.
 
 use super::traffic::{Dice, Trace, UNITS, depth, on, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
@@ -70,9 +71,16 @@ impl Red {
             if edp.qib == Unit::Bytes {
                 edp.th_min *= mean_pktsize;
             }
+            if edp.th_max != 0.0 && edp.th_min > edp.th_max / 3.0 {
+                edp.th_min = edp.th_max / 3.0;
+            }
         }
         if edp.th_max == 0.0 {
             edp.th_max = 3.0 * edp.th_min;
+            let packet = if edp.qib == Unit::Bytes { mean_pktsize } else { 1.0 };
+            if edp.th_max < edp.th_min + packet {
+                edp.th_max = edp.th_min + packet;
+            }
         }
         let mut th_diff = edp.th_max - edp.th_min;
         if th_diff == 0.0 {
@@ -211,7 +219,7 @@ impl Listing for Red {
         let mut m = 0;
         if self.idle {
             self.idle = false;
-            m = (self.ptc * ((now - self.idletime) as f64 * (1.0 / SECOND))) as u64;
+            m = (self.ptc * ((now - self.idletime) as f64 / SECOND)) as u64;
             self.seen.note("idle for packets", m > 0);
         }
         let qlen = self.buffer.length(self.edp.qib);
@@ -269,7 +277,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         (true, false) => Unit::Pkts,
         _ => dice.pick(&UNITS),
     };
-    let th_min = threshold(dice, &trace.net, qib, 0.5, 20.0);
+    let th_min = threshold(dice, &trace.net, qib, 0.1, 20.0);
     let th_max = th_min * dice.between(1.1, 4.0);
     let set = Settings {
         qib,

@@ -41,7 +41,7 @@ impl Msvb {
 impl Rule for Msvb {
     fn enque(&mut self, pkt: Pkt, now: u64, u: f64) -> Outcome {
         let c = self.net.capacity(self.set.bytes);
-        let dt = (now - self.last) as f64 * 1e-9;
+        let dt = (now - self.last) as f64 / 1e9;
         self.last = now;
         let size = if self.set.bytes { f64::from(pkt.size) } else { 1.0 };
         let i = usize::from(pkt.class) % CLASSES;

@@ -118,7 +118,7 @@ impl RedTail {
     }
 
     fn advance(&mut self, now: u64) {
-        let dt = (now - self.last) as f64 * 1e-9;
+        let dt = (now - self.last) as f64 / 1e9;
         self.last = now;
         for i in 0..2 {
             self.s[i] += self.c[i] * dt;
@@ -197,7 +197,7 @@ impl RedTail {
         let mut m = 0;
         if self.edv.idle {
             self.edv.idle = false;
-            m = (self.net.capacity(false) * ((now - self.edv.idletime) as f64 * 1e-9)) as u64;
+            m = (self.net.capacity(false) * ((now - self.edv.idletime) as f64 / 1e9)) as u64;
             self.seen.note("queue 2 idle for packets", m > 0);
         }
         for _ in 0..m {

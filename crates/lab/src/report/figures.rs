@@ -29,7 +29,7 @@ impl Runs {
     /// Reads every finished run of a directory.
     pub(super) fn read(dir: &Path, meta: &Value) -> Result<Self, StoreError> {
         let mut entries: Vec<Entry> = Vec::new();
-        for (case, contender, record) in store::read_runs(dir)? {
+        for (case, contender, record) in store::read_runs(dir, meta)? {
             match entries.iter_mut().find(|e| (e.case, e.contender) == (case, contender)) {
                 Some(entry) => entry.runs.push(record),
                 None => entries.push(Entry { case, contender, runs: vec![record] }),
@@ -219,10 +219,20 @@ impl Runs {
         if !several {
             return summary.aqm.clone();
         }
-        summary.axes.iter().fold(summary.aqm.clone(), |name, (axis, value)| {
-            name.replace(&format!("={}", value.as_str().unwrap_or("?")), &format!("={{{axis}}}"))
-        })
+        summary
+            .axes
+            .iter()
+            .fold(summary.aqm.clone(), |name, (axis, value)| with_axis(&name, axis, value.as_str().unwrap_or("?")))
     }
+}
+
+/// `name` with the axis in place of its value, where that is the whole of a parameter.
+fn with_axis(name: &str, axis: &str, value: &str) -> String {
+    let word = |word: &str| match word.split_once('=') {
+        Some((key, found)) if found == value => format!("{key}={{{axis}}}"),
+        _ => word.to_string(),
+    };
+    name.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Clone, Copy)]
@@ -272,4 +282,15 @@ fn cumulative(runs: &[RunRecord]) -> Vec<Value> {
             json!([q, short(sum.min(1.0))])
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_axis;
+
+    #[test]
+    fn an_axis_replaces_whole_values_only() {
+        assert_eq!(with_axis("red mean_packet=500 q=50 w=50", "q", "50"), "red mean_packet=500 q={q} w={q}");
+        assert_eq!(with_axis("droptail", "q", "50"), "droptail");
+    }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::figures::{Entry, Runs};
+use crate::compare::paired_by_seed;
 use crate::metrics;
 use crate::stats::Interval;
 
@@ -13,12 +14,12 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("utilisation", "", "utilisation"),
     ("dropped", "", "loss_ratio"),
     ("goodput", "of capacity", "goodput_ratio"),
-    ("settling", "s", "settling_s"),
+    ("settling", "s; a run that never settles counts in full", "settling_s"),
     ("overshoot", "packets", "overshoot_pkts"),
 ];
 
-fn samples(entry: &Entry, quantity: &str) -> Vec<f64> {
-    entry.runs.iter().filter_map(|r| metrics::quantity(r, quantity).ok()).collect()
+fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
+    entry.runs.iter().filter_map(|r| Some((r.summary.seed, metrics::quantity(r, quantity).ok()?))).collect()
 }
 
 fn columns() -> Vec<Value> {
@@ -55,17 +56,28 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
 
 fn means(entry: &Entry) -> Vec<String> {
     let mut row = vec![entry.runs[0].summary.aqm.clone()];
-    row.extend(COLUMNS.iter().map(|(_, _, quantity)| match *quantity {
-        "settling_s" if entry.runs.iter().all(|r| r.summary.settling_s.is_none()) => "never".to_string(),
-        quantity => plus_minus(&Interval::of(&samples(entry, quantity))),
+    row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
+        let values: Vec<f64> = samples(entry, quantity).into_iter().map(|(_, value)| value).collect();
+        let mean = plus_minus(&Interval::of(&values));
+        if *quantity == "settling_s" { settling(entry, mean) } else { mean }
     }));
     row
+}
+
+/// The mean with how many of the runs settle, unless all or none.
+fn settling(entry: &Entry, mean: String) -> String {
+    let all = entry.runs.len();
+    match entry.runs.iter().filter(|r| r.summary.settling_s.is_some()).count() {
+        0 => "never".to_string(),
+        n if n == all => mean,
+        n => format!("{mean} ({n} of {all})"),
+    }
 }
 
 fn differences(entry: &Entry, first: &Entry) -> Vec<String> {
     let mut row = vec![entry.runs[0].summary.aqm.clone()];
     row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
-        Interval::paired(&samples(entry, quantity), &samples(first, quantity))
+        paired_by_seed(&samples(entry, quantity), &samples(first, quantity))
             .map_or_else(String::new, |d| plus_minus(&d))
     }));
     row

@@ -6,28 +6,31 @@ use forebay_aqm::base::units::Rate;
 
 use super::doc::{Node, Value};
 use super::error::InputError;
+use super::limits::MOST_FLOWS;
 use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::Table;
 use super::values::{duration, peak, per_second, uniform, windows};
 
-/// The most flows of one group.
-const MOST_FLOWS: u32 = 1_000_000;
+/// The shortest time between two datagrams of a flow.
+const SHORTEST_GAP: Span = Span::from_micros(1);
 /// The widest window in packets.
 const WIDEST: u32 = 1_000_000;
 
 const COMMON: &[Key] = &[
     may("name", Kind::Text, "What the group is called; default its kind."),
-    may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1."),
+    may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1. A scenario has at most 1000000."),
     may("direction", Kind::Word(&["forward", "reverse"]), "Which way the data goes; default forward."),
-    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false."),
     may("class", Kind::WholeOr(0, 255, "host"), "The class of the packets; default 0."),
-    may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s."),
     may("active", Kind::Windows, "When the flows may send; default the whole run."),
 ];
 
+const START: Key =
+    may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s.");
+
 const TCP: &[Key] = &[
+    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false."),
     may("tcp", Kind::Word(&["reno", "newreno"]), "Congestion control; default newreno."),
     may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
     may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
@@ -44,7 +47,7 @@ const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes 
 pub(crate) const KINDS: &[&Shape] = &[&FTP, &SHORT_TCP, &CBR, &ONOFF];
 
 static FTP: Shape =
-    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, TCP], later: LATER };
+    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: LATER };
 
 static SHORT_TCP: Shape = Shape {
     doc: "TCP flows that arrive, send greedily and leave.",
@@ -52,7 +55,7 @@ static SHORT_TCP: Shape = Shape {
     groups: &[
         COMMON,
         &[
-            need("arrivals", Kind::Text, "New flows per second (Poisson), such as 10/s."),
+            need("arrivals", Kind::Text, "New flows per second (Poisson), such as 10/s; at most 1000000 flows in all."),
             need("lifetime", Kind::Uniform, "How long a flow lives."),
         ],
         TCP,
@@ -63,8 +66,11 @@ static SHORT_TCP: Shape = Shape {
 static CBR: Shape = Shape {
     doc: "Packets at a constant rate.",
     tag: Some("cbr"),
-    groups: &[COMMON, &[need("rate", Kind::Quantity, "Rate of each flow."), UDP_PACKET]],
-    later: LATER,
+    groups: &[
+        COMMON,
+        &[START, need("rate", Kind::Quantity, "Rate of each flow; at most a packet a microsecond."), UDP_PACKET],
+    ],
+    later: LATER_DATAGRAMS,
 };
 
 static ONOFF: Shape = Shape {
@@ -73,17 +79,23 @@ static ONOFF: Shape = Shape {
     groups: &[
         COMMON,
         &[
-            may("rate", Kind::Quantity, "Rate of each flow while it is on; or else mean_rate."),
+            START,
+            may(
+                "rate",
+                Kind::Quantity,
+                "Rate of each flow while it is on, at most a packet a microsecond; or else mean_rate.",
+            ),
             may("mean_rate", Kind::Quantity, "Mean rate of each flow over on and off times; or else rate."),
             need("on", Kind::Quantity, "Mean on time."),
             need("off", Kind::Quantity, "Mean off time."),
             UDP_PACKET,
         ],
     ],
-    later: LATER,
+    later: LATER_DATAGRAMS,
 };
 
 const LATER: &[&str] = &["hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
+const LATER_DATAGRAMS: &[&str] = &["ecn", "hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
 const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
 const LATER_TCPS: &[&str] = &["tahoe", "sack", "cubic", "bbr", "dctcp"];
 
@@ -118,13 +130,9 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
         FlowKind::ShortTcp => (Some(table.need("arrivals", per_second)?), Some(lifetime(&table)?)),
         _ => (None, None),
     };
-    let transport = match kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => tcp(&table)?,
-        FlowKind::Cbr { .. } | FlowKind::OnOff { .. } => TcpOptions::default(),
-    };
-    let start = match table.get("start") {
-        Some(node) => uniform(node, &table.path_of("start"))?,
-        None => Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) },
+    let (transport, ecn) = match kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => (tcp(&table)?, table.flag("ecn", false)?),
+        FlowKind::Cbr { .. } | FlowKind::OnOff { .. } => (TcpOptions::default(), false),
     };
     let active = match table.get("active") {
         Some(node) => windows(node, &table.path_of("active"))?,
@@ -136,9 +144,9 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
         kind,
         count: table.whole("count", 1, 0..=MOST_FLOWS)?,
         direction: table.word("direction", Some(Direction::Forward), &directions, &[])?,
-        ecn: table.flag("ecn", false)?,
+        ecn,
         class: class(&table)?,
-        start,
+        start: start(&table, kind)?,
         active,
         arrivals,
         lifetime,
@@ -148,9 +156,21 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
     Ok(group)
 }
 
+/// Flows of kind `short-tcp` begin when they arrive, and have no such key.
+fn start(table: &Table<'_>, kind: FlowKind) -> Result<Uniform, InputError> {
+    let written = if kind == FlowKind::ShortTcp { None } else { table.get("start") };
+    match written {
+        Some(node) => uniform(node, &table.path_of("start")),
+        None => Ok(Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) }),
+    }
+}
+
 /// Points a key of other kinds of flows to them.
 fn belongs_elsewhere(error: InputError, shape: &Shape) -> InputError {
     let key = error.found.as_str();
+    if shape.later.contains(&key) {
+        return error;
+    }
     let others = KINDS.iter().filter(|other| other.tag != shape.tag && other.names().contains(&key));
     let kinds: Vec<&str> = others.filter_map(|other| other.tag).collect();
     let hint = (!kinds.is_empty()).then(|| format!("{key} belongs to kind {}", kinds.join(", ")));
@@ -171,26 +191,37 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
     Ok(match shape.tag {
         Some("short-tcp") => FlowKind::ShortTcp,
         Some("cbr") => {
-            FlowKind::Cbr { rate: table.need("rate", text::rate)?, packet: table.whole("packet", packet, 41..=65_535)? }
+            let packet = table.whole("packet", packet, 41..=65_535)?;
+            let rate = table.need("rate", text::rate)?;
+            spaced(table, "rate", "", rate, packet)?;
+            FlowKind::Cbr { rate, packet }
         }
         Some("onoff") => {
             let (on, off) = (table.need("on", duration)?, table.need("off", duration)?);
-            let rate = on_rate(table, on, off)?;
-            FlowKind::OnOff { rate, on, off, packet: table.whole("packet", packet, 41..=65_535)? }
+            let packet = table.whole("packet", packet, 41..=65_535)?;
+            FlowKind::OnOff { rate: on_rate(table, on, off, packet)?, on, off, packet }
         }
         _ => FlowKind::Ftp,
     })
 }
 
-fn on_rate(table: &Table<'_>, on: Span, off: Span) -> Result<Rate, InputError> {
+/// Refuses a rate at which the time between packets is lost in the clock's nanoseconds, or as good as.
+fn spaced(table: &Table<'_>, key: &'static str, when: &str, rate: Rate, packet: u32) -> Result<(), InputError> {
+    if rate.time_for(packet) >= SHORTEST_GAP {
+        return Ok(());
+    }
+    let most = text::show_rate(Rate(u64::from(packet) * 8_000_000));
+    Err(table.bad(key, BadValue::new(format!("{when}at most a packet of {packet} bytes a microsecond: {most}"))))
+}
+
+fn on_rate(table: &Table<'_>, on: Span, off: Span, packet: u32) -> Result<Rate, InputError> {
     let given = table.maybe("rate", text::rate)?;
     let mean = table.maybe("mean_rate", text::rate)?;
     match (given, mean) {
-        (Some(rate), None) => Ok(rate),
+        (Some(rate), None) => spaced(table, "rate", "", rate, packet).map(|()| rate),
         (None, Some(mean)) => {
             let rate = peak(mean, on, off);
-            let accepts = "a mean rate whose rate while on is at most 1000tbit";
-            if rate.0 <= 1_000_000_000_000_000 { Ok(rate) } else { Err(table.bad("mean_rate", BadValue::new(accepts))) }
+            spaced(table, "mean_rate", "while on ", rate, packet).map(|()| rate)
         }
         (None, None) => Err(table.missing("rate", "rate (while on) or mean_rate, such as 40kbit")),
         (Some(_), Some(_)) => Err(table.bad("mean_rate", BadValue::new("rate or mean_rate, not both"))),

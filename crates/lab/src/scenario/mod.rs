@@ -29,6 +29,7 @@ mod doc;
 mod error;
 mod file;
 mod flows;
+mod limits;
 mod model;
 mod read;
 mod set;

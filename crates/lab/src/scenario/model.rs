@@ -120,11 +120,11 @@ pub struct FlowGroup {
     pub count: u32,
     /// Which way the data goes.
     pub direction: Direction,
-    /// Are packets ECN-capable?
+    /// Are packets ECN-capable? Never those of `cbr` and `onoff`.
     pub ecn: bool,
     /// The class their packets carry.
     pub class: Class,
-    /// How long after the start of an active window a flow begins.
+    /// How long after the start of an active window a flow begins; of no effect for `short-tcp`.
     pub start: Uniform,
     /// When they may send, in order and apart; an end of `None` is the end of the run.
     pub active: Vec<(Span, Option<Span>)>,
@@ -134,6 +134,13 @@ pub struct FlowGroup {
     pub lifetime: Option<Uniform>,
     /// Their TCP; the defaults, and of no effect, for `cbr` and `onoff`.
     pub transport: TcpOptions,
+}
+
+impl FlowGroup {
+    /// The active windows, each ended by the end of a run of `duration`.
+    pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
+        self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
+    }
 }
 
 /// What a flow sends.

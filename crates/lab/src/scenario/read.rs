@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use super::doc::{Node, Value};
 use super::error::{InputError, did_you_mean};
 use super::flows::{self, flows};
+use super::limits;
 use super::model::{Contender, Report, Scenario, Topology};
 use super::shape::{Kind, Shape, may, need};
 use super::table::{Table, text};
@@ -85,7 +86,9 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     };
     let title = table.text("title")?.unwrap_or(name).to_string();
     table.done(&ROOT);
-    Ok(Scenario { title, duration, warmup, packet, topology, flows, compare, report })
+    let scenario = Scenario { title, duration, warmup, packet, topology, flows, compare, report };
+    limits::check(root, &scenario)?;
+    Ok(scenario)
 }
 
 fn version(table: &Table<'_>) -> Result<(), InputError> {

@@ -1,7 +1,7 @@
 //! `[topology]`: the network.
 
 use forebay_aqm::Spec;
-use forebay_aqm::base::text::{self, BadValue};
+use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Limit;
 
@@ -10,7 +10,7 @@ use super::error::{Found, InputError};
 use super::model::{Access, Bottleneck, Dumbbell, Egress, Reverse, Topology};
 use super::shape::{Kind, Shape, may, need};
 use super::table::{Table, quantity};
-use super::values::{queue, spec, time};
+use super::values::{link_rate, queue, spec, time};
 
 /// A dumbbell.
 pub(crate) static DUMBBELL: Shape = Shape {
@@ -28,9 +28,9 @@ static BOTTLENECK: Shape = Shape {
     doc: "The link under study.",
     tag: None,
     groups: &[&[
-        need("rate", Kind::Quantity, "Capacity, such as 10mbit."),
+        need("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit."),
         need("delay", Kind::Quantity, "One-way propagation delay, such as 10ms."),
-        need("queue", Kind::Quantity, "Buffer, such as 100p or 160kb."),
+        need("queue", Kind::Quantity, "Buffer, such as 100p or 160kb; in bytes it holds the largest packet."),
         may("aqm", Kind::Text, "Discipline, such as raqm q0=50; default droptail."),
         may("reverse", Kind::Table(&REVERSE), "The other direction of the link."),
     ]],
@@ -52,7 +52,7 @@ static ACCESS: Shape = Shape {
     tag: None,
     groups: &[&[
         may("hosts", HOSTS, "Hosts on either side; default as many as there are delays."),
-        need("rate", Kind::Quantity, "Capacity of each link."),
+        need("rate", Kind::Quantity, "Capacity of each link; at most 100gbit."),
         need("delays", Kind::Quantities, "One-way delays: host h has delays[h mod n]."),
         may("queue", Kind::Quantity, "Buffer of each link; default 10000p."),
         may("jitter", Kind::Quantity, "Processing time of a packet, uniform from 0 to this; default 10us."),
@@ -92,7 +92,7 @@ pub(crate) fn topology(node: &Node) -> Result<Topology, InputError> {
 fn bottleneck(node: &Node) -> Result<(Bottleneck, Reverse), InputError> {
     let table = Table::open(node, "topology.bottleneck", &BOTTLENECK)?;
     let link = Bottleneck {
-        rate: table.need("rate", text::rate)?,
+        rate: table.need("rate", link_rate)?,
         delay: table.need("delay", time)?,
         queue: table.need("queue", queue)?,
         aqm: discipline(&table)?,
@@ -125,7 +125,7 @@ fn access(node: &Node) -> Result<Access, InputError> {
         return Err(node.error("topology.access", "one table with rate and delays").hint(hint));
     }
     let table = Table::open(node, "topology.access", &ACCESS)?;
-    let rate = table.need("rate", text::rate)?;
+    let rate = table.need("rate", link_rate)?;
     let accepts = "a list of times, such as [\"10ms\", \"50ms\"]";
     let delays = table
         .list("delays", accepts)?
@@ -149,7 +149,7 @@ fn access(node: &Node) -> Result<Access, InputError> {
 
 fn egress(node: &Node, access: &Access) -> Result<Egress, InputError> {
     let table = Table::open(node, "topology.egress", &EGRESS)?;
-    let egress = Egress { rate: table.or("rate", access.rate, text::rate)?, delay: table.need("delay", time)? };
+    let egress = Egress { rate: table.or("rate", access.rate, link_rate)?, delay: table.need("delay", time)? };
     table.done(&EGRESS);
     Ok(egress)
 }

@@ -20,6 +20,15 @@ pub(crate) fn time(words: &str) -> Parsed<Span> {
     if short { Ok(span) } else { Err(BadValue::new(format!("a time of at most {LONGEST}s"))) }
 }
 
+/// The fastest link: packets still take time on it, to the nanosecond.
+const FASTEST_LINK: Rate = Rate(100_000_000_000);
+
+/// The capacity of a link.
+pub(crate) fn link_rate(words: &str) -> Parsed<Rate> {
+    let rate = text::rate(words)?;
+    if rate <= FASTEST_LINK { Ok(rate) } else { Err(BadValue::new("a link rate of at most 100gbit")) }
+}
+
 /// A time above 0.
 pub(crate) fn duration(words: &str) -> Parsed<Span> {
     const ACCEPTS: &str = "a time above 0, such as 200s";

@@ -102,12 +102,16 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
     out.text("kind", kind);
     out.set("count", group.count);
     out.text("direction", if group.direction == Direction::Reverse { "reverse" } else { "forward" });
-    out.set("ecn", group.ecn);
+    if matches!(group.kind, FlowKind::Ftp | FlowKind::ShortTcp) {
+        out.set("ecn", group.ecn);
+    }
     match group.class {
         Class::Fixed(class) => out.set("class", class),
         Class::Host => out.text("class", "host"),
     }
-    out.set("start", uniform(group.start));
+    if group.kind != FlowKind::ShortTcp {
+        out.set("start", uniform(group.start));
+    }
     let end = |end: Option<_>| end.map_or("end".to_string(), show_span);
     out.set("active", list(group.active.iter().map(|w| list([quote(&show_span(w.0)), quote(&end(w.1))]))));
     if let Some(rate) = group.arrivals {

@@ -1,0 +1,188 @@
+//! Run directories and reproductions on disk: whose they are, what counts, what is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use forebay_lab::batch::{self, Control};
+use forebay_lab::claims::ClaimResult;
+use forebay_lab::plan::Plan;
+use forebay_lab::record::RunRecord;
+use forebay_lab::reproduce::{Level, ReproduceError, Reproduction};
+use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::store::{self, Store, StoreError};
+use forebay_lab::{compare, papers, table};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::{Value, json};
+
+const TEXT: &str = r#"
+version = 1
+duration = "3s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
+access = { rate = "1mbit", delays = ["10ms"] }
+egress = { delay = "10ms" }
+[[flows]]
+kind = "ftp"
+name = "ftp"
+[compare]
+aqm = ["droptail", "raqm q0=5"]
+"#;
+
+/// An empty place of its own for each test.
+fn place(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("store-{name}"));
+    let _ = fs::remove_dir_all(&dir);
+    dir
+}
+
+fn plan_of(sets: &[&str], runs: u64) -> Plan {
+    let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), aqm: Vec::new() };
+    Plan::new(scenario::parse("s.toml", TEXT, &overrides).unwrap(), 1, runs)
+}
+
+fn plan(runs: u64) -> Plan {
+    plan_of(&[], runs)
+}
+
+fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
+    let store = Store::open(dir, plan, json!({})).unwrap();
+    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap()
+}
+
+fn seeds_on_disk(dir: &Path) -> Vec<u64> {
+    let meta = store::read_json(&dir.join("meta.json")).unwrap();
+    store::read_runs(dir, &meta).unwrap().iter().map(|(_, _, record)| record.summary.seed).collect()
+}
+
+#[test]
+fn a_report_reads_what_the_plan_covers() {
+    let dir = place("covers");
+    run(&plan(3), &dir);
+    assert_eq!(seeds_on_disk(&dir), [1, 2, 3, 1, 2, 3]);
+    run(&plan(1), &dir);
+    assert_eq!(seeds_on_disk(&dir), [1, 1], "the other seeds are not asked for");
+    let shard = dir.join("runs/case000-aqm00-seed1.json");
+    fs::copy(&shard, dir.join("runs/case000-aqm00-seed1.json.77.tmp")).unwrap();
+    assert_eq!(seeds_on_disk(&dir), [1, 1], "a file that was never whole");
+}
+
+#[test]
+fn runs_of_another_build_do_not_count() {
+    let dir = place("build");
+    let (old, new) = (plan(2).with_revision("old"), plan(2).with_revision("new"));
+    run(&old, &dir);
+    assert!(old.jobs().into_iter().all(|job| store::is_finished(&dir, &old, job)));
+    assert!(!new.jobs().into_iter().any(|job| store::is_finished(&dir, &new, job)));
+    Store::open(&dir, &new, json!({})).unwrap();
+    assert_eq!(seeds_on_disk(&dir), [0u64; 0]);
+}
+
+#[test]
+fn leftovers_of_a_first_start_are_no_strangers() {
+    let dir = place("leftovers");
+    fs::create_dir_all(dir.join("runs")).unwrap();
+    fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
+    fs::write(dir.join("meta.json.77.tmp"), "{").unwrap();
+    Store::open(&dir, &plan(1), json!({})).unwrap();
+    assert_eq!(store::read_json(&dir.join("meta.json")).unwrap()["hash"], plan(1).hash());
+}
+
+#[test]
+fn a_file_of_the_users_own_is_left_alone() {
+    let dir = place("own-file");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("scenario.toml"), TEXT).unwrap();
+    assert!(matches!(Store::open(&dir, &plan(1), json!({})), Err(StoreError::Foreign { .. })));
+    assert_eq!(fs::read_to_string(dir.join("scenario.toml")).unwrap(), TEXT);
+    assert!(!dir.join("meta.json").exists() && !dir.join("runs").exists());
+}
+
+#[test]
+fn labels_that_do_not_tell_runs_apart_are_found() {
+    assert!(plan(1).repeated().is_none());
+    assert!(plan_of(&["vary.flows.ftp.count=[4, 5]"], 1).repeated().is_none());
+    let twice = plan_of(&["vary.flows.ftp.count=[5, 5]"], 1);
+    assert_eq!(twice.repeated().unwrap().0, "droptail [flows.ftp.count=5]");
+}
+
+#[test]
+fn an_interrupted_comparison_pairs_the_seeds_that_both_have() {
+    let plan = plan(3);
+    let all: Vec<RunRecord> = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap()).collect();
+    let kept = |r: &&RunRecord| r.summary.seed != if r.summary.label == "droptail" { 1 } else { 3 };
+    let part: Vec<RunRecord> = all.iter().filter(kept).cloned().collect();
+    let difference =
+        compare::compare(&plan, &part)["cases"][0]["contenders"][1]["difference"]["queue_pkts.mean"].take();
+    let queue = |label: &str| {
+        let it = all.iter().find(|r| r.summary.seed == 2 && r.summary.label == label).unwrap();
+        it.summary.queue_pkts.mean
+    };
+    assert_eq!(difference["n"], 1);
+    assert_eq!(difference["mean"], queue("raqm q0=5") - queue("droptail"));
+}
+
+#[test]
+fn a_run_without_classes_has_a_row() {
+    let plan = plan(1);
+    let mut record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
+    record.summary.classes.clear();
+    let path = place("classes.parquet");
+    fs::write(&path, table::summary(&[record]).to_parquet().unwrap()).unwrap();
+    let reader = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    assert_eq!(rows.len(), 1);
+    for words in ["label: \"droptail\"", "class: null", "colour: null", "seed: 1"] {
+        assert!(rows[0].contains(words), "{words}: {}", rows[0]);
+    }
+}
+
+/// Reproduces the theorems named, which takes no simulation.
+fn reproduce(dir: &Path, level: Level, revision: &str, ids: &[&str]) -> Result<Vec<ClaimResult>, ReproduceError> {
+    let paper = papers::find("raqm").unwrap();
+    let reproduction = Reproduction::new(paper, level, |id| ids.contains(&id)).unwrap().with_revision(revision);
+    reproduction.run(dir, &json!({}), &Control { stop: &AtomicBool::new(false), progress: &|_| () })
+}
+
+fn refused(result: Result<Vec<ClaimResult>, ReproduceError>) -> bool {
+    matches!(result, Err(ReproduceError::Store(StoreError::Foreign { .. })))
+}
+
+fn ids_on_disk(dir: &Path) -> Vec<String> {
+    let document = store::read_json(&dir.join("claims.json")).unwrap();
+    let claims = document["claims"].as_array().unwrap();
+    let counted: u64 = document["summary"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!(counted, claims.len() as u64);
+    claims.iter().map(|c| c["id"].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn one_claim_more_does_not_shrink_a_reproduction() {
+    let dir = place("merge");
+    reproduce(&dir, Level::Quick, "a", &["RAQM-TH2", "RAQM-TH3"]).unwrap();
+    let only = reproduce(&dir, Level::Quick, "a", &["RAQM-TH1", "RAQM-TH3"]).unwrap();
+    assert_eq!(only.len(), 2);
+    assert_eq!(ids_on_disk(&dir), ["RAQM-TH1", "RAQM-TH2", "RAQM-TH3"]);
+    assert!(refused(reproduce(&dir, Level::Normal, "a", &["RAQM-TH1"])), "another level");
+    assert_eq!(ids_on_disk(&dir), ["RAQM-TH1", "RAQM-TH2", "RAQM-TH3"]);
+    reproduce(&dir, Level::Quick, "b", &["RAQM-TH1"]).unwrap();
+    assert_eq!(ids_on_disk(&dir), ["RAQM-TH1"], "what another build found does not count");
+}
+
+#[test]
+fn a_reproduction_writes_to_no_strangers_directory() {
+    let dir = place("foreign");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("notes.txt"), "mine").unwrap();
+    assert!(refused(reproduce(&dir, Level::Quick, "", &["RAQM-TH1"])));
+    assert!(!dir.join("meta.json").exists());
+    fs::remove_file(dir.join("notes.txt")).unwrap();
+    for other in [json!({ "hash": "1", "title": "a scenario" }), json!({ "kind": "reproduction", "paper": "other" })] {
+        store::write_json(&dir.join("meta.json"), &other).unwrap();
+        assert!(refused(reproduce(&dir, Level::Quick, "", &["RAQM-TH1"])), "{other}");
+        assert_eq!(store::read_json(&dir.join("meta.json")).unwrap(), other);
+    }
+    fs::remove_file(dir.join("meta.json")).unwrap();
+    reproduce(&dir, Level::Quick, "", &["RAQM-TH1"]).unwrap();
+}
