@@ -287,14 +287,10 @@ fn jain(outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> Opti
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-fn class_summary(
-    link: &ClassOutcome,
-    outcome: &Outcome,
-    window_s: f64,
-    forward: impl Fn(u32) -> bool,
-) -> ClassSummary {
+fn class_summary(link: &ClassOutcome, outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> ClassSummary {
     let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
-    let goodput: u64 = outcome.flows.iter().filter(|f| f.class == link.class && forward(f.group)).map(|f| f.goodput_bytes).sum();
+    let goodput: u64 =
+        outcome.flows.iter().filter(|f| f.class == link.class && forward(f.group)).map(|f| f.goodput_bytes).sum();
     ClassSummary {
         class: link.class,
         colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),

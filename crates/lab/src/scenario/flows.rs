@@ -11,7 +11,7 @@ use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::Table;
-use super::values::{duration, peak, per_second, uniform, windows};
+use super::values::{duration, peak, per_second, state_time, uniform, windows};
 
 /// The shortest time between two datagrams of a flow.
 const SHORTEST_GAP: Span = Span::from_micros(1);
@@ -197,7 +197,7 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
             FlowKind::Cbr { rate, packet }
         }
         Some("onoff") => {
-            let (on, off) = (table.need("on", duration)?, table.need("off", duration)?);
+            let (on, off) = (table.need("on", state_time)?, table.need("off", state_time)?);
             let packet = table.whole("packet", packet, 41..=65_535)?;
             FlowKind::OnOff { rate: on_rate(table, on, off, packet)?, on, off, packet }
         }

@@ -39,6 +39,17 @@ pub(crate) fn duration(words: &str) -> Parsed<Span> {
     }
 }
 
+/// Shortest mean time of an on/off source in a state: below it the changes cost more than the packets.
+const SHORTEST_STATE: Span = Span::from_millis(1);
+
+/// The mean time of an on/off source in one of its states.
+pub(crate) fn state_time(words: &str) -> Parsed<Span> {
+    match duration(words)? {
+        short if short < SHORTEST_STATE => Err(BadValue::new("a mean time of at least 1ms")),
+        time => Ok(time),
+    }
+}
+
 /// A buffer that holds something.
 pub(crate) fn queue(words: &str) -> Parsed<Limit> {
     match text::limit(words)? {
