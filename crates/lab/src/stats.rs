@@ -1,4 +1,4 @@
-//! Statistics over replications: means with Student's t intervals, paired differences, curves.
+//! Statistics over replications: means with Student's t intervals, curves, quantiles.
 //!
 //! Replications of one scenario are independent, and disciplines under the same seeds are paired:
 //! nothing here assumes more. Nothing panics; where there is no data the answer is NaN or `None`.
@@ -26,12 +26,6 @@ impl Interval {
             _ => t95(n - 1) * sd(samples) / (n as f64).sqrt(),
         };
         Self { mean: mean(samples), half, n }
-    }
-
-    /// The interval of `a[i] - b[i]`; `None` unless every sample has its partner.
-    pub fn paired(a: &[f64], b: &[f64]) -> Option<Self> {
-        let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-        (a.len() == b.len()).then(|| Self::of(&differences))
     }
 
     /// Lower end.
@@ -141,16 +135,6 @@ mod tests {
         assert!(interval.half.is_infinite() && interval.contains(-1e300));
         assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
         assert_eq!(serde_json::to_string(&Interval::of(&[])).unwrap(), r#"{"mean":null,"half":null,"n":0}"#);
-    }
-
-    #[test]
-    fn pairs_cancel_what_they_share() {
-        let (a, b) = ([10.0, 20.0, 30.0], [9.0, 19.0, 29.0]);
-        assert_eq!(Interval::paired(&a, &b), Some(Interval { mean: 1.0, half: 0.0, n: 3 }));
-        // Differences 1, 3: mean 2, sd sqrt(2), half 12.7062 x sqrt(2) / sqrt(2).
-        let two = Interval::paired(&[2.0, 5.0], &[1.0, 2.0]).unwrap();
-        assert!((two.mean - 2.0).abs() < 1e-15 && (two.half - 12.706204736432095).abs() < 1e-8);
-        assert_eq!(Interval::paired(&a, &b[..2]), None);
     }
 
     #[test]
