@@ -55,7 +55,8 @@ fn recording_does_not_change_the_run() {
 
 /// An exact clock with equal rates lets one host's packets always arrive just after a departure: it takes
 /// the whole link. A microsecond of processing jitter suffices against it, and nothing depends on its size
-/// up to one packet time (400 us). Tolerance 3 packets: 4 sd of a 60 s mean (0.7 packets over ten seeds).
+/// up to one packet time (400 us). Measured over ten seeds, the mean of 60 s has an sd of 0.7 packets, the drop
+/// ratio one of 2.5 %; the tolerances are 4 sd of a difference of two of them: 3 packets rounded down, 15 %.
 #[test]
 fn results_do_not_depend_on_the_jitter_but_on_there_being_some() {
     let at = |jitter| {
@@ -77,8 +78,9 @@ fn results_do_not_depend_on_the_jitter_but_on_there_being_some() {
 }
 
 /// With diverse round trips a host's own line queues; its packets then leave exactly one packet time apart
-/// unless the line wanders too. One host would take the link whatever the jitter before its queue. Ten
-/// packets: 4 sd of a 60 s mean here (2.4 over ten seeds); locked out, the mean is 100.
+/// unless the line wanders too. One host would take the link whatever the jitter before its queue. Measured
+/// over ten seeds the mean of 60 s is 67 packets with an sd of 1.8 at most, so 7 packets are 4 sd; locked
+/// out, it is 100.
 #[test]
 fn a_backlogged_host_does_not_lock_the_others_out() {
     let ms = Span::from_millis;
@@ -88,7 +90,7 @@ fn a_backlogged_host_does_not_lock_the_others_out() {
         for seed in [1, 2] {
             let outcome = run(&case1(&bell, 40, 60, TcpOptions::default(), seed), seed);
             let mean = outcome.links[0].queue_pkts.mean;
-            assert!((mean - 67.0).abs() < 10.0, "jitter {jitter} us, seed {seed}: {mean:.1} packets");
+            assert!((mean - 67.0).abs() < 7.0, "jitter {jitter} us, seed {seed}: {mean:.1} packets");
             let silent = outcome.flows.iter().filter(|f| f.goodput_bytes == 0).count();
             assert_eq!(silent, 0, "jitter {jitter} us, seed {seed}");
         }

@@ -35,7 +35,7 @@ pub struct Pi {
 /// One step: p + a (q - q_ref) - b (q_old - q_ref), kept a probability.
 fn step(p: f64, q: f64, q_old: f64, params: &Params) -> f64 {
     let q_ref = params.q_ref.value();
-    (p + params.a * (q - q_ref) - params.b * (q_old - q_ref)).clamp(0.0, 1.0)
+    (params.a * (q - q_ref) - params.b * (q_old - q_ref) + p).clamp(0.0, 1.0)
 }
 
 impl Pi {

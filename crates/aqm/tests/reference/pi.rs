@@ -54,8 +54,7 @@ impl Listing for Pi {
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        // p is a long sum whose terms, and errors, were rounded at up to 1.
-        vec![("p", self.v_prob, 1.0)]
+        vec![("p", self.v_prob, 0.01)]
     }
 
     fn seen(&self) -> &Seen {
