@@ -1,11 +1,10 @@
 //! `forebay run`: a scenario file to tables, results on disk and a report.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::lower;
-use forebay_lab::plan::Plan;
+use forebay_lab::plan::{Plan, hex_hash};
 use forebay_lab::scenario::{self, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -103,14 +102,8 @@ pub(crate) fn pool(jobs: Jobs) -> Result<ThreadPool, Failure> {
 /// does not tell what was changed since.
 pub(crate) fn build() -> String {
     let program = std::env::current_exe().and_then(std::fs::read);
-    let hash = program.map_or_else(|_| String::new(), |bytes| format!("{:016x}", hash(&bytes)));
+    let hash = program.map_or_else(|_| String::new(), hex_hash);
     [env!("FOREBAY_REVISION"), &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
 }
 
 /// What `meta.json` says about this program and how it was called.

@@ -97,14 +97,14 @@ impl Plan {
     /// directory can be continued with more of them.
     pub fn hash(&self) -> String {
         let text: Vec<String> = self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.to_toml())).collect();
-        hex_hash(&text.join("\n"))
+        hex_hash(text.join("\n"))
     }
 
     /// What identifies one run of this plan on disk.
     pub fn key(&self, job: Job) -> String {
         let case = &self.cases[job.case];
         let contender = &case.scenario.compare[job.contender];
-        hex_hash(&format!(
+        hex_hash(format!(
             "{}\n{}\n{}\n{}\n{}",
             self.engine(),
             case.scenario.to_toml(),
@@ -133,10 +133,10 @@ pub fn engine(revision: &str) -> String {
 }
 
 /// FNV-1a with 64 bits: 12 hex digits of a hash that never changes between versions of a library.
-pub fn hex_hash(text: &str) -> String {
-    let hash = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+pub fn hex_hash(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref().iter();
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     format!("{:012x}", hash >> 16)
 }
 

@@ -145,10 +145,11 @@ impl Link {
     /// Offers `segment` to a plain link at `now`; the time it reaches the far end, unless it is dropped.
     /// Times of successive calls must not decrease.
     ///
-    /// `wander` makes a host's line inexact: a packet that had to wait goes out up to half of it earlier or
-    /// later than the line's rate says (see `World::emit`); `draw` is uniform from 0 to its argument.
+    /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
+    /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
+    /// more than half of that time to either side, so that order is kept.
     #[inline]
-    pub fn pass(&mut self, segment: &Segment, now: u64, wander: u64, draw: impl FnOnce(u64) -> u64) -> Option<u64> {
+    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
@@ -165,12 +166,7 @@ impl Link {
             return None;
         }
         let time = self.transmitter.nanos(segment.len);
-        let mut start = plain.free.max(now);
-        if waits && wander > 0 {
-            // At most half of the packet's own time: order is kept.
-            let most = wander.min(time);
-            start = (start + draw(most)).saturating_sub(most / 2).max(now);
-        }
+        let start = if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now };
         plain.free = start + time;
         if waits {
             plain.waiting.push(Waiting { start, len: segment.len });

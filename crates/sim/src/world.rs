@@ -385,7 +385,7 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            match self.links[link].pass(&segment, at, 0, |_| 0) {
+            match self.links[link].pass(&segment, at, |_| 0) {
                 Some(arrival) => segment.at = arrival,
                 None => {
                     self.fingerprint = note_drop(self.fingerprint, &segment, at);
@@ -574,7 +574,11 @@ impl World {
             return;
         }
         let (link, host) = (first.link as usize, &mut self.hosts[id]);
-        match self.links[link].pass(&segment, segment.at, host.jitter, |most| host.rng.below(most + 1)) {
+        let wander = |time: u64| match host.jitter.min(time) {
+            0 => 0,
+            most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
+        };
+        match self.links[link].pass(&segment, segment.at, wander) {
             None => self.fingerprint = note_drop(self.fingerprint, &segment, segment.at),
             Some(arrival) => {
                 segment.at = arrival;

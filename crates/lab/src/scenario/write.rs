@@ -57,15 +57,6 @@ impl Scenario {
         }
         out.0
     }
-
-    /// Twelve hex digits that tell scenarios apart: FNV-1a (128 bit) of the canonical text, folded.
-    pub fn hash(&self) -> String {
-        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-        let hash = self.to_toml().bytes().fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
-        let folded = hash ^ (hash >> 48) ^ (hash >> 96);
-        format!("{:012x}", folded & 0xffff_ffff_ffff)
-    }
 }
 
 fn write_dumbbell(out: &mut Text, net: &Dumbbell) {
