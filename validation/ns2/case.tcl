@@ -4,7 +4,7 @@
 #   ns case.tcl -aqm RED -n 40 -seed 1
 #   ns case.tcl -header 1                  (prints the names of the columns)
 #
-# The set-up is RAQM's case 1 (-case 1) or case 2 (-case 2):
+# The set-up is RAQM's case 1, 2 or 3 (-case):
 #
 #   client 0 --\                               /-- server 0
 #      ...      >-- router 1 ======= router 2 <      ...
@@ -35,7 +35,7 @@ array set par {
     -info     0
     -include  ""
 }
-# -case     1 or 2: client access delay 10 ms or 100 ms
+# -case     1, 2 or 3: client access delays 10 ms, 100 ms, or 10 to 200 ms
 # -aqm      DropTail, RED, ARED, PI, REM or Vq
 # -tcp      Newreno, Reno or Sack1
 # -ecn      1: ECN-capable flows, and the queue marks instead of dropping
@@ -69,9 +69,10 @@ set pairs        5             ;# clients, and as many servers
 set header_bytes 40            ;# TCP and IP; ns-2 adds them to packetSize_
 set packet_bytes 500           ;# of a data packet on the wire
 switch -- $par(-case) {
-    1 { set client_delay 0.010 }
-    2 { set client_delay 0.100 }
-    default { puts stderr "case.tcl: -case must be 1 or 2"; exit 2 }
+    1 { set client_delays {0.010 0.010 0.010 0.010 0.010} }
+    2 { set client_delays {0.100 0.100 0.100 0.100 0.100} }
+    3 { set client_delays {0.010 0.050 0.100 0.150 0.200} }
+    default { puts stderr "case.tcl: -case must be 1, 2 or 3"; exit 2 }
 }
 set bottleneck_delay 0.010
 set server_delay     0.010
@@ -189,7 +190,7 @@ $ns simplex-link $router2 $router1 $rate $bottleneck_delay DropTail
 for {set i 0} {$i < $pairs} {incr i} {
     set client($i) [$ns node]
     set server($i) [$ns node]
-    $ns duplex-link $client($i) $router1 $rate $client_delay DropTail
+    $ns duplex-link $client($i) $router1 $rate [lindex $client_delays $i] DropTail
     $ns duplex-link $router2 $server($i) $rate $server_delay DropTail
     if {$par(-jitter) > 0} { add_jitter $client($i) $router1 }
 }

@@ -10,7 +10,7 @@ use forebay_aqm::base::time::Span;
 /// How a sender recovers from loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// Fast recovery ends with the first new acknowledgement (RFC 5681).
+    /// Fast recovery ends with the first new acknowledgement (RFC 5681), once in a window of data, as in ns-2.
     Reno,
     /// Fast recovery ends when all data outstanding at its start is acknowledged (RFC 6582).
     NewReno,
