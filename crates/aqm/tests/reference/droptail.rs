@@ -1,17 +1,12 @@
 //! Drop-tail.
 
+use super::traffic::{Dice, Trace};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
 
-pub(crate) struct DropTail {
+struct DropTail {
     net: Net,
     buffer: Buffer,
     seen: Seen,
-}
-
-impl DropTail {
-    pub(crate) fn new(net: Net) -> Self {
-        Self { net, buffer: Buffer::default(), seen: Seen::default() }
-    }
 }
 
 impl Listing for DropTail {
@@ -39,6 +34,11 @@ impl Listing for DropTail {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
+}
+
+/// Drop-tail has no settings.
+pub(crate) fn case(_: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    (String::new(), Box::new(DropTail { net: trace.net, buffer: Buffer::default(), seen: Seen::default() }))
 }

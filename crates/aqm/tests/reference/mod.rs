@@ -7,9 +7,11 @@
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod msc;
+pub(crate) mod msvb;
 pub(crate) mod pi;
 pub(crate) mod raqm;
 pub(crate) mod red;
+pub(crate) mod red_tail;
 pub(crate) mod rem;
 pub(crate) mod traffic;
 
@@ -23,6 +25,11 @@ pub(crate) const SECOND: f64 = 1e9;
 pub(crate) struct Pkt {
     pub(crate) id: u32,
     pub(crate) size: u32,
+    pub(crate) class: u8,
+    pub(crate) flow: u32,
+    /// Source and destination.
+    pub(crate) pair: u32,
+    pub(crate) udp: bool,
     pub(crate) ect: bool,
     pub(crate) tstamp: u64,
 }
@@ -44,14 +51,15 @@ pub(crate) struct Departure {
 }
 
 /// Packets or bytes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) enum Unit {
+    #[default]
     Pkts,
     Bytes,
 }
 
 /// The link in front of which a listing sits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Net {
     /// Bits per second.
     pub(crate) bandwidth: u64,
@@ -60,6 +68,32 @@ pub(crate) struct Net {
     pub(crate) mean_pktsize: u64,
     /// Mark ECT packets instead of dropping them.
     pub(crate) setbit: bool,
+}
+
+impl Net {
+    /// C per second.
+    pub(crate) fn capacity(&self, unit: Unit) -> f64 {
+        let per_sec = self.bandwidth as f64 / 8.0;
+        if unit == Unit::Bytes { per_sec } else { per_sec / self.mean_pktsize as f64 }
+    }
+
+    /// What the buffer holds.
+    pub(crate) fn room(&self, unit: Unit) -> f64 {
+        let (limit, mean) = (self.limit as f64, self.mean_pktsize as f64);
+        match (self.limit_in, unit) {
+            (Unit::Bytes, Unit::Pkts) => limit / mean,
+            (Unit::Pkts, Unit::Bytes) => limit * mean,
+            _ => limit,
+        }
+    }
+
+    /// No room for one more behind so many packets and bytes.
+    pub(crate) fn full(&self, (pkts, bytes): (u64, u64), arriving: &Pkt) -> bool {
+        match self.limit_in {
+            Unit::Pkts => pkts >= self.limit,
+            Unit::Bytes => bytes + u64::from(arriving.size) > self.limit,
+        }
+    }
 }
 
 /// The waiting packets.
@@ -80,11 +114,13 @@ impl Buffer {
         }
     }
 
+    /// Packets and bytes.
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        (self.q.len() as u64, self.bytes())
+    }
+
     pub(crate) fn full(&self, net: &Net, pkt: &Pkt) -> bool {
-        match net.limit_in {
-            Unit::Pkts => self.q.len() as u64 >= net.limit,
-            Unit::Bytes => self.bytes() + u64::from(pkt.size) > net.limit,
-        }
+        net.full(self.backlog(), pkt)
     }
 
     /// What every listing ends with: drop if full, else mark or drop if told to, else enqueue.
@@ -125,6 +161,10 @@ pub(crate) trait Listing {
     /// An arrival; draws one uniform.
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome;
 
+    /// What the library sends at the departure that comes next. It decides between two packets that the
+    /// listing holds equal, up to rounding, and nothing else.
+    fn break_tie(&mut self, _sent: Option<u32>) {}
+
     /// The link wants a packet.
     fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
 
@@ -139,6 +179,11 @@ pub(crate) trait Listing {
     /// Its variables: the library's name for the probe, the value, and the size below which rounding
     /// rather than the value is compared.
     fn shown(&self) -> Vec<(&'static str, f64, f64)>;
+
+    /// The relative difference that is allowed; this much where library and listing add in the same order.
+    fn rounding(&self) -> f64 {
+        1e-12
+    }
 
     /// Branches taken.
     fn seen(&self) -> &Seen;

@@ -91,7 +91,7 @@ impl Listing for Msc {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
 }
 

@@ -62,7 +62,7 @@ impl Listing for Pi {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
 }
 

@@ -146,7 +146,7 @@ impl Listing for Raqm {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
 }
 

@@ -264,7 +264,7 @@ impl Listing for Red {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
 }
 

@@ -85,7 +85,7 @@ impl Listing for Rem {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        (self.buffer.q.len() as u64, self.buffer.bytes())
+        self.buffer.backlog()
     }
 }
 
