@@ -37,14 +37,13 @@ impl Agenda {
             Some(t) => (t.min(MAX_NANOS) << SOURCE_BITS) | source as u64,
             None => u64::MAX,
         };
-        let mut at = self.leaves + source;
-        self.tree[at] = key;
+        // The smaller key is carried along: the loads of the siblings do not wait for one another, and no
+        // branch depends on the keys.
+        let (mut at, mut smaller) = (self.leaves + source, key);
+        self.tree[at] = smaller;
         while at > 1 {
+            smaller = smaller.min(self.tree[at ^ 1]);
             at >>= 1;
-            let smaller = self.tree[2 * at].min(self.tree[2 * at + 1]);
-            if self.tree[at] == smaller {
-                break;
-            }
             self.tree[at] = smaller;
         }
     }

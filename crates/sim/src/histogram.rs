@@ -63,6 +63,18 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
+    /// Adds all that `other` holds.
+    pub fn absorb(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(own, more)| *own += more);
+        self.n += other.n;
+        self.sum += other.sum;
+        self.sum_sq += other.sum_sq;
+        self.max = self.max.max(other.max);
+    }
+
     /// How many durations were counted.
     pub const fn count(&self) -> u64 {
         self.n

@@ -5,6 +5,7 @@
 //! are told the time and asked what to send. Disciplines come from `forebay-aqm`, unchanged.
 
 pub mod agenda;
+mod ahead;
 pub mod dumbbell;
 pub mod histogram;
 pub mod link;

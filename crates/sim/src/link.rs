@@ -59,7 +59,7 @@ impl Plain {
         while let Some(&first) = self.waiting.front()
             && first.start <= now
         {
-            self.waiting.pop();
+            self.waiting.skip();
             self.bytes -= u64::from(first.len);
             if let Some(meter) = meter {
                 meter.queue_is(first.start, self.waiting.len() as u32);
@@ -202,7 +202,7 @@ impl Link {
             len: u32::from(segment.len),
             flow: segment.flow,
             pair: tag.pair,
-            ecn: segment.ecn,
+            ecn: segment.mark.ecn(),
             class: segment.class,
             proto: tag.proto,
             ..Packet::default()
@@ -234,13 +234,13 @@ impl Link {
         let mut segment = managed.segments[packet.slot as usize];
         let time = self.transmitter.nanos(segment.len);
         if let Some(meter) = &mut self.meter {
-            if segment.ecn != packet.ecn {
+            if segment.mark.ecn() != packet.ecn {
                 meter.mark(now);
             }
             let sojourn = now - packet.arrived.nanos();
             meter.serve(now, time, sojourn, segment.class, packet.colour);
         }
-        segment.ecn = packet.ecn;
+        segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now + time + self.delay;
         Some((segment, now + time))
     }

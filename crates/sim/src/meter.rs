@@ -85,10 +85,6 @@ pub struct Meter {
     pkts: u32,
     changed: u64,
     busy: u64,
-    /// Packets offered in the window.
-    pub offered: u64,
-    /// Packets whose transmission began in the window.
-    pub delivered: u64,
     /// Early drops in the window.
     pub early: u64,
     /// Overflow drops in the window.
@@ -97,8 +93,6 @@ pub struct Meter {
     pub marked: u64,
     /// Packets whose transmission began, in the whole run.
     pub served: u64,
-    /// All packets' sojourn.
-    pub sojourn: Histogram,
     classes: Vec<ClassMeter>,
     /// Since the last look: integral of the queue (packet-nanoseconds).
     area: u128,
@@ -123,13 +117,10 @@ impl Meter {
             pkts: 0,
             changed: 0,
             busy: 0,
-            offered: 0,
-            delivered: 0,
             early: 0,
             overflow: 0,
             marked: 0,
             served: 0,
-            sojourn: Histogram::new(),
             classes: Vec::new(),
             area: 0,
             looked: 0,
@@ -157,7 +148,6 @@ impl Meter {
     #[inline]
     pub fn offer(&mut self, now: u64, class: u8, colour: Colour) {
         if self.counts(now) {
-            self.offered += 1;
             self.class(class, colour).offered += 1;
         }
     }
@@ -191,8 +181,6 @@ impl Meter {
         self.served += 1;
         self.busy += self.window.overlap(now, now + busy);
         if self.counts(now) {
-            self.delivered += 1;
-            self.sojourn.add(sojourn);
             self.class(class, colour).sojourn.add(sojourn);
         }
     }
@@ -229,6 +217,18 @@ impl Meter {
         self.busy as f64 / (self.window.to - self.window.from).max(1) as f64
     }
 
+    /// Packets offered in the window.
+    pub fn offered(&self) -> u64 {
+        self.classes.iter().map(|class| class.offered).sum()
+    }
+
+    /// Every packet's time from arrival to the start of transmission, of those that left in the window.
+    pub fn sojourn(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.classes.iter().for_each(|class| all.absorb(&class.sojourn));
+        all
+    }
+
     /// Every class and colour that was seen.
     pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
         self.classes.iter().enumerate().filter(|(_, c)| c.offered > 0).map(|(at, c)| {
@@ -260,7 +260,7 @@ mod tests {
         m.serve(90, 20, 0, 0, Colour::In);
         m.serve(190, 20, 0, 0, Colour::In);
         assert!((m.utilisation() - 0.2).abs() < 1e-12);
-        assert_eq!((m.served, m.delivered), (2, 1));
+        assert_eq!((m.served, m.sojourn().count()), (2, 1));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What travels: one record of 40 bytes, carried by value from pipe to pipe.
+//! What travels: one record of 32 bytes, carried by value from pipe to pipe.
 
 use forebay_aqm::base::packet::Ecn;
 
@@ -15,8 +15,9 @@ pub enum Kind {
     Datagram,
 }
 
-/// A packet on its way.
+/// A packet on its way. Half a cache line without padding: pipes copy it at every hop.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(32))]
 pub struct Segment {
     /// When it reaches the next element, in nanoseconds.
     pub at: u64,
@@ -26,20 +27,95 @@ pub struct Segment {
     pub flow: u32,
     /// Packet number; see [`Kind`].
     pub seq: u32,
-    /// Its route.
-    pub route: u32,
+    /// Where it stands in the table of all routes' steps.
+    pub hop: u32,
     /// Length on the wire in bytes.
     pub len: u16,
-    /// How many links of the route lie behind it.
-    pub hop: u8,
-    /// What it is.
-    pub kind: Kind,
-    /// ECN codepoint.
-    pub ecn: Ecn,
-    /// ECN-Echo flag of an acknowledgement (RFC 3168).
-    pub ece: bool,
-    /// Congestion Window Reduced flag of data (RFC 3168).
-    pub cwr: bool,
     /// Service class.
     pub class: u8,
+    /// Kind and TCP's flags.
+    pub mark: Mark,
+}
+
+/// Kind, ECN codepoint and the TCP flags ECE and CWR (RFC 3168) in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mark(u8);
+
+impl Mark {
+    const ECE: u8 = 1 << 4;
+    const CWR: u8 = 1 << 5;
+
+    /// Data or a datagram; `cwr`: its sender has reduced its window.
+    #[inline]
+    pub const fn data(kind: Kind, ecn: Ecn, cwr: bool) -> Self {
+        Self(kind as u8 | (ecn as u8) << 2 | if cwr { Self::CWR } else { 0 })
+    }
+
+    /// An acknowledgement; `ece`: it echoes congestion.
+    #[inline]
+    pub const fn ack(ece: bool) -> Self {
+        Self(Kind::Ack as u8 | (Ecn::NotEct as u8) << 2 | if ece { Self::ECE } else { 0 })
+    }
+
+    /// What the segment is.
+    #[inline]
+    pub const fn kind(self) -> Kind {
+        match self.0 & 3 {
+            0 => Kind::Data,
+            1 => Kind::Ack,
+            _ => Kind::Datagram,
+        }
+    }
+
+    /// ECN codepoint.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        match (self.0 >> 2) & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The same with another codepoint.
+    #[inline]
+    #[must_use]
+    pub const fn with_ecn(self, ecn: Ecn) -> Self {
+        Self(self.0 & !(3 << 2) | (ecn as u8) << 2)
+    }
+
+    /// ECN-Echo.
+    #[inline]
+    pub const fn ece(self) -> bool {
+        self.0 & Self::ECE != 0
+    }
+
+    /// Congestion Window Reduced.
+    #[inline]
+    pub const fn cwr(self) -> bool {
+        self.0 & Self::CWR != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_gives_back_what_was_put_in() {
+        for kind in [Kind::Data, Kind::Datagram] {
+            for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+                for cwr in [false, true] {
+                    let mark = Mark::data(kind, Ecn::Ect0, cwr).with_ecn(ecn);
+                    assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (kind, ecn, cwr, false));
+                }
+            }
+        }
+        for ece in [false, true] {
+            let mark = Mark::ack(ece);
+            assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (Kind::Ack, Ecn::NotEct, false, ece));
+        }
+        assert_eq!(size_of::<Segment>(), 32);
+    }
 }

@@ -9,13 +9,14 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::agenda::Agenda;
+use crate::ahead::Ahead;
 use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
 use crate::meter::{Meter, Window};
 use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
 use crate::outcome::{ClassOutcome, EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
-use crate::segment::{Kind, Segment};
+use crate::segment::{Kind, Mark, Segment};
 use crate::source::Source;
 use crate::tcp::receiver::{Ack, Receiver};
 use crate::tcp::sender::{Sender, SenderCounts};
@@ -33,18 +34,18 @@ impl Observer for () {
     }
 }
 
-/// One step of a route. `eager`: the link may be passed at once, ahead of time, because its only
-/// feeder keeps the order.
+/// One step of a route: a link, or the end. `ahead`: a link that may be passed at once, or a host that may
+/// answer at once (see `Ahead`).
 #[derive(Clone, Copy)]
 struct Hop {
     link: u32,
-    eager: bool,
+    ahead: bool,
 }
 
-/// Ends every route.
-const END: Hop = Hop { link: u32::MAX, eager: false };
-/// A link or host whose segments are always passed on at once has no pipe.
-const NO_PIPE: u32 = u32::MAX;
+impl Hop {
+    /// Ends every route.
+    const END: u32 = u32::MAX;
+}
 
 enum Body {
     Tcp { sender: Sender, receiver: Receiver },
@@ -56,6 +57,7 @@ struct Flow {
     group: u32,
     from: u32,
     to: u32,
+    /// First step of the route of its data, and of its acknowledgements.
     forward: u32,
     back: u32,
     packet: u16,
@@ -70,8 +72,8 @@ struct Flow {
     stop: u64,
     /// The earliest timer entry that counts; later entries of this flow are stale.
     armed: u64,
-    /// Delivered in order when the window began.
-    before_window: u32,
+    /// Delivered in order when the window began, once something was delivered after it did.
+    before_window: Option<u32>,
     last_delay: u64,
 }
 
@@ -134,7 +136,6 @@ pub struct World {
     managed: Vec<u32>,
     managed_at: Vec<u32>,
     hops: Vec<Hop>,
-    route_start: Vec<u32>,
     hosts: Vec<Host>,
     flows: Vec<Flow>,
     tags: Vec<Tag>,
@@ -146,62 +147,18 @@ pub struct World {
     events: u64,
 }
 
-/// Folds one packet event into the run's identity.
+/// One packet event as a number. A run's fingerprint is their sum: what happened when, in whatever order it
+/// was computed.
 #[inline]
-const fn mix(hash: u64, word: u64) -> u64 {
-    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+const fn trace(at: u64, segment: &Segment, what: u64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let hash = (at ^ ((segment.flow as u64) << 40)).wrapping_mul(ODD);
+    let hash = (hash.rotate_left(29) ^ ((segment.seq as u64) << 8 | what)).wrapping_mul(ODD);
+    hash ^ (hash >> 32)
 }
 
-/// Which links may be passed at once: plain ones that a single host or link feeds, and that nobody
-/// watches: a meter must not run ahead of the clock.
-fn eager_links(net: &Network) -> Vec<bool> {
-    /// Who feeds a link: a host or a link, in one number space.
-    #[derive(Clone, Copy, PartialEq)]
-    enum Feeder {
-        Nobody,
-        One(usize),
-        Many,
-    }
-    let mut feeders = vec![Feeder::Nobody; net.links.len()];
-    let mut feed = |link: LinkId, feeder: usize| {
-        feeders[link] = match feeders[link] {
-            Feeder::Nobody => Feeder::One(feeder),
-            Feeder::One(same) if same == feeder => Feeder::One(feeder),
-            _ => Feeder::Many,
-        }
-    };
-    for flow in &net.flows {
-        for (route, host) in [(flow.forward, flow.from), (flow.back, flow.to)] {
-            let links = &net.routes[route];
-            feed(links[0], net.links.len() + host);
-            links.windows(2).for_each(|pair| feed(pair[1], pair[0]));
-        }
-    }
-    let plain = net.links.iter().map(|l| l.discipline.is_none() && !l.study);
-    plain.zip(feeders).map(|(plain, feeder)| plain && matches!(feeder, Feeder::One(_))).collect()
-}
-
-/// Which links and hosts (numbered after the links) need a pipe: those that feed anything but an eager
-/// link. Gives the pipe of each, and how many there are.
-fn lay_pipes(net: &Network, eager: &[bool]) -> (Vec<u32>, usize) {
-    let mut needed = vec![false; net.links.len() + net.hosts.len()];
-    for flow in &net.flows {
-        for (route, host) in [(flow.forward, flow.from), (flow.back, flow.to)] {
-            let links = &net.routes[route];
-            needed[net.links.len() + host] |= !eager[links[0]];
-            for (i, &link) in links.iter().enumerate() {
-                needed[link] |= !links.get(i + 1).is_some_and(|&next| eager[next]);
-            }
-        }
-    }
-    let mut pipes = 0;
-    let mut number = |needed: bool| {
-        pipes += u32::from(needed);
-        if needed { pipes - 1 } else { NO_PIPE }
-    };
-    let pipe_of = needed.into_iter().map(&mut number).collect();
-    (pipe_of, pipes as usize)
-}
+/// What the trace of a drop says; that of a delivery says the segment's kind.
+const DROPPED: u64 = 0xff;
 
 fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     let mut link = match &spec.discipline {
@@ -218,7 +175,7 @@ fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     link
 }
 
-fn build_flow(spec: &FlowSpec, seed: u64, watched: bool) -> Flow {
+fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Flow {
     let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
     let (body, ecn) = match spec.traffic {
         Traffic::Tcp(options) => {
@@ -236,8 +193,8 @@ fn build_flow(spec: &FlowSpec, seed: u64, watched: bool) -> Flow {
         group: spec.group,
         from: spec.from as u32,
         to: spec.to as u32,
-        forward: spec.forward as u32,
-        back: spec.back as u32,
+        forward: route_start[spec.forward],
+        back: route_start[spec.back],
         packet: spec.packet,
         ack: spec.ack,
         class: spec.class,
@@ -248,7 +205,7 @@ fn build_flow(spec: &FlowSpec, seed: u64, watched: bool) -> Flow {
         start: spec.start.nanos(),
         stop: spec.stop.map_or(u64::MAX, Instant::nanos),
         armed: u64::MAX,
-        before_window: 0,
+        before_window: None,
         last_delay: u64::MAX,
     }
 }
@@ -259,15 +216,17 @@ impl World {
         net.check()?;
         let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
         let links: Vec<Link> = net.links.iter().map(|spec| build_link(spec, seed, window)).collect();
-        let eager = eager_links(net);
-
-        let (mut hops, mut route_start) = (Vec::new(), Vec::new());
+        let Ahead { eager, reflex, pipe_of, pipes } = Ahead::new(net);
+        let mut hops = Vec::new();
+        let mut route_start = Vec::new();
         for route in &net.routes {
             route_start.push(hops.len() as u32);
-            hops.extend(route.iter().map(|&link| Hop { link: link as u32, eager: eager[link] }));
-            hops.push(END);
+            hops.extend(route.iter().map(|&link| Hop { link: link as u32, ahead: eager[link] }));
+            hops.push(Hop { link: Hop::END, ahead: false });
         }
-        let (pipe_of, pipes) = lay_pipes(net, &eager);
+        for flow in net.flows.iter().filter(|flow| reflex[flow.to]) {
+            hops[route_start[flow.forward] as usize + net.routes[flow.forward].len()].ahead = true;
+        }
         let managed: Vec<u32> = (0..links.len() as u32).filter(|&l| links[l as usize].is_managed()).collect();
         let mut managed_at = vec![u32::MAX; links.len()];
         managed.iter().enumerate().for_each(|(i, &l)| managed_at[l as usize] = i as u32);
@@ -302,9 +261,8 @@ impl World {
             managed,
             managed_at,
             hops,
-            route_start,
             hosts: net.hosts.iter().map(host).collect(),
-            flows: net.flows.iter().map(|f| build_flow(f, seed, watched(f))).collect(),
+            flows: net.flows.iter().map(|f| build_flow(f, seed, &route_start, watched(f))).collect(),
             tags: net.flows.iter().map(tag).collect(),
             timers: BinaryHeap::new(),
             delays: Vec::new(),
@@ -361,48 +319,67 @@ impl World {
     #[inline]
     fn pipe_event(&mut self, source: usize) {
         let pipe = &mut self.pipes[source - self.sources.pipe(0)];
-        let Some(segment) = pipe.pop() else { return };
+        let Some(&segment) = pipe.front() else { return };
+        pipe.skip();
         let next = pipe.front().map(|s| s.at);
         self.agenda.set(source, next);
-        if self.hop(&segment).link == END.link {
+        if self.hop(&segment).link == Hop::END {
             self.deliver(&segment);
         } else {
-            self.forward(segment, self.now);
+            self.forward::<true>(segment, self.now);
         }
     }
 
     #[inline]
     fn hop(&self, segment: &Segment) -> Hop {
-        self.hops[self.route_start[segment.route as usize] as usize + usize::from(segment.hop)]
+        self.hops[segment.hop as usize]
     }
 
     /// Takes `segment`, at the entrance of its next link at time `at`, as far as it goes without an event.
-    #[inline]
-    fn forward(&mut self, mut segment: Segment, mut at: u64) {
+    /// Only what is not itself an answer can be answered.
+    #[inline(always)]
+    fn forward<const ANSWER: bool>(&mut self, mut segment: Segment, mut at: u64) {
         loop {
             let link = self.hop(&segment).link as usize;
             if self.links[link].is_managed() {
                 self.arrive(link, segment);
                 return;
             }
-            match self.links[link].pass(&segment, at, |_| 0) {
-                Some(arrival) => segment.at = arrival,
-                None => {
-                    self.fingerprint = note_drop(self.fingerprint, &segment, at);
-                    return;
-                }
-            }
+            let Some(arrival) = self.links[link].pass(&segment, at, |_| 0) else {
+                self.lost(&segment, at);
+                return;
+            };
+            segment.at = arrival;
             segment.hop += 1;
-            if !self.hop(&segment).eager {
-                self.push(link, segment);
+            if self.hand_over::<ANSWER>(link, segment) {
                 return;
             }
-            at = segment.at;
+            at = arrival;
         }
     }
 
-    /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
+    /// A segment has left a link for the element after it: into the pipe, unless that element needs no
+    /// event. A host that answers at once does so here; false: a link that may be passed at once.
+    #[inline(always)]
+    fn hand_over<const ANSWER: bool>(&mut self, link: LinkId, segment: Segment) -> bool {
+        let next = self.hop(&segment);
+        if !next.ahead {
+            self.push(link, segment);
+        } else if ANSWER && next.link == Hop::END {
+            self.answer(&segment);
+        } else {
+            return false;
+        }
+        true
+    }
+
     #[inline]
+    fn lost(&mut self, segment: &Segment, at: u64) {
+        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+    }
+
+    /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
+    #[inline(always)]
     fn push(&mut self, feeder: usize, segment: Segment) {
         let id = self.pipe_of[feeder] as usize;
         let pipe = &mut self.pipes[id];
@@ -416,7 +393,8 @@ impl World {
     fn arrive(&mut self, link: LinkId, segment: Segment) {
         let (now, fingerprint) = (self.now, &mut self.fingerprint);
         let tag = self.tags[segment.flow as usize];
-        let idle = self.links[link].arrive(segment, tag, now, |s| *fingerprint = note_drop(*fingerprint, s, now));
+        let lost = |s: &Segment| *fingerprint = fingerprint.wrapping_add(trace(now, s, DROPPED));
+        let idle = self.links[link].arrive(segment, tag, now, lost);
         if idle {
             self.serve(link, now);
         }
@@ -426,7 +404,8 @@ impl World {
     #[inline]
     fn serve(&mut self, link: LinkId, now: u64) {
         let fingerprint = &mut self.fingerprint;
-        let served = self.links[link].serve(now, |s| *fingerprint = note_drop(*fingerprint, s, now));
+        let lost = |s: &Segment| *fingerprint = fingerprint.wrapping_add(trace(now, s, DROPPED));
+        let served = self.links[link].serve(now, lost);
         let source = self.managed_at[link] as usize;
         let Some((mut segment, free)) = served else {
             self.agenda.set(source, None);
@@ -434,10 +413,8 @@ impl World {
         };
         self.agenda.set(source, Some(free));
         segment.hop += 1;
-        if self.hop(&segment).eager {
-            self.forward(segment, segment.at);
-        } else {
-            self.push(link, segment);
+        if !self.hand_over::<true>(link, segment) {
+            self.forward::<true>(segment, segment.at);
         }
     }
 
@@ -455,44 +432,68 @@ impl World {
     /// A segment has reached its destination.
     #[inline]
     fn deliver(&mut self, segment: &Segment) {
-        let now = Instant::from_nanos(self.now);
+        let now = self.now;
         let id = segment.flow as usize;
-        self.fingerprint = mix(self.fingerprint, self.now ^ (u64::from(segment.flow) << 40));
-        self.fingerprint = mix(self.fingerprint, u64::from(segment.seq) << 8 | segment.kind as u64);
-        let flow = &mut self.flows[id];
-        match (&mut flow.body, segment.kind) {
-            (Body::Tcp { sender, .. }, Kind::Ack) => {
-                sender.on_ack(now, segment.seq, segment.ece);
-                self.pump(id);
+        if let (Body::Tcp { sender, .. }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
+            self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
+            sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece());
+            self.pump(id);
+            return;
+        }
+        let ack = self.receive(segment, now);
+        if let Body::Tcp { receiver, .. } = &self.flows[id].body
+            && let Some(deadline) = receiver.deadline()
+        {
+            self.arm(id, deadline.nanos());
+        }
+        if let Some(ack) = ack {
+            self.send_ack(id, ack, now);
+        }
+    }
+
+    /// A segment will reach a host that answers at once: nothing else happens there before.
+    #[inline(never)]
+    fn answer(&mut self, segment: &Segment) {
+        let at = segment.at;
+        if at > self.end {
+            return;
+        }
+        let flow = &mut self.flows[segment.flow as usize];
+        if at > self.warmup && flow.before_window.is_none() {
+            flow.before_window = Some(delivered(&flow.body));
+        }
+        if let Some(ack) = self.receive(segment, at) {
+            self.send_ack(segment.flow as usize, ack, at);
+        }
+    }
+
+    /// Data or a datagram reaches its receiver at `at`; the acknowledgement to send at once, if any.
+    #[inline]
+    fn receive(&mut self, segment: &Segment, at: u64) -> Option<Ack> {
+        let mark = segment.mark;
+        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, mark.kind() as u64));
+        self.note_delay(segment, at);
+        match &mut self.flows[segment.flow as usize].body {
+            Body::Tcp { receiver, .. } => {
+                receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr())
             }
-            (Body::Tcp { receiver, .. }, _) => {
-                let ack = receiver.on_data(now, segment.seq, segment.ecn, segment.cwr);
-                let deadline = receiver.deadline();
-                self.note_delay(segment);
-                if let Some(ack) = ack {
-                    self.send_ack(id, ack);
-                }
-                if let Some(deadline) = deadline {
-                    self.arm(id, deadline.nanos());
-                }
-            }
-            (Body::Datagrams { received, .. }, _) => {
+            Body::Datagrams { received, .. } => {
                 *received += 1;
-                self.note_delay(segment);
+                None
             }
         }
     }
 
     #[inline]
-    fn note_delay(&mut self, segment: &Segment) {
-        if self.now < self.warmup || !self.flows[segment.flow as usize].watched {
+    fn note_delay(&mut self, segment: &Segment, at: u64) {
+        if at < self.warmup || !self.flows[segment.flow as usize].watched {
             return;
         }
         let class = usize::from(segment.class);
         if class >= self.delays.len() {
             self.delays.resize_with(class + 1, ClassDelay::default);
         }
-        let delay = self.now - segment.sent;
+        let delay = at - segment.sent;
         let entry = &mut self.delays[class];
         entry.owd.add(delay);
         let last = core::mem::replace(&mut self.flows[segment.flow as usize].last_delay, delay);
@@ -517,7 +518,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_data(&mut self, id: usize, kind: Kind, seq: u32, cwr: bool) {
         let flow = &self.flows[id];
         let segment = Segment {
@@ -525,36 +526,28 @@ impl World {
             sent: self.now,
             flow: id as u32,
             seq,
-            route: flow.forward,
+            hop: flow.forward,
             len: flow.packet,
-            hop: 0,
-            kind,
-            ecn: flow.ecn,
-            ece: false,
-            cwr,
             class: flow.class,
+            mark: Mark::data(kind, flow.ecn, cwr),
         };
-        self.emit(flow.from as usize, segment);
+        self.emit::<true>(flow.from as usize, segment, self.now);
     }
 
-    #[inline]
-    fn send_ack(&mut self, id: usize, ack: Ack) {
+    #[inline(always)]
+    fn send_ack(&mut self, id: usize, ack: Ack, now: u64) {
         let flow = &self.flows[id];
         let segment = Segment {
             at: 0,
-            sent: self.now,
+            sent: now,
             flow: id as u32,
             seq: ack.next,
-            route: flow.back,
+            hop: flow.back,
             len: flow.ack,
-            hop: 0,
-            kind: Kind::Ack,
-            ecn: Ecn::NotEct,
-            ece: ack.ece,
-            cwr: false,
             class: flow.class,
+            mark: Mark::ack(ack.ece),
         };
-        self.emit(flow.to as usize, segment);
+        self.emit::<false>(flow.to as usize, segment, now);
     }
 
     /// A host puts a segment on its first link: ready after a random processing time, order kept.
@@ -562,33 +555,30 @@ impl World {
     /// That breaks ties between packets of different hosts. Packets that queue at a host would still leave
     /// exactly one packet time apart, locked to a bottleneck of the same rate; so the host's line wanders by
     /// as much, without drift.
-    #[inline]
-    fn emit(&mut self, id: usize, mut segment: Segment) {
+    #[inline(always)]
+    fn emit<const ANSWER: bool>(&mut self, id: usize, mut segment: Segment, now: u64) {
         let host = &mut self.hosts[id];
-        let ready = self.now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
+        let ready = now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
         host.last = host.last.max(ready);
         segment.at = host.last;
-        let first = self.hop(&segment);
-        if !first.eager {
+        let first = self.hops[segment.hop as usize];
+        if !first.ahead {
             self.push(self.links.len() + id, segment);
             return;
         }
-        let (link, host) = (first.link as usize, &mut self.hosts[id]);
+        let link = first.link as usize;
         let wander = |time: u64| match host.jitter.min(time) {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        match self.links[link].pass(&segment, segment.at, wander) {
-            None => self.fingerprint = note_drop(self.fingerprint, &segment, segment.at),
-            Some(arrival) => {
-                segment.at = arrival;
-                segment.hop += 1;
-                if self.hop(&segment).eager {
-                    self.forward(segment, segment.at);
-                } else {
-                    self.push(link, segment);
-                }
-            }
+        let Some(arrival) = self.links[link].pass(&segment, segment.at, wander) else {
+            self.lost(&segment, segment.at);
+            return;
+        };
+        segment.at = arrival;
+        segment.hop += 1;
+        if !self.hand_over::<ANSWER>(link, segment) {
+            self.forward::<ANSWER>(segment, arrival);
         }
     }
 
@@ -641,7 +631,7 @@ impl World {
                 }
                 let ack = due(receiver.deadline()).then(|| receiver.ack());
                 if let Some(ack) = ack {
-                    self.send_ack(id, ack);
+                    self.send_ack(id, ack, self.now);
                 }
                 self.pump(id);
             }
@@ -676,7 +666,7 @@ impl World {
     fn window_event(&mut self) {
         self.agenda.set(self.sources.window(), None);
         for flow in &mut self.flows {
-            flow.before_window = delivered(&flow.body);
+            flow.before_window.get_or_insert(delivered(&flow.body));
         }
     }
 
@@ -735,12 +725,6 @@ impl World {
     }
 }
 
-#[inline]
-fn note_drop(fingerprint: u64, segment: &Segment, at: u64) -> u64 {
-    let word = at ^ (u64::from(segment.flow) << 40) ^ (u64::from(segment.seq) << 8) ^ 0xff;
-    mix(fingerprint, word)
-}
-
 const fn delivered(body: &Body) -> u32 {
     match body {
         Body::Tcp { receiver, .. } => receiver.in_order(),
@@ -755,6 +739,7 @@ fn new_series(link: &LinkSpec) -> Series {
 
 fn link_outcome(link: &Link, name: String, series: Series) -> Option<LinkOutcome> {
     let meter = link.meter.as_deref()?;
+    let sojourn = meter.sojourn();
     let class = |(class, colour, c): (u8, _, &crate::meter::ClassMeter)| ClassOutcome {
         class,
         colour,
@@ -766,10 +751,10 @@ fn link_outcome(link: &Link, name: String, series: Series) -> Option<LinkOutcome
         name,
         queue_pkts: meter.queue().summary(),
         queue_shares: meter.queue().shares(),
-        sojourn_s: meter.sojourn.summary().map(|s| s.scaled(1e-9)),
+        sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
         utilisation: meter.utilisation(),
-        offered_pkts: meter.offered,
-        delivered_pkts: meter.delivered,
+        offered_pkts: meter.offered(),
+        delivered_pkts: sojourn.count(),
         dropped_early: meter.early,
         dropped_overflow: meter.overflow,
         marked: meter.marked,
@@ -789,7 +774,7 @@ fn flow_outcome(flow: &Flow, warmup: u64, end: u64) -> FlowOutcome {
     FlowOutcome {
         group: flow.group,
         class: flow.class,
-        goodput_bytes: u64::from(total - flow.before_window) * u64::from(flow.packet),
+        goodput_bytes: u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
         delivered_pkts: u64::from(total),
         active_s: active as f64 * 1e-9,
         sender,

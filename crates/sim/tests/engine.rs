@@ -4,7 +4,10 @@ mod common;
 
 use common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::Spec;
-use forebay_aqm::base::time::Span;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::dumbbell::Direction;
+use forebay_sim::network::{FlowSpec, Traffic};
+use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{Recovery, TcpOptions};
 
 const JITTER: Span = Span::from_micros(10);
@@ -40,6 +43,38 @@ fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
         let mut slow = run(&net, 1);
         slow.events = fast.events;
         assert!(fast == slow, "buffer {limit}: fingerprints {:016x}, {:016x}", fast.fingerprint, slow.fingerprint);
+    }
+}
+
+/// A server that never sends of its own answers ahead of time. One more flow, from every server and too
+/// late to begin, takes that away and must change nothing.
+#[test]
+fn answers_ahead_of_time_equal_answers_by_event() {
+    let end = Instant::ZERO + Span::from_millis(30_000);
+    for (aqm, recovery) in [("droptail", Recovery::NewReno), ("raqm", Recovery::Reno), ("codel", Recovery::NewReno)] {
+        let options = TcpOptions { recovery, ecn: aqm == "codel", ..TcpOptions::default() };
+        let mut bell = dumbbell(aqm, 100, JITTER);
+        bell.access_delays = [1, 10, 50].map(Span::from_millis).to_vec();
+        let mut net = case1(&bell, 20, 20, options, 1);
+        net.flows[3].traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_millis(7) });
+        let ahead = run(&net, 1);
+        for h in 0..bell.hosts {
+            let at = bell.attach(h, Direction::Reverse);
+            let late = FlowSpec {
+                from: at.from,
+                to: at.to,
+                forward: at.forward,
+                back: at.back,
+                start: end,
+                ..net.flows[0].clone()
+            };
+            net.flows.push(late);
+        }
+        let mut by_event = run(&net, 1);
+        assert!(by_event.events > ahead.events, "an event less for every packet");
+        by_event.flows.truncate(ahead.flows.len());
+        by_event.events = ahead.events;
+        assert!(ahead == by_event, "{aqm}: {:016x}, {:016x}", ahead.fingerprint, by_event.fingerprint);
     }
 }
 
