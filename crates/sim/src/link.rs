@@ -43,7 +43,56 @@ struct Waiting {
     len: u16,
 }
 
-/// A drop-tail FIFO as arithmetic.
+/// A drop-tail FIFO as arithmetic, for a buffer of packets that nobody watches: no queue, only the times at
+/// which the packets of this busy period begin transmission.
+pub struct Line {
+    limit: usize,
+    /// When the transmitter is free for the next arrival.
+    free: u64,
+    /// Packets since the line was last idle.
+    count: usize,
+    /// By packet, modulo its size: a power of two, which grows until it holds `limit` of them.
+    starts: Vec<u64>,
+}
+
+impl Line {
+    /// The longest buffer it may stand for: a line that is never idle remembers that many packets.
+    const MOST: u32 = 1 << 16;
+
+    const fn new(limit: usize) -> Self {
+        Self { limit, free: 0, count: 0, starts: Vec::new() }
+    }
+
+    /// When a packet that arrives at `now` and takes `time` to send is on its way; `None`: the buffer is full,
+    /// for the packet `limit` places before it still waits.
+    #[inline]
+    fn admit(&mut self, now: u64, time: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+        let mut start = now;
+        if self.free > now {
+            if self.count >= self.limit && (self.limit == 0 || self.starts[self.place(self.count - self.limit)] > now) {
+                return None;
+            }
+            start = self.free.saturating_add_signed(wander(time)).max(now);
+        } else {
+            self.count = 0;
+        }
+        if self.count == self.starts.len() && self.count <= self.limit {
+            self.starts.resize((2 * self.count).max(16), 0);
+        }
+        let place = self.place(self.count);
+        self.starts[place] = start;
+        self.count += 1;
+        self.free = start + time;
+        Some(self.free)
+    }
+
+    #[inline]
+    const fn place(&self, packet: usize) -> usize {
+        packet & (self.starts.len() - 1)
+    }
+}
+
+/// A drop-tail FIFO as arithmetic, with its queue at hand: for a meter, or a buffer of bytes.
 pub struct Plain {
     limit: Limit,
     /// When the transmitter is free for the next arrival.
@@ -87,6 +136,8 @@ pub struct Managed {
 /// The queue of a link.
 pub enum Buffer {
     /// Drop-tail without events.
+    Line(Line),
+    /// The same, watched or limited in bytes.
     Plain(Plain),
     /// Any discipline.
     Managed(Box<Managed>),
@@ -113,26 +164,29 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link with a drop-tail FIFO.
-    pub fn plain(rate: Rate, delay: u64, limit: Limit) -> Self {
-        let plain = Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 };
-        Self::new(rate, delay, Buffer::Plain(plain))
+    /// A link with a drop-tail FIFO, perhaps under study.
+    pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>) -> Self {
+        let buffer = match limit {
+            Limit::Packets(n) if meter.is_none() && n <= Line::MOST => Buffer::Line(Line::new(n as usize)),
+            _ => Buffer::Plain(Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 }),
+        };
+        Self::new(rate, delay, buffer, meter)
     }
 
-    /// A link under a discipline.
-    pub fn managed(rate: Rate, delay: u64, queue: Queue<AnyDiscipline>) -> Self {
+    /// A link under a discipline, perhaps under study.
+    pub fn managed(rate: Rate, delay: u64, queue: Queue<AnyDiscipline>, meter: Option<Box<Meter>>) -> Self {
         let managed = Managed { queue, segments: Vec::new(), free: Vec::new(), sending: false };
-        Self::new(rate, delay, Buffer::Managed(Box::new(managed)))
+        Self::new(rate, delay, Buffer::Managed(Box::new(managed)), meter)
     }
 
-    fn new(rate: Rate, delay: u64, buffer: Buffer) -> Self {
-        Self { buffer, transmitter: Transmitter::new(rate), delay, meter: None, dropped: 0 }
+    fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>) -> Self {
+        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, dropped: 0 }
     }
 
     /// The discipline, if it runs one.
     pub fn managed_queue(&self) -> Option<&Queue<AnyDiscipline>> {
         match &self.buffer {
-            Buffer::Plain(_) => None,
+            Buffer::Line(_) | Buffer::Plain(_) => None,
             Buffer::Managed(m) => Some(&m.queue),
         }
     }
@@ -150,6 +204,14 @@ impl Link {
     /// more than half of that time to either side, so that order is kept.
     #[inline]
     pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+        let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
+        let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
+        self.dropped += u64::from(sent.is_none());
+        sent.map(|sent| sent + self.delay)
+    }
+
+    #[inline(never)]
+    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };

@@ -161,18 +161,13 @@ const fn trace(at: u64, segment: &Segment, what: u64) -> u64 {
 const DROPPED: u64 = 0xff;
 
 fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
-    let mut link = match &spec.discipline {
-        None => Link::plain(spec.rate, spec.delay.nanos(), spec.limit),
-        Some(discipline) => {
-            let facts =
-                forebay_aqm::base::units::Link { rate: spec.rate, limit: spec.limit, mean_packet: spec.mean_packet };
-            let rng = Rng::stream(seed, &format!("link/{}", spec.name));
-            let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
-            Link::managed(spec.rate, spec.delay.nanos(), queue)
-        }
-    };
-    link.meter = spec.study.then(|| Box::new(Meter::new(window)));
-    link
+    let meter = spec.study.then(|| Box::new(Meter::new(window)));
+    let (rate, delay) = (spec.rate, spec.delay.nanos());
+    let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter) };
+    let facts = forebay_aqm::base::units::Link { rate, limit: spec.limit, mean_packet: spec.mean_packet };
+    let rng = Rng::stream(seed, &format!("link/{}", spec.name));
+    let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
+    Link::managed(rate, delay, queue, meter)
 }
 
 fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Flow {
@@ -653,13 +648,14 @@ impl World {
     }
 
     fn next_deadline(&self, id: usize) -> Option<u64> {
+        let nanos = |at: Option<Instant>| at.map_or(u64::MAX, Instant::nanos);
         let flow = &self.flows[id];
         let own = match &flow.body {
-            Body::Tcp { sender, receiver } => [sender.deadline(), receiver.deadline()],
-            Body::Datagrams { source, .. } => [source.next(), None],
+            Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())),
+            Body::Datagrams { source, .. } => nanos(source.next()),
         };
-        let stop = (!flow.stopped && flow.stop != u64::MAX).then_some(flow.stop);
-        own.into_iter().flatten().map(Instant::nanos).chain(stop).min()
+        let stop = if flow.stopped { u64::MAX } else { flow.stop };
+        Some(own.min(stop)).filter(|&at| at < u64::MAX)
     }
 
     /// The warm-up is over.
