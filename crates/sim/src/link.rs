@@ -65,7 +65,7 @@ impl Line {
 
     /// When a packet that arrives at `now` and takes `time` to send is on its way; `None`: the buffer is full,
     /// for the packet `limit` places before it still waits.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: u64, time: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let mut start = now;
         if self.free > now {
@@ -202,7 +202,7 @@ impl Link {
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
     /// more than half of that time to either side, so that order is kept.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
         let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
