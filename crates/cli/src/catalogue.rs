@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 use forebay_lab::papers::PAPERS;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::{self, Overrides, TcpVariant};
 use serde_json::{Value, json};
 
 /// A name and one line about it.
@@ -72,15 +72,7 @@ pub(crate) fn congestion() -> Vec<Named> {
     let kinds = flow_kinds();
     let words = kinds.iter().find_map(|kind| kind.pointer("/properties/tcp/anyOf/0/enum")?.as_array());
     let words = words.into_iter().flatten().filter_map(Value::as_str);
-    words.map(|word| Named::new(word, congestion_summary(word))).collect()
-}
-
-fn congestion_summary(name: &str) -> &'static str {
-    match name {
-        "reno" => "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
-        "newreno" => "reno whose fast recovery takes partial acknowledgements (RFC 6582); the default",
-        _ => "",
-    }
+    words.map(|word| Named::new(word, TcpVariant::parse(word).map_or("", TcpVariant::summary))).collect()
 }
 
 /// Every paper.

@@ -6,11 +6,9 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::dumbbell::{self, Attachment};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::Pattern;
-use forebay_sim::tcp::{self, Recovery};
+use forebay_sim::tcp;
 
-use crate::scenario::{
-    Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
-};
+use crate::scenario::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -135,17 +133,17 @@ fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
 
 fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
     tcp::TcpOptions {
-        recovery: match options.variant {
-            TcpVariant::Reno => Recovery::Reno,
-            TcpVariant::NewReno => Recovery::NewReno,
-        },
+        variant: options.variant,
         initial_window: options.initial_window,
         window: options.window.unwrap_or(u32::MAX),
         delayed_ack: options.delayed_ack,
         limited_transmit: options.limited_transmit,
         min_rto: options.min_rto,
+        max_rto: options.max_rto,
         tick: options.tick,
         ecn,
+        pacing: options.pacing,
+        ..tcp::TcpOptions::default()
     }
 }
 

@@ -21,7 +21,8 @@ pub enum Kind {
 pub struct Segment {
     /// When it reaches the next element, in nanoseconds.
     pub at: u64,
-    /// When its host sent it, in nanoseconds.
+    /// When its host sent it, in nanoseconds; of an acknowledgement, which nobody asks that, the ticket of its
+    /// selective blocks.
     pub sent: u64,
     /// Flow.
     pub flow: u32,

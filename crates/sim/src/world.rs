@@ -175,9 +175,9 @@ fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) ->
     let (body, ecn) = match spec.traffic {
         Traffic::Tcp(options) => {
             let phase = Span::from_nanos(rng.below(options.tick.nanos()));
-            let sender = Sender::new(options, phase);
-            let receiver = Receiver::new(options.delayed_ack);
-            (Body::Tcp { sender, receiver }, if options.ecn { Ecn::Ect0 } else { Ecn::NotEct })
+            let sender = Sender::new(options, phase, rng);
+            let receiver = Receiver::new(&options);
+            (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
         }
         Traffic::Datagrams(pattern) => {
             (Body::Datagrams { source: Source::new(pattern, rng), sent: 0, received: 0 }, Ecn::NotEct)
@@ -429,11 +429,20 @@ impl World {
     fn deliver(&mut self, segment: &Segment) {
         let now = self.now;
         let id = segment.flow as usize;
-        if let (Body::Tcp { sender, .. }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
+        if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
             self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
-            sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece());
+            let blocks = receiver.collect(segment.sent as u32);
+            sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
             self.pump(id);
             return;
+        }
+        // Only a receiver with a timer has something to send before it looks at the segment.
+        let held = match &mut self.flows[id].body {
+            Body::Tcp { receiver, .. } => receiver.before_data(segment.mark.ecn()),
+            Body::Datagrams { .. } => None,
+        };
+        if let Some(ack) = held {
+            self.send_ack(id, ack, now);
         }
         let ack = self.receive(segment, now);
         if let Body::Tcp { receiver, .. } = &self.flows[id].body
@@ -534,7 +543,7 @@ impl World {
         let flow = &self.flows[id];
         let segment = Segment {
             at: 0,
-            sent: now,
+            sent: u64::from(ack.ticket),
             flow: id as u32,
             seq: ack.next,
             hop: flow.back,
@@ -622,7 +631,7 @@ impl World {
                     sender.stop();
                 }
                 if due(sender.deadline()) {
-                    sender.on_timeout(now);
+                    sender.on_deadline(now);
                 }
                 let ack = due(receiver.deadline()).then(|| receiver.ack());
                 if let Some(ack) = ack {

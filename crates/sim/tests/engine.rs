@@ -8,7 +8,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::dumbbell::Direction;
 use forebay_sim::network::{FlowSpec, Traffic};
 use forebay_sim::source::Pattern;
-use forebay_sim::tcp::{Recovery, TcpOptions};
+use forebay_sim::tcp::{TcpOptions, Variant};
 
 const JITTER: Span = Span::from_micros(10);
 
@@ -51,8 +51,8 @@ fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
 #[test]
 fn answers_ahead_of_time_equal_answers_by_event() {
     let end = Instant::ZERO + Span::from_millis(30_000);
-    for (aqm, recovery) in [("droptail", Recovery::NewReno), ("raqm", Recovery::Reno), ("codel", Recovery::NewReno)] {
-        let options = TcpOptions { recovery, ecn: aqm == "codel", ..TcpOptions::default() };
+    for (aqm, variant) in [("droptail", Variant::NewReno), ("raqm", Variant::Reno), ("codel", Variant::Sack)] {
+        let options = TcpOptions { variant, ecn: aqm == "codel", ..TcpOptions::default() };
         let mut bell = dumbbell(aqm, 100, JITTER);
         bell.access_delays = [1, 10, 50].map(Span::from_millis).to_vec();
         let mut net = case1(&bell, 20, 20, options, 1);
@@ -133,14 +133,14 @@ fn a_backlogged_host_does_not_lock_the_others_out() {
 }
 
 #[test]
-fn every_recovery_keeps_the_link_busy() {
-    for recovery in [Recovery::Reno, Recovery::NewReno] {
+fn every_tcp_keeps_the_link_busy() {
+    for (word, variant) in Variant::WORDS {
         for (delayed_ack, ecn) in [(false, false), (true, false), (false, true)] {
-            let options = TcpOptions { recovery, delayed_ack, ecn, ..TcpOptions::default() };
+            let options = TcpOptions { variant, delayed_ack, ecn, ..TcpOptions::default() };
             let outcome = run(&case1(&dumbbell("pi", 100, JITTER), 40, 30, options, 1), 1);
             let link = &outcome.links[0];
-            assert!(link.utilisation > 0.95, "{recovery:?} delayed {delayed_ack} ecn {ecn}: {}", link.utilisation);
-            assert_eq!(link.marked > 0, ecn, "{recovery:?}");
+            assert!(link.utilisation > 0.95, "{word} delayed {delayed_ack} ecn {ecn}: {}", link.utilisation);
+            assert_eq!(link.marked > 0, options.ecn_capable(), "{word}");
             assert_eq!(link.offered_pkts > 0, link.queue_pkts.mean > 0.0);
         }
     }

@@ -8,7 +8,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::dumbbell::Direction;
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::Pattern;
-use forebay_sim::tcp::{Recovery, TcpOptions};
+use forebay_sim::tcp::{TcpOptions, Variant};
 use proptest::prelude::*;
 
 /// What varies.
@@ -19,22 +19,22 @@ struct Shape {
     flows: usize,
     datagrams: usize,
     jitter_us: u64,
-    reno: bool,
+    variant: usize,
     delayed_ack: bool,
     ecn: bool,
     seed: u64,
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    let options = (any::<bool>(), any::<bool>(), any::<bool>());
+    let options = (0..Variant::WORDS.len(), any::<bool>(), any::<bool>());
     (0..ENTRIES.len(), 1u32..40, 0usize..8, 0usize..4, 0u64..500, options, any::<u64>()).prop_map(
-        |(discipline, limit, flows, datagrams, jitter_us, (reno, delayed_ack, ecn), seed)| Shape {
+        |(discipline, limit, flows, datagrams, jitter_us, (variant, delayed_ack, ecn), seed)| Shape {
             discipline,
             limit,
             flows,
             datagrams,
             jitter_us,
-            reno,
+            variant,
             delayed_ack,
             ecn,
             seed,
@@ -42,15 +42,18 @@ fn shapes() -> impl Strategy<Value = Shape> {
     )
 }
 
-fn network(shape: Shape) -> Network {
-    let bell = dumbbell(ENTRIES[shape.discipline].name, shape.limit, Span::from_micros(shape.jitter_us));
-    let options = TcpOptions {
-        recovery: if shape.reno { Recovery::Reno } else { Recovery::NewReno },
+fn options(shape: Shape) -> TcpOptions {
+    TcpOptions {
+        variant: Variant::WORDS[shape.variant].1,
         delayed_ack: shape.delayed_ack,
         ecn: shape.ecn,
         ..TcpOptions::default()
-    };
-    let mut net = case1(&bell, shape.flows, 5, options, shape.seed);
+    }
+}
+
+fn network(shape: Shape) -> Network {
+    let bell = dumbbell(ENTRIES[shape.discipline].name, shape.limit, Span::from_micros(shape.jitter_us));
+    let mut net = case1(&bell, shape.flows, 5, options(shape), shape.seed);
     for i in 0..shape.datagrams {
         let direction = if i % 2 == 0 { Direction::Forward } else { Direction::Reverse };
         let at = bell.attach(i, direction);
@@ -91,7 +94,7 @@ proptest! {
         let waiting = u64::from(shape.limit);
         prop_assert!(link.offered_pkts <= link.delivered_pkts + dropped + waiting);
         prop_assert!(link.delivered_pkts + dropped <= link.offered_pkts + waiting);
-        prop_assert!(link.marked == 0 || shape.ecn);
+        prop_assert!(link.marked == 0 || options(shape).ecn_capable());
         let by_class: u64 = link.classes.iter().map(|c| c.offered_pkts).sum();
         prop_assert_eq!(by_class, link.offered_pkts);
         let shares: f64 = link.queue_shares.iter().sum();

@@ -29,16 +29,29 @@ const COMMON: &[Key] = &[
 const START: Key =
     may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s.");
 
+/// The words for `tcp`.
+const TCPS: [&str; TcpVariant::WORDS.len()] = {
+    let mut words = [""; TcpVariant::WORDS.len()];
+    let mut i = 0;
+    while i < words.len() {
+        words[i] = TcpVariant::WORDS[i].0;
+        i += 1;
+    }
+    words
+};
+
 const TCP: &[Key] = &[
-    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false."),
-    may("tcp", Kind::Word(&["reno", "newreno"]), "Congestion control; default newreno."),
+    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false; those of dctcp always are."),
+    may("tcp", Kind::Word(&TCPS), "Congestion control; default newreno."),
     may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
     may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
     may("min_rto", Kind::Quantity, "Smallest retransmission timeout; default 200ms."),
+    may("max_rto", Kind::Quantity, "Largest retransmission timeout, backoff included, at least min_rto; default 60s."),
     may("tick", Kind::Quantity, "Granularity of the retransmission clock; default 10ms."),
     may("ack", Kind::Whole(1, 65_535), "An acknowledgement in bytes on the wire; default 40."),
     may("window", Kind::WholeOr(1, WIDEST, "unlimited"), "Receiver's window in packets; default unlimited."),
     may("limited_transmit", Kind::Flag, "A new packet for each of the first two duplicate ACKs? Default true."),
+    may("pacing", Kind::Flag, "Spread packets over the round trip, as Linux does? Default false."),
 ];
 
 const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
@@ -97,7 +110,7 @@ static ONOFF: Shape = Shape {
 const LATER: &[&str] = &["hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
 const LATER_DATAGRAMS: &[&str] = &["ecn", "hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
 const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
-const LATER_TCPS: &[&str] = &["tahoe", "sack", "cubic", "bbr", "dctcp"];
+const LATER_TCPS: &[&str] = &["bbr"];
 
 /// Reads every group; `packet` is the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputError> {
@@ -244,15 +257,21 @@ fn class(table: &Table<'_>) -> Result<Class, InputError> {
 
 fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     let default = TcpOptions::default();
-    let variants = [("reno", TcpVariant::Reno), ("newreno", TcpVariant::NewReno)];
+    let min_rto = table.or("min_rto", default.min_rto, duration)?;
+    let max_rto = table.or("max_rto", default.max_rto.max(min_rto), duration)?;
+    if max_rto < min_rto {
+        return Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto")));
+    }
     Ok(TcpOptions {
-        variant: table.word("tcp", Some(default.variant), &variants, LATER_TCPS)?,
+        variant: table.word("tcp", Some(default.variant), &TcpVariant::WORDS, LATER_TCPS)?,
         initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
         delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
-        min_rto: table.or("min_rto", default.min_rto, duration)?,
+        min_rto,
+        max_rto,
         tick: table.or("tick", default.tick, duration)?,
         ack: table.whole("ack", default.ack, 1..=65_535)?,
         window: table.whole_or("window", default.window, 1..=WIDEST, "unlimited")?,
         limited_transmit: table.flag("limited_transmit", default.limited_transmit)?,
+        pacing: table.flag("pacing", default.pacing)?,
     })
 }

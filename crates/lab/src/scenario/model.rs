@@ -1,5 +1,7 @@
 //! What a scenario says, typed: the result of reading, the source of the canonical text.
 
+pub use forebay_sim::tcp::Variant as TcpVariant;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
@@ -197,15 +199,6 @@ pub struct Uniform {
     pub hi: Span,
 }
 
-/// Which congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpVariant {
-    /// RFC 5681 alone.
-    Reno,
-    /// With RFC 6582's fast recovery.
-    NewReno,
-}
-
 /// How a TCP behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
@@ -217,6 +210,8 @@ pub struct TcpOptions {
     pub delayed_ack: bool,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
+    /// Largest retransmission timeout, backoff included.
+    pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
     /// An acknowledgement in bytes on the wire.
@@ -225,6 +220,8 @@ pub struct TcpOptions {
     pub window: Option<u32>,
     /// RFC 3042: a new packet for each of the first two duplicate acknowledgements.
     pub limited_transmit: bool,
+    /// Are packets spread over the round trip?
+    pub pacing: bool,
 }
 
 impl Default for TcpOptions {
@@ -234,10 +231,12 @@ impl Default for TcpOptions {
             initial_window: 2,
             delayed_ack: false,
             min_rto: Span::from_millis(200),
+            max_rto: Span::from_millis(60_000),
             tick: Span::from_millis(10),
             ack: 40,
             window: None,
             limited_transmit: true,
+            pacing: false,
         }
     }
 }

@@ -4,9 +4,7 @@ use std::fmt::Display;
 
 use forebay_aqm::base::text::{show_depth, show_limit, show_rate, show_span};
 
-use super::model::{
-    Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
-};
+use super::model::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
 
 /// Lines being gathered.
 struct Text(String);
@@ -127,10 +125,11 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
 }
 
 fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
-    out.text("tcp", if tcp.variant == TcpVariant::Reno { "reno" } else { "newreno" });
+    out.text("tcp", tcp.variant.word());
     out.set("initial_window", tcp.initial_window);
     out.set("delayed_ack", tcp.delayed_ack);
     out.text("min_rto", &show_span(tcp.min_rto));
+    out.text("max_rto", &show_span(tcp.max_rto));
     out.text("tick", &show_span(tcp.tick));
     out.set("ack", tcp.ack);
     match tcp.window {
@@ -138,6 +137,7 @@ fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
         None => out.text("window", "unlimited"),
     }
     out.set("limited_transmit", tcp.limited_transmit);
+    out.set("pacing", tcp.pacing);
 }
 
 fn uniform(range: Uniform) -> String {

@@ -1,26 +1,100 @@
 //! Sans-IO TCP endpoints: told the time, asked what to send. Sequence numbers count packets.
+//!
+//! Loss recovery ([`Recovery`]: when to send what again) and congestion control ([`Variant`]: how large the
+//! window is) are apart. A sender without selective acknowledgements, pacing or a model of the path is a plain
+//! struct; what only some need lies behind a pointer.
 
+mod bits;
+mod control;
+mod gate;
 pub mod receiver;
+pub mod reports;
 pub mod rtt;
+mod scoreboard;
 pub mod sender;
 pub mod window;
 
 use forebay_aqm::base::time::Span;
 
-/// How a sender recovers from loss.
+/// Which TCP: a congestion control with the loss recovery that goes with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
+pub enum Variant {
+    /// Slow start from one packet after every loss (Jacobson 1988).
+    Tahoe,
     /// Fast recovery ends with the first new acknowledgement (RFC 5681), once in a window of data, as in ns-2.
     Reno,
     /// Fast recovery ends when all data outstanding at its start is acknowledged (RFC 6582).
     NewReno,
+    /// NewReno's window, recovery with selective acknowledgements (RFC 2018, RFC 6675).
+    Sack,
+    /// CUBIC's window (RFC 9438), recovery as with [`Sack`](Self::Sack).
+    Cubic,
+    /// DCTCP's window (RFC 8257) on ECN marks that are echoed one by one, recovery as with [`Sack`](Self::Sack).
+    Dctcp,
+}
+
+/// When a sender sends what again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Back to the first hole on the third duplicate acknowledgement.
+    Tahoe,
+    /// The first hole only; see [`Variant::Reno`].
+    Reno,
+    /// A hole for each partial acknowledgement.
+    NewReno,
+    /// Holes as the receiver reports them.
+    Sack,
+}
+
+impl Variant {
+    /// Every variant with its word in scenario files.
+    pub const WORDS: [(&'static str, Self); 6] = [
+        ("tahoe", Self::Tahoe),
+        ("reno", Self::Reno),
+        ("newreno", Self::NewReno),
+        ("sack", Self::Sack),
+        ("cubic", Self::Cubic),
+        ("dctcp", Self::Dctcp),
+    ];
+
+    /// The variant with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(other, _)| *other == word).map(|(_, variant)| *variant)
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, other)| *other == self).map_or("", |(word, _)| word)
+    }
+
+    /// What it is, in a line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Tahoe => "slow start from one packet after every loss",
+            Self::Reno => "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
+            Self::NewReno => "reno whose fast recovery takes partial acknowledgements (RFC 6582); the default",
+            Self::Sack => "reno's window, recovery with selective acknowledgements (RFC 6675)",
+            Self::Cubic => "a cubic curve in time (RFC 9438), recovery as in sack",
+            Self::Dctcp => "reduction by the share of marked packets (RFC 8257), recovery as in sack; sets ecn",
+        }
+    }
+
+    /// Its loss recovery.
+    pub const fn recovery(self) -> Recovery {
+        match self {
+            Self::Tahoe => Recovery::Tahoe,
+            Self::Reno => Recovery::Reno,
+            Self::NewReno => Recovery::NewReno,
+            Self::Sack | Self::Cubic | Self::Dctcp => Recovery::Sack,
+        }
+    }
 }
 
 /// What can be chosen about a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpOptions {
-    /// Loss recovery.
-    pub recovery: Recovery,
+    /// Congestion control and loss recovery.
+    pub variant: Variant,
     /// Packets that may be sent before the first acknowledgement.
     pub initial_window: u32,
     /// Receiver's window in packets.
@@ -31,23 +105,44 @@ pub struct TcpOptions {
     pub limited_transmit: bool,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
+    /// Largest retransmission timeout, backoff included (RFC 6298 rule 2.5).
+    pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
-    /// Set ECT(0) on data and react to ECN-Echo (RFC 3168).
+    /// Set ECT(0) on data and react to ECN-Echo (RFC 3168); DCTCP always does.
     pub ecn: bool,
+    /// Spread packets over the round trip instead of sending them as acknowledgements come.
+    pub pacing: bool,
+    /// Begin again with the initial window after a timeout's worth of silence (RFC 5681 section 4.1).
+    pub idle_restart: bool,
+}
+
+impl TcpOptions {
+    /// Is the connection's data ECN-capable?
+    pub fn ecn_capable(&self) -> bool {
+        self.ecn || self.variant == Variant::Dctcp
+    }
+
+    /// Are its packets paced?
+    pub fn paced(&self) -> bool {
+        self.pacing
+    }
 }
 
 impl Default for TcpOptions {
     fn default() -> Self {
         Self {
-            recovery: Recovery::NewReno,
+            variant: Variant::NewReno,
             initial_window: 2,
             window: u32::MAX,
             delayed_ack: false,
             limited_transmit: true,
             min_rto: Span::from_millis(200),
+            max_rto: Span::from_millis(60_000),
             tick: Span::from_millis(10),
             ecn: false,
+            pacing: false,
+            idle_restart: true,
         }
     }
 }

@@ -1,7 +1,11 @@
-//! The receiving end of a TCP connection: cumulative acknowledgements, reordering, ECN echo.
+//! The receiving end of a TCP connection: cumulative and selective acknowledgements, reordering, ECN echo.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
+
+use super::bits::BitRing;
+use super::reports::{Block, Reports};
+use super::{Recovery, TcpOptions, Variant};
 
 /// A held acknowledgement leaves after this at the latest (ns-2's delayed-ACK sink; RFC 1122 allows 500 ms).
 const DELAYED_ACK: Span = Span::from_millis(100);
@@ -11,8 +15,10 @@ const DELAYED_ACK: Span = Span::from_millis(100);
 pub struct Ack {
     /// The next packet number expected.
     pub next: u32,
-    /// ECN-Echo (RFC 3168 section 6.1.3).
+    /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
+    /// What [`Receiver::collect`] gives out its blocks for; 0 if it has none.
+    pub ticket: u32,
 }
 
 /// State of a receiver.
@@ -21,16 +27,25 @@ pub struct Receiver {
     next: u32,
     held: u32,
     /// Packets beyond `next` that have arrived, one bit each; empty while everything is in order.
-    early: EarlySet,
+    early: BitRing,
     delayed: bool,
+    /// ECN-Echo says what the last packet carried, and not that there was a mark since the last CWR.
+    accurate: bool,
     ece: bool,
     deadline: Option<Instant>,
+    reports: Option<Box<Reports>>,
 }
 
 impl Receiver {
-    /// Nothing received; with `delayed`, every second in-order packet is acknowledged at once.
-    pub fn new(delayed: bool) -> Self {
-        Self { delayed, ..Self::default() }
+    /// Nothing received yet.
+    pub fn new(options: &TcpOptions) -> Self {
+        let selective = options.variant.recovery() == Recovery::Sack;
+        Self {
+            delayed: options.delayed_ack,
+            accurate: options.variant == Variant::Dctcp,
+            reports: selective.then(|| Box::new(Reports::new())),
+            ..Self::default()
+        }
     }
 
     /// In-order packets so far.
@@ -38,10 +53,21 @@ impl Receiver {
         self.next
     }
 
+    /// A packet with this codepoint has arrived; the acknowledgement that has to leave before it is looked at.
+    ///
+    /// RFC 8257 section 3.2: the echo says what the packets acknowledged carried, so that a held
+    /// acknowledgement leaves when the codepoint changes.
+    #[inline]
+    pub fn before_data(&mut self, ecn: Ecn) -> Option<Ack> {
+        let changes = self.accurate && (ecn == Ecn::Ce) != self.ece;
+        (changes && self.held > 0).then(|| self.ack())
+    }
+
     /// Packet `seq` has arrived; the acknowledgement to send at once, if any.
     #[inline]
     pub fn on_data(&mut self, now: Instant, seq: u32, ecn: Ecn, cwr: bool) -> Option<Ack> {
-        if cwr {
+        let changed = self.accurate && (ecn == Ecn::Ce) != self.ece;
+        if cwr || self.accurate {
             self.ece = false;
         }
         if ecn == Ecn::Ce {
@@ -54,8 +80,11 @@ impl Receiver {
             self.next += self.early.take_run(self.next);
         } else if seq > self.next {
             self.early.insert(self.next, seq);
+            if let Some(reports) = &mut self.reports {
+                reports.note(self.next, seq, &self.early);
+            }
         }
-        if self.delayed && in_order && !filled_a_gap && self.held == 0 {
+        if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
             self.held = 1;
             self.deadline = Some(now + DELAYED_ACK);
             return None;
@@ -72,64 +101,20 @@ impl Receiver {
     pub fn ack(&mut self) -> Ack {
         self.held = 0;
         self.deadline = None;
-        Ack { next: self.next, ece: self.ece }
-    }
-}
-
-/// A set of packet numbers in a sliding window: a ring of bits, allocated on the first reordering.
-#[derive(Clone, Debug, Default)]
-struct EarlySet {
-    words: Vec<u64>,
-    count: u32,
-}
-
-impl EarlySet {
-    const fn is_empty(&self) -> bool {
-        self.count == 0
+        let ticket = match &mut self.reports {
+            Some(reports) if !self.early.is_empty() => reports.ticket(self.next, &self.early),
+            _ => 0,
+        };
+        Ack { next: self.next, ece: self.ece, ticket }
     }
 
-    fn place(&self, seq: u32) -> (usize, u64) {
-        ((seq as usize >> 6) & (self.words.len() - 1), 1 << (seq & 63))
-    }
-
-    /// Adds `seq`, which lies beyond `next`, the bottom of the window.
-    fn insert(&mut self, next: u32, seq: u32) {
-        let span = (seq - next) as usize + 64;
-        if span > self.words.len() * 64 {
-            self.grow(next, span);
+    /// The selective blocks of an acknowledgement that has reached the sender, by its ticket.
+    #[inline]
+    pub fn collect(&mut self, ticket: u32) -> &[Block] {
+        match &mut self.reports {
+            Some(reports) if ticket != 0 => reports.collect(ticket),
+            _ => &[],
         }
-        let (word, bit) = self.place(seq);
-        if self.words[word] & bit == 0 {
-            self.words[word] |= bit;
-            self.count += 1;
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, next: u32, span: usize) {
-        let old = core::mem::take(&mut self.words);
-        self.words = vec![0; span.div_ceil(64).next_power_of_two()];
-        for seq in (next..).take(old.len() * 64) {
-            if old[(seq as usize >> 6) & (old.len() - 1)] & (1 << (seq & 63)) != 0 {
-                let (word, bit) = self.place(seq);
-                self.words[word] |= bit;
-            }
-        }
-    }
-
-    /// Removes the run that begins at `next` and says how long it was.
-    fn take_run(&mut self, next: u32) -> u32 {
-        let mut run = 0;
-        while self.count > 0 {
-            let (word, bit) = self.place(next + run);
-            if self.words[word] & bit == 0 {
-                break;
-            }
-            self.words[word] &= !bit;
-            self.count -= 1;
-            run += 1;
-        }
-        run
     }
 }
 
@@ -139,48 +124,62 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn arrive(r: &mut Receiver, seq: u32) -> Option<u32> {
-        r.on_data(Instant::ZERO, seq, Ecn::NotEct, false).map(|ack| ack.next)
+    fn arrive(r: &mut Receiver, seq: u32) -> Option<Ack> {
+        r.on_data(Instant::ZERO, seq, Ecn::NotEct, false)
     }
 
-    #[test]
-    fn acknowledges_cumulatively_and_duplicates_while_a_hole_is_open() {
-        let mut r = Receiver::new(false);
-        let acks: Vec<_> = [0, 2, 3, 1, 1, 4].iter().map(|&s| arrive(&mut r, s).unwrap()).collect();
-        assert_eq!(acks, [1, 1, 1, 4, 4, 5]);
+    fn selective() -> Receiver {
+        Receiver::new(&TcpOptions { variant: Variant::Sack, ..TcpOptions::default() })
     }
 
-    #[test]
-    fn delayed_ack_holds_one_in_order_packet_only() {
-        let mut r = Receiver::new(true);
-        assert_eq!(arrive(&mut r, 0), None);
-        assert_eq!(r.deadline(), Some(Instant::ZERO + DELAYED_ACK));
-        assert_eq!(arrive(&mut r, 1), Some(2));
-        assert_eq!(r.deadline(), None);
-        assert_eq!(arrive(&mut r, 3), Some(2), "out of order: at once (RFC 5681 section 4.2)");
-        assert_eq!(arrive(&mut r, 2), Some(4), "fills a gap: at once");
-    }
-
-    #[test]
-    fn echoes_congestion_until_cwr() {
-        let mut r = Receiver::new(false);
-        let mut ece = |seq, ecn, cwr| r.on_data(Instant::ZERO, seq, ecn, cwr).unwrap().ece;
-        assert!(!ece(0, Ecn::Ect0, false));
-        assert!(ece(1, Ecn::Ce, false));
-        assert!(ece(2, Ecn::Ect0, false));
-        assert!(!ece(3, Ecn::Ect0, true));
-        assert!(ece(4, Ecn::Ce, true), "a mark on the CWR packet itself counts");
+    /// The runs of `seen` beyond `next`.
+    fn runs(seen: &BTreeSet<u32>, next: u32) -> Vec<Block> {
+        let mut runs: Vec<Block> = Vec::new();
+        for &seq in seen.range(next..) {
+            match runs.last_mut() {
+                Some(run) if run.end == seq => run.end += 1,
+                _ => runs.push(Block { start: seq, end: seq + 1 }),
+            }
+        }
+        runs
     }
 
     proptest! {
         #[test]
         fn agrees_with_a_set(seqs in prop::collection::vec(0u32..700, 1..600)) {
-            let mut r = Receiver::new(false);
-            let mut seen = BTreeSet::new();
+            let mut r = selective();
+            let (mut seen, mut changed) = (BTreeSet::new(), Vec::new());
             for seq in seqs {
                 seen.insert(seq);
+                changed.push(seq);
                 let next = (0..).find(|s| !seen.contains(s)).unwrap();
-                prop_assert_eq!(arrive(&mut r, seq), Some(next));
+                let ack = arrive(&mut r, seq).unwrap();
+                prop_assert_eq!(ack.next, next);
+
+                let open = runs(&seen, next);
+                let mut wanted: Vec<Block> = Vec::new();
+                for seq in changed.iter().rev() {
+                    let run = open.iter().find(|run| (run.start..run.end).contains(seq));
+                    wanted.extend(run.filter(|run| !wanted.contains(run)));
+                }
+                wanted.truncate(3);
+                prop_assert_eq!(r.collect(ack.ticket), wanted.as_slice());
+            }
+        }
+
+        /// Reports of acknowledgements that never arrive are let go with the next one that does.
+        #[test]
+        fn lost_acknowledgements_leave_nothing_behind(lost in prop::collection::vec(any::<bool>(), 1..200)) {
+            let mut r = selective();
+            let mut longest = 0;
+            for (i, &lost) in lost.iter().enumerate() {
+                let ack = arrive(&mut r, 2 * i as u32 + 1).unwrap();
+                longest = if lost { longest + 1 } else { 1 };
+                if !lost {
+                    prop_assert_eq!(r.collect(ack.ticket)[0].start, 2 * i as u32 + 1);
+                    prop_assert!(r.collect(ack.ticket.saturating_sub(1)).is_empty(), "overtaken");
+                }
+                prop_assert_eq!(r.reports.as_ref().unwrap().kept(), longest);
             }
         }
     }

@@ -4,8 +4,6 @@ use forebay_aqm::base::time::{Instant, Span};
 
 /// Timeout before the first measurement. RFC 6298 says 1 s; ns-2 and RFC 2988 have 3 s.
 const INITIAL_RTO: Span = Span::from_millis(3000);
-/// RFC 6298 rule 2.5.
-const MAX_RTO: Span = Span::from_millis(60_000);
 /// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
@@ -14,6 +12,8 @@ const FORGET_BACKOFF: u32 = 8;
 pub struct RttOptions {
     /// Smallest timeout before backoff.
     pub min_rto: Span,
+    /// Largest timeout, backoff included (RFC 6298 rule 2.5).
+    pub max_rto: Span,
     /// Granularity of the clock that measures round trips; above zero.
     pub tick: Span,
     /// Where within its tick the clock starts.
@@ -28,6 +28,8 @@ pub struct Rtt {
     srtt8: i64,
     /// 4 x smoothed mean deviation.
     var4: i64,
+    /// Smoothed RTT to the nanosecond, for those who compute with it; zero means none.
+    precise: Span,
     /// Timeout before backoff.
     base: Span,
     backoff: u32,
@@ -36,7 +38,7 @@ pub struct Rtt {
 impl Rtt {
     /// No measurement yet.
     pub const fn new(options: RttOptions) -> Self {
-        Self { options, srtt8: 0, var4: 0, base: INITIAL_RTO, backoff: 1 }
+        Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: INITIAL_RTO, backoff: 1 }
     }
 
     /// A segment sent at `sent`, never retransmitted, was acknowledged at `now`.
@@ -55,17 +57,22 @@ impl Rtt {
         let rto = ((self.var4 << 3) + self.srtt8) >> 3;
         self.base = self.options.tick * rto as u64;
         self.backoff = 1;
+        let exact = now.since(sent).nanos();
+        self.precise = match self.precise.nanos() {
+            0 => Span::from_nanos(exact),
+            old => Span::from_nanos(old - old / 8 + exact / 8),
+        };
     }
 
     /// The timeout to arm now.
     pub fn timeout(&self) -> Span {
         let rto = self.base.max(self.options.min_rto) * u64::from(self.backoff);
-        rto.min(MAX_RTO).max(self.options.tick * 2)
+        rto.min(self.options.max_rto).max(self.options.tick * 2)
     }
 
     /// The timer expired: double (RFC 6298 rule 5.5).
     pub fn back_off(&mut self) {
-        if self.timeout() < MAX_RTO {
+        if self.timeout() < self.options.max_rto {
             self.backoff *= 2;
         }
         if self.backoff > FORGET_BACKOFF {
@@ -74,7 +81,12 @@ impl Rtt {
         }
     }
 
-    /// Smoothed round-trip time; zero before the first measurement.
+    /// Smoothed round-trip time without the clock's ticks (RFC 6298 rule 2.3); zero before the first measurement.
+    pub const fn precise(&self) -> Span {
+        self.precise
+    }
+
+    /// Smoothed round-trip time in whole ticks; zero before the first measurement.
     pub fn smoothed(&self) -> Span {
         Span::from_nanos((self.srtt8 as u64 * self.options.tick.nanos()) / 8)
     }
@@ -84,8 +96,12 @@ impl Rtt {
 mod tests {
     use super::*;
 
-    const OPTIONS: RttOptions =
-        RttOptions { min_rto: Span::from_millis(200), tick: Span::from_millis(10), phase: Span::ZERO };
+    const OPTIONS: RttOptions = RttOptions {
+        min_rto: Span::from_millis(200),
+        max_rto: Span::from_millis(60_000),
+        tick: Span::from_millis(10),
+        phase: Span::ZERO,
+    };
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Span::from_millis(ms)
@@ -117,6 +133,14 @@ mod tests {
         }
         rtt.measure(at(200_000), at(200_100));
         assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
+    }
+
+    #[test]
+    fn precise_time_has_no_ticks() {
+        let mut rtt = Rtt::new(OPTIONS);
+        rtt.measure(at(0), at(104));
+        rtt.measure(at(0), at(112));
+        assert_eq!((rtt.precise(), rtt.smoothed()), (Span::from_millis(105), Span::from_micros(101_250)));
     }
 
     #[test]

@@ -1,16 +1,25 @@
-//! The sending end of a TCP connection: RFC 5681, 6582, 3042, 6298 and 3168, data without end.
+//! The sending end of a TCP connection: RFC 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
 //! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
 //! halved, not what is in flight; every timeout of the same packet takes half of the window again as the
-//! threshold; fast recovery may begin at a window of one; after a timeout the first two duplicate
-//! acknowledgements release the next packet in order, be it new or sent before; retransmissions keep the
-//! flow's ECT codepoint.
+//! threshold; retransmissions keep the flow's ECT codepoint. Without selective acknowledgements also: fast
+//! recovery may begin at a window of one; after a timeout the first two duplicate acknowledgements release
+//! the next packet in order, be it new or sent before.
+//!
+//! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`.
 
-use forebay_aqm::base::time::Instant;
+mod classic;
+mod selective;
 
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::gate::{self, Gate};
+use super::reports::Block;
 use super::rtt::{Rtt, RttOptions};
 use super::window::Window;
 use super::{Recovery, TcpOptions};
+use selective::Selective;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681).
 const DUP_THRESHOLD: u32 = 3;
@@ -53,50 +62,70 @@ pub struct SenderCounts {
 pub struct Sender {
     /// Lowest packet not acknowledged.
     una: u32,
-    /// Next packet to send; goes back to `una` at a timeout.
+    /// Next packet to send; goes back to `una` at a timeout. Of no meaning with selective acknowledgements.
     next: u32,
     /// One beyond the highest packet ever sent.
     high: u32,
     /// A loss episode lasts until this is acknowledged ("recover" of RFC 6582, plus one).
     recover: u32,
+    /// Receiver's window in packets.
+    receiver_window: u32,
     window: Window,
     /// Packets by which duplicate acknowledgements inflate the window in fast recovery.
-    inflation: f64,
+    inflation: u32,
+    recovery: Recovery,
+    limited_transmit: bool,
+    ecn: bool,
+    idle_restart: bool,
     in_recovery: bool,
     partial_seen: bool,
-    dup_acks: u32,
-    last_cut: Cut,
-    retransmit: Option<u32>,
     cwr: bool,
+    stopped: bool,
+    last_cut: Cut,
+    dup_acks: u32,
+    retransmit: Option<u32>,
     rtt: Rtt,
     timed: Option<(u32, Instant)>,
-    rto_at: Option<Instant>,
-    stopped: bool,
-    options: TcpOptions,
+    /// When the retransmission timer expires.
+    rto_at: Instant,
+    initial_window: u32,
+    selective: Option<Box<Selective>>,
+    gate: Option<Box<Gate>>,
     counts: SenderCounts,
 }
 
 impl Sender {
-    /// A connection that has sent nothing; `phase` is where its clock stands within a tick.
-    pub fn new(options: TcpOptions, phase: forebay_aqm::base::time::Span) -> Self {
+    /// A connection that has sent nothing and has data without end; `phase` is where its clock stands within a
+    /// tick, `rng` its own random stream.
+    pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
+        let TcpOptions { min_rto, max_rto, tick, .. } = options;
+        let recovery = options.variant.recovery();
+        let selective = (recovery == Recovery::Sack).then(|| Box::new(Selective::new(&options, rng)));
         Self {
             una: 0,
             next: 0,
             high: 0,
             recover: 0,
+            receiver_window: options.window,
             window: Window::new(f64::from(options.initial_window), f64::from(options.window)),
-            inflation: 0.0,
+            inflation: 0,
+            recovery,
+            limited_transmit: options.limited_transmit,
+            ecn: options.ecn_capable(),
+            idle_restart: options.idle_restart,
             in_recovery: false,
             partial_seen: false,
-            dup_acks: 0,
-            last_cut: Cut::None,
-            retransmit: None,
             cwr: false,
-            rtt: Rtt::new(RttOptions { min_rto: options.min_rto, tick: options.tick, phase }),
-            timed: None,
-            rto_at: None,
             stopped: false,
-            options,
+            last_cut: Cut::None,
+            dup_acks: 0,
+            retransmit: None,
+            rtt: Rtt::new(RttOptions { min_rto, max_rto, tick, phase }),
+            timed: None,
+            rto_at: Instant::NEVER,
+            initial_window: options.initial_window,
+            gate: options.paced().then(|| Box::new(Gate::new(true))),
+            selective,
             counts: SenderCounts::default(),
         }
     }
@@ -111,6 +140,11 @@ impl Sender {
         self.window.cwnd()
     }
 
+    /// Slow-start threshold in packets.
+    pub const fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+
     /// Smoothed round-trip time and timeout estimator.
     pub const fn rtt(&self) -> &Rtt {
         &self.rtt
@@ -121,33 +155,52 @@ impl Sender {
         self.una
     }
 
-    /// When [`on_timeout`](Self::on_timeout) is due.
+    /// When [`on_deadline`](Self::on_deadline) is due: the retransmission timer, or the pacer.
     #[inline]
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.rto_at
+    pub fn deadline(&self) -> Option<Instant> {
+        let first = match &self.gate {
+            None => self.rto_at,
+            Some(gate) => gate.deadline().min(self.rto_at),
+        };
+        (first != Instant::NEVER).then_some(first)
     }
 
     /// No new data from now on, nor anything else: the application is gone.
     pub fn stop(&mut self) {
         self.stopped = true;
-        self.rto_at = None;
+        self.rto_at = Instant::NEVER;
+        self.gate = None;
     }
 
-    /// The next packet that window and recovery allow now, if any.
+    /// The application hands over `packets` more. Before its first call data is without end, then there is only
+    /// what it hands over.
+    ///
+    /// RFC 5681 section 4.1: silent for longer than a timeout, a connection begins again with the restart
+    /// window, the smaller of the initial and the present one; the threshold stays.
+    pub fn offer(&mut self, now: Instant, packets: u32) {
+        let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(false)));
+        let silent = gate.offer(now, self.high, packets);
+        if self.una < self.high || self.high == 0 {
+            return;
+        }
+        if let Some(selective) = &mut self.selective {
+            selective.control.idle(silent);
+        }
+        if self.idle_restart && silent > self.rtt.timeout() {
+            self.window.set(self.window.cwnd().min(f64::from(self.initial_window)));
+        }
+    }
+
+    /// The next packet that window, recovery and pacer allow now, if any.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Send> {
-        if self.stopped {
+        if self.stopped || (self.gate.is_some() && !self.gate_opens(now)) {
             return None;
         }
         let seq = match self.retransmit.take() {
             Some(seq) => seq,
-            None => {
-                if self.next.wrapping_sub(self.una) >= self.allowed() {
-                    return None;
-                }
-                self.next += 1;
-                self.next - 1
-            }
+            None if self.selective.is_some() => self.next_selective()?,
+            None => self.next_in_order()?,
         };
         self.counts.sent += 1;
         let mut cwr = false;
@@ -160,31 +213,45 @@ impl Sender {
                 self.timed = Some((seq, now));
             }
         }
-        if self.rto_at.is_none() {
-            self.rto_at = Some(now + self.rtt.timeout());
+        if self.rto_at == Instant::NEVER {
+            self.rto_at = now + self.rtt.timeout();
+        }
+        if let Some(gate) = &mut self.gate {
+            gate.sent(now, gate::interval(&self.window, self.rtt.precise()));
         }
         Some(Send { seq, cwr })
     }
 
-    /// Packets that may be outstanding now.
-    #[inline]
-    fn allowed(&self) -> u32 {
-        let limited = if self.options.limited_transmit && !self.in_recovery && self.dup_acks < DUP_THRESHOLD {
-            self.dup_acks
-        } else {
-            0
-        };
-        let window = (self.window.cwnd() + self.inflation) as u32 + limited;
-        window.min(self.options.window)
+    fn gate_opens(&mut self, now: Instant) -> bool {
+        let wants = self.retransmit.is_some() || self.has_room();
+        self.gate.as_mut().is_none_or(|gate| gate.opens(now, wants))
     }
 
-    /// An acknowledgement that expects packet `ack` next has come.
+    /// Has the application handed over packet `seq`?
     #[inline]
-    pub fn on_ack(&mut self, now: Instant, ack: u32, ece: bool) {
+    fn has_data(&self, seq: u32) -> bool {
+        self.gate.as_ref().is_none_or(|gate| gate.has(seq))
+    }
+
+    /// Does the window leave room for another packet?
+    fn has_room(&self) -> bool {
+        match &self.selective {
+            Some(_) => self.has_room_selective(),
+            None => self.next.wrapping_sub(self.una) < self.allowed() && self.has_data(self.next),
+        }
+    }
+
+    /// An acknowledgement that expects packet `ack` next has come, with these selective blocks.
+    #[inline]
+    pub fn on_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         if self.stopped || ack > self.high {
             return;
         }
-        if ece && self.options.ecn {
+        if self.selective.is_some() {
+            self.on_selective_ack(now, ack, ece && self.ecn, blocks);
+            return;
+        }
+        if ece && self.ecn {
             self.on_mark(ack);
         }
         if ack > self.una {
@@ -194,9 +261,9 @@ impl Sender {
         }
     }
 
+    /// Everything below `ack` is acknowledged: the round trip may be measured.
     #[inline]
-    fn on_new_ack(&mut self, now: Instant, ack: u32, ece: bool) {
-        let acked = ack - self.una;
+    fn acknowledge(&mut self, now: Instant, ack: u32) {
         self.una = ack;
         self.next = self.next.max(ack);
         self.dup_acks = 0;
@@ -206,67 +273,13 @@ impl Sender {
             self.timed = None;
             self.rtt.measure(sent, now);
         }
-        if self.in_recovery && self.options.recovery == Recovery::NewReno && ack < self.recover {
-            self.on_partial_ack(now, acked);
-            return;
-        }
-        self.in_recovery = false;
-        self.inflation = 0.0;
-        self.rearm(now);
-        if !(ece && self.options.ecn) {
-            self.window.grow();
-        }
     }
 
-    /// RFC 6582 section 3.2 step 3: the next hole is known; retransmit it, deflate by what was
-    /// acknowledged less one. Only the first partial acknowledgement restarts the timer.
-    fn on_partial_ack(&mut self, now: Instant, acked: u32) {
-        if !self.partial_seen {
-            self.partial_seen = true;
-            self.rearm(now);
-        }
-        let acked = f64::from(acked);
-        if self.inflation > acked {
-            self.inflation -= acked - 1.0;
-        } else {
-            self.window.deflate(acked - self.inflation);
-            self.inflation = 1.0;
-        }
-        self.retransmit = Some(self.una);
-    }
-
-    fn on_duplicate(&mut self, now: Instant) {
-        self.dup_acks += 1;
-        if self.in_recovery {
-            self.inflation += 1.0;
-        } else if self.dup_acks == DUP_THRESHOLD && self.may_fast_retransmit() {
-            self.fast_retransmit(now);
-        }
-    }
-
-    /// One loss episode, one reduction: not again before all that `recover` stands for is acknowledged
-    /// (RFC 6582 section 3.2 step 2). ns-2 holds Reno to it as well: it leaves fast recovery with the first
-    /// new acknowledgement, and further holes of the same window wait for the timer.
-    fn may_fast_retransmit(&self) -> bool {
-        // The window was cut for a mark, nothing has been retransmitted yet.
-        let again = self.last_cut == Cut::Mark;
-        self.una > self.recover || self.recover == 0 || again
-    }
-
-    fn fast_retransmit(&mut self, now: Instant) {
-        self.counts.fast_retransmits += 1;
-        // A mark in the same window has already halved it.
-        if self.last_cut != Cut::Mark || self.una > self.recover {
-            self.window.halve();
-        }
-        self.recover = self.high;
-        self.in_recovery = true;
-        self.partial_seen = false;
-        self.inflation = f64::from(DUP_THRESHOLD);
-        self.last_cut = Cut::FastRetransmit;
-        self.timed = None;
-        self.retransmit = Some(self.una);
-        self.rearm(now);
+    /// Does the application, and not the window, limit what is outstanding? Then the window does not grow
+    /// (RFC 7661 section 4.4, without its pipeACK filter).
+    #[inline]
+    fn is_application_limited(&self, outstanding: u32) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.can_run_dry()) && f64::from(outstanding + 1) <= self.window.cwnd()
     }
 
     /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2).
@@ -277,13 +290,23 @@ impl Sender {
         self.counts.ecn_cuts += 1;
         self.recover = self.high;
         self.last_cut = Cut::Mark;
-        self.window.halve();
+        match &mut self.selective {
+            Some(selective) => selective.control.on_mark(&mut self.window),
+            None => self.window.halve(),
+        }
         self.cwr = true;
     }
 
+    /// [`deadline`](Self::deadline) has come. What the pacer held back is for [`poll`](Self::poll) to give out.
+    pub fn on_deadline(&mut self, now: Instant) {
+        if self.rto_at <= now {
+            self.on_timeout(now);
+        }
+    }
+
     /// The retransmission timer has expired: back to the first hole, slow start from one packet.
-    pub fn on_timeout(&mut self, now: Instant) {
-        self.rto_at = None;
+    fn on_timeout(&mut self, now: Instant) {
+        self.rto_at = Instant::NEVER;
         if self.stopped || self.high == self.una {
             return;
         }
@@ -291,18 +314,21 @@ impl Sender {
         self.recover = self.high;
         self.last_cut = Cut::Timeout;
         self.in_recovery = false;
-        self.inflation = 0.0;
+        self.inflation = 0;
         self.dup_acks = 0;
-        self.window.collapse();
+        match &mut self.selective {
+            Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window),
+            None => self.window.collapse(),
+        }
         self.next = self.una;
         self.retransmit = None;
         self.timed = None;
         self.rtt.back_off();
-        self.rto_at = Some(now + self.rtt.timeout());
+        self.rto_at = now + self.rtt.timeout();
     }
 
     #[inline]
     fn rearm(&mut self, now: Instant) {
-        self.rto_at = (self.high > self.una).then(|| now + self.rtt.timeout());
+        self.rto_at = if self.high > self.una { now + self.rtt.timeout() } else { Instant::NEVER };
     }
 }

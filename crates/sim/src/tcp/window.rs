@@ -1,7 +1,7 @@
-//! The congestion window of Reno and NewReno (RFC 5681), in packets.
+//! The congestion window in packets, and how Reno moves it (RFC 5681).
 
 /// Smallest slow-start threshold (RFC 5681 eq. 4).
-const MIN_SSTHRESH: f64 = 2.0;
+pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
 /// Window and threshold.
 #[derive(Clone, Debug)]
@@ -29,6 +29,12 @@ impl Window {
         self.ssthresh
     }
 
+    /// Is the window below its threshold?
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
     /// One acknowledgement of new data: slow start, or 1/cwnd in congestion avoidance.
     #[inline]
     pub fn grow(&mut self) {
@@ -36,10 +42,21 @@ impl Window {
         self.cwnd = (self.cwnd + more).min(self.limit);
     }
 
+    /// Sets the window, at most to what the receiver takes.
+    pub fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.min(self.limit);
+    }
+
     /// Loss or mark: half of the window, which also becomes the threshold.
     pub fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.cwnd = (self.cwnd / 2.0).max(1.0);
+    }
+
+    /// Loss or mark: this part of the window, at least `least` packets, which also becomes the threshold.
+    pub fn cut(&mut self, part: f64, least: f64) {
+        self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
+        self.cwnd = (self.cwnd * part).max(least);
     }
 
     /// Timeout: half of the window becomes the threshold, slow start begins at one packet.

@@ -1,0 +1,107 @@
+//! CUBIC (RFC 9438).
+//!
+//! Left out: HyStart++ (RFC 9406), so that slow start ends with a loss or a mark; undoing a reduction that
+//! proves spurious (section 4.9). `cwnd` stands for what is in flight in the reductions, which section 4.6 allows
+//! where the window does not grow unused.
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::super::window::Window;
+use super::Acked;
+
+/// Section 4.5: multiplicative decrease.
+const BETA: f64 = 0.7;
+/// Section 5: scale of the curve in packets per second cubed.
+const C: f64 = 0.4;
+/// Section 4.3: with this increase a Reno that falls to BETA has the average window of one that falls to half.
+const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Section 4.2: the window grows at most by half in a round trip.
+const MOST: f64 = 1.5;
+
+/// State between two reductions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cubic {
+    /// `W_max`: where the curve is flat.
+    w_max: f64,
+    /// `K` in seconds: when it is there.
+    k: f64,
+    /// `W_est`: the window that Reno would have.
+    w_est: f64,
+    /// `cwnd_prior`: the window before the last reduction.
+    prior: f64,
+    /// Beginning of this stage of congestion avoidance.
+    epoch: Option<Instant>,
+    /// The stage follows a reduction without a timeout: only then is there a plateau to return to.
+    has_plateau: bool,
+}
+
+impl Cubic {
+    /// Section 4.2 eq. 1.
+    fn curve(&self, t: f64) -> f64 {
+        let x = t - self.k;
+        C * x * x * x + self.w_max
+    }
+
+    pub(super) fn grow(&mut self, window: &mut Window, acked: Acked) {
+        if window.in_slow_start() {
+            window.grow();
+            return;
+        }
+        let cwnd = window.cwnd();
+        let epoch = self.epoch.unwrap_or_else(|| self.begin(acked.now, cwnd));
+        let t = acked.now.since(epoch).secs();
+        // Section 4.3 eq. 4: back where it was, Reno gains one packet a round trip.
+        let increase = if self.w_est < self.prior { RENO_INCREASE } else { 1.0 };
+        self.w_est += increase * f64::from(acked.packets) / cwnd;
+        if self.curve(t) < self.w_est {
+            window.set(self.w_est.max(cwnd));
+        } else {
+            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MOST * cwnd);
+            window.set(cwnd + (target - cwnd) / cwnd);
+        }
+    }
+
+    /// A stage of congestion avoidance begins (section 4.2; without a plateau sections 4.8 and 4.10).
+    fn begin(&mut self, now: Instant, cwnd: f64) -> Instant {
+        if self.has_plateau && cwnd < self.w_max {
+            // Eq. 2.
+            self.k = libm::cbrt((self.w_max - cwnd) / C);
+        } else {
+            (self.w_max, self.k) = (cwnd, 0.0);
+        }
+        self.w_est = cwnd;
+        self.epoch = Some(now);
+        now
+    }
+
+    /// Sections 4.6 and 4.7: reduction, and fast convergence: a flow that lost before it came back to its
+    /// plateau leaves room for others.
+    fn reduce(&mut self, window: &mut Window, least: f64) {
+        let cwnd = window.cwnd();
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.prior = cwnd;
+        self.epoch = None;
+        self.has_plateau = true;
+        window.cut(BETA, least);
+    }
+
+    pub(super) fn on_loss(&mut self, window: &mut Window) {
+        self.reduce(window, 2.0);
+    }
+
+    pub(super) fn on_mark(&mut self, window: &mut Window) {
+        self.reduce(window, 1.0);
+    }
+
+    /// Section 4.8: BETA for the threshold, and no plateau.
+    pub(super) fn on_timeout(&mut self, window: &mut Window) {
+        self.reduce(window, 1.0);
+        self.has_plateau = false;
+        window.set(1.0);
+    }
+
+    /// Section 4.2: time in which the application had nothing to send does not count.
+    pub(super) fn idle(&mut self, silent: Span) {
+        self.epoch = self.epoch.map(|epoch| epoch + silent);
+    }
+}

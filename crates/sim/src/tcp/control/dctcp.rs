@@ -1,0 +1,50 @@
+//! Data Center TCP (RFC 8257): the window falls by the share of packets that were marked.
+
+use super::super::window::Window;
+
+/// Section 3.3: weight of the newest window in the estimate.
+const GAIN: f64 = 1.0 / 16.0;
+/// The smallest window after a reduction, as in Linux.
+const LEAST: f64 = 2.0;
+
+/// State of the estimate.
+#[derive(Clone, Debug)]
+pub(crate) struct Dctcp {
+    /// Estimated share of marked packets.
+    alpha: f64,
+    /// Packets acknowledged in this window of data, and those of them with ECN-Echo.
+    acked: u32,
+    marked: u32,
+    /// Where this window of data ends.
+    window_end: u32,
+}
+
+impl Default for Dctcp {
+    /// Section 4.2: all marked, so that the first reduction is a whole one.
+    fn default() -> Self {
+        Self { alpha: 1.0, acked: 0, marked: 0, window_end: 0 }
+    }
+}
+
+impl Dctcp {
+    /// Section 3.3, steps 1 to 8: an acknowledgement of `acked` more packets (by blocks too, as Linux counts), up to `una`.
+    pub(super) fn observe(&mut self, acked: u32, ece: bool, una: u32, high: u32) {
+        self.acked += acked;
+        self.marked += if ece { acked } else { 0 };
+        if una > self.window_end && self.acked > 0 {
+            let share = f64::from(self.marked) / f64::from(self.acked);
+            self.alpha = (1.0 - GAIN) * self.alpha + GAIN * share;
+            (self.acked, self.marked, self.window_end) = (0, 0, high);
+        }
+    }
+
+    /// Step 9.
+    pub(super) fn on_mark(&self, window: &mut Window) {
+        window.cut(1.0 - self.alpha / 2.0, LEAST);
+    }
+
+    /// Estimated share of marked packets.
+    pub(crate) const fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}

@@ -1,0 +1,239 @@
+//! What a sender knows from selective acknowledgements, and what to send next (RFC 6675).
+//!
+//! The RFC recounts its `pipe` with every acknowledgement. Here it is three counters: packets without a
+//! selective acknowledgement, less those held for lost, plus those retransmitted. `IsLost` (three packets
+//! acknowledged above) is true exactly below the third highest of them, and `HighRxt` is a mark below which all
+//! holes have been retransmitted, so that both are bounds that move and the counters follow them.
+
+use super::bits::BitRing;
+use super::reports::Block;
+
+/// State of a scoreboard. All bounds are one beyond the last packet meant, so that 0 is "none".
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    /// Reported by the receiver.
+    sacked: BitRing,
+    /// The three highest packets reported, highest first.
+    highest: [u32; 3],
+    /// Every hole below is lost.
+    lost_below: u32,
+    /// Holes below `lost_below`.
+    lost: u32,
+    /// Every hole below has been retransmitted (`HighRxt`).
+    high_rxt: u32,
+    /// Holes below `high_rxt`.
+    retransmitted: u32,
+    /// `RescueRxt`.
+    rescue: u32,
+    /// The packets outstanding at the last timeout end here: until they are acknowledged, no fast recovery.
+    timeout_point: u32,
+}
+
+/// Which rules of `NextSeg` apply (RFC 6675 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Rules {
+    /// Lowest packet not acknowledged.
+    pub(super) una: u32,
+    /// One beyond the highest packet sent.
+    pub(super) high: u32,
+    /// May new data be sent, by the application and the receiver's window?
+    pub(super) new_data: bool,
+    /// In fast recovery, where that ends: then also rules 3 and 4.
+    pub(super) recovery: Option<u32>,
+}
+
+impl Scoreboard {
+    /// Packets between `una` and `high` that the network is thought to hold (`SetPipe`).
+    pub(super) const fn pipe(&self, una: u32, high: u32) -> u32 {
+        high - una - self.sacked.len() - self.lost + self.retransmitted
+    }
+
+    /// Is the packet at the bottom of the window lost (`IsLost(HighACK + 1)`)?
+    pub(super) const fn bottom_is_lost(&self, una: u32) -> bool {
+        una < self.lost_below
+    }
+
+    /// Are packets outstanding that were so at the last timeout?
+    pub(super) const fn after_timeout(&self, una: u32) -> bool {
+        una < self.timeout_point
+    }
+
+    /// Everything below `ack` has been acknowledged; `arrived` hears of the packets not reported before.
+    pub(super) fn advance(&mut self, una: u32, ack: u32, mut arrived: impl FnMut(u32)) {
+        for seq in una..ack {
+            if !self.sacked.remove(seq) {
+                self.lost -= u32::from(seq < self.lost_below);
+                self.retransmitted -= u32::from(seq < self.high_rxt);
+                arrived(seq);
+            }
+        }
+    }
+
+    /// Takes in the blocks of an acknowledgement and says how many packets they report for the first time.
+    /// Blocks that reach below `una` or beyond `high` are not of this window.
+    pub(super) fn report(&mut self, una: u32, high: u32, blocks: &[Block], mut arrived: impl FnMut(u32)) -> u32 {
+        let before = self.sacked.len();
+        let Self { sacked, highest, lost_below, lost, high_rxt, retransmitted, .. } = self;
+        for block in blocks.iter().filter(|block| block.start > una && block.end <= high) {
+            sacked.insert_run(una, block.start, block.end, |seq| {
+                *lost -= u32::from(seq < *lost_below);
+                *retransmitted -= u32::from(seq < *high_rxt);
+                let place = highest.iter().position(|&other| other <= seq);
+                if let Some(place) = place {
+                    highest[place..].rotate_right(1);
+                    highest[place] = seq + 1;
+                }
+                arrived(seq);
+            });
+        }
+        // DupThresh = 3 packets reported above.
+        let bound = self.highest[2].saturating_sub(1);
+        let from = self.lost_below.max(una);
+        if bound > from {
+            self.lost += self.sacked.count_clear(from, bound);
+            self.lost_below = bound;
+        }
+        self.sacked.len() - before
+    }
+
+    /// Fast recovery begins with the retransmission of `una` (RFC 6675 section 5, step 4.3).
+    pub(super) fn enter_recovery(&mut self, una: u32) {
+        self.high_rxt = una + 1;
+        self.retransmitted = u32::from(self.hole_from(una) == una);
+        self.rescue = una + 1;
+    }
+
+    /// A duplicate acknowledgement outside of recovery (RFC 6675 section 5, step 3.1).
+    pub(super) const fn forget_retransmissions(&mut self, una: u32) {
+        self.high_rxt = una;
+        self.retransmitted = 0;
+    }
+
+    /// The receiver may have discarded what it reported (RFC 2018 section 8): only new reports count, and
+    /// whatever they leave out is lost.
+    pub(super) fn on_timeout(&mut self, una: u32, high: u32) {
+        self.sacked.clear();
+        self.highest = [0; 3];
+        (self.lost_below, self.lost) = (high, high - una);
+        self.forget_retransmissions(una);
+        self.timeout_point = high;
+    }
+
+    /// `NextSeg`: the next packet to send, assuming that the window has room.
+    pub(super) fn next(&mut self, rules: Rules) -> Option<u32> {
+        let Rules { una, high, new_data, recovery } = rules;
+        let repairing = recovery.is_some() || self.after_timeout(una);
+        let hole = self.hole_from(self.high_rxt.max(una));
+        // Rule 1: the first hole that is lost and was not retransmitted.
+        if repairing && hole < self.lost_below {
+            return Some(self.retransmit(hole));
+        }
+        // Rule 2: new data.
+        if new_data {
+            return Some(high);
+        }
+        let recovery = recovery?;
+        // Rule 3: the first hole below anything reported, lost or not.
+        if hole + 1 < self.highest[0] {
+            return Some(self.retransmit(hole));
+        }
+        // Rule 4: once in a recovery, the highest packet not reported; not counted as retransmitted.
+        if una <= self.rescue {
+            return None;
+        }
+        self.rescue = recovery;
+        match self.highest[0] {
+            top if top < high => Some(high - 1),
+            top => self.sacked.clear_up_to(top - 1, una),
+        }
+    }
+
+    /// The first packet from `seq` on that was not reported.
+    fn hole_from(&self, seq: u32) -> u32 {
+        if seq < self.highest[0] { self.sacked.clear_from(seq) } else { seq }
+    }
+
+    const fn retransmit(&mut self, hole: u32) -> u32 {
+        self.high_rxt = hole + 1;
+        self.retransmitted += 1;
+        hole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// The RFC's definitions, word for word and packet by packet.
+    #[derive(Default)]
+    struct Literal {
+        sacked: BTreeSet<u32>,
+        high_rxt: u32,
+    }
+
+    impl Literal {
+        fn is_lost(&self, seq: u32) -> bool {
+            self.sacked.range(seq + 1..).count() >= 3
+        }
+
+        fn pipe(&self, una: u32, high: u32) -> u32 {
+            let holes = (una..high).filter(|seq| !self.sacked.contains(seq));
+            holes.map(|seq| u32::from(!self.is_lost(seq)) + u32::from(seq < self.high_rxt)).sum()
+        }
+
+        fn next(&mut self, rules: Rules) -> Option<u32> {
+            let top = self.sacked.last().copied().unwrap_or(0);
+            let from = self.high_rxt.max(rules.una);
+            let holes = || (from..top).filter(|seq| !self.sacked.contains(seq));
+            let first = holes().find(|&seq| self.is_lost(seq));
+            let (hole, any) = (first, holes().next());
+            if hole.is_none() && rules.new_data {
+                return Some(rules.high);
+            }
+            let seq = hole.or(any)?;
+            self.high_rxt = seq + 1;
+            Some(seq)
+        }
+    }
+
+    proptest! {
+        /// A window in recovery, with losses at random and reports in any order.
+        #[test]
+        fn counters_equal_the_definitions(
+            steps in prop::collection::vec((0u32..90, 1u32..6, 0u32..4, any::<bool>()), 1..80)
+        ) {
+            let (mut board, mut literal) = (Scoreboard::default(), Literal::default());
+            let (mut una, mut high) = (0u32, 100u32);
+            board.enter_recovery(una);
+            literal.high_rxt = una + 1;
+            for (offset, length, advance, new_data) in steps {
+                let start = una + 1 + offset;
+                let block = Block { start, end: (start + length).min(high) };
+                if block.start < block.end {
+                    let fresh = (block.start..block.end).filter(|&seq| literal.sacked.insert(seq)).count() as u32;
+                    prop_assert_eq!(board.report(una, high, &[block], |_| ()), fresh);
+                }
+                prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
+                prop_assert_eq!(board.bottom_is_lost(una), !literal.sacked.contains(&una) && literal.is_lost(una));
+
+                // The rescue retransmission is not in the literal rules: `una` stays below it.
+                let rules = Rules { una, high, new_data, recovery: Some(high) };
+                board.rescue = high;
+                let sent = board.next(rules);
+                prop_assert_eq!(sent, literal.next(rules));
+                high += u32::from(sent == Some(high));
+                prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
+
+                // The bottom of the window is always a hole.
+                let ack = (una + advance..high).find(|seq| !literal.sacked.contains(seq)).unwrap_or(high);
+                let mut arrived = Vec::new();
+                board.advance(una, ack, |seq| arrived.push(seq));
+                prop_assert_eq!(arrived, (una..ack).filter(|seq| !literal.sacked.contains(seq)).collect::<Vec<_>>());
+                literal.sacked = literal.sacked.split_off(&ack);
+                una = ack;
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a script can ask about a sender.
+
+use forebay_aqm::base::text::show_span;
+use forebay_aqm::base::time::Span;
+
+use super::ends::Stage;
+use super::words::span;
+
+/// Checks `WORD VALUE`; was it a check?
+pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bool, String> {
+    let now = stage.now;
+    let longest = stage.path.as_ref().map(|path| f64::from(path.longest_queue()));
+    if !matches!(
+        word,
+        "cwnd"
+            | "ssthresh"
+            | "in_flight"
+            | "acknowledged"
+            | "sent"
+            | "retransmitted"
+            | "fast_retransmits"
+            | "timeouts"
+            | "ecn_cuts"
+            | "alpha"
+            | "phase"
+            | "bandwidth"
+            | "pacing_gain"
+            | "longest_queue"
+            | "rto"
+            | "srtt"
+            | "min_rtt"
+            | "deadline"
+    ) {
+        return Ok(false);
+    }
+    let [wanted] = values else { return Err(format!("{word} is asked for one value")) };
+    let sender = stage.sender()?;
+    let counts = sender.counts();
+    let number = match word {
+        "cwnd" => Some(sender.cwnd()),
+        "ssthresh" => Some(sender.ssthresh()),
+        "in_flight" => Some(f64::from(sender.in_flight())),
+        "acknowledged" => Some(f64::from(sender.acknowledged())),
+        "sent" => Some(counts.sent as f64),
+        "retransmitted" => Some(counts.retransmitted as f64),
+        "fast_retransmits" => Some(counts.fast_retransmits as f64),
+        "timeouts" => Some(counts.timeouts as f64),
+        "ecn_cuts" => Some(counts.ecn_cuts as f64),
+        "longest_queue" => Some(longest.ok_or("no path yet")?),
+        "alpha" => Some(sender.marked_share().ok_or("this sender has no alpha")?),
+        _ => None,
+    };
+    if let Some(number) = number {
+        return near(word, number, wanted).map(|()| true);
+    }
+    let time = match word {
+        "rto" => Some(sender.rtt().timeout()),
+        "srtt" => Some(sender.rtt().smoothed()),
+        "deadline" => sender.deadline().map(|at| at.since(now)),
+        _ => return Err(format!("this sender has no {word}")),
+    };
+    same_time(word, time, wanted).map(|()| true)
+}
+
+fn same_time(word: &str, time: Option<Span>, wanted: &str) -> Result<(), String> {
+    let wanted_time = if wanted == "none" { None } else { Some(span(wanted)?) };
+    let shown = time.map_or("none".to_string(), show_span);
+    if time == wanted_time { Ok(()) } else { Err(format!("{word} is {shown}, not {wanted}")) }
+}
+
+/// `5` or `5.2` is exact but for rounding errors; `~5.2` holds to the digits given, `3..4` between the two.
+fn near(word: &str, number: f64, wanted: &str) -> Result<(), String> {
+    let parse = |text: &str| text.parse::<f64>().map_err(|_| format!("not a number: {text}"));
+    let holds = if let Some((low, high)) = wanted.split_once("..") {
+        (parse(low)?..=parse(high)?).contains(&number)
+    } else if let Some(rounded) = wanted.strip_prefix('~') {
+        let digits = rounded.split_once('.').map_or(0, |(_, digits)| digits.len());
+        (number - parse(rounded)?).abs() <= 0.5 * 0.1f64.powi(digits as i32) + 1e-9
+    } else {
+        number == parse(wanted)? || (number - parse(wanted)?).abs() < 1e-9
+    };
+    if holds { Ok(()) } else { Err(format!("{word} is {number}, not {wanted}")) }
+}

@@ -1,0 +1,186 @@
+//! The end of a connection that a script talks to, and its clock.
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::text::show_span;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::tcp::TcpOptions;
+use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::reports::Block;
+use forebay_sim::tcp::sender::{Send, Sender};
+
+use super::path::Path;
+use super::words::{number, options, range, show_range, span};
+
+/// What a script has built up.
+#[derive(Default)]
+pub(crate) struct Stage {
+    pub(crate) now: Instant,
+    pub(crate) sender: Option<Sender>,
+    receiver: Option<Receiver>,
+    options: TcpOptions,
+    pub(crate) path: Option<Path>,
+    /// Sent and not yet expected by the script.
+    sent: Vec<Send>,
+}
+
+impl Stage {
+    pub(crate) const fn is_receiver(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    pub(crate) fn sender(&mut self) -> Result<&mut Sender, String> {
+        self.sender.as_mut().ok_or_else(|| "no sender yet".to_string())
+    }
+
+    /// `sender`, `receiver` and `path`; was it one of them?
+    pub(crate) fn set_up(&mut self, verb: &str, words: &[&str]) -> Result<bool, String> {
+        match verb {
+            "sender" => {
+                *self = Self { options: options(words)?, ..Self::default() };
+                self.sender = Some(Sender::new(self.options, Span::ZERO, Rng::stream(1, "script")));
+            }
+            "receiver" => *self = Self { receiver: Some(Receiver::new(&options(words)?)), ..Self::default() },
+            "path" if self.path.is_some() => self.path.iter_mut().try_for_each(|path| path.change(words))?,
+            "path" => self.path = Some(Path::new(&self.options, words)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn poll(&mut self) {
+        let now = self.now;
+        let sender = self.sender.iter_mut();
+        self.sent.extend(sender.flat_map(|sender| std::iter::from_fn(|| sender.poll(now))));
+    }
+
+    /// An event at the sender; was it one?
+    pub(crate) fn send(&mut self, pause: Span, verb: &str, words: &[&str]) -> Result<bool, String> {
+        self.sender()?;
+        match verb {
+            "ack" => self.ack(pause, words)?,
+            "acks" => {
+                let run = range(words.first().ok_or("which?")?)?;
+                for next in run.start..run.end {
+                    self.ack(pause, &[&next.to_string()])?;
+                }
+            }
+            "timer" => {
+                let deadline = self.sender()?.deadline().ok_or("no timer runs")?;
+                self.reach(deadline, words)?;
+                self.sender()?.on_deadline(deadline);
+            }
+            "wait" => self.now += pause,
+            "offer" => {
+                self.now += pause;
+                let (now, packets) = (self.now, number(words.first().ok_or("how many?")?)?);
+                self.sender()?.offer(now, packets);
+            }
+            "stop" => self.sender()?.stop(),
+            "run" => {
+                let (Some(path), Some(sender)) = (&mut self.path, &mut self.sender) else {
+                    return Err("no path yet".to_string());
+                };
+                self.now = path.run(sender, self.now, words)?;
+                return Ok(true);
+            }
+            _ => return Ok(false),
+        }
+        self.poll();
+        Ok(true)
+    }
+
+    /// `ack NEXT [ece] [sack RANGE...] [xCOUNT]`
+    fn ack(&mut self, pause: Span, words: &[&str]) -> Result<(), String> {
+        let (&next, words) = words.split_first().ok_or("of what?")?;
+        let next = number(next)?;
+        let (mut ece, mut blocks, mut count) = (false, Vec::new(), 1);
+        for &word in words {
+            match word {
+                "ece" => ece = true,
+                "sack" => {}
+                _ if word.starts_with('x') => count = number(&word[1..])?,
+                _ => blocks.push(range(word)?),
+            }
+        }
+        for _ in 0..count {
+            self.now += pause;
+            let now = self.now;
+            self.sender()?.on_ack(now, next, ece, &blocks);
+            self.poll();
+        }
+        Ok(())
+    }
+
+    /// The clock goes on to `deadline`, `after TIME` if the script says so.
+    fn reach(&mut self, deadline: Instant, words: &[&str]) -> Result<(), String> {
+        let after = deadline.since(self.now);
+        if let ["after", wanted] = words
+            && after != span(wanted)?
+        {
+            return Err(format!("the timer fires after {}, not {wanted}", show_span(after)));
+        }
+        self.now = deadline;
+        Ok(())
+    }
+
+    /// Everything sent since the last line is what this one says: `RANGE[/cwr]...`, `nothing` or `*`.
+    pub(crate) fn expect_sends(&mut self, wanted: &str) -> Result<(), String> {
+        self.sender()?;
+        self.poll();
+        let sent = show_sends(&std::mem::take(&mut self.sent));
+        let mut expected = Vec::new();
+        for word in wanted.split_whitespace().filter(|&word| word != "nothing" && word != "*") {
+            let (run, cwr) = word.strip_suffix("/cwr").map_or((word, false), |run| (run, true));
+            let run = range(run)?;
+            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr }));
+        }
+        let expected = show_sends(&expected);
+        if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
+    }
+
+    /// `data SEQ [ce] [cwr]` or `timer` at the receiver, and its answer.
+    pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
+        self.now += pause;
+        let mut answers = Vec::new();
+        match verb {
+            "data" => {
+                let seq = number(words.first().ok_or("which packet?")?)?;
+                let ecn = if words.contains(&"ce") { Ecn::Ce } else { Ecn::Ect0 };
+                let Some(receiver) = &mut self.receiver else { return Err("no receiver yet".to_string()) };
+                answers.extend(receiver.before_data(ecn));
+                answers.extend(receiver.on_data(self.now, seq, ecn, words.contains(&"cwr")));
+            }
+            "timer" => {
+                let deadline = self.receiver.as_ref().and_then(Receiver::deadline).ok_or("no timer runs")?;
+                self.reach(deadline, words)?;
+                answers.extend(self.receiver.as_mut().map(Receiver::ack));
+            }
+            _ => return Err(format!("no such event at a receiver: {verb}")),
+        }
+        let answers: Vec<String> = answers.into_iter().map(|ack| self.show_ack(ack)).collect();
+        let answer = if answers.is_empty() { "nothing".to_string() } else { answers.join(", ") };
+        let wanted = if wanted.is_empty() { "nothing" } else { wanted };
+        if answer == wanted { Ok(()) } else { Err(format!("answered {answer}, not {wanted}")) }
+    }
+
+    fn show_ack(&mut self, ack: Ack) -> String {
+        let blocks = self.receiver.as_mut().map_or(&[][..], |receiver| receiver.collect(ack.ticket));
+        let sack = if blocks.is_empty() { "" } else { " sack" };
+        let blocks: String = blocks.iter().map(|&block| format!(" {}", show_range(block))).collect();
+        format!("ack {}{}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
+    }
+}
+
+fn show_sends(sends: &[Send]) -> String {
+    let mut runs: Vec<(Block, bool)> = Vec::new();
+    for send in sends {
+        match runs.last_mut() {
+            Some((run, cwr)) if run.end == send.seq && !*cwr && !send.cwr => run.end += 1,
+            _ => runs.push((Block { start: send.seq, end: send.seq + 1 }, send.cwr)),
+        }
+    }
+    let words = runs.iter().map(|&(run, cwr)| show_range(run) + if cwr { "/cwr" } else { "" });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "nothing".to_string() } else { words.join(" ") }
+}

@@ -1,0 +1,62 @@
+//! The words of a script: times, packet numbers, options.
+
+use forebay_aqm::base::text;
+use forebay_aqm::base::time::Span;
+use forebay_sim::tcp::reports::Block;
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+pub(crate) fn span(word: &str) -> Result<Span, String> {
+    text::span(word).map_err(|_| format!("not a time: {word}"))
+}
+
+pub(crate) fn number(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| format!("not a packet number or count: {word}"))
+}
+
+/// `7` or `7-9`.
+pub(crate) fn range(word: &str) -> Result<Block, String> {
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    Ok(Block { start: number(first)?, end: number(last)? + 1 })
+}
+
+/// As [`range`] reads it.
+pub(crate) fn show_range(block: Block) -> String {
+    if block.end - block.start == 1 { block.start.to_string() } else { format!("{}-{}", block.start, block.end - 1) }
+}
+
+/// `KEY=VALUE` of one word.
+pub(crate) fn setting(word: &str) -> Result<(&str, &str), String> {
+    word.split_once('=').ok_or_else(|| format!("neither an option nor a word known here: {word}"))
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("neither on nor off: {value}")),
+    }
+}
+
+/// The variant and the options of `sender` and `receiver`.
+pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
+    let (&variant, settings) = words.split_first().ok_or("which TCP?")?;
+    let variant = Variant::parse(variant).ok_or_else(|| format!("no such TCP: {variant}"))?;
+    let mut options = TcpOptions { variant, limited_transmit: false, ..TcpOptions::default() };
+    for word in settings {
+        let (key, value) = setting(word)?;
+        match key {
+            "initial_window" => options.initial_window = number(value)?,
+            "window" => options.window = number(value)?,
+            "delayed_ack" => options.delayed_ack = flag(value)?,
+            "limited_transmit" => options.limited_transmit = flag(value)?,
+            "min_rto" => options.min_rto = span(value)?,
+            "max_rto" => options.max_rto = span(value)?,
+            "tick" => options.tick = span(value)?,
+            "ecn" => options.ecn = flag(value)?,
+            "pacing" => options.pacing = flag(value)?,
+            "idle_restart" => options.idle_restart = flag(value)?,
+            _ => return Err(format!("no such option: {key}")),
+        }
+    }
+    Ok(options)
+}
