@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn first_states_worked_by_hand() {
-        // The first coefficients of Pollaczek and Khinchine's transform: p0 = 1 - r, p1 = (1 - r)(e^r - 1), p2 = (1 - r)(e^2r - e^r (1 + r)).
+        // The first coefficients of Pollaczek and Khinchine's transform:
+        // p0 = 1 - r, p1 = (1 - r)(e^r - 1), p2 = (1 - r)(e^2r - e^r (1 + r)).
         for rho in [0.1, 0.5, 0.95] {
             let (got, e) = (unlimited(rho, 3), libm::exp(rho));
             close(got[0], 1.0 - rho);
