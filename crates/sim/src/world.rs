@@ -14,7 +14,7 @@ use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
 use crate::meter::{Meter, Window};
 use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
-use crate::outcome::{ClassOutcome, EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
+use crate::outcome::{EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::source::Source;
@@ -48,8 +48,17 @@ impl Hop {
 }
 
 enum Body {
-    Tcp { sender: Sender, receiver: Receiver },
-    Datagrams { source: Source, sent: u32, received: u32 },
+    Tcp {
+        sender: Sender,
+        receiver: Receiver,
+    },
+    /// `bytes`: what has arrived since the warm-up.
+    Datagrams {
+        source: Source,
+        sent: u32,
+        received: u32,
+        bytes: u64,
+    },
 }
 
 struct Flow {
@@ -180,7 +189,8 @@ fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) ->
             (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
         }
         Traffic::Datagrams(pattern) => {
-            (Body::Datagrams { source: Source::new(pattern, rng), sent: 0, received: 0 }, Ecn::NotEct)
+            let source = Source::new(pattern, spec.packet, rng);
+            (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
         }
     };
     Flow {
@@ -231,7 +241,7 @@ impl World {
         }
 
         let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);
-        let series = studied.clone().map(|(_, l)| new_series(l)).collect();
+        let series = studied.clone().map(|(_, l)| Series::new(l)).collect();
         let studied = studied.map(|(id, l)| (id, l.name.clone())).collect();
         let tag = |f: &FlowSpec| Tag {
             pair: f.pair,
@@ -481,8 +491,10 @@ impl World {
             Body::Tcp { receiver, .. } => {
                 receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr())
             }
-            Body::Datagrams { received, .. } => {
+            Body::Datagrams { received, bytes, .. } => {
                 *received += 1;
+                // What comes in the warm-up's last nanosecond comes before its end.
+                *bytes += if at > self.warmup { u64::from(segment.len) } else { 0 };
                 None
             }
         }
@@ -518,12 +530,13 @@ impl World {
                 }
                 return;
             };
-            self.send_data(id, Kind::Data, send.seq, send.cwr);
+            let len = self.flows[id].packet;
+            self.send_data(id, Kind::Data, len, send.seq, send.cwr);
         }
     }
 
     #[inline(always)]
-    fn send_data(&mut self, id: usize, kind: Kind, seq: u32, cwr: bool) {
+    fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, cwr: bool) {
         let flow = &self.flows[id];
         let segment = Segment {
             at: 0,
@@ -531,7 +544,7 @@ impl World {
             flow: id as u32,
             seq,
             hop: flow.forward,
-            len: flow.packet,
+            len,
             class: flow.class,
             mark: Mark::data(kind, flow.ecn, cwr),
         };
@@ -647,10 +660,10 @@ impl World {
                     source.stop();
                 }
                 if due(source.next()) {
-                    source.sent(now);
+                    let len = source.send(now);
                     *sent += 1;
                     let seq = *sent;
-                    self.send_data(id, Kind::Datagram, seq, false);
+                    self.send_data(id, Kind::Datagram, len, seq, false);
                 }
             }
         }
@@ -716,7 +729,7 @@ impl World {
         let series = core::mem::take(&mut self.series);
         let studied = core::mem::take(&mut self.studied);
         let each = studied.into_iter().zip(series);
-        each.filter_map(|((id, name), series)| link_outcome(&self.links[id], name, series)).collect()
+        each.filter_map(|((id, name), series)| LinkOutcome::of(&self.links[id], name, series)).collect()
     }
 
     fn class_outcomes(&self) -> Vec<EndToEnd> {
@@ -737,49 +750,21 @@ const fn delivered(body: &Body) -> u32 {
     }
 }
 
-fn new_series(link: &LinkSpec) -> Series {
-    let probes = link.discipline.as_ref().map_or(&[][..], |d| d.entry().probes);
-    Series { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Series::default() }
-}
-
-fn link_outcome(link: &Link, name: String, series: Series) -> Option<LinkOutcome> {
-    let meter = link.meter.as_deref()?;
-    let sojourn = meter.sojourn();
-    let class = |(class, colour, c): (u8, _, &crate::meter::ClassMeter)| ClassOutcome {
-        class,
-        colour,
-        offered_pkts: c.offered,
-        dropped_pkts: c.dropped,
-        sojourn_s: c.sojourn.summary().map(|s| s.scaled(1e-9)),
-    };
-    Some(LinkOutcome {
-        name,
-        queue_pkts: meter.queue().summary(),
-        queue_shares: meter.queue().shares(),
-        sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
-        utilisation: meter.utilisation(),
-        offered_pkts: meter.offered(),
-        delivered_pkts: sojourn.count(),
-        dropped_early: meter.early,
-        dropped_overflow: meter.overflow,
-        marked: meter.marked,
-        served_pkts: meter.served,
-        classes: meter.classes().map(class).collect(),
-        series,
-    })
-}
-
 fn flow_outcome(flow: &Flow, warmup: u64, end: u64) -> FlowOutcome {
     let total = delivered(&flow.body);
     let sender = match &flow.body {
         Body::Tcp { sender, .. } => *sender.counts(),
         Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
     };
+    let goodput_bytes = match &flow.body {
+        Body::Tcp { .. } => u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
+        Body::Datagrams { bytes, .. } => *bytes,
+    };
     let active = flow.stop.min(end).saturating_sub(flow.start.max(warmup));
     FlowOutcome {
         group: flow.group,
         class: flow.class,
-        goodput_bytes: u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
+        goodput_bytes,
         delivered_pkts: u64::from(total),
         active_s: active as f64 * 1e-9,
         sender,
