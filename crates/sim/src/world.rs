@@ -1,6 +1,5 @@
 //! The running simulation: state, main loop, and what each event does.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use forebay_aqm::base::host::Queue;
@@ -99,6 +98,25 @@ struct ClassDelay {
     jitter_n: u64,
 }
 
+/// When a flow wants to be woken, in one number that compares fast. The earliest is the greatest, then the
+/// lowest flow: what a `BinaryHeap` gives first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm(u128);
+
+impl Alarm {
+    const fn new(at: u64, flow: usize) -> Self {
+        Self(!((at as u128) << 32 | flow as u128))
+    }
+
+    const fn at(self) -> u64 {
+        (!self.0 >> 32) as u64
+    }
+
+    const fn flow(self) -> usize {
+        !self.0 as u32 as usize
+    }
+}
+
 /// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
 /// timers, window, sampler.
 struct Sources {
@@ -148,7 +166,7 @@ pub struct World {
     hosts: Vec<Host>,
     flows: Vec<Flow>,
     tags: Vec<Tag>,
-    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    timers: BinaryHeap<Alarm>,
     delays: Vec<ClassDelay>,
     series: Vec<Series>,
     studied: Vec<(LinkId, String)>,
@@ -604,22 +622,22 @@ impl World {
     fn arm(&mut self, id: usize, at: u64) {
         if at < self.flows[id].armed {
             self.flows[id].armed = at;
-            self.timers.push(Reverse((at, id as u32)));
+            self.timers.push(Alarm::new(at, id));
             self.schedule_timers();
         }
     }
 
     fn schedule_timers(&mut self) {
-        let next = self.timers.peek().map(|Reverse((at, _))| *at);
+        let next = self.timers.peek().map(|alarm| alarm.at());
         self.agenda.set(self.sources.timers(), next);
     }
 
     /// The earliest entry of the timer heap is due. It may have been overtaken (then it is stale), or be
     /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
     fn timer_event(&mut self) {
-        let Some(Reverse((at, id))) = self.timers.pop() else { return };
+        let Some(alarm) = self.timers.pop() else { return };
         self.schedule_timers();
-        let id = id as usize;
+        let (at, id) = (alarm.at(), alarm.flow());
         if self.flows[id].armed != at {
             return;
         }
