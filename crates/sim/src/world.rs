@@ -7,8 +7,9 @@ use forebay_aqm::base::packet::{Ecn, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
+use crate::audit::{self, Books};
 use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
 use crate::meter::{Meter, Window};
@@ -117,34 +118,6 @@ impl Alarm {
     }
 }
 
-/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
-/// timers, window, sampler.
-struct Sources {
-    managed: usize,
-    pipes: usize,
-}
-
-impl Sources {
-    const fn tick(&self, managed: usize) -> usize {
-        self.managed + managed
-    }
-    const fn pipe(&self, pipe: usize) -> usize {
-        2 * self.managed + pipe
-    }
-    const fn timers(&self) -> usize {
-        2 * self.managed + self.pipes
-    }
-    const fn window(&self) -> usize {
-        self.timers() + 1
-    }
-    const fn sampler(&self) -> usize {
-        self.timers() + 2
-    }
-    const fn count(&self) -> usize {
-        self.timers() + 3
-    }
-}
-
 /// A network while it runs.
 pub struct World {
     now: u64,
@@ -172,6 +145,7 @@ pub struct World {
     studied: Vec<(LinkId, String)>,
     fingerprint: u64,
     events: u64,
+    books: Books,
 }
 
 /// One packet event as a number. A run's fingerprint is their sum: what happened when, in whatever order it
@@ -271,6 +245,9 @@ impl World {
             last: 0,
         };
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
+        let in_order =
+            |f: &FlowSpec| [f.forward, f.back].iter().flat_map(|&r| &net.routes[r]).all(|&link| links[link].is_fifo());
+        let books = Books::new(net.flows.iter().map(in_order));
         let mut world = Self {
             now: 0,
             end: net.duration.nanos(),
@@ -293,6 +270,7 @@ impl World {
             studied,
             fingerprint: 0,
             events: 0,
+            books,
         };
         world.schedule_first_events();
         Ok(world)
@@ -398,7 +376,10 @@ impl World {
 
     #[inline]
     fn lost(&mut self, segment: &Segment, at: u64) {
-        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+        // Ahead of time it may be after the end of the run.
+        if at <= self.end {
+            self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+        }
     }
 
     /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
@@ -406,6 +387,10 @@ impl World {
     fn push(&mut self, feeder: usize, segment: Segment) {
         let id = self.pipe_of[feeder] as usize;
         let pipe = &mut self.pipes[id];
+        debug_assert!(
+            segment.at >= self.now && pipe.back().is_none_or(|last| last.at <= segment.at),
+            "pipes keep order"
+        );
         if pipe.is_empty() {
             self.agenda.set(self.sources.pipe(id), Some(segment.at));
         }
@@ -459,9 +444,11 @@ impl World {
         let id = segment.flow as usize;
         if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
             self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
+            self.books.deliver(segment, now);
             let blocks = receiver.collect(segment.sent as u32);
             sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
             self.pump(id);
+            self.audit(id);
             return;
         }
         // Only a receiver with a timer has something to send before it looks at the segment.
@@ -488,6 +475,7 @@ impl World {
     fn answer(&mut self, segment: &Segment) {
         let at = segment.at;
         if at > self.end {
+            self.books.beyond();
             return;
         }
         let flow = &mut self.flows[segment.flow as usize];
@@ -505,9 +493,14 @@ impl World {
         let mark = segment.mark;
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, mark.kind() as u64));
         self.note_delay(segment, at);
+        self.books.deliver(segment, at);
         match &mut self.flows[segment.flow as usize].body {
             Body::Tcp { receiver, .. } => {
-                receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr())
+                let before = receiver.in_order();
+                let ack = receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr());
+                debug_assert!(before <= receiver.in_order(), "what is in order stays so");
+                debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
+                ack
             }
             Body::Datagrams { received, bytes, .. } => {
                 *received += 1;
@@ -596,6 +589,7 @@ impl World {
         let ready = now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
         host.last = host.last.max(ready);
         segment.at = host.last;
+        self.books.emit(now, segment.at);
         let first = self.hops[segment.hop as usize];
         if !first.ahead {
             self.push(self.links.len() + id, segment);
@@ -643,6 +637,7 @@ impl World {
         }
         self.flows[id].armed = u64::MAX;
         self.run_flow_timers(id);
+        self.audit(id);
         if let Some(next) = self.next_deadline(id) {
             self.arm(id, next);
         }
@@ -734,12 +729,23 @@ impl World {
             }
             debug_assert_eq!(link.check(), Ok(()));
         }
+        let dropped = self.links.iter().map(|link| link.dropped).sum();
+        let queued = self.managed.iter().map(|&link| self.links[link as usize].queued() as u64).sum();
+        self.books.balance(dropped, queued, self.pipes.iter().map(|pipe| pipe.len() as u64).sum());
         Outcome {
             links: self.link_outcomes(),
             flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
             classes: self.class_outcomes(),
             events: self.events,
             fingerprint: self.fingerprint,
+        }
+    }
+
+    /// Checks a connection, in debug builds.
+    #[inline(always)]
+    fn audit(&self, id: usize) {
+        if let Body::Tcp { sender, receiver } = &self.flows[id].body {
+            audit::connection(sender, receiver);
         }
     }
 
