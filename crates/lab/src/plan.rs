@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::{Observer, World};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::lower;
 use crate::record::{self, RunRecord};
@@ -132,12 +133,9 @@ pub fn engine(revision: &str) -> String {
     if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
 }
 
-/// FNV-1a with 64 bits: 12 hex digits of a hash that never changes between versions of a library.
+/// Twelve hex digits of the SHA-256.
 pub fn hex_hash(bytes: impl AsRef<[u8]>) -> String {
-    let bytes = bytes.as_ref().iter();
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    format!("{:012x}", hash >> 16)
+    Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// CPU time of this thread in seconds, where the system tells; else the time since the first call.
