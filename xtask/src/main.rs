@@ -5,6 +5,7 @@ mod browser;
 mod cargo_tests;
 mod ci;
 mod docs;
+mod performance;
 mod program;
 mod readme;
 mod tally;
@@ -23,7 +24,8 @@ cargo xtask tidy           the house rules that no compiler checks
 cargo xtask docs           writes the table of disciplines in README.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
-cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory";
+cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
+cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),
         ["queues"] => bless::queues(),
+        ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");
             Ok(())

@@ -123,6 +123,8 @@ pub struct SimRow {
     pub aqm: String,
     /// Packets served by the bottleneck.
     pub packets: u64,
+    /// Packets offered to it after the warm-up, which some cases have none of.
+    pub offered: u64,
     /// Events simulated.
     pub events: u64,
     /// CPU time of the process so far, set-up included.
@@ -181,12 +183,14 @@ pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
     let plan = Plan::new(cases, 1, 1);
     let job = Job { case: 0, contender: 0, seed: 1 };
     let record = plan.run(job, &mut ToTheEnd).map_err(BenchError::Run)?;
-    let (packets, events) = record.map_or((0, 0), |r| (r.summary.packets, r.summary.events));
+    let (packets, offered, events) =
+        record.map_or((0, 0, 0), |r| (r.summary.packets, r.summary.offered_pkts, r.summary.events));
     let cpu_seconds = plan::thread_cpu_seconds();
     Ok(SimRow {
         case: case.name.to_string(),
         aqm: "droptail".to_string(),
         packets,
+        offered,
         events,
         cpu_seconds,
         packets_per_cpu_second: packets as f64 / cpu_seconds,
