@@ -127,9 +127,17 @@ impl Sender {
             delivered += 1;
             control.arrived(now, seq);
         });
-        let (reported, lost) = board.report(ack, self.high, blocks, |seq| control.arrived(now, seq));
+        let timed = self.timed;
+        let mut timed_arrived = false;
+        let (reported, lost) = board.report(ack, self.high, blocks, |seq| {
+            timed_arrived |= timed.is_some_and(|(timed, _)| timed == seq);
+            control.arrived(now, seq);
+        });
         delivered += reported;
         control.observe(delivered, ece, ack, self.high);
+        if timed_arrived {
+            self.measure(now);
+        }
         if ece {
             self.on_mark(ack);
         }
@@ -154,6 +162,14 @@ impl Sender {
         let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
         if let Some(selective) = &mut self.selective {
             selective.control.after_ack(&mut self.window, progress);
+        }
+    }
+
+    /// The packet that is timed has been reported: what lies before it may take long to repair, but says nothing
+    /// about the round trip.
+    fn measure(&mut self, now: Instant) {
+        if let Some((_, sent)) = self.timed.take() {
+            self.rtt.measure(sent, now);
         }
     }
 
