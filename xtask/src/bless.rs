@@ -3,16 +3,17 @@
 use crate::{program, verdicts};
 
 /// What blessing may change.
-const BLESSED: [&str; 3] = ["crates/aqm/golden", "docs/scenario.schema.json", verdicts::EXPECTED];
+const BLESSED: [&str; 4] = ["crates/aqm/golden", "docs/scenario.schema.json", QUEUES.2, verdicts::EXPECTED];
 /// Tests that write what they otherwise compare: package, test.
-const WRITERS: [(&str, &str); 2] = [("forebay-aqm", "golden"), ("forebay-lab", "published_schema")];
+const WRITERS: [(&str, &str); 3] =
+    [("forebay-aqm", "golden"), ("forebay-lab", "published_schema"), (QUEUES.0, QUEUES.1)];
+/// The page of queueing systems: package, test, file.
+const QUEUES: (&str, &str, &str) = ("forebay-lab", "queues", "docs/queues.md");
 
 /// Renews golden traces, schema and quick verdicts, and shows what that changed.
 pub(crate) fn run() -> Result<(), String> {
     for (package, test) in WRITERS {
-        let mut writer = program::cargo();
-        writer.args(["test", "-p", package, "--test", test]).env("FOREBAY_BLESS", "1");
-        succeed(writer)?;
+        write(package, test)?;
     }
     println!("quick verdicts");
     let scratch = program::scratch("bless")?;
@@ -22,6 +23,19 @@ pub(crate) fn run() -> Result<(), String> {
     diff.args(["--no-pager", "diff", "--stat", "--"]).args(BLESSED);
     println!("changed:");
     succeed(diff)
+}
+
+/// Renews the page of queueing systems alone.
+pub(crate) fn queues() -> Result<(), String> {
+    write(QUEUES.0, QUEUES.1)?;
+    println!("{}", QUEUES.2);
+    Ok(())
+}
+
+fn write(package: &str, test: &str) -> Result<(), String> {
+    let mut writer = program::cargo();
+    writer.args(["test", "-p", package, "--test", test]).env("FOREBAY_BLESS", "1");
+    succeed(writer)
 }
 
 fn succeed(command: std::process::Command) -> Result<(), String> {

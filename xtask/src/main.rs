@@ -22,7 +22,8 @@ cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask docs           writes the table of disciplines in README.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
-cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2";
+cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
+cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),
+        ["queues"] => bless::queues(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");
             Ok(())

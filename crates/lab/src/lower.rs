@@ -5,7 +5,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::dumbbell::{self, Attachment};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
-use forebay_sim::source::Pattern;
+use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
 use crate::scenario::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
@@ -124,6 +124,10 @@ fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
         FlowKind::Ftp | FlowKind::ShortTcp => (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet),
         FlowKind::Cbr { rate, packet } => {
             (Traffic::Datagrams(Pattern::Constant { every: every(rate, packet) }), packet)
+        }
+        FlowKind::Poisson { rate, packet, exponential } => {
+            let sizes = if exponential { Sizes::Exponential } else { Sizes::Constant };
+            (Traffic::Datagrams(Pattern::Poisson { every: every(rate, packet), sizes }), packet)
         }
         FlowKind::OnOff { rate, on, off, packet } => {
             (Traffic::Datagrams(Pattern::OnOff { every: every(rate, packet), on, off }), packet)

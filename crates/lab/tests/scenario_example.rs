@@ -75,7 +75,7 @@ fn every_key_is_read() {
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access.hosts, 3);
     assert_eq!(net.egress.rate, Rate(20_000_000));
-    let [ftp, short, cbr, peak, mean] = scenario.flows.as_slice() else { panic!("five groups") };
+    let [ftp, short, cbr, random, peak, mean] = scenario.flows.as_slice() else { panic!("six groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));
     assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
@@ -83,6 +83,7 @@ fn every_key_is_read() {
     assert_eq!((short.arrivals, short.lifetime), (Some(10.0), Some(uniform(1000, 2000))));
     assert_eq!(short.active, [(Span::from_millis(50_000), Some(Span::from_millis(150_000)))]);
     assert_eq!(cbr.kind, FlowKind::Cbr { rate: Rate(160_000), packet: 1000 });
+    assert_eq!(random.kind, FlowKind::Poisson { rate: Rate(1_000_000), packet: 400, exponential: true });
     assert_eq!(cbr.active[1], (Span::from_millis(75_000), None));
     let (on, off) = (Span::from_millis(1000), Span::from_millis(1000));
     assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });

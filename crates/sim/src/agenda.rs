@@ -56,6 +56,34 @@ impl Agenda {
     }
 }
 
+/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
+/// timers, window, sampler.
+pub(crate) struct Sources {
+    pub(crate) managed: usize,
+    pub(crate) pipes: usize,
+}
+
+impl Sources {
+    pub(crate) const fn tick(&self, managed: usize) -> usize {
+        self.managed + managed
+    }
+    pub(crate) const fn pipe(&self, pipe: usize) -> usize {
+        2 * self.managed + pipe
+    }
+    pub(crate) const fn timers(&self) -> usize {
+        2 * self.managed + self.pipes
+    }
+    pub(crate) const fn window(&self) -> usize {
+        self.timers() + 1
+    }
+    pub(crate) const fn sampler(&self) -> usize {
+        self.timers() + 2
+    }
+    pub(crate) const fn count(&self) -> usize {
+        self.timers() + 3
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,8 +9,9 @@ const SUB: usize = 1 << SUB_BITS;
 pub struct Histogram {
     counts: Vec<u64>,
     n: u64,
-    sum: f64,
-    sum_sq: f64,
+    /// Whole numbers: the order in which durations come does not matter.
+    sum: u128,
+    sum_sq: u128,
     max: u64,
 }
 
@@ -45,7 +46,7 @@ impl Summary {
 impl Histogram {
     /// An empty histogram.
     pub const fn new() -> Self {
-        Self { counts: Vec::new(), n: 0, sum: 0.0, sum_sq: 0.0, max: 0 }
+        Self { counts: Vec::new(), n: 0, sum: 0, sum_sq: 0, max: 0 }
     }
 
     /// Counts one duration.
@@ -57,7 +58,7 @@ impl Histogram {
         }
         self.counts[at] += 1;
         self.n += 1;
-        let x = nanos as f64;
+        let x = u128::from(nanos);
         self.sum += x;
         self.sum_sq += x * x;
         self.max = self.max.max(nanos);
@@ -86,10 +87,10 @@ impl Histogram {
             return None;
         }
         let n = self.n as f64;
-        let mean = self.sum / n;
+        let mean = self.sum as f64 / n;
         Some(Summary {
             mean,
-            std: libm::sqrt((self.sum_sq / n - mean * mean).max(0.0)),
+            std: libm::sqrt((self.sum_sq as f64 / n - mean * mean).max(0.0)),
             p50: self.quantile(0.5),
             p99: self.quantile(0.99),
             max: self.max as f64,

@@ -6,6 +6,7 @@
 
 pub mod agenda;
 mod ahead;
+mod audit;
 pub mod dumbbell;
 pub mod histogram;
 pub mod link;

@@ -6,11 +6,13 @@
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Colour, Packet, Proto};
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::base::verdict::Reason;
 
+use crate::audit::LinkBooks;
 use crate::meter::{Loss, Meter};
 use crate::ring::Ring;
 use crate::segment::Segment;
@@ -65,11 +67,11 @@ impl Line {
 
     /// When a packet that arrives at `now` and takes `time` to send is on its way; `None`: the buffer is full,
     /// for the packet `limit` places before it still waits.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: u64, time: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let mut start = now;
         if self.free > now {
-            if self.count >= self.limit && (self.limit == 0 || self.starts[self.place(self.count - self.limit)] > now) {
+            if self.count >= self.limit && self.starts[self.place(self.count - self.limit)] > now {
                 return None;
             }
             start = self.free.saturating_add_signed(wander(time)).max(now);
@@ -104,11 +106,12 @@ pub struct Plain {
 impl Plain {
     /// Packets whose transmission has begun by `now` wait no longer.
     #[inline]
-    fn begin_due(&mut self, now: u64, meter: &mut Option<Box<Meter>>) {
+    fn begin_due(&mut self, now: u64, meter: &mut Option<Box<Meter>>, books: &mut LinkBooks) {
         while let Some(&first) = self.waiting.front()
             && first.start <= now
         {
             self.waiting.skip();
+            books.begin();
             self.bytes -= u64::from(first.len);
             if let Some(meter) = meter {
                 meter.queue_is(first.start, self.waiting.len() as u32);
@@ -161,13 +164,14 @@ pub struct Link {
     pub meter: Option<Box<Meter>>,
     /// Segments dropped here, in the whole run.
     pub dropped: u64,
+    books: LinkBooks,
 }
 
 impl Link {
     /// A link with a drop-tail FIFO, perhaps under study.
     pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>) -> Self {
         let buffer = match limit {
-            Limit::Packets(n) if meter.is_none() && n <= Line::MOST => Buffer::Line(Line::new(n as usize)),
+            Limit::Packets(n @ 1..=Line::MOST) if meter.is_none() => Buffer::Line(Line::new(n as usize)),
             _ => Buffer::Plain(Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 }),
         };
         Self::new(rate, delay, buffer, meter)
@@ -180,7 +184,7 @@ impl Link {
     }
 
     fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>) -> Self {
-        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, dropped: 0 }
+        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, dropped: 0, books: LinkBooks::default() }
     }
 
     /// The discipline, if it runs one.
@@ -202,11 +206,17 @@ impl Link {
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
     /// more than half of that time to either side, so that order is kept.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
         let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
         self.dropped += u64::from(sent.is_none());
+        self.books.offer(now);
+        if let Some(sent) = sent {
+            self.books.begin();
+            self.books.end(sent);
+        }
+        self.books.balance(self.dropped, 0);
         sent.map(|sent| sent + self.delay)
     }
 
@@ -215,12 +225,14 @@ impl Link {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
-        plain.begin_due(now, &mut self.meter);
+        plain.begin_due(now, &mut self.meter, &mut self.books);
+        self.books.offer(now);
         if let Some(meter) = &mut self.meter {
             meter.offer(now, segment.class, Colour::In);
         }
         let waits = plain.free > now;
-        if waits && !plain.fits(segment.len) {
+        // Also where nothing waits: what is longer than the whole buffer has no place in it.
+        if !plain.fits(segment.len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
                 meter.lose(now, segment.class, Colour::In, Loss::Overflow);
@@ -233,7 +245,11 @@ impl Link {
         if waits {
             plain.waiting.push(Waiting { start, len: segment.len });
             plain.bytes += u64::from(segment.len);
+        } else {
+            self.books.begin();
         }
+        self.books.end(plain.free);
+        self.books.balance(self.dropped, plain.waiting.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.waiting.len() as u32);
             meter.serve(start, time, start - now, segment.class, Colour::In);
@@ -244,7 +260,7 @@ impl Link {
     /// Brings the books of a plain link up to `now`.
     pub fn settle(&mut self, now: u64) {
         if let Buffer::Plain(plain) = &mut self.buffer {
-            plain.begin_due(now, &mut self.meter);
+            plain.begin_due(now, &mut self.meter, &mut self.books);
         }
     }
 
@@ -259,6 +275,8 @@ impl Link {
             (managed.segments.len() - 1) as u32
         });
         managed.segments[slot as usize] = segment;
+        self.books.offer(now);
+        self.books.store(slot);
         let packet = Packet {
             slot,
             len: u32::from(segment.len),
@@ -277,6 +295,7 @@ impl Link {
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, managed.queue.port.pkts());
         }
+        self.books.balance(self.dropped, managed.held());
         !managed.sending
     }
 
@@ -293,8 +312,12 @@ impl Link {
         }
         let packet = packet?;
         managed.free.push(packet.slot);
+        self.books.take(packet.slot, managed.is_fifo());
+        self.books.begin();
+        self.books.balance(self.dropped, managed.held());
         let mut segment = managed.segments[packet.slot as usize];
         let time = self.transmitter.nanos(segment.len);
+        self.books.end(now + time);
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
                 meter.mark(now);
@@ -319,13 +342,43 @@ impl Link {
         self.managed_queue().and_then(Queue::next_tick).map(Instant::nanos)
     }
 
-    /// Checks that nothing was lost or invented.
+    /// Does it serve in the order of arrival?
+    pub fn is_fifo(&self) -> bool {
+        match &self.buffer {
+            Buffer::Line(_) | Buffer::Plain(_) => true,
+            Buffer::Managed(managed) => managed.is_fifo(),
+        }
+    }
+
+    /// Packets waiting; those of a drop-tail link are in the pipe behind it already, and of a mere line not counted.
+    pub fn queued(&self) -> usize {
+        match &self.buffer {
+            Buffer::Line(_) => 0,
+            Buffer::Plain(plain) => plain.waiting.len(),
+            Buffer::Managed(managed) => managed.held(),
+        }
+    }
+
+    /// Checks that nothing was lost or invented: the port's own counters, and in debug builds the books.
     pub fn check(&self) -> Result<(), &'static str> {
+        self.books.balance(self.dropped, self.queued());
         self.managed_queue().map_or(Ok(()), |queue| queue.port.check())
     }
 }
 
 impl Managed {
+    /// A single list is served from its head.
+    fn is_fifo(&self) -> bool {
+        self.queue.discipline().lists() == 1
+    }
+
+    /// How many segments it holds; as many as the discipline has packets.
+    fn held(&self) -> usize {
+        let held = self.segments.len() - self.free.len();
+        debug_assert_eq!(held, self.queue.port.pkts() as usize, "a segment for each packet of the discipline");
+        held
+    }
+
     /// Frees the slots of dropped packets and tells the meter; how many there were.
     #[inline]
     fn release_dropped(&mut self, now: u64, mut meter: Option<&mut Meter>, on_drop: &mut impl FnMut(&Segment)) -> u64 {

@@ -231,7 +231,9 @@ impl Meter {
 
     /// Every class and colour that was seen.
     pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
-        self.classes.iter().enumerate().filter(|(_, c)| c.offered > 0).map(|(at, c)| {
+        // What left in the window may all have come before.
+        let seen = |c: &ClassMeter| c.offered + c.dropped + c.sojourn.count() > 0;
+        self.classes.iter().enumerate().filter(move |(_, c)| seen(c)).map(|(at, c)| {
             let colour = if at % 2 == 0 { Colour::In } else { Colour::Out };
             ((at / 2) as u8, colour, c)
         })

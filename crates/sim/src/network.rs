@@ -72,7 +72,7 @@ pub struct FlowSpec {
     pub stop: Option<Instant>,
     /// What it carries.
     pub traffic: Traffic,
-    /// Length of a data packet on the wire in bytes.
+    /// Length of a data packet on the wire in bytes; the mean, where lengths vary ([`Sizes`](crate::source::Sizes)).
     pub packet: u16,
     /// Length of an acknowledgement on the wire in bytes.
     pub ack: u16,

@@ -3,6 +3,9 @@
 use forebay_aqm::base::packet::Colour;
 
 use crate::histogram::Summary;
+use crate::link::Link;
+use crate::meter::ClassMeter;
+use crate::network::LinkSpec;
 use crate::tcp::sender::SenderCounts;
 
 /// Sampled state of a link, one row per sampling interval.
@@ -16,6 +19,14 @@ pub struct Series {
     pub queue_mean_pkts: Vec<f64>,
     /// The discipline's probes, by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Series {
+    /// No rows yet, a column for each probe of the link's discipline.
+    pub(crate) fn new(link: &LinkSpec) -> Self {
+        let probes = link.discipline.as_ref().map_or(&[][..], |d| d.entry().probes);
+        Self { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Self::default() }
+    }
 }
 
 /// Figures of one class and colour at a link.
@@ -62,6 +73,36 @@ pub struct LinkOutcome {
     pub classes: Vec<ClassOutcome>,
     /// Over time.
     pub series: Series,
+}
+
+impl LinkOutcome {
+    /// What the meter of `link` says; `None` if it has none.
+    pub(crate) fn of(link: &Link, name: String, series: Series) -> Option<Self> {
+        let meter = link.meter.as_deref()?;
+        let sojourn = meter.sojourn();
+        let class = |(class, colour, c): (u8, _, &ClassMeter)| ClassOutcome {
+            class,
+            colour,
+            offered_pkts: c.offered,
+            dropped_pkts: c.dropped,
+            sojourn_s: c.sojourn.summary().map(|s| s.scaled(1e-9)),
+        };
+        Some(Self {
+            name,
+            queue_pkts: meter.queue().summary(),
+            queue_shares: meter.queue().shares(),
+            sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
+            utilisation: meter.utilisation(),
+            offered_pkts: meter.offered(),
+            delivered_pkts: sojourn.count(),
+            dropped_early: meter.early,
+            dropped_overflow: meter.overflow,
+            marked: meter.marked,
+            served_pkts: meter.served,
+            classes: meter.classes().map(class).collect(),
+            series,
+        })
+    }
 }
 
 /// Figures of one flow.

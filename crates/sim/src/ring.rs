@@ -31,6 +31,12 @@ impl<T: Copy + Default> Ring<T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
+    /// The youngest record.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.slots.get((self.head + self.len - 1) & (self.slots.len() - 1)) }
+    }
+
     /// Adds a record.
     #[inline]
     pub fn push(&mut self, record: T) {
@@ -81,7 +87,7 @@ mod tests {
                 ring.skip();
                 deque.pop_front();
             }
-            assert_eq!((ring.front(), ring.len()), (deque.front(), deque.len()));
+            assert_eq!((ring.front(), ring.back(), ring.len()), (deque.front(), deque.back(), deque.len()));
         }
         while let Some(&x) = ring.front() {
             assert_eq!(Some(x), deque.pop_front());

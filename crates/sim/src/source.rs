@@ -1,4 +1,4 @@
-//! Sources of datagrams that nobody acknowledges: constant rate, and exponential on/off.
+//! Sources of datagrams that nobody acknowledges: constant rate, exponential on/off, Poisson.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -20,6 +20,26 @@ pub enum Pattern {
         /// Mean length of a pause.
         off: Span,
     },
+    /// A Poisson process: the times between packets are independent and exponential.
+    Poisson {
+        /// Mean time between packets.
+        every: Span,
+        /// How long they are.
+        sizes: Sizes,
+    },
+}
+
+/// How long the packets of a source are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// All as long as the flow says.
+    Constant,
+    /// Independent and exponential, in whole bytes, with the mean that the flow says.
+    ///
+    /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its
+    /// squared coefficient of variation is then 1 - 1/mean instead of 1. None is longer than 65,535 bytes,
+    /// which takes exp(-65535/mean) off the mean: a ten millionth at 4096 bytes.
+    Exponential,
 }
 
 /// State of a source.
@@ -30,17 +50,19 @@ pub struct Source {
     burst_ends: Instant,
     /// On time still to pass before the next packet; what a burst leaves of it, the next one has to spend.
     owed: Span,
+    /// Mean length of a packet in bytes on the wire.
+    packet: u16,
     rng: Rng,
 }
 
 impl Source {
-    /// A source that has not begun.
-    pub const fn new(pattern: Pattern, rng: Rng) -> Self {
-        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, rng }
+    /// A source that has not begun, of packets that are `packet` bytes long, or so on average.
+    pub const fn new(pattern: Pattern, packet: u16, rng: Rng) -> Self {
+        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, rng }
     }
 
     /// Begins: constant sources somewhere within their first interval, on/off sources in either state
-    /// with the probability that it has in the long run.
+    /// with the probability that it has in the long run, Poisson sources as they go on.
     pub fn start(&mut self, now: Instant) {
         match self.pattern {
             Pattern::Constant { every } => {
@@ -51,6 +73,7 @@ impl Source {
                 let pause = if begins_on { Span::ZERO } else { self.exponential(off) };
                 self.burst(now + pause);
             }
+            Pattern::Poisson { every, .. } => self.next = Some(now + self.exponential(every)),
         }
     }
 
@@ -64,15 +87,28 @@ impl Source {
         self.next
     }
 
-    /// The packet that was due has been sent.
-    pub fn sent(&mut self, now: Instant) {
+    /// The packet that was due is sent; its length in bytes on the wire.
+    pub fn send(&mut self, now: Instant) -> u16 {
         match self.pattern {
             Pattern::Constant { every } => self.next = Some(now + every),
             Pattern::OnOff { every, .. } => {
                 self.owed = every;
                 self.burst_on(now);
             }
+            Pattern::Poisson { every, sizes } => {
+                self.next = Some(now + self.exponential(every));
+                if sizes == Sizes::Exponential {
+                    return self.geometric();
+                }
+            }
         }
+        self.packet
+    }
+
+    /// A length by [`Sizes::Exponential`]: P(length > k) = (1 - 1/mean)^k.
+    fn geometric(&mut self) -> u16 {
+        let scale = -1.0 / libm::log1p(-1.0 / f64::from(self.packet));
+        libm::ceil(self.rng.exponential(scale)).clamp(1.0, f64::from(u16::MAX)) as u16
     }
 
     /// A burst begins at `at`.
@@ -105,12 +141,12 @@ mod tests {
     use super::*;
 
     fn count(pattern: Pattern, secs: u64) -> u64 {
-        let mut source = Source::new(pattern, Rng::stream(3, "source"));
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "source"));
         source.start(Instant::ZERO);
         let mut n = 0;
         while let Some(t) = source.next().filter(|t| t.nanos() < secs * 1_000_000_000) {
             n += 1;
-            source.sent(t);
+            source.send(t);
         }
         n
     }
@@ -128,6 +164,42 @@ mod tests {
             let half = Span::from_millis(cycle_ms / 2);
             let n = count(Pattern::OnOff { every: Span::from_millis(50), on: half, off: half }, secs) as f64;
             assert!((n / (10.0 * secs as f64) - 1.0).abs() < 0.04, "{cycle_ms} ms: {n}");
+        }
+    }
+
+    /// An exponential interval of mean 1 has sd 1, its square mean 2 and sd sqrt(20); allow 4 sd of their means.
+    #[test]
+    fn poisson_source_has_exponential_intervals() {
+        let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Constant };
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "poisson"));
+        source.start(Instant::ZERO);
+        let (n, mut last, mut sum, mut squares) = (100_000u32, Instant::ZERO, 0.0, 0.0);
+        for _ in 0..n {
+            let at = source.next().unwrap();
+            assert_eq!(source.send(at), 500);
+            let x = at.since(last).secs() / 2e-3;
+            (last, sum, squares) = (at, sum + x, squares + x * x);
+        }
+        let n = f64::from(n);
+        assert!((sum / n - 1.0).abs() < 4.0 / n.sqrt(), "mean {}", sum / n);
+        assert!((squares / n - 2.0).abs() < 4.0 * (20.0 / n).sqrt(), "mean square {}", squares / n);
+    }
+
+    /// Geometric lengths: mean m and variance m (m - 1) to 4 sd; the sd of the square is about sqrt(20) m^2.
+    #[test]
+    fn exponential_lengths_have_exactly_their_mean() {
+        for packet in [1, 2, 40, 4000] {
+            let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Exponential };
+            let mut source = Source::new(pattern, packet, Rng::stream(3, "lengths"));
+            let (n, m) = (200_000u32, f64::from(packet));
+            let lengths: Vec<f64> = (0..n).map(|_| f64::from(source.send(Instant::ZERO))).collect();
+            let n = f64::from(n);
+            let mean = lengths.iter().sum::<f64>() / n;
+            let square = lengths.iter().map(|x| x * x).sum::<f64>() / n;
+            let spread = m * m * (1.0 - 1.0 / m);
+            assert!((mean - m).abs() <= 4.0 * (spread / n).sqrt(), "{packet}: mean {mean}");
+            assert!((square - spread - m * m).abs() <= 4.0 * m * m * (20.0 / n).sqrt(), "{packet}: {square}");
+            assert!(lengths.iter().all(|x| *x >= 1.0));
         }
     }
 }

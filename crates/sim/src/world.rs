@@ -1,6 +1,5 @@
 //! The running simulation: state, main loop, and what each event does.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use forebay_aqm::base::host::Queue;
@@ -8,13 +7,14 @@ use forebay_aqm::base::packet::{Ecn, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
+use crate::audit::{self, Books};
 use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
 use crate::meter::{Meter, Window};
 use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
-use crate::outcome::{ClassOutcome, EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
+use crate::outcome::{EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::source::Source;
@@ -48,8 +48,17 @@ impl Hop {
 }
 
 enum Body {
-    Tcp { sender: Sender, receiver: Receiver },
-    Datagrams { source: Source, sent: u32, received: u32 },
+    Tcp {
+        sender: Sender,
+        receiver: Receiver,
+    },
+    /// `bytes`: what has arrived since the warm-up.
+    Datagrams {
+        source: Source,
+        sent: u32,
+        received: u32,
+        bytes: u64,
+    },
 }
 
 struct Flow {
@@ -90,31 +99,22 @@ struct ClassDelay {
     jitter_n: u64,
 }
 
-/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
-/// timers, window, sampler.
-struct Sources {
-    managed: usize,
-    pipes: usize,
-}
+/// When a flow wants to be woken, in one number that compares fast. The earliest is the greatest, then the
+/// lowest flow: what a `BinaryHeap` gives first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm(u128);
 
-impl Sources {
-    const fn tick(&self, managed: usize) -> usize {
-        self.managed + managed
+impl Alarm {
+    const fn new(at: u64, flow: usize) -> Self {
+        Self(!((at as u128) << 32 | flow as u128))
     }
-    const fn pipe(&self, pipe: usize) -> usize {
-        2 * self.managed + pipe
+
+    const fn at(self) -> u64 {
+        (!self.0 >> 32) as u64
     }
-    const fn timers(&self) -> usize {
-        2 * self.managed + self.pipes
-    }
-    const fn window(&self) -> usize {
-        self.timers() + 1
-    }
-    const fn sampler(&self) -> usize {
-        self.timers() + 2
-    }
-    const fn count(&self) -> usize {
-        self.timers() + 3
+
+    const fn flow(self) -> usize {
+        !self.0 as u32 as usize
     }
 }
 
@@ -139,12 +139,13 @@ pub struct World {
     hosts: Vec<Host>,
     flows: Vec<Flow>,
     tags: Vec<Tag>,
-    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    timers: BinaryHeap<Alarm>,
     delays: Vec<ClassDelay>,
     series: Vec<Series>,
     studied: Vec<(LinkId, String)>,
     fingerprint: u64,
     events: u64,
+    books: Books,
 }
 
 /// One packet event as a number. A run's fingerprint is their sum: what happened when, in whatever order it
@@ -180,7 +181,8 @@ fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) ->
             (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
         }
         Traffic::Datagrams(pattern) => {
-            (Body::Datagrams { source: Source::new(pattern, rng), sent: 0, received: 0 }, Ecn::NotEct)
+            let source = Source::new(pattern, spec.packet, rng);
+            (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
         }
     };
     Flow {
@@ -231,7 +233,7 @@ impl World {
         }
 
         let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);
-        let series = studied.clone().map(|(_, l)| new_series(l)).collect();
+        let series = studied.clone().map(|(_, l)| Series::new(l)).collect();
         let studied = studied.map(|(id, l)| (id, l.name.clone())).collect();
         let tag = |f: &FlowSpec| Tag {
             pair: f.pair,
@@ -243,6 +245,9 @@ impl World {
             last: 0,
         };
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
+        let in_order =
+            |f: &FlowSpec| [f.forward, f.back].iter().flat_map(|&r| &net.routes[r]).all(|&link| links[link].is_fifo());
+        let books = Books::new(net.flows.iter().map(in_order));
         let mut world = Self {
             now: 0,
             end: net.duration.nanos(),
@@ -265,6 +270,7 @@ impl World {
             studied,
             fingerprint: 0,
             events: 0,
+            books,
         };
         world.schedule_first_events();
         Ok(world)
@@ -370,7 +376,10 @@ impl World {
 
     #[inline]
     fn lost(&mut self, segment: &Segment, at: u64) {
-        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+        // Ahead of time it may be after the end of the run.
+        if at <= self.end {
+            self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+        }
     }
 
     /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
@@ -378,6 +387,10 @@ impl World {
     fn push(&mut self, feeder: usize, segment: Segment) {
         let id = self.pipe_of[feeder] as usize;
         let pipe = &mut self.pipes[id];
+        debug_assert!(
+            segment.at >= self.now && pipe.back().is_none_or(|last| last.at <= segment.at),
+            "pipes keep order"
+        );
         if pipe.is_empty() {
             self.agenda.set(self.sources.pipe(id), Some(segment.at));
         }
@@ -431,9 +444,11 @@ impl World {
         let id = segment.flow as usize;
         if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
             self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
+            self.books.deliver(segment, now);
             let blocks = receiver.collect(segment.sent as u32);
             sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
             self.pump(id);
+            self.audit(id);
             return;
         }
         // Only a receiver with a timer has something to send before it looks at the segment.
@@ -460,6 +475,7 @@ impl World {
     fn answer(&mut self, segment: &Segment) {
         let at = segment.at;
         if at > self.end {
+            self.books.beyond();
             return;
         }
         let flow = &mut self.flows[segment.flow as usize];
@@ -477,12 +493,19 @@ impl World {
         let mark = segment.mark;
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, mark.kind() as u64));
         self.note_delay(segment, at);
+        self.books.deliver(segment, at);
         match &mut self.flows[segment.flow as usize].body {
             Body::Tcp { receiver, .. } => {
-                receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr())
+                let before = receiver.in_order();
+                let ack = receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr());
+                debug_assert!(before <= receiver.in_order(), "what is in order stays so");
+                debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
+                ack
             }
-            Body::Datagrams { received, .. } => {
+            Body::Datagrams { received, bytes, .. } => {
                 *received += 1;
+                // What comes in the warm-up's last nanosecond comes before its end.
+                *bytes += if at > self.warmup { u64::from(segment.len) } else { 0 };
                 None
             }
         }
@@ -518,12 +541,13 @@ impl World {
                 }
                 return;
             };
-            self.send_data(id, Kind::Data, send.seq, send.cwr);
+            let len = self.flows[id].packet;
+            self.send_data(id, Kind::Data, len, send.seq, send.cwr);
         }
     }
 
     #[inline(always)]
-    fn send_data(&mut self, id: usize, kind: Kind, seq: u32, cwr: bool) {
+    fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, cwr: bool) {
         let flow = &self.flows[id];
         let segment = Segment {
             at: 0,
@@ -531,7 +555,7 @@ impl World {
             flow: id as u32,
             seq,
             hop: flow.forward,
-            len: flow.packet,
+            len,
             class: flow.class,
             mark: Mark::data(kind, flow.ecn, cwr),
         };
@@ -565,6 +589,7 @@ impl World {
         let ready = now + if host.jitter > 0 { host.rng.below(host.jitter + 1) } else { 0 };
         host.last = host.last.max(ready);
         segment.at = host.last;
+        self.books.emit(now, segment.at);
         let first = self.hops[segment.hop as usize];
         if !first.ahead {
             self.push(self.links.len() + id, segment);
@@ -591,27 +616,28 @@ impl World {
     fn arm(&mut self, id: usize, at: u64) {
         if at < self.flows[id].armed {
             self.flows[id].armed = at;
-            self.timers.push(Reverse((at, id as u32)));
+            self.timers.push(Alarm::new(at, id));
             self.schedule_timers();
         }
     }
 
     fn schedule_timers(&mut self) {
-        let next = self.timers.peek().map(|Reverse((at, _))| *at);
+        let next = self.timers.peek().map(|alarm| alarm.at());
         self.agenda.set(self.sources.timers(), next);
     }
 
     /// The earliest entry of the timer heap is due. It may have been overtaken (then it is stale), or be
     /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
     fn timer_event(&mut self) {
-        let Some(Reverse((at, id))) = self.timers.pop() else { return };
+        let Some(alarm) = self.timers.pop() else { return };
         self.schedule_timers();
-        let id = id as usize;
+        let (at, id) = (alarm.at(), alarm.flow());
         if self.flows[id].armed != at {
             return;
         }
         self.flows[id].armed = u64::MAX;
         self.run_flow_timers(id);
+        self.audit(id);
         if let Some(next) = self.next_deadline(id) {
             self.arm(id, next);
         }
@@ -647,10 +673,10 @@ impl World {
                     source.stop();
                 }
                 if due(source.next()) {
-                    source.sent(now);
+                    let len = source.send(now);
                     *sent += 1;
                     let seq = *sent;
-                    self.send_data(id, Kind::Datagram, seq, false);
+                    self.send_data(id, Kind::Datagram, len, seq, false);
                 }
             }
         }
@@ -703,6 +729,9 @@ impl World {
             }
             debug_assert_eq!(link.check(), Ok(()));
         }
+        let dropped = self.links.iter().map(|link| link.dropped).sum();
+        let queued = self.managed.iter().map(|&link| self.links[link as usize].queued() as u64).sum();
+        self.books.balance(dropped, queued, self.pipes.iter().map(|pipe| pipe.len() as u64).sum());
         Outcome {
             links: self.link_outcomes(),
             flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
@@ -712,11 +741,19 @@ impl World {
         }
     }
 
+    /// Checks a connection, in debug builds.
+    #[inline(always)]
+    fn audit(&self, id: usize) {
+        if let Body::Tcp { sender, receiver } = &self.flows[id].body {
+            audit::connection(sender, receiver);
+        }
+    }
+
     fn link_outcomes(&mut self) -> Vec<LinkOutcome> {
         let series = core::mem::take(&mut self.series);
         let studied = core::mem::take(&mut self.studied);
         let each = studied.into_iter().zip(series);
-        each.filter_map(|((id, name), series)| link_outcome(&self.links[id], name, series)).collect()
+        each.filter_map(|((id, name), series)| LinkOutcome::of(&self.links[id], name, series)).collect()
     }
 
     fn class_outcomes(&self) -> Vec<EndToEnd> {
@@ -737,49 +774,21 @@ const fn delivered(body: &Body) -> u32 {
     }
 }
 
-fn new_series(link: &LinkSpec) -> Series {
-    let probes = link.discipline.as_ref().map_or(&[][..], |d| d.entry().probes);
-    Series { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Series::default() }
-}
-
-fn link_outcome(link: &Link, name: String, series: Series) -> Option<LinkOutcome> {
-    let meter = link.meter.as_deref()?;
-    let sojourn = meter.sojourn();
-    let class = |(class, colour, c): (u8, _, &crate::meter::ClassMeter)| ClassOutcome {
-        class,
-        colour,
-        offered_pkts: c.offered,
-        dropped_pkts: c.dropped,
-        sojourn_s: c.sojourn.summary().map(|s| s.scaled(1e-9)),
-    };
-    Some(LinkOutcome {
-        name,
-        queue_pkts: meter.queue().summary(),
-        queue_shares: meter.queue().shares(),
-        sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
-        utilisation: meter.utilisation(),
-        offered_pkts: meter.offered(),
-        delivered_pkts: sojourn.count(),
-        dropped_early: meter.early,
-        dropped_overflow: meter.overflow,
-        marked: meter.marked,
-        served_pkts: meter.served,
-        classes: meter.classes().map(class).collect(),
-        series,
-    })
-}
-
 fn flow_outcome(flow: &Flow, warmup: u64, end: u64) -> FlowOutcome {
     let total = delivered(&flow.body);
     let sender = match &flow.body {
         Body::Tcp { sender, .. } => *sender.counts(),
         Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
     };
+    let goodput_bytes = match &flow.body {
+        Body::Tcp { .. } => u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
+        Body::Datagrams { bytes, .. } => *bytes,
+    };
     let active = flow.stop.min(end).saturating_sub(flow.start.max(warmup));
     FlowOutcome {
         group: flow.group,
         class: flow.class,
-        goodput_bytes: u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
+        goodput_bytes,
         delivered_pkts: u64::from(total),
         active_s: active as f64 * 1e-9,
         sender,

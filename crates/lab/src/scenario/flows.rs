@@ -18,6 +18,9 @@ const SHORTEST_GAP: Span = Span::from_micros(1);
 /// The widest window in packets.
 const WIDEST: u32 = 1_000_000;
 
+/// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
+const LARGEST_MEAN: u32 = 4096;
+
 const COMMON: &[Key] = &[
     may("name", Kind::Text, "What the group is called; default its kind."),
     may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1. A scenario has at most 1000000."),
@@ -81,11 +84,21 @@ static SHORT_TCP: Shape = Shape {
 };
 
 static CBR: Shape = Shape {
-    doc: "Packets at a constant rate.",
+    doc: "Packets at a constant rate, evenly spaced or at random.",
     tag: Some("cbr"),
     groups: &[
         COMMON,
-        &[START, need("rate", Kind::Quantity, "Rate of each flow; at most a packet a microsecond."), UDP_PACKET],
+        &[
+            START,
+            need("rate", Kind::Quantity, "Rate of each flow; at most a packet a microsecond."),
+            UDP_PACKET,
+            may("spacing", Kind::Word(&["constant", "poisson"]), "Times between packets; default constant."),
+            may(
+                "sizes",
+                Kind::Word(&["constant", "exponential"]),
+                "Lengths of packets; exponential, of mean packet, with spacing poisson only. Default constant.",
+            ),
+        ],
     ],
     later: LATER_DATAGRAMS,
 };
@@ -148,7 +161,7 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
     };
     let (transport, ecn) = match kind {
         FlowKind::Ftp | FlowKind::ShortTcp => (tcp(&table)?, table.flag("ecn", false)?),
-        FlowKind::Cbr { .. } | FlowKind::OnOff { .. } => (TcpOptions::default(), false),
+        FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => (TcpOptions::default(), false),
     };
     let active = match table.get("active") {
         Some(node) => windows(node, &table.path_of("active"))?,
@@ -210,7 +223,9 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
             let packet = table.whole("packet", packet, 41..=65_535)?;
             let rate = table.need("rate", text::rate)?;
             spaced(table, "rate", "", rate, packet)?;
-            FlowKind::Cbr { rate, packet }
+            let poisson = table.word("spacing", Some(false), &[("constant", false), ("poisson", true)], &[])?;
+            let exponential = exponential(table, poisson, packet)?;
+            if poisson { FlowKind::Poisson { rate, packet, exponential } } else { FlowKind::Cbr { rate, packet } }
         }
         Some("onoff") => {
             let (on, off) = (table.need("on", state_time)?, table.need("off", state_time)?);
@@ -219,6 +234,18 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
         }
         _ => FlowKind::Ftp,
     })
+}
+
+/// Are lengths exponential? Only in a Poisson process, and with a mean far below the longest packet there is.
+fn exponential(table: &Table<'_>, poisson: bool, packet: u32) -> Result<bool, InputError> {
+    let exponential = table.word("sizes", Some(false), &[("constant", false), ("exponential", true)], &[])?;
+    if exponential && !poisson {
+        return Err(table.bad("sizes", BadValue::new("constant, or spacing = \"poisson\" beside it")));
+    }
+    if exponential && packet > LARGEST_MEAN {
+        return Err(table.bad("packet", BadValue::new(format!("at most {LARGEST_MEAN} with exponential sizes"))));
+    }
+    Ok(exponential)
 }
 
 /// Refuses a rate at which the time between packets is lost in the clock's nanoseconds, or as good as.

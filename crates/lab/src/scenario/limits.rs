@@ -67,7 +67,9 @@ fn largest(scenario: &Scenario, direction: Direction) -> u32 {
     let sizes = scenario.flows.iter().filter(|group| group.count > 0).map(|group| {
         let (data, ack) = match group.kind {
             FlowKind::Ftp | FlowKind::ShortTcp => (scenario.packet, group.transport.ack),
-            FlowKind::Cbr { packet, .. } | FlowKind::OnOff { packet, .. } => (packet, 0),
+            FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => {
+                (packet, 0)
+            }
         };
         if group.direction == direction { data } else { ack }
     });

@@ -159,6 +159,15 @@ pub enum FlowKind {
         /// Packet in bytes on the wire.
         packet: u32,
     },
+    /// Packets at random times, a Poisson process: kind `cbr` with `spacing = "poisson"`.
+    Poisson {
+        /// Mean rate of each flow.
+        rate: Rate,
+        /// Packet in bytes on the wire, or the mean.
+        packet: u32,
+        /// Are the lengths of the packets exponential rather than constant?
+        exponential: bool,
+    },
     /// A constant rate while on, nothing while off; both times exponential.
     OnOff {
         /// Rate of each flow while it is on.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use forebay_aqm::base::text::{show_depth, show_limit, show_rate, show_span};
+use forebay_aqm::base::units::Rate;
 
 use super::model::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
 
@@ -85,7 +86,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
     let kind = match group.kind {
         FlowKind::Ftp => "ftp",
         FlowKind::ShortTcp => "short-tcp",
-        FlowKind::Cbr { .. } => "cbr",
+        FlowKind::Cbr { .. } | FlowKind::Poisson { .. } => "cbr",
         FlowKind::OnOff { .. } => "onoff",
     };
     out.text("kind", kind);
@@ -111,9 +112,9 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
     }
     match group.kind {
         FlowKind::Ftp | FlowKind::ShortTcp => write_tcp(out, &group.transport),
-        FlowKind::Cbr { rate, packet } => {
-            out.text("rate", &show_rate(rate));
-            out.set("packet", packet);
+        FlowKind::Cbr { rate, packet } => write_spaced(out, rate, packet, "constant", "constant"),
+        FlowKind::Poisson { rate, packet, exponential } => {
+            write_spaced(out, rate, packet, "poisson", if exponential { "exponential" } else { "constant" });
         }
         FlowKind::OnOff { rate, on, off, packet } => {
             out.text("rate", &show_rate(rate));
@@ -122,6 +123,13 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
             out.set("packet", packet);
         }
     }
+}
+
+fn write_spaced(out: &mut Text, rate: Rate, packet: u32, spacing: &str, sizes: &str) {
+    out.text("rate", &show_rate(rate));
+    out.set("packet", packet);
+    out.text("spacing", spacing);
+    out.text("sizes", sizes);
 }
 
 fn write_tcp(out: &mut Text, tcp: &TcpOptions) {

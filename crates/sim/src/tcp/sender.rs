@@ -345,6 +345,11 @@ impl Sender {
         self.rto_at = now + self.rtt.timeout();
     }
 
+    /// Checks the sequence space: `una` <= `next` <= `high`.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
+    }
+
     #[inline]
     fn rearm(&mut self, now: Instant) {
         self.rto_at = if self.high > self.una { now + self.rtt.timeout() } else { Instant::NEVER };

@@ -1,0 +1,177 @@
+//! The systems: what theory says of each, and how the simulator runs it.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
+use forebay_sim::network::{FlowSpec, HostSpec, LinkSpec, Network, Traffic};
+use forebay_sim::outcome::Outcome;
+use forebay_sim::source::{Pattern, Sizes};
+use forebay_sim::world::World;
+use forebay_theory::queues::{Steady, dd1, md1, mm1};
+use rayon::prelude::*;
+
+/// Mean packet: of exponential lengths in whole bytes the squared coefficient of variation is 1 - 1/4000,
+/// which takes an eighth of a thousandth off a queue; none in a million is cut at 65,535 bytes.
+const PACKET: u16 = 4000;
+/// 4000 bytes at this rate take a millisecond, a byte a whole number of nanoseconds.
+const RATE: Rate = Rate(32_000_000);
+const SERVICE: Span = Span::from_millis(1);
+/// Room of a system that is to lose nothing: as many packets as never come together.
+const PLENTY: usize = 1_000_000;
+/// States rarer than this, and all beyond, are one: too few visits for a t interval.
+const RARE: f64 = 1e-3;
+
+/// Who waits for what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Poisson arrivals, exponential lengths.
+    Mm,
+    /// Poisson arrivals, constant lengths.
+    Md,
+    /// Even arrivals, constant lengths.
+    Dd,
+}
+
+/// A system at one load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct System {
+    pub(crate) kind: Kind,
+    pub(crate) rho: f64,
+    /// K: the most packets in the system, the one in transmission counted; `None` is unlimited.
+    pub(crate) room: Option<usize>,
+    /// How many service times each run lasts, the first tenth discarded.
+    pub(crate) services: u64,
+}
+
+/// What is compared, by theory or of one run; times in service times, queues without the packet in
+/// transmission.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) queue: f64,
+    pub(crate) wait: f64,
+    pub(crate) busy: f64,
+    pub(crate) loss: f64,
+    /// Share of the time at each queue length.
+    pub(crate) shares: Vec<f64>,
+}
+
+impl System {
+    /// `M/D/1/8`.
+    pub(crate) fn name(&self) -> String {
+        let letters = match self.kind {
+            Kind::Mm => "M/M/1",
+            Kind::Md => "M/D/1",
+            Kind::Dd => "D/D/1",
+        };
+        self.room.map_or(letters.to_string(), |room| format!("{letters}/{room}"))
+    }
+
+    /// What theory says; no distribution of the clockwork D/D/1.
+    pub(crate) fn exact(&self) -> Figures {
+        let rho = self.rho;
+        match (self.kind, self.room) {
+            (Kind::Mm, room) => of_steady(&mm1::finite(rho, room.unwrap_or(PLENTY))),
+            (Kind::Md, Some(room)) => of_steady(&md1::finite(rho, room)),
+            (Kind::Md, None) => {
+                let in_system = md1::unlimited(rho, 400);
+                let mut shares = vec![in_system[0] + in_system[1]];
+                shares.extend_from_slice(&in_system[2..]);
+                let queue = md1::mean_waiting(rho);
+                Figures { queue, wait: queue / rho, busy: rho, loss: 0.0, shares }
+            }
+            (Kind::Dd, room) => {
+                let room = room.unwrap_or(PLENTY);
+                let (queue, loss) = (dd1::mean_waiting(rho, room), dd1::loss(rho, room));
+                let carried = rho * (1.0 - loss);
+                Figures { queue, wait: queue / carried, busy: carried, loss, shares: Vec::new() }
+            }
+        }
+    }
+
+    /// The queue lengths whose distribution function is compared: all but the last, and no rare ones.
+    pub(crate) fn states(exact: &Figures) -> usize {
+        let mut beyond = 1.0;
+        let common = exact.shares.iter().take_while(|share| {
+            beyond -= **share;
+            beyond > RARE
+        });
+        common.count()
+    }
+
+    /// One link between two hosts, under drop-tail as arithmetic or as a discipline.
+    pub(crate) fn network(&self, managed: bool) -> Network {
+        let every = Span::from_secs(SERVICE.secs() / self.rho);
+        let pattern = match self.kind {
+            Kind::Mm => Pattern::Poisson { every, sizes: Sizes::Exponential },
+            Kind::Md => Pattern::Poisson { every, sizes: Sizes::Constant },
+            Kind::Dd => Pattern::Constant { every },
+        };
+        let duration = SERVICE * self.services;
+        let link = |name: &str, study| LinkSpec {
+            name: name.to_string(),
+            rate: RATE,
+            delay: Span::from_millis(1),
+            limit: Limit::Packets(self.room.unwrap_or(PLENTY) as u32 - 1),
+            discipline: managed.then(|| Spec::parse("droptail").unwrap()),
+            mean_packet: Bytes(u64::from(PACKET)),
+            study,
+        };
+        let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };
+        let flow = FlowSpec {
+            group: 0,
+            name: "flow".to_string(),
+            from: 0,
+            to: 1,
+            forward: 0,
+            back: 1,
+            start: Instant::ZERO,
+            stop: None,
+            traffic: Traffic::Datagrams(pattern),
+            packet: PACKET,
+            ack: 40,
+            class: 0,
+            pair: 0,
+        };
+        Network {
+            duration,
+            warmup: SERVICE * (self.services / 10),
+            sample: duration,
+            links: vec![link("there", true), link("back", false)],
+            hosts: vec![host("a"), host("b")],
+            routes: vec![vec![0], vec![1]],
+            flows: vec![flow],
+        }
+    }
+
+    /// The figures of each seed, 1 to `seeds`.
+    pub(crate) fn measured(&self, seeds: u64) -> Vec<Figures> {
+        let net = self.network(false);
+        (1..=seeds).into_par_iter().map(|seed| of_run(&run(&net, seed))).collect()
+    }
+}
+
+/// Runs it.
+pub(crate) fn run(net: &Network, seed: u64) -> Outcome {
+    World::new(net, seed).unwrap().run(&mut ()).unwrap()
+}
+
+fn of_steady(steady: &Steady) -> Figures {
+    Figures {
+        queue: steady.mean_waiting(),
+        wait: steady.mean_wait(),
+        busy: steady.busy(),
+        loss: steady.loss(),
+        shares: steady.waiting_shares(),
+    }
+}
+
+fn of_run(outcome: &Outcome) -> Figures {
+    let link = &outcome.links[0];
+    Figures {
+        queue: link.queue_pkts.mean,
+        wait: link.sojourn_s.map_or(0.0, |s| s.mean) / SERVICE.secs(),
+        busy: link.utilisation,
+        loss: link.dropped_overflow as f64 / link.offered_pkts as f64,
+        shares: link.queue_shares.clone(),
+    }
+}

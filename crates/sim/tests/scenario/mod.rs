@@ -1,0 +1,136 @@
+//! Small dumbbells at random: a pure function of the seed.
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_aqm::{ENTRIES, Spec};
+use forebay_sim::dumbbell::{Direction, Dumbbell};
+use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::source::{Pattern, Sizes};
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+/// Packets that the bottleneck can send in a run, about: enough for losses, marks, timeouts, recovery.
+const PACKETS: f64 = 400.0;
+
+/// Draws.
+struct Dice(Rng);
+
+impl Dice {
+    /// A whole number in lo..=hi.
+    fn whole(&mut self, lo: u64, hi: u64) -> u64 {
+        lo + self.0.below(hi - lo + 1)
+    }
+
+    /// A number in lo..hi, its logarithm uniform: all sizes are equally likely.
+    fn scale(&mut self, lo: f64, hi: f64) -> f64 {
+        lo * libm::exp(self.0.uniform() * libm::log(hi / lo))
+    }
+
+    fn span(&mut self, lo: f64, hi: f64) -> Span {
+        Span::from_secs(self.scale(lo, hi))
+    }
+
+    /// True once in `n` times.
+    fn once_in(&mut self, n: u64) -> bool {
+        self.0.below(n) == 0
+    }
+
+    fn discipline(&mut self) -> Spec {
+        Spec::parse(ENTRIES[self.0.below(ENTRIES.len() as u64) as usize].name).unwrap()
+    }
+
+    /// A buffer of a few packets, seldom of one or of very many; in bytes now and then, then for one at least.
+    fn limit(&mut self, packet: u16) -> Limit {
+        let packets = if self.once_in(10) { 10_000 } else { self.scale(1.0, 60.0) as u32 };
+        if self.once_in(5) { Limit::Bytes(u64::from(packets) * u64::from(packet)) } else { Limit::Packets(packets) }
+    }
+}
+
+/// The network of `seed`, to be run with the same.
+pub(crate) fn network(seed: u64) -> Network {
+    let mut dice = Dice(Rng::stream(seed, "scenario"));
+    let packet = dice.whole(41, 1500) as u16;
+    let rate = Rate(dice.scale(2e5, 2e8) as u64);
+    let bell = dumbbell(&mut dice, rate, packet);
+    // A multiple of 4 ns, so that the last of four samples sees the end.
+    let service = rate.time_for(u32::from(packet)).secs();
+    let duration = Span::from_nanos(Span::from_secs((PACKETS * service).clamp(0.05, 10.0)).nanos() / 4 * 4);
+    let warmup = if dice.once_in(2) { Span::ZERO } else { Span::from_secs(duration.secs() * dice.0.uniform() * 0.5) };
+    let mut net = bell.network(duration, warmup, Span::from_nanos(duration.nanos() / 4));
+    let (tcp, datagrams) = (dice.whole(0, 6), dice.whole(0, 3));
+    for i in 0..tcp + datagrams {
+        let traffic =
+            if i < tcp { Traffic::Tcp(options(&mut dice)) } else { Traffic::Datagrams(pattern(&mut dice, service)) };
+        let flow = flow(&mut dice, &bell, i as usize, traffic, packet, duration);
+        net.flows.push(flow);
+    }
+    net
+}
+
+fn dumbbell(dice: &mut Dice, rate: Rate, packet: u16) -> Dumbbell {
+    let relative = |dice: &mut Dice| Rate((rate.0 as f64 * dice.scale(0.5, 20.0)) as u64);
+    let delay = |dice: &mut Dice| if dice.once_in(8) { Span::ZERO } else { dice.span(1e-5, 3e-2) };
+    Dumbbell {
+        rate,
+        delay: delay(dice),
+        limit: dice.limit(packet),
+        discipline: dice.discipline(),
+        reverse_limit: dice.limit(packet),
+        reverse_discipline: dice.discipline(),
+        hosts: dice.whole(1, 4) as usize,
+        access_rate: if dice.once_in(3) { rate } else { relative(dice) },
+        access_delays: (0..dice.whole(1, 3)).map(|_| delay(dice)).collect(),
+        access_limit: dice.limit(packet),
+        jitter: if dice.once_in(4) { Span::ZERO } else { dice.span(1e-6, 1e-3) },
+        egress_rate: relative(dice),
+        egress_delay: delay(dice),
+        packet,
+    }
+}
+
+fn flow(dice: &mut Dice, bell: &Dumbbell, i: usize, traffic: Traffic, packet: u16, duration: Span) -> FlowSpec {
+    let at = bell.attach(i, if dice.once_in(3) { Direction::Reverse } else { Direction::Forward });
+    let start = Instant::ZERO + Span::from_secs(duration.secs() * 0.3 * dice.0.uniform());
+    FlowSpec {
+        group: 0,
+        name: format!("flow/{i}"),
+        from: at.from,
+        to: at.to,
+        forward: at.forward,
+        back: at.back,
+        start,
+        stop: dice.once_in(4).then(|| start + Span::from_secs(duration.secs() * dice.0.uniform())),
+        traffic,
+        packet: if dice.once_in(4) { dice.whole(41, 1500) as u16 } else { packet },
+        ack: dice.whole(40, 80) as u16,
+        class: dice.whole(0, 7) as u8,
+        pair: dice.whole(0, 5) as u32,
+    }
+}
+
+fn options(dice: &mut Dice) -> TcpOptions {
+    TcpOptions {
+        variant: Variant::WORDS[dice.0.below(Variant::WORDS.len() as u64) as usize].1,
+        initial_window: dice.whole(1, 12) as u32,
+        window: if dice.once_in(3) { dice.whole(1, 30) as u32 } else { u32::MAX },
+        delayed_ack: dice.once_in(3),
+        limited_transmit: dice.once_in(2),
+        min_rto: dice.span(1e-3, 1.0),
+        tick: dice.span(1e-5, 1e-1),
+        ecn: dice.once_in(2),
+        max_rto: dice.span(1.0, 60.0),
+        pacing: dice.once_in(3),
+        idle_restart: dice.once_in(2),
+    }
+}
+
+/// A load of a tenth to twice the bottleneck's rate.
+fn pattern(dice: &mut Dice, service: f64) -> Pattern {
+    let every = dice.span(service / 2.0, service * 10.0);
+    match dice.whole(0, 3) {
+        0 => Pattern::Constant { every },
+        1 => Pattern::OnOff { every, on: every * dice.whole(1, 30), off: every * dice.whole(1, 30) },
+        2 => Pattern::Poisson { every, sizes: Sizes::Constant },
+        _ => Pattern::Poisson { every, sizes: Sizes::Exponential },
+    }
+}

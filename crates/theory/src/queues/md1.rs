@@ -1,0 +1,190 @@
+//! M/D/1: Poisson arrivals, constant service times.
+//!
+//! The embedded chain of Kleinrock sections 5.3 to 5.6 and Gross and Harris section 5.1 looks at
+//! the system when a service ends: with `a_k` the probability of k arrivals in a service, i packets left
+//! behind become i - 1 + k, or k after an idle time. Solving its equations one after the other subtracts
+//! nearly equal numbers, as do the closed forms with alternating signs. Instead the flow across the cut
+//! between {0..j} and {j+1..} is balanced, which has no minus sign:
+//!
+//! ```text
+//! pi_{j+1} a_0 = pi_0 P(A > j) + sum_{i=1..j} pi_i P(A > j + 1 - i)
+//! ```
+//!
+//! What a departure leaves is what an arrival finds, which with Poisson arrivals is the time average.
+
+use super::{Steady, mg1};
+
+/// Weights are scaled down beyond this, long before they overflow.
+const LARGE: f64 = 1e200;
+/// Terms of the Poisson distribution beyond its mean by this many standard deviations, and this many more,
+/// vanish beside the rest.
+const SPREAD: f64 = 12.0;
+const MORE: f64 = 40.0;
+
+/// P(A > k) for k = 0, 1, ... and P(A = 0), A Poisson with mean `rho`: the arrivals in one service.
+struct Arrivals {
+    none: f64,
+    beyond: Vec<f64>,
+}
+
+impl Arrivals {
+    fn new(rho: f64) -> Self {
+        let last = (rho + SPREAD * libm::sqrt(rho) + MORE) as usize;
+        let none = libm::exp(-rho);
+        let terms: Vec<f64> = (1..=last)
+            .scan(none, |term, k| {
+                *term *= rho / k as f64;
+                Some(*term)
+            })
+            .collect();
+        Self { none, beyond: tails(&terms) }
+    }
+
+    /// P(A > k).
+    fn beyond(&self, k: usize) -> f64 {
+        self.beyond.get(k).copied().unwrap_or(0.0)
+    }
+}
+
+/// The sum from each term to the end, the small ones added first.
+fn tails(terms: &[f64]) -> Vec<f64> {
+    let mut sums = terms.to_vec();
+    (0..sums.len().saturating_sub(1)).rev().for_each(|k| sums[k] += sums[k + 1]);
+    sums
+}
+
+/// What departures leave behind, 0 to `count` - 1 packets, in proportion. Finite room of `count` or more
+/// cuts the chain off without changing the proportions.
+fn left_behind(arrivals: &Arrivals, count: usize) -> Vec<f64> {
+    let mut pi = vec![1.0];
+    while pi.len() < count {
+        let j = pi.len() - 1;
+        let idle = pi[0] * arrivals.beyond(j);
+        // Further back than the arrivals of one service reach, nothing crosses.
+        let from = (j + 2).saturating_sub(arrivals.beyond.len()).max(1);
+        let crossing: f64 = (from..=j).map(|i| pi[i] * arrivals.beyond(j + 1 - i)).sum();
+        let next = (idle + crossing) / arrivals.none;
+        pi.push(next);
+        if next > LARGE {
+            pi.iter_mut().for_each(|p| *p /= LARGE);
+        }
+    }
+    pi
+}
+
+/// M/D/1/K by the embedded chain, 0 < `rho` <= 100, `room` = K >= 1.
+///
+/// States below K have the proportions of what departures leave behind. For the full state the usual
+/// 1 - 1/(pi_0 + rho) cancels where loss is rare; here it is the mean time that a service spends with the
+/// system full: from i packets at its start, sum_{m >= K-i} P(A > m) service times / `rho`.
+pub fn finite(rho: f64, room: usize) -> Steady {
+    let arrivals = Arrivals::new(rho);
+    let pi = left_behind(&arrivals, room);
+    let full = tails(&arrivals.beyond);
+    let full_from = |i: usize| full.get(room - i).copied().unwrap_or(0.0);
+    let at_start = |i: usize| if i == 1 { pi[0] + pi.get(1).unwrap_or(&0.0) } else { pi[i] };
+    let most = room.saturating_sub(1).max(1);
+    let last = (1..=most).map(|i| at_start(i) * full_from(i)).sum();
+    let mut weights = pi.clone();
+    weights.push(last);
+    Steady::from_weights(rho, weights)
+}
+
+/// Share of the time with n packets in an M/D/1 with unlimited room, n from 0 to `count` - 1; 0 < `rho` < 1.
+pub fn unlimited(rho: f64, count: usize) -> Vec<f64> {
+    let pi = left_behind(&Arrivals::new(rho), count);
+    // P(empty) is 1 - rho; weights may have been scaled, but not below `rho` = 1.
+    pi.iter().map(|p| p * (1.0 - rho)).collect()
+}
+
+/// Mean number that wait in an M/D/1 with unlimited room, by Pollaczek and Khinchine; 0 < `rho` < 1.
+pub fn mean_waiting(rho: f64) -> f64 {
+    mg1::mean_waiting(rho, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(got: f64, want: f64) {
+        assert!((got - want).abs() < 1e-11 * want.abs().max(1e-3), "{got} against {want}");
+    }
+
+    #[test]
+    fn first_states_worked_by_hand() {
+        // The first coefficients of Pollaczek and Khinchine's transform:
+        // p0 = 1 - r, p1 = (1 - r)(e^r - 1), p2 = (1 - r)(e^2r - e^r (1 + r)).
+        for rho in [0.1, 0.5, 0.95] {
+            let (got, e) = (unlimited(rho, 3), libm::exp(rho));
+            close(got[0], 1.0 - rho);
+            close(got[1], (1.0 - rho) * (e - 1.0));
+            close(got[2], (1.0 - rho) * (e * e - e * (1.0 + rho)));
+        }
+    }
+
+    #[test]
+    fn room_for_two_worked_by_hand() {
+        // pi_0 = e^-r, pi_1 = 1 - e^-r, so the shares are those over e^-r + r, and what is left.
+        let one = finite(1.0, 2);
+        let sum = libm::exp(-1.0) + 1.0;
+        close(one.shares[0], libm::exp(-1.0) / sum);
+        close(one.shares[1], (1.0 - libm::exp(-1.0)) / sum);
+        close(one.loss(), 1.0 - 1.0 / sum);
+    }
+
+    /// The formula that cancels, where it does not.
+    #[test]
+    fn the_full_state_agrees_with_the_usual_formula() {
+        for (rho, room) in [(0.8, 5), (1.0, 20), (1.2, 20), (5.0, 3), (0.5, 4)] {
+            let steady = finite(rho, room);
+            // P_0 = pi_0 / (pi_0 + rho) and P_K = 1 - 1 / (pi_0 + rho).
+            let pi_0 = steady.shares[0] / (1.0 - steady.loss());
+            close(steady.loss(), 1.0 - 1.0 / (pi_0 + rho));
+        }
+    }
+
+    /// Keilson's relation to the unlimited system: with t = P(N >= K), loss = (1 - rho) t / (1 - rho t); it
+    /// keeps its digits where losses are rare.
+    #[test]
+    fn rare_losses_are_exact() {
+        for (rho, room) in [(0.5, 20), (0.8, 40), (0.95, 30)] {
+            let tail: f64 = unlimited(rho, room + 2000)[room..].iter().rev().sum();
+            let want = (1.0 - rho) * tail / (1.0 - rho * tail);
+            let got = finite(rho, room).loss();
+            assert!((got / want - 1.0).abs() < 1e-9, "rho {rho}: {got:e} against {want:e}");
+        }
+    }
+
+    #[test]
+    fn unlimited_room_has_the_mean_of_pollaczek_and_khinchine() {
+        for rho in [0.2, 0.8, 0.95, 0.99] {
+            let shares = unlimited(rho, 3000);
+            close(shares.iter().sum(), 1.0);
+            let waiting: f64 = shares.iter().enumerate().skip(2).map(|(n, s)| (n - 1) as f64 * s).sum();
+            close(waiting, mean_waiting(rho));
+            let much = finite(rho, 3000);
+            close(much.mean_waiting(), mean_waiting(rho));
+        }
+        close(mean_waiting(0.8), 1.6);
+    }
+
+    /// At load one the queue of M/D/1/K fills evenly: half of the room on average as it grows, and the loss
+    /// is that of a reflected random walk with variance 1 per service, 1/(2K).
+    #[test]
+    fn load_one_is_a_reflected_walk() {
+        let one = finite(1.0, 2000);
+        assert!((one.mean_system() / 1000.0 - 1.0).abs() < 1e-3, "{}", one.mean_system());
+        assert!((one.loss() * 4000.0 - 1.0).abs() < 1e-3, "{}", one.loss());
+        for step in [1e-9, -1e-9] {
+            assert!((finite(1.0 + step, 2000).loss() / one.loss() - 1.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn overload_does_not_overflow() {
+        let steady = finite(2.0, 2000);
+        close(steady.loss(), 0.5);
+        assert!(steady.shares.iter().all(|s| s.is_finite()));
+        assert!((finite(100.0, 5).loss() - 0.99).abs() < 1e-12);
+    }
+}
