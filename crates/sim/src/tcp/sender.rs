@@ -230,6 +230,7 @@ impl Sender {
         Some(Send { seq, cwr })
     }
 
+    #[inline(never)]
     fn pace(&mut self, now: Instant) {
         let interval = match self.selective.as_deref() {
             Some(Selective { control: Control::Bbr(bbr), .. }) => bbr.interval(),
@@ -240,6 +241,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn gate_opens(&mut self, now: Instant) -> bool {
         let wants = self.retransmit.is_some() || self.has_room();
         self.gate.as_mut().is_none_or(|gate| gate.opens(now, wants))

@@ -86,6 +86,7 @@ impl Sender {
         self.selective.as_ref().is_some_and(|selective| selective.board.after_timeout(self.una))
     }
 
+    #[inline(never)]
     pub(super) fn next_selective(&mut self) -> Option<u32> {
         if !self.has_room_selective() {
             return None;
@@ -106,6 +107,7 @@ impl Sender {
     }
 
     /// Packet `seq` is about to leave; if it was sent before, the scoreboard counts it already.
+    #[inline(never)]
     pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
         let (una, again) = (self.una, seq < self.high);
         let in_flight = self.in_flight().saturating_sub(u32::from(again));
@@ -114,6 +116,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         if ack < self.una {
             return;
