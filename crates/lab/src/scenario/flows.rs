@@ -44,7 +44,11 @@ const TCPS: [&str; TcpVariant::WORDS.len()] = {
 };
 
 const TCP: &[Key] = &[
-    may("ecn", Kind::Flag, "Are packets ECN-capable? Default false; those of dctcp always are."),
+    may(
+        "ecn",
+        Kind::Flag,
+        "Are packets ECN-capable? Default false; those of dctcp always are, and bbr takes no notice of marks.",
+    ),
     may("tcp", Kind::Word(&TCPS), "Congestion control; default newreno."),
     may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
     may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
@@ -54,7 +58,7 @@ const TCP: &[Key] = &[
     may("ack", Kind::Whole(1, 65_535), "An acknowledgement in bytes on the wire; default 40."),
     may("window", Kind::WholeOr(1, WIDEST, "unlimited"), "Receiver's window in packets; default unlimited."),
     may("limited_transmit", Kind::Flag, "A new packet for each of the first two duplicate ACKs? Default true."),
-    may("pacing", Kind::Flag, "Spread packets over the round trip, as Linux does? Default false."),
+    may("pacing", Kind::Flag, "Spread packets over the round trip, as Linux does? Default false; bbr always does."),
 ];
 
 const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
@@ -123,7 +127,6 @@ static ONOFF: Shape = Shape {
 const LATER: &[&str] = &["hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
 const LATER_DATAGRAMS: &[&str] = &["ecn", "hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
 const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
-const LATER_TCPS: &[&str] = &["bbr"];
 
 /// Reads every group; `packet` is the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputError> {
@@ -290,7 +293,7 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
         return Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto")));
     }
     Ok(TcpOptions {
-        variant: table.word("tcp", Some(default.variant), &TcpVariant::WORDS, LATER_TCPS)?,
+        variant: table.word("tcp", Some(default.variant), &TcpVariant::WORDS, &[])?,
         initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
         delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
         min_rto,

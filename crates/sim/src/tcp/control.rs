@@ -2,13 +2,16 @@
 //!
 //! One `match` over a closed list. What each does is in its own file; Reno's rules are those of the window.
 
+mod bbr;
 mod cubic;
 mod dctcp;
 
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::Variant;
 use super::window::Window;
+use super::{TcpOptions, Variant};
+pub(super) use bbr::{Bbr, Departing, Progress};
 use cubic::Cubic;
 use dctcp::Dctcp;
 
@@ -28,14 +31,17 @@ pub(super) enum Control {
     Reno,
     Cubic(Cubic),
     Dctcp(Dctcp),
+    Bbr(Box<Bbr>),
 }
 
 impl Control {
-    pub(super) fn new(variant: Variant) -> Self {
-        match variant {
+    /// `rng` is for what is decided by lot.
+    pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
+        match options.variant {
             Variant::Cubic => Self::Cubic(Cubic::default()),
             Variant::Dctcp => Self::Dctcp(Dctcp::default()),
-            _ => Self::Reno,
+            Variant::Bbr => Self::Bbr(Box::new(Bbr::new(options.initial_window, rng))),
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Self::Reno,
         }
     }
 
@@ -46,10 +52,40 @@ impl Control {
         }
     }
 
+    /// A packet leaves.
+    pub(super) fn on_sent(&mut self, departing: Departing) {
+        if let Self::Bbr(bbr) = self {
+            bbr.on_sent(departing);
+        }
+    }
+
+    /// Packet `seq` is reported, one way or the other, for the first time.
+    pub(super) fn arrived(&mut self, now: Instant, seq: u32) {
+        if let Self::Bbr(bbr) = self {
+            bbr.arrived(now, seq);
+        }
+    }
+
+    /// The acknowledgement has been dealt with, recovery included.
+    pub(super) fn after_ack(&mut self, window: &mut Window, progress: Progress) {
+        if let Self::Bbr(bbr) = self {
+            bbr.on_ack(window, progress);
+        }
+    }
+
+    /// There is room in the window and nothing to send.
+    pub(super) fn application_limits(&mut self, in_flight: u32) {
+        if let Self::Bbr(bbr) = self {
+            bbr.application_limits(in_flight);
+        }
+    }
+
+    /// An acknowledgement of new data outside of recovery.
     pub(super) fn grow(&mut self, window: &mut Window, acked: Acked) {
         match self {
             Self::Reno | Self::Dctcp(_) => window.grow(),
             Self::Cubic(cubic) => cubic.grow(window, acked),
+            Self::Bbr(_) => {}
         }
     }
 
@@ -59,6 +95,7 @@ impl Control {
             // RFC 8257 section 3.5: as any other TCP.
             Self::Reno | Self::Dctcp(_) => window.halve(),
             Self::Cubic(cubic) => cubic.on_loss(window),
+            Self::Bbr(bbr) => bbr.on_loss(window),
         }
     }
 
@@ -68,6 +105,7 @@ impl Control {
             Self::Reno => window.halve(),
             Self::Cubic(cubic) => cubic.on_mark(window),
             Self::Dctcp(dctcp) => dctcp.on_mark(window),
+            Self::Bbr(_) => {}
         }
     }
 
@@ -75,6 +113,14 @@ impl Control {
         match self {
             Self::Reno | Self::Dctcp(_) => window.collapse(),
             Self::Cubic(cubic) => cubic.on_timeout(window),
+            Self::Bbr(bbr) => bbr.on_timeout(window),
+        }
+    }
+
+    /// Recovery from loss or timeout is over.
+    pub(super) fn on_recovered(&mut self, window: &mut Window) {
+        if let Self::Bbr(bbr) = self {
+            bbr.on_recovered(window);
         }
     }
 

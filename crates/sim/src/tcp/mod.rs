@@ -31,6 +31,9 @@ pub enum Variant {
     Cubic,
     /// DCTCP's window (RFC 8257) on ECN marks that are echoed one by one, recovery as with [`Sack`](Self::Sack).
     Dctcp,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path and pacing, recovery as
+    /// with [`Sack`](Self::Sack).
+    Bbr,
 }
 
 /// When a sender sends what again.
@@ -48,13 +51,14 @@ pub enum Recovery {
 
 impl Variant {
     /// Every variant with its word in scenario files.
-    pub const WORDS: [(&'static str, Self); 6] = [
+    pub const WORDS: [(&'static str, Self); 7] = [
         ("tahoe", Self::Tahoe),
         ("reno", Self::Reno),
         ("newreno", Self::NewReno),
         ("sack", Self::Sack),
         ("cubic", Self::Cubic),
         ("dctcp", Self::Dctcp),
+        ("bbr", Self::Bbr),
     ];
 
     /// The variant with this word.
@@ -76,6 +80,7 @@ impl Variant {
             Self::Sack => "reno's window, recovery with selective acknowledgements (RFC 6675)",
             Self::Cubic => "a cubic curve in time (RFC 9438), recovery as in sack",
             Self::Dctcp => "reduction by the share of marked packets (RFC 8257), recovery as in sack; sets ecn",
+            Self::Bbr => "version 1: paces at the rate that a model of the path finds, recovery as in sack",
         }
     }
 
@@ -85,7 +90,7 @@ impl Variant {
             Self::Tahoe => Recovery::Tahoe,
             Self::Reno => Recovery::Reno,
             Self::NewReno => Recovery::NewReno,
-            Self::Sack | Self::Cubic | Self::Dctcp => Recovery::Sack,
+            Self::Sack | Self::Cubic | Self::Dctcp | Self::Bbr => Recovery::Sack,
         }
     }
 }
@@ -109,9 +114,9 @@ pub struct TcpOptions {
     pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
-    /// Set ECT(0) on data and react to ECN-Echo (RFC 3168); DCTCP always does.
+    /// Set ECT(0) on data and react to ECN-Echo (RFC 3168); DCTCP always does, BBR never reacts.
     pub ecn: bool,
-    /// Spread packets over the round trip instead of sending them as acknowledgements come.
+    /// Spread packets over the round trip instead of sending them as acknowledgements come; BBR always does.
     pub pacing: bool,
     /// Begin again with the initial window after a timeout's worth of silence (RFC 5681 section 4.1).
     pub idle_restart: bool,
@@ -125,7 +130,7 @@ impl TcpOptions {
 
     /// Are its packets paced?
     pub fn paced(&self) -> bool {
-        self.pacing
+        self.pacing || self.variant == Variant::Bbr
     }
 }
 

@@ -111,10 +111,11 @@ impl Receiver {
     /// The selective blocks of an acknowledgement that has reached the sender, by its ticket.
     #[inline]
     pub fn collect(&mut self, ticket: u32) -> &[Block] {
-        match &mut self.reports {
-            Some(reports) if ticket != 0 => reports.collect(ticket),
-            _ => &[],
+        // Most acknowledgements have none, and should not touch the receiver.
+        if ticket == 0 {
+            return &[];
         }
+        self.reports.as_mut().map_or(&[], |reports| reports.collect(ticket))
     }
 }
 

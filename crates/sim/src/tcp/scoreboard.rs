@@ -69,9 +69,10 @@ impl Scoreboard {
         }
     }
 
-    /// Takes in the blocks of an acknowledgement and says how many packets they report for the first time.
+    /// Takes in the blocks of an acknowledgement and says how many packets they report for the first time, and
+    /// how many holes are lost now that were not before.
     /// Blocks that reach below `una` or beyond `high` are not of this window.
-    pub(super) fn report(&mut self, una: u32, high: u32, blocks: &[Block], mut arrived: impl FnMut(u32)) -> u32 {
+    pub(super) fn report(&mut self, una: u32, high: u32, blocks: &[Block], mut arrived: impl FnMut(u32)) -> (u32, u32) {
         let before = self.sacked.len();
         let Self { sacked, highest, lost_below, lost, high_rxt, retransmitted, .. } = self;
         for block in blocks.iter().filter(|block| block.start > una && block.end <= high) {
@@ -89,11 +90,13 @@ impl Scoreboard {
         // DupThresh = 3 packets reported above.
         let bound = self.highest[2].saturating_sub(1);
         let from = self.lost_below.max(una);
+        let mut found = 0;
         if bound > from {
-            self.lost += self.sacked.count_clear(from, bound);
+            found = self.sacked.count_clear(from, bound);
+            self.lost += found;
             self.lost_below = bound;
         }
-        self.sacked.len() - before
+        (self.sacked.len() - before, found)
     }
 
     /// Fast recovery begins with the retransmission of `una` (RFC 6675 section 5, step 4.3).
@@ -213,7 +216,7 @@ mod tests {
                 let block = Block { start, end: (start + length).min(high) };
                 if block.start < block.end {
                     let fresh = (block.start..block.end).filter(|&seq| literal.sacked.insert(seq)).count() as u32;
-                    prop_assert_eq!(board.report(una, high, &[block], |_| ()), fresh);
+                    prop_assert_eq!(board.report(una, high, &[block], |_| ()).0, fresh);
                 }
                 prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
                 prop_assert_eq!(board.bottom_is_lost(una), !literal.sacked.contains(&una) && literal.is_lost(una));

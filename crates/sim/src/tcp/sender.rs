@@ -14,11 +14,13 @@ mod selective;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::control::Control;
 use super::gate::{self, Gate};
 use super::reports::Block;
 use super::rtt::{Rtt, RttOptions};
 use super::window::Window;
-use super::{Recovery, TcpOptions};
+use super::{Recovery, TcpOptions, Variant};
+pub use selective::PathModel;
 use selective::Selective;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681).
@@ -111,7 +113,7 @@ impl Sender {
             inflation: 0,
             recovery,
             limited_transmit: options.limited_transmit,
-            ecn: options.ecn_capable(),
+            ecn: options.ecn_capable() && options.variant != Variant::Bbr,
             idle_restart: options.idle_restart,
             in_recovery: false,
             partial_seen: false,
@@ -186,7 +188,9 @@ impl Sender {
         if let Some(selective) = &mut self.selective {
             selective.control.idle(silent);
         }
-        if self.idle_restart && silent > self.rtt.timeout() {
+        // BBR paces what the window allows, however old it is.
+        let paces = matches!(self.selective.as_deref(), Some(Selective { control: Control::Bbr(_), .. }));
+        if self.idle_restart && !paces && silent > self.rtt.timeout() {
             self.window.set(self.window.cwnd().min(f64::from(self.initial_window)));
         }
     }
@@ -198,10 +202,14 @@ impl Sender {
             return None;
         }
         let seq = match self.retransmit.take() {
-            Some(seq) => seq,
-            None if self.selective.is_some() => self.next_selective()?,
-            None => self.next_in_order()?,
+            // A pacer may have held it back until it was acknowledged after all.
+            Some(seq) if seq >= self.una => seq,
+            _ if self.selective.is_some() => self.next_selective()?,
+            _ => self.next_in_order()?,
         };
+        if self.selective.is_some() {
+            self.before_sending(now, seq);
+        }
         self.counts.sent += 1;
         let mut cwr = false;
         if seq < self.high {
@@ -216,12 +224,24 @@ impl Sender {
         if self.rto_at == Instant::NEVER {
             self.rto_at = now + self.rtt.timeout();
         }
-        if let Some(gate) = &mut self.gate {
-            gate.sent(now, gate::interval(&self.window, self.rtt.precise()));
+        if self.gate.is_some() {
+            self.pace(now);
         }
         Some(Send { seq, cwr })
     }
 
+    #[inline(never)]
+    fn pace(&mut self, now: Instant) {
+        let interval = match self.selective.as_deref() {
+            Some(Selective { control: Control::Bbr(bbr), .. }) => bbr.interval(),
+            _ => gate::interval(&self.window, self.rtt.precise()),
+        };
+        if let Some(gate) = &mut self.gate {
+            gate.sent(now, interval);
+        }
+    }
+
+    #[inline(never)]
     fn gate_opens(&mut self, now: Instant) -> bool {
         let wants = self.retransmit.is_some() || self.has_room();
         self.gate.as_mut().is_none_or(|gate| gate.opens(now, wants))

@@ -6,36 +6,43 @@ use forebay_aqm::base::time::Span;
 use super::ends::Stage;
 use super::words::span;
 
+const WORDS: [&str; 18] = [
+    "cwnd",
+    "ssthresh",
+    "in_flight",
+    "acknowledged",
+    "sent",
+    "retransmitted",
+    "fast_retransmits",
+    "timeouts",
+    "ecn_cuts",
+    "alpha",
+    "phase",
+    "bandwidth",
+    "pacing_gain",
+    "min_rtt",
+    "longest_queue",
+    "rto",
+    "srtt",
+    "deadline",
+];
+
 /// Checks `WORD VALUE`; was it a check?
 pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bool, String> {
     let now = stage.now;
     let longest = stage.path.as_ref().map(|path| f64::from(path.longest_queue()));
-    if !matches!(
-        word,
-        "cwnd"
-            | "ssthresh"
-            | "in_flight"
-            | "acknowledged"
-            | "sent"
-            | "retransmitted"
-            | "fast_retransmits"
-            | "timeouts"
-            | "ecn_cuts"
-            | "alpha"
-            | "phase"
-            | "bandwidth"
-            | "pacing_gain"
-            | "longest_queue"
-            | "rto"
-            | "srtt"
-            | "min_rtt"
-            | "deadline"
-    ) {
+    if !WORDS.contains(&word) {
         return Ok(false);
     }
     let [wanted] = values else { return Err(format!("{word} is asked for one value")) };
     let sender = stage.sender()?;
     let counts = sender.counts();
+    let model = sender.path_model();
+    let no_model = || format!("this sender has no {word}");
+    if word == "phase" {
+        let phase = model.ok_or_else(no_model)?.phase;
+        return if phase == *wanted { Ok(true) } else { Err(format!("phase is {phase}, not {wanted}")) };
+    }
     let number = match word {
         "cwnd" => Some(sender.cwnd()),
         "ssthresh" => Some(sender.ssthresh()),
@@ -47,6 +54,8 @@ pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bo
         "timeouts" => Some(counts.timeouts as f64),
         "ecn_cuts" => Some(counts.ecn_cuts as f64),
         "longest_queue" => Some(longest.ok_or("no path yet")?),
+        "bandwidth" => Some(model.ok_or_else(no_model)?.bandwidth),
+        "pacing_gain" => Some(model.ok_or_else(no_model)?.pacing_gain),
         "alpha" => Some(sender.marked_share().ok_or("this sender has no alpha")?),
         _ => None,
     };
@@ -56,8 +65,9 @@ pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bo
     let time = match word {
         "rto" => Some(sender.rtt().timeout()),
         "srtt" => Some(sender.rtt().smoothed()),
+        "min_rtt" => model.ok_or_else(no_model)?.min_rtt,
         "deadline" => sender.deadline().map(|at| at.since(now)),
-        _ => return Err(format!("this sender has no {word}")),
+        _ => return Ok(false),
     };
     same_time(word, time, wanted).map(|()| true)
 }

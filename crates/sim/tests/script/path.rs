@@ -158,6 +158,6 @@ impl Path {
     }
 }
 
-const fn phase_of(_: &Sender) -> Option<&'static str> {
-    None
+fn phase_of(sender: &Sender) -> Option<&'static str> {
+    sender.path_model().map(|model| model.phase)
 }

@@ -4,14 +4,27 @@
 //! rate reduction (RFC 6937). A retransmission that is lost again waits for the timer.
 
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::TcpOptions;
-use super::super::control::{Acked, Control};
+use super::super::control::{Acked, Control, Departing, Progress};
 use super::super::reports::Block;
 use super::super::scoreboard::{Rules, Scoreboard};
 use super::super::window::Window;
 use super::{Cut, DUP_THRESHOLD, Sender};
+
+/// BBR's view of its path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathModel {
+    /// `startup`, `drain`, `probe_bw` or `probe_rtt`.
+    pub phase: &'static str,
+    /// Bottleneck bandwidth in packets per second.
+    pub bandwidth: f64,
+    /// Round-trip propagation time.
+    pub min_rtt: Option<Span>,
+    /// Present pacing rate over the bandwidth.
+    pub pacing_gain: f64,
+}
 
 /// What only senders with selective acknowledgements have.
 #[derive(Clone, Debug)]
@@ -21,8 +34,8 @@ pub(super) struct Selective {
 }
 
 impl Selective {
-    pub(super) fn new(options: &TcpOptions, _rng: Rng) -> Self {
-        Self { board: Scoreboard::default(), control: Control::new(options.variant) }
+    pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
+        Self { board: Scoreboard::default(), control: Control::new(options, rng) }
     }
 
     pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window) {
@@ -48,6 +61,19 @@ impl Sender {
         }
     }
 
+    /// BBR's model of the path; none for other senders.
+    pub fn path_model(&self) -> Option<PathModel> {
+        match &self.selective.as_ref()?.control {
+            Control::Bbr(bbr) => Some(PathModel {
+                phase: bbr.phase(),
+                bandwidth: bbr.bandwidth(),
+                min_rtt: bbr.min_rtt(),
+                pacing_gain: bbr.pacing_gain(),
+            }),
+            _ => None,
+        }
+    }
+
     /// RFC 6675 section 5, step C: is the window at least a packet larger than the pipe? Without limited
     /// transmit what was reported counts as outstanding until recovery begins.
     pub(super) fn has_room_selective(&self) -> bool {
@@ -60,30 +86,61 @@ impl Sender {
         self.selective.as_ref().is_some_and(|selective| selective.board.after_timeout(self.una))
     }
 
+    #[inline(never)]
     pub(super) fn next_selective(&mut self) -> Option<u32> {
         if !self.has_room_selective() {
             return None;
         }
+        let has_data = self.has_data(self.high);
         let rules = Rules {
             una: self.una,
             high: self.high,
-            new_data: self.has_data(self.high) && self.high - self.una < self.receiver_window,
+            new_data: has_data && self.high - self.una < self.receiver_window,
             recovery: self.in_recovery.then_some(self.recover),
         };
-        self.selective.as_mut()?.board.next(rules)
+        let Selective { board, control } = self.selective.as_deref_mut()?;
+        let next = board.next(rules);
+        if next.is_none() && !has_data {
+            control.application_limits(board.pipe(self.una, self.high));
+        }
+        next
     }
 
+    /// Packet `seq` is about to leave; if it was sent before, the scoreboard counts it already.
+    #[inline(never)]
+    pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
+        let (una, again) = (self.una, seq < self.high);
+        let in_flight = self.in_flight().saturating_sub(u32::from(again));
+        if let Some(selective) = &mut self.selective {
+            selective.control.on_sent(Departing { now, seq, una, in_flight, again });
+        }
+    }
+
+    #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         if ack < self.una {
             return;
         }
         let (una, acked, outstanding) = (self.una, ack - self.una, self.high - self.una);
-        let Some(selective) = &mut self.selective else { return };
+        let Some(Selective { board, control }) = self.selective.as_deref_mut() else { return };
+        let before = board.pipe(una, self.high);
+        let was_repairing = self.in_recovery || board.after_timeout(una);
         let mut delivered = 0;
-        selective.board.advance(una, ack, |_| delivered += 1);
-        let reported = selective.board.report(ack, self.high, blocks, |_| ());
+        board.advance(una, ack, |seq| {
+            delivered += 1;
+            control.arrived(now, seq);
+        });
+        let timed = self.timed;
+        let mut timed_arrived = false;
+        let (reported, lost) = board.report(ack, self.high, blocks, |seq| {
+            timed_arrived |= timed.is_some_and(|(timed, _)| timed == seq);
+            control.arrived(now, seq);
+        });
         delivered += reported;
-        selective.control.observe(delivered, ece, ack, self.high);
+        control.observe(delivered, ece, ack, self.high);
+        if timed_arrived {
+            self.measure(now);
+        }
         if ece {
             self.on_mark(ack);
         }
@@ -91,9 +148,9 @@ impl Sender {
             self.acknowledge(now, ack);
             self.rearm(now);
         }
-        let recovered = self.in_recovery && ack >= self.recover;
-        if recovered {
-            self.in_recovery = false;
+        self.in_recovery &= ack < self.recover;
+        if was_repairing && !self.in_recovery && !self.after_timeout() {
+            self.recovered();
         }
         // RFC 6675 section 2: whatever reports something new is a duplicate acknowledgement.
         if reported > 0 && !self.in_recovery && !self.after_timeout() {
@@ -104,6 +161,24 @@ impl Sender {
             if let Some(selective) = &mut self.selective {
                 selective.control.grow(&mut self.window, acked);
             }
+        }
+        let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
+        if let Some(selective) = &mut self.selective {
+            selective.control.after_ack(&mut self.window, progress);
+        }
+    }
+
+    /// The packet that is timed has been reported: what lies before it may take long to repair, but says nothing
+    /// about the round trip.
+    fn measure(&mut self, now: Instant) {
+        if let Some((_, sent)) = self.timed.take() {
+            self.rtt.measure(sent, now);
+        }
+    }
+
+    fn recovered(&mut self) {
+        if let Some(selective) = &mut self.selective {
+            selective.control.on_recovered(&mut self.window);
         }
     }
 

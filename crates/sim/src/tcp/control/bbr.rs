@@ -1,0 +1,310 @@
+//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path instead of losses.
+//!
+//! Left out: the send quantum (packets leave one by one, so that a quantum is one packet); the estimate of
+//! policers; anything of later drafts (pacing margin, loss and ECN bounds). As in Linux's version 1 a connection
+//! with ECN sends ECT and takes no notice of marks.
+
+mod cwnd;
+mod rate;
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::super::window::Window;
+pub(crate) use rate::Departing;
+use rate::{MaxRate, Sample, Sampler};
+
+/// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate in a round.
+const HIGH_GAIN: f64 = 2.885_390_081_777_927;
+/// Section 4.3.4 (BBR.cwnd_gain in ProbeBW).
+const CWND_GAIN: f64 = 2.0;
+/// Section 4.3.4.2: pacing gains of a cycle, each for a round-trip propagation time.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Section 4.3.2.1: the pipe is full once the rate grew by less than this ...
+const FULL_GROWTH: f64 = 1.25;
+/// ... in so many rounds.
+const FULL_ROUNDS: u32 = 3;
+/// Section 4.1.2.2 (RTpropFilterLen).
+const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
+/// Section 4.3.5 (ProbeRTTDuration).
+const PROBE_RTT_LASTS: Span = Span::from_millis(200);
+/// Section 4.2.3.1 (BBRMinPipeCwnd).
+const MIN_CWND: f64 = 4.0;
+/// Section 4.2.1: the round trip to begin with where none was measured.
+const NOMINAL_RTT: Span = Span::from_millis(1);
+
+/// Section 4.3: what it is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// An acknowledgement, with the network before and after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) now: Instant,
+    /// Packets in flight before the acknowledgement, and after it.
+    pub(crate) in_flight: (u32, u32),
+    /// Packets found lost.
+    pub(crate) lost: u32,
+}
+
+/// State of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr {
+    sampler: Sampler,
+    max_rate: MaxRate,
+    min_rtt: Option<Span>,
+    min_rtt_at: Instant,
+    phase: Phase,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    /// Packets per second; none until a round trip was measured.
+    pacing_rate: Option<f64>,
+    /// A round ends when a packet sent after so many were delivered is delivered itself.
+    round_ends: u64,
+    round_start: bool,
+    full_rate: f64,
+    full_rounds: u32,
+    filled_pipe: bool,
+    cycle: usize,
+    cycle_began: Instant,
+    probe_rtt_ends: Option<Instant>,
+    probe_rtt_round: bool,
+    /// The window to return to after recovery or ProbeRTT.
+    prior_cwnd: f64,
+    in_recovery: bool,
+    entering: bool,
+    conserving: bool,
+    from_idle: bool,
+    initial_window: f64,
+    rng: Rng,
+}
+
+impl Bbr {
+    pub(super) fn new(initial_window: u32, rng: Rng) -> Self {
+        Self {
+            sampler: Sampler::default(),
+            max_rate: MaxRate::default(),
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            phase: Phase::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing_rate: None,
+            round_ends: 0,
+            round_start: false,
+            full_rate: 0.0,
+            full_rounds: 0,
+            filled_pipe: false,
+            cycle: 0,
+            cycle_began: Instant::ZERO,
+            probe_rtt_ends: None,
+            probe_rtt_round: false,
+            prior_cwnd: 0.0,
+            in_recovery: false,
+            entering: false,
+            conserving: false,
+            from_idle: false,
+            initial_window: f64::from(initial_window),
+            rng,
+        }
+    }
+
+    /// What it is doing, as the draft writes it.
+    pub(crate) const fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::ProbeBw => "probe_bw",
+            Phase::ProbeRtt => "probe_rtt",
+        }
+    }
+
+    /// BBR.BtlBw in packets per second.
+    pub(crate) fn bandwidth(&self) -> f64 {
+        self.max_rate.get()
+    }
+
+    /// BBR.RTprop.
+    pub(crate) const fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt
+    }
+
+    pub(crate) const fn pacing_gain(&self) -> f64 {
+        self.pacing_gain
+    }
+
+    /// Time between packets.
+    pub(crate) fn interval(&self) -> Span {
+        let nominal = || self.pacing_gain * self.initial_window / NOMINAL_RTT.secs();
+        Span::from_secs(1.0 / self.pacing_rate.unwrap_or_else(nominal))
+    }
+
+    /// Section 4.4 (BBROnTransmit) and the sampler's part.
+    pub(super) fn on_sent(&mut self, departing: Departing) {
+        if departing.in_flight == 0 && self.sampler.is_app_limited() {
+            self.from_idle = true;
+            if self.phase == Phase::ProbeBw {
+                self.set_pacing_rate(1.0);
+            }
+        }
+        self.sampler.sent(departing);
+    }
+
+    pub(super) fn arrived(&mut self, now: Instant, seq: u32) {
+        self.sampler.arrived(now, seq);
+    }
+
+    pub(super) fn application_limits(&mut self, in_flight: u32) {
+        self.sampler.limit(in_flight);
+    }
+
+    /// Section 4.1 (BBRUpdateOnACK).
+    pub(super) fn on_ack(&mut self, window: &mut Window, progress: Progress) {
+        let sample = self.sampler.take(self.min_rtt);
+        self.update_rate(&sample);
+        self.check_cycle(progress);
+        self.check_full_pipe(&sample);
+        self.check_drain(progress);
+        let expired = self.update_min_rtt(progress.now, sample.rtt);
+        self.check_probe_rtt(window, progress, expired);
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_cwnd(window, progress, sample.delivered);
+    }
+
+    /// Sections 4.1.1.2 and 4.1.1.5.
+    fn update_rate(&mut self, sample: &Sample) {
+        self.round_start = sample.prior_delivered.is_some_and(|prior| prior >= self.round_ends);
+        if self.round_start {
+            self.round_ends = self.sampler.delivered;
+            self.conserving = false;
+            self.max_rate.next_round();
+        }
+        if let Some(rate) = sample.rate
+            && (rate >= self.bandwidth() || !sample.app_limited)
+        {
+            self.max_rate.update(rate);
+        }
+    }
+
+    /// Section 4.3.4.3.
+    fn check_cycle(&mut self, progress: Progress) {
+        if self.phase != Phase::ProbeBw {
+            return;
+        }
+        let (before, now) = (f64::from(progress.in_flight.0), progress.now);
+        let full_length = now.since(self.cycle_began) > self.min_rtt.unwrap_or(Span::ZERO);
+        let over = if self.pacing_gain > 1.0 {
+            full_length && (progress.lost > 0 || before >= self.in_flight_for(self.pacing_gain))
+        } else {
+            full_length || self.pacing_gain < 1.0 && before <= self.in_flight_for(1.0)
+        };
+        if over {
+            self.next_in_cycle(now);
+        }
+    }
+
+    fn next_in_cycle(&mut self, now: Instant) {
+        self.cycle_began = now;
+        self.cycle = (self.cycle + 1) % CYCLE.len();
+        self.pacing_gain = CYCLE[self.cycle];
+    }
+
+    /// Section 4.3.2.2.
+    fn check_full_pipe(&mut self, sample: &Sample) {
+        if self.filled_pipe || !self.round_start || sample.app_limited {
+            return;
+        }
+        let rate = self.bandwidth();
+        if rate >= self.full_rate * FULL_GROWTH {
+            (self.full_rate, self.full_rounds) = (rate, 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.filled_pipe = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    /// Section 4.3.3.
+    fn check_drain(&mut self, progress: Progress) {
+        if self.phase == Phase::Startup && self.filled_pipe {
+            self.enter(Phase::Drain, 1.0 / HIGH_GAIN, HIGH_GAIN);
+        }
+        if self.phase == Phase::Drain && f64::from(progress.in_flight.1) <= self.in_flight_for(1.0) {
+            self.enter_probe_bw(progress.now);
+        }
+    }
+
+    const fn enter(&mut self, phase: Phase, pacing_gain: f64, cwnd_gain: f64) {
+        self.phase = phase;
+        self.pacing_gain = pacing_gain;
+        self.cwnd_gain = cwnd_gain;
+    }
+
+    /// Section 4.3.4.3: anywhere in the cycle but where it drains.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        self.enter(Phase::ProbeBw, 1.0, CWND_GAIN);
+        self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
+        self.next_in_cycle(now);
+    }
+
+    /// Section 4.1.2.3; was the old estimate out of date?
+    fn update_min_rtt(&mut self, now: Instant, rtt: Option<Span>) -> bool {
+        let expired = self.min_rtt.is_some() && now > self.min_rtt_at + MIN_RTT_LASTS;
+        if let Some(rtt) = rtt
+            && (expired || self.min_rtt.is_none_or(|least| rtt <= least))
+        {
+            if self.min_rtt.is_none() {
+                // As in Linux: the rate to begin with, now that there is a round trip.
+                self.pacing_rate = Some(HIGH_GAIN * self.initial_window / rtt.secs().max(1e-9));
+            }
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+        }
+        expired
+    }
+
+    /// Section 4.3.5.
+    fn check_probe_rtt(&mut self, window: &mut Window, progress: Progress, expired: bool) {
+        if self.phase != Phase::ProbeRtt && expired && !self.from_idle {
+            self.save(window);
+            self.enter(Phase::ProbeRtt, 1.0, 1.0);
+            self.probe_rtt_ends = None;
+        }
+        self.from_idle = false;
+        if self.phase != Phase::ProbeRtt {
+            return;
+        }
+        let (in_flight, now) = (progress.in_flight.1, progress.now);
+        // The rates seen now say nothing about the path.
+        self.sampler.limit(in_flight);
+        let Some(ends) = self.probe_rtt_ends else {
+            if f64::from(in_flight) <= MIN_CWND {
+                self.probe_rtt_ends = Some(now + PROBE_RTT_LASTS);
+                self.probe_rtt_round = false;
+                self.round_ends = self.sampler.delivered;
+            }
+            return;
+        };
+        self.probe_rtt_round |= self.round_start;
+        if self.probe_rtt_round && now > ends {
+            self.min_rtt_at = now;
+            self.restore(window);
+            if self.filled_pipe {
+                self.enter_probe_bw(now);
+            } else {
+                self.enter(Phase::Startup, HIGH_GAIN, HIGH_GAIN);
+            }
+        }
+    }
+
+    /// Section 4.2.1: slower only once the pipe was full.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bandwidth();
+        if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {
+            self.pacing_rate = Some(rate);
+        }
+    }
+}

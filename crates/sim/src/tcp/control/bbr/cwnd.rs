@@ -1,0 +1,72 @@
+//! BBR's window: a cap on what is in flight, and what happens to it in loss recovery (section 4.2.3).
+
+use forebay_aqm::base::time::Span;
+
+use super::super::super::window::Window;
+use super::{Bbr, MIN_CWND, Phase, Progress};
+
+/// Section 4.2.3.2: three quanta for delayed and stretched acknowledgements.
+const QUANTA: f64 = 3.0;
+
+impl Bbr {
+    /// Section 4.2.3.2: packets in flight for a multiple of the bandwidth-delay product.
+    pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
+        let product = |rtt: Span| gain * self.bandwidth() * rtt.secs() + QUANTA;
+        self.min_rtt.map_or(self.initial_window, product)
+    }
+
+    /// Sections 4.2.3.4 to 4.2.3.6.
+    pub(super) fn set_cwnd(&mut self, window: &mut Window, progress: Progress, delivered: u32) {
+        let (in_flight, delivered) = (f64::from(progress.in_flight.1), f64::from(delivered));
+        let mut cwnd = window.cwnd();
+        if core::mem::take(&mut self.entering) {
+            cwnd = in_flight + delivered.max(1.0);
+        } else if self.in_recovery {
+            cwnd = (cwnd - f64::from(progress.lost)).max(1.0);
+        }
+        if self.conserving {
+            cwnd = cwnd.max(in_flight + delivered);
+        } else {
+            let target = self.in_flight_for(self.cwnd_gain);
+            if self.filled_pipe {
+                cwnd = (cwnd + delivered).min(target);
+            } else if cwnd < target || (self.sampler.delivered as f64) < self.initial_window {
+                cwnd += delivered;
+            }
+            cwnd = cwnd.max(MIN_CWND);
+        }
+        if self.phase == Phase::ProbeRtt {
+            cwnd = cwnd.min(MIN_CWND);
+        }
+        window.set(cwnd);
+    }
+
+    /// Section 4.2.3.3.
+    pub(super) fn save(&mut self, window: &Window) {
+        let keeps = self.in_recovery || self.phase == Phase::ProbeRtt;
+        self.prior_cwnd = if keeps { self.prior_cwnd.max(window.cwnd()) } else { window.cwnd() };
+    }
+
+    pub(super) fn restore(&self, window: &mut Window) {
+        window.set(window.cwnd().max(self.prior_cwnd));
+    }
+
+    /// Section 4.2.3.4: fast recovery begins; for a round trip a packet leaves for each that arrives.
+    pub(in super::super) fn on_loss(&mut self, window: &Window) {
+        self.save(window);
+        (self.in_recovery, self.entering, self.conserving) = (true, true, true);
+        self.round_ends = self.sampler.delivered;
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, window: &mut Window) {
+        self.save(window);
+        (self.in_recovery, self.conserving) = (true, false);
+        window.set(1.0);
+    }
+
+    /// Everything outstanding when the loss was seen is acknowledged.
+    pub(in super::super) fn on_recovered(&mut self, window: &mut Window) {
+        (self.in_recovery, self.conserving) = (false, false);
+        self.restore(window);
+    }
+}
