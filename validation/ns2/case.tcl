@@ -60,7 +60,7 @@ foreach {name value} $argv {
 }
 
 if {$par(-header)} {
-    puts "case,aqm,tcp,n,seed,mean_queue,sd_queue,utilisation,drop_ratio,goodput,packets"
+    puts "case,aqm,ecn,tcp,n,seed,mean_queue,sd_queue,utilisation,drop_ratio,mark_ratio,goodput,packets"
     exit 0
 }
 
@@ -245,6 +245,7 @@ proc snapshot {} {
         queue_time [$integrator set sum_] \
         arrived    [$monitor set parrivals_] \
         dropped    [$monitor set pdrops_] \
+        marked     [$monitor set pmarks_] \
         sent       [$monitor set pdepartures_] \
         sent_bytes [$monitor set bdepartures_] \
         in_order   $in_order]
@@ -288,7 +289,7 @@ proc finish {} {
     array set a $before
     array set b [snapshot]
     set span [expr {$par(-stop) - $par(-warmup)}]
-    foreach name {queue_time arrived dropped sent_bytes in_order} {
+    foreach name {queue_time arrived dropped marked sent_bytes in_order} {
         set d($name) [expr {$b($name) - $a($name)}]
     }
 
@@ -302,14 +303,13 @@ proc finish {} {
         }
     }
 
-    set aqm $par(-aqm)
-    if {$par(-ecn)} { append aqm +ecn }
     puts [join [list \
-        $par(-case) $aqm $par(-tcp) $par(-n) $par(-seed) \
+        $par(-case) $par(-aqm) $par(-ecn) $par(-tcp) $par(-n) $par(-seed) \
         [format %.3f [expr {$d(queue_time) / $span}]] \
         $sd \
         [format %.5f [expr {8.0 * $d(sent_bytes) / ($rate * $span)}]] \
         [format %.6f [expr {double($d(dropped)) / $d(arrived)}]] \
+        [format %.6f [expr {double($d(marked)) / $d(arrived)}]] \
         [format %.5f [expr {8.0 * $d(in_order) / ($rate * $span)}]] \
         $b(sent)] ,]
     exit 0
