@@ -11,9 +11,11 @@ use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::base::verdict::Reason;
 
+use crate::loss::Losses;
 use crate::meter::{Loss, Meter};
 use crate::ring::Ring;
 use crate::segment::Segment;
+use crate::wire::Wire;
 
 /// The transmitter: turns lengths into times.
 #[derive(Clone, Debug)]
@@ -159,28 +161,56 @@ pub struct Link {
     delay: u64,
     /// Present at links under study.
     pub meter: Option<Box<Meter>>,
+    wire: Option<Box<Wire>>,
     /// Segments dropped here, in the whole run.
     pub dropped: u64,
 }
 
 impl Link {
-    /// A link with a drop-tail FIFO, perhaps under study.
-    pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>) -> Self {
+    /// A link with a drop-tail FIFO, perhaps under study, perhaps with a wire of its own kind.
+    pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>, wire: Option<Box<Wire>>) -> Self {
         let buffer = match limit {
-            Limit::Packets(n) if meter.is_none() && n <= Line::MOST => Buffer::Line(Line::new(n as usize)),
+            Limit::Packets(n) if meter.is_none() && wire.is_none() && n <= Line::MOST => {
+                Buffer::Line(Line::new(n as usize))
+            }
             _ => Buffer::Plain(Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 }),
         };
-        Self::new(rate, delay, buffer, meter)
+        Self::new(rate, delay, buffer, meter, wire)
     }
 
-    /// A link under a discipline, perhaps under study.
-    pub fn managed(rate: Rate, delay: u64, queue: Queue<AnyDiscipline>, meter: Option<Box<Meter>>) -> Self {
+    /// A link under a discipline, perhaps under study, perhaps with a wire of its own kind.
+    pub fn managed(
+        rate: Rate,
+        delay: u64,
+        queue: Queue<AnyDiscipline>,
+        meter: Option<Box<Meter>>,
+        wire: Option<Box<Wire>>,
+    ) -> Self {
         let managed = Managed { queue, segments: Vec::new(), free: Vec::new(), sending: false };
-        Self::new(rate, delay, Buffer::Managed(Box::new(managed)), meter)
+        Self::new(rate, delay, Buffer::Managed(Box::new(managed)), meter, wire)
     }
 
-    fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>) -> Self {
-        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, dropped: 0 }
+    fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>, wire: Option<Box<Wire>>) -> Self {
+        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, wire, dropped: 0 }
+    }
+
+    /// Segments that its wire has lost, in the whole run.
+    pub fn lost(&self) -> u64 {
+        self.wire.as_ref().map_or(0, |wire| wire.lost)
+    }
+
+    /// Is the packet whose transmission begins at `start` lost on its way? To be asked once for each.
+    #[inline]
+    pub fn loses(&mut self, start: u64) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let lost = wire.losses.as_mut().is_some_and(Losses::draw);
+        if lost {
+            wire.lost += 1;
+            if let Some(meter) = &mut self.meter {
+                meter.lose_sent(start);
+            }
+        }
+        lost
     }
 
     /// The discipline, if it runs one.
@@ -196,22 +226,22 @@ impl Link {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, unless it is dropped.
-    /// Times of successive calls must not decrease.
+    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, or `Err` of the time at which
+    /// it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
     ///
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
     /// more than half of that time to either side, so that order is kept.
     #[inline(always)]
-    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
         let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
         self.dropped += u64::from(sent.is_none());
-        sent.map(|sent| sent + self.delay)
+        sent.map(|sent| sent + self.delay).ok_or(now)
     }
 
     #[inline(never)]
-    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
@@ -225,7 +255,7 @@ impl Link {
             if let Some(meter) = &mut self.meter {
                 meter.lose(now, segment.class, Colour::In, Loss::Overflow);
             }
-            return None;
+            return Err(now);
         }
         let time = self.transmitter.nanos(segment.len);
         let start = if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now };
@@ -238,7 +268,8 @@ impl Link {
             meter.queue_is(now, plain.waiting.len() as u32);
             meter.serve(start, time, start - now, segment.class, Colour::In);
         }
-        Some(plain.free + self.delay)
+        let arrival = plain.free + self.delay;
+        if self.loses(start) { Err(arrival) } else { Ok(arrival) }
     }
 
     /// Brings the books of a plain link up to `now`.

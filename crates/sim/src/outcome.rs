@@ -67,6 +67,8 @@ pub struct LinkOutcome {
     pub dropped_overflow: u64,
     /// CE marks.
     pub marked: u64,
+    /// Packets delivered to the wire and lost there.
+    pub lost_pkts: u64,
     /// Packets served in the whole run.
     pub served_pkts: u64,
     /// By class.
@@ -98,6 +100,7 @@ impl LinkOutcome {
             dropped_early: meter.early,
             dropped_overflow: meter.overflow,
             marked: meter.marked,
+            lost_pkts: meter.lost,
             served_pkts: meter.served,
             classes: meter.classes().map(class).collect(),
             series,
@@ -142,6 +145,10 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Classes that carried data.
     pub classes: Vec<EndToEnd>,
+    /// Packets dropped by the queues of all links, in the whole run.
+    pub dropped_pkts: u64,
+    /// Packets lost on the wires of all links, in the whole run.
+    pub lost_pkts: u64,
     /// Events processed.
     pub events: u64,
     /// Hash of every packet event: the run's identity.

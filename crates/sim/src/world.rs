@@ -2,7 +2,6 @@
 
 use std::collections::BinaryHeap;
 
-use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -11,14 +10,15 @@ use crate::agenda::Agenda;
 use crate::ahead::Ahead;
 use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
-use crate::meter::{Meter, Window};
-use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use crate::meter::Window;
+use crate::network::{BadNetwork, FlowSpec, LinkId, Network, Traffic};
 use crate::outcome::{EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::source::Source;
 use crate::tcp::receiver::{Ack, Receiver};
 use crate::tcp::sender::{Sender, SenderCounts};
+use crate::wire;
 
 /// What the run's owner may do while it runs, once per sampling interval.
 pub trait Observer {
@@ -184,18 +184,8 @@ const fn trace(at: u64, segment: &Segment, what: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// What the trace of a drop says; that of a delivery says the segment's kind.
+/// What the trace of a drop or loss says; that of a delivery says the segment's kind.
 const DROPPED: u64 = 0xff;
-
-fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
-    let meter = spec.study.then(|| Box::new(Meter::new(window)));
-    let (rate, delay) = (spec.rate, spec.delay.nanos());
-    let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter) };
-    let facts = forebay_aqm::base::units::Link { rate, limit: spec.limit, mean_packet: spec.mean_packet };
-    let rng = Rng::stream(seed, &format!("link/{}", spec.name));
-    let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
-    Link::managed(rate, delay, queue, meter)
-}
 
 fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Flow {
     let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
@@ -238,7 +228,7 @@ impl World {
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
-        let links: Vec<Link> = net.links.iter().map(|spec| build_link(spec, seed, window)).collect();
+        let links: Vec<Link> = net.links.iter().map(|spec| wire::link(spec, seed, window)).collect();
         let Ahead { eager, reflex, pipe_of, pipes } = Ahead::new(net);
         let mut hops = Vec::new();
         let mut route_start = Vec::new();
@@ -368,9 +358,9 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            let Some(arrival) = self.links[link].pass(&segment, at, |_| 0) else {
-                self.lost(&segment, at);
-                return;
+            let arrival = match self.links[link].pass(&segment, at, |_| 0) {
+                Ok(arrival) => arrival,
+                Err(at) => return self.lost(&segment, at),
             };
             segment.at = arrival;
             segment.hop += 1;
@@ -398,6 +388,10 @@ impl World {
 
     #[inline]
     fn lost(&mut self, segment: &Segment, at: u64) {
+        // Links that are passed ahead of time must not tell of what comes after the end.
+        if at > self.end {
+            return;
+        }
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
     }
 
@@ -435,6 +429,10 @@ impl World {
             return;
         };
         self.agenda.set(source, Some(free));
+        if self.links[link].loses(now) {
+            self.lost(&segment, segment.at);
+            return;
+        }
         segment.hop += 1;
         if !self.hand_over::<true>(link, segment) {
             self.forward::<true>(segment, segment.at);
@@ -606,9 +604,9 @@ impl World {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        let Some(arrival) = self.links[link].pass(&segment, segment.at, wander) else {
-            self.lost(&segment, segment.at);
-            return;
+        let arrival = match self.links[link].pass(&segment, segment.at, wander) {
+            Ok(arrival) => arrival,
+            Err(at) => return self.lost(&segment, at),
         };
         segment.at = arrival;
         segment.hop += 1;
@@ -738,6 +736,8 @@ impl World {
             links: self.link_outcomes(),
             flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
             classes: self.class_outcomes(),
+            dropped_pkts: self.links.iter().map(|link| link.dropped).sum(),
+            lost_pkts: self.links.iter().map(Link::lost).sum(),
             events: self.events,
             fingerprint: self.fingerprint,
         }
