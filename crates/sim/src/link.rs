@@ -161,7 +161,8 @@ pub struct Link {
     delay: u64,
     /// Present at links under study.
     pub meter: Option<Box<Meter>>,
-    wire: Option<Box<Wire>>,
+    /// Present where the link is more than a queue of constant rate.
+    pub wire: Option<Box<Wire>>,
     /// Segments dropped here, in the whole run.
     pub dropped: u64,
 }
@@ -231,7 +232,7 @@ impl Link {
     ///
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
-    /// more than half of that time to either side, so that order is kept.
+    /// more than half of that time to either side, so that order is kept. A line with a schedule keeps to it.
     #[inline(always)]
     pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
@@ -250,6 +251,9 @@ impl Link {
             meter.offer(now, segment.class, Colour::In);
         }
         let waits = plain.free > now;
+        let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
+        let due = pace.as_ref().map(|pace| if waits { pace.from_backlog() } else { pace.from_idle(now) });
+        let waits = due.map_or(waits, |due| due > now);
         if waits && !plain.fits(segment.len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
@@ -257,8 +261,13 @@ impl Link {
             }
             return Err(now);
         }
-        let time = self.transmitter.nanos(segment.len);
-        let start = if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now };
+        let (start, time) = match (pace, due) {
+            (Some(pace), Some(due)) => (due, pace.send(due, segment.len) - due),
+            _ => {
+                let time = self.transmitter.nanos(segment.len);
+                (if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now }, time)
+            }
+        };
         plain.free = start + time;
         if waits {
             plain.waiting.push(Waiting { start, len: segment.len });
@@ -311,6 +320,17 @@ impl Link {
         !managed.sending
     }
 
+    /// A managed link whose transmitter is idle has got a packet: when to call `serve`, if not now.
+    #[inline]
+    pub fn idles_until(&mut self, now: u64) -> Option<u64> {
+        let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref())?;
+        let start = pace.from_idle(now);
+        if let Buffer::Managed(managed) = &mut self.buffer {
+            managed.sending = start > now;
+        }
+        (start > now).then_some(start)
+    }
+
     /// The transmitter is free: takes the next packet, if any. Gives its segment, already stamped with
     /// the time it reaches the far end, and the time at which the transmitter is free again.
     #[inline]
@@ -325,7 +345,14 @@ impl Link {
         let packet = packet?;
         managed.free.push(packet.slot);
         let mut segment = managed.segments[packet.slot as usize];
-        let time = self.transmitter.nanos(segment.len);
+        let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
+        let (time, free) = match pace {
+            None => {
+                let time = self.transmitter.nanos(segment.len);
+                (time, now + time)
+            }
+            Some(pace) => (pace.send(now, segment.len) - now, pace.from_backlog()),
+        };
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
                 meter.mark(now);
@@ -335,7 +362,7 @@ impl Link {
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now + time + self.delay;
-        Some((segment, now + time))
+        Some((segment, free))
     }
 
     /// Runs the discipline's timer.

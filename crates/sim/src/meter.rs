@@ -15,7 +15,7 @@ pub struct Window {
 
 impl Window {
     /// The part of [from, to) that lies within.
-    fn overlap(&self, from: u64, to: u64) -> u64 {
+    pub(crate) fn overlap(&self, from: u64, to: u64) -> u64 {
         to.min(self.to).saturating_sub(from.max(self.from))
     }
 }

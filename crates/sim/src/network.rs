@@ -1,10 +1,13 @@
 //! The description of a network: links, hosts, routes and flows, before it runs.
 
+use std::sync::Arc;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
 use crate::loss::LossModel;
+use crate::schedule::Schedule;
 use crate::source::Pattern;
 use crate::tcp::TcpOptions;
 
@@ -20,6 +23,8 @@ pub type RouteId = usize;
 pub struct Conditions {
     /// Losses of packets that it has sent.
     pub loss: Option<LossModel>,
+    /// When it sends how much, if that changes; disciplines are told its rate all the same.
+    pub schedule: Option<Arc<Schedule>>,
 }
 
 /// A one-way link.
@@ -27,7 +32,7 @@ pub struct Conditions {
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
     pub name: String,
-    /// Capacity.
+    /// Capacity, constant but for a schedule among the conditions.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,

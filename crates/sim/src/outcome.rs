@@ -6,6 +6,7 @@ use crate::histogram::Summary;
 use crate::link::Link;
 use crate::meter::ClassMeter;
 use crate::network::LinkSpec;
+use crate::pace::Pace;
 use crate::tcp::sender::SenderCounts;
 
 /// Sampled state of a link, one row per sampling interval.
@@ -55,7 +56,7 @@ pub struct LinkOutcome {
     pub queue_shares: Vec<f64>,
     /// Waiting time in seconds.
     pub sojourn_s: Option<Summary>,
-    /// Share of the time it sent.
+    /// Share of the time it sent; with a schedule, bits sent / bits it could have sent.
     pub utilisation: f64,
     /// Packets offered.
     pub offered_pkts: u64,
@@ -82,6 +83,7 @@ impl LinkOutcome {
     pub(crate) fn of(link: &Link, name: String, series: Series) -> Option<Self> {
         let meter = link.meter.as_deref()?;
         let sojourn = meter.sojourn();
+        let pace = link.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         let class = |(class, colour, c): (u8, _, &ClassMeter)| ClassOutcome {
             class,
             colour,
@@ -94,7 +96,7 @@ impl LinkOutcome {
             queue_pkts: meter.queue().summary(),
             queue_shares: meter.queue().shares(),
             sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
-            utilisation: meter.utilisation(),
+            utilisation: pace.map_or_else(|| meter.utilisation(), Pace::utilisation),
             offered_pkts: meter.offered(),
             delivered_pkts: sojourn.count(),
             dropped_early: meter.early,

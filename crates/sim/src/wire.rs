@@ -8,12 +8,15 @@ use crate::link::Link;
 use crate::loss::Losses;
 use crate::meter::{Meter, Window};
 use crate::network::LinkSpec;
+use crate::pace::Pace;
 
 /// What the wire of some links does beside sending at a fixed rate. Others pay a pointer for it.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     /// Which packets it loses.
     pub losses: Option<Losses>,
+    /// When it sends, if not all the time alike.
+    pub pace: Option<Pace>,
     /// How many it has lost, in the whole run.
     pub lost: u64,
 }
@@ -21,7 +24,7 @@ pub struct Wire {
 /// The link that `spec` describes.
 pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     let meter = spec.study.then(|| Box::new(Meter::new(window)));
-    let wire = wire(spec, seed);
+    let wire = wire(spec, seed, window);
     let (rate, delay) = (spec.rate, spec.delay.nanos());
     let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter, wire) };
     let facts = units::Link { rate, limit: spec.limit, mean_packet: spec.mean_packet };
@@ -30,8 +33,9 @@ pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     Link::managed(rate, delay, queue, meter, wire)
 }
 
-fn wire(spec: &LinkSpec, seed: u64) -> Option<Box<Wire>> {
+fn wire(spec: &LinkSpec, seed: u64, window: Window) -> Option<Box<Wire>> {
     let losses =
         spec.conditions.loss.map(|model| Losses::new(model, Rng::stream(seed, &format!("loss/{}", spec.name))));
-    losses.is_some().then(|| Box::new(Wire { losses, lost: 0 }))
+    let pace = spec.conditions.schedule.clone().map(|schedule| Pace::new(schedule, window));
+    (losses.is_some() || pace.is_some()).then(|| Box::new(Wire { losses, pace, lost: 0 }))
 }

@@ -413,7 +413,10 @@ impl World {
         let lost = |s: &Segment| *fingerprint = fingerprint.wrapping_add(trace(now, s, DROPPED));
         let idle = self.links[link].arrive(segment, tag, now, lost);
         if idle {
-            self.serve(link, now);
+            match self.links[link].idles_until(now) {
+                None => self.serve(link, now),
+                later => self.agenda.set(self.managed_at[link] as usize, later),
+            }
         }
     }
 
