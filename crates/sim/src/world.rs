@@ -2,7 +2,6 @@
 
 use std::collections::BinaryHeap;
 
-use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -12,14 +11,15 @@ use crate::ahead::Ahead;
 use crate::audit::{self, Books};
 use crate::histogram::Histogram;
 use crate::link::{Link, Tag};
-use crate::meter::{Meter, Window};
-use crate::network::{BadNetwork, FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use crate::meter::Window;
+use crate::network::{BadNetwork, FlowSpec, LinkId, Network, Traffic};
 use crate::outcome::{EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::source::Source;
 use crate::tcp::receiver::{Ack, Receiver};
 use crate::tcp::sender::{Sender, SenderCounts};
+use crate::wire;
 
 /// What the run's owner may do while it runs, once per sampling interval.
 pub trait Observer {
@@ -158,18 +158,8 @@ const fn trace(at: u64, segment: &Segment, what: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// What the trace of a drop says; that of a delivery says the segment's kind.
+/// What the trace of a drop or loss says; that of a delivery says the segment's kind.
 const DROPPED: u64 = 0xff;
-
-fn build_link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
-    let meter = spec.study.then(|| Box::new(Meter::new(window)));
-    let (rate, delay) = (spec.rate, spec.delay.nanos());
-    let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter) };
-    let facts = forebay_aqm::base::units::Link { rate, limit: spec.limit, mean_packet: spec.mean_packet };
-    let rng = Rng::stream(seed, &format!("link/{}", spec.name));
-    let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
-    Link::managed(rate, delay, queue, meter)
-}
 
 fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Flow {
     let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
@@ -212,7 +202,7 @@ impl World {
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
-        let links: Vec<Link> = net.links.iter().map(|spec| build_link(spec, seed, window)).collect();
+        let links: Vec<Link> = net.links.iter().map(|spec| wire::link(spec, seed, window)).collect();
         let Ahead { eager, reflex, pipe_of, pipes } = Ahead::new(net);
         let mut hops = Vec::new();
         let mut route_start = Vec::new();
@@ -346,9 +336,9 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            let Some(arrival) = self.links[link].pass(&segment, at, |_| 0) else {
-                self.lost(&segment, at);
-                return;
+            let arrival = match self.links[link].pass(&segment, at, |_| 0) {
+                Ok(arrival) => arrival,
+                Err(at) => return self.lost(&segment, at),
             };
             segment.at = arrival;
             segment.hop += 1;
@@ -404,7 +394,10 @@ impl World {
         let lost = |s: &Segment| *fingerprint = fingerprint.wrapping_add(trace(now, s, DROPPED));
         let idle = self.links[link].arrive(segment, tag, now, lost);
         if idle {
-            self.serve(link, now);
+            match self.links[link].idles_until(now) {
+                None => self.serve(link, now),
+                later => self.agenda.set(self.managed_at[link] as usize, later),
+            }
         }
     }
 
@@ -420,6 +413,10 @@ impl World {
             return;
         };
         self.agenda.set(source, Some(free));
+        if self.links[link].loses(now) {
+            self.lost(&segment, segment.at);
+            return;
+        }
         segment.hop += 1;
         if !self.hand_over::<true>(link, segment) {
             self.forward::<true>(segment, segment.at);
@@ -600,9 +597,9 @@ impl World {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        let Some(arrival) = self.links[link].pass(&segment, segment.at, wander) else {
-            self.lost(&segment, segment.at);
-            return;
+        let arrival = match self.links[link].pass(&segment, segment.at, wander) {
+            Ok(arrival) => arrival,
+            Err(at) => return self.lost(&segment, at),
         };
         segment.at = arrival;
         segment.hop += 1;
@@ -729,9 +726,10 @@ impl World {
             }
             debug_assert_eq!(link.check(), Ok(()));
         }
-        let dropped = self.links.iter().map(|link| link.dropped).sum();
+        let dropped: u64 = self.links.iter().map(|link| link.dropped).sum();
+        let lost: u64 = self.links.iter().map(Link::lost).sum();
         let queued = self.managed.iter().map(|&link| self.links[link as usize].queued() as u64).sum();
-        self.books.balance(dropped, queued, self.pipes.iter().map(|pipe| pipe.len() as u64).sum());
+        self.books.balance(dropped + lost, queued, self.pipes.iter().map(|pipe| pipe.len() as u64).sum());
         Outcome {
             links: self.link_outcomes(),
             flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
