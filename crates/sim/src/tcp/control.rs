@@ -102,7 +102,7 @@ impl Control {
     /// The first ECN-Echo in a window of data.
     pub(super) fn on_mark(&mut self, window: &mut Window) {
         match self {
-            Self::Reno => window.halve(),
+            Self::Reno => window.halve_for_mark(),
             Self::Cubic(cubic) => cubic.on_mark(window),
             Self::Dctcp(dctcp) => dctcp.on_mark(window),
             Self::Bbr(_) => {}

@@ -56,12 +56,16 @@ impl Rtt {
         // srtt + 4 var; var4 >= 1 makes the second term at least one tick, as rule 2.3 wants.
         let rto = ((self.var4 << 3) + self.srtt8) >> 3;
         self.base = self.options.tick * rto as u64;
-        self.backoff = 1;
         let exact = now.since(sent).nanos();
         self.precise = match self.precise.nanos() {
             0 => Span::from_nanos(exact),
             old => Span::from_nanos(old - old / 8 + exact / 8),
         };
+    }
+
+    /// The network answers in time again.
+    pub const fn end_backoff(&mut self) {
+        self.backoff = 1;
     }
 
     /// The timeout to arm now.
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_up_to_a_minute_and_ends_with_a_measurement() {
+    fn backoff_doubles_up_to_a_minute_until_it_is_ended() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(100));
         for want in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000] {
@@ -132,6 +136,8 @@ mod tests {
             assert_eq!(rtt.timeout(), Span::from_millis(want));
         }
         rtt.measure(at(200_000), at(200_100));
+        assert_eq!(rtt.timeout(), Span::from_millis(60_000));
+        rtt.end_backoff();
         assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
     }
 

@@ -84,6 +84,8 @@ pub struct Sender {
     cwr: bool,
     stopped: bool,
     last_cut: Cut,
+    /// The last acknowledgement of new data had a mark, at a window of one.
+    marked_at_one: bool,
     dup_acks: u32,
     retransmit: Option<u32>,
     rtt: Rtt,
@@ -120,6 +122,7 @@ impl Sender {
             cwr: false,
             stopped: false,
             last_cut: Cut::None,
+            marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
             rtt: Rtt::new(RttOptions { min_rto, max_rto, tick, phase }),
@@ -275,7 +278,7 @@ impl Sender {
             self.on_mark(ack);
         }
         if ack > self.una {
-            self.on_new_ack(now, ack, ece);
+            self.on_new_ack(now, ack, ece && self.ecn);
         } else if ack == self.una && self.high > self.una {
             self.on_duplicate(now);
         }
@@ -283,7 +286,8 @@ impl Sender {
 
     /// Everything below `ack` is acknowledged: the round trip may be measured.
     #[inline]
-    fn acknowledge(&mut self, now: Instant, ack: u32) {
+    fn acknowledge(&mut self, now: Instant, ack: u32, ece: bool) {
+        self.marked_at_one &= ece;
         self.una = ack;
         self.next = self.next.max(ack);
         self.dup_acks = 0;
@@ -291,7 +295,15 @@ impl Sender {
             && ack > seq
         {
             self.timed = None;
-            self.rtt.measure(sent, now);
+            self.measure(sent, now);
+        }
+    }
+
+    /// A round trip, which ends the backing off of the timer, unless marks go on at a window of one.
+    fn measure(&mut self, sent: Instant, now: Instant) {
+        self.rtt.measure(sent, now);
+        if !self.marked_at_one {
+            self.rtt.end_backoff();
         }
     }
 
@@ -302,19 +314,30 @@ impl Sender {
         self.gate.as_ref().is_some_and(|gate| gate.can_run_dry()) && f64::from(outstanding + 1) <= self.window.cwnd()
     }
 
-    /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2).
+    /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2). At a window of one it
+    /// closes the window; as marks go on there, the timer backs off.
     fn on_mark(&mut self, ack: u32) {
         if ack <= self.recover && self.last_cut != Cut::Timeout {
             return;
         }
         self.counts.ecn_cuts += 1;
         self.recover = self.high;
-        self.last_cut = Cut::Mark;
+        self.note_cut(Cut::Mark);
+        let at_one = self.window.cwnd() <= 1.0;
+        if at_one && self.marked_at_one {
+            self.rtt.back_off();
+        }
+        self.marked_at_one = at_one;
         match &mut self.selective {
             Some(selective) => selective.control.on_mark(&mut self.window),
-            None => self.window.halve(),
+            None => self.window.halve_for_mark(),
         }
-        self.cwr = true;
+    }
+
+    /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2).
+    fn note_cut(&mut self, cut: Cut) {
+        self.last_cut = cut;
+        self.cwr = self.ecn;
     }
 
     /// [`deadline`](Self::deadline) has come. What the pacer held back is for [`poll`](Self::poll) to give out.
@@ -327,12 +350,18 @@ impl Sender {
     /// The retransmission timer has expired: back to the first hole, slow start from one packet.
     fn on_timeout(&mut self, now: Instant) {
         self.rto_at = Instant::NEVER;
-        if self.stopped || self.high == self.una {
+        if self.stopped {
+            return;
+        }
+        if self.high == self.una {
+            self.reopen();
             return;
         }
         self.counts.timeouts += 1;
+        let ssthresh = self.window.ssthresh();
+        let is_reduced = self.last_cut == Cut::Mark && self.una < self.recover;
         self.recover = self.high;
-        self.last_cut = Cut::Timeout;
+        self.note_cut(Cut::Timeout);
         self.in_recovery = false;
         self.inflation = 0;
         self.dup_acks = 0;
@@ -340,11 +369,25 @@ impl Sender {
             Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window),
             None => self.window.collapse(),
         }
+        // RFC 3168 section 6.1.2: the threshold falls once in a round trip.
+        if is_reduced {
+            self.window.restore_threshold(ssthresh);
+        }
         self.next = self.una;
         self.retransmit = None;
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = now + self.rtt.timeout();
+    }
+
+    /// The time after a mark that closed the window is over: one packet may leave.
+    fn reopen(&mut self) {
+        if self.window.is_closed() {
+            self.recover = self.high;
+            self.note_cut(Cut::Timeout);
+            self.timed = None;
+            self.window.set(1.0);
+        }
     }
 
     /// Checks the sequence space: `una` <= `next` <= `high`.
@@ -354,6 +397,7 @@ impl Sender {
 
     #[inline]
     fn rearm(&mut self, now: Instant) {
-        self.rto_at = if self.high > self.una { now + self.rtt.timeout() } else { Instant::NEVER };
+        let runs = self.high > self.una || self.window.is_closed();
+        self.rto_at = if runs { now + self.rtt.timeout() } else { Instant::NEVER };
     }
 }

@@ -47,16 +47,33 @@ impl Window {
         self.cwnd = cwnd.min(self.limit);
     }
 
-    /// Loss or mark: half of the window, which also becomes the threshold.
+    /// Loss: half of the window, at least a packet, which also becomes the threshold.
     pub fn halve(&mut self) {
+        self.halve_for_mark();
+        self.cwnd = self.cwnd.max(1.0);
+    }
+
+    /// Mark: half of the window, which also becomes the threshold; it may leave the window [closed](Self::is_closed).
+    pub fn halve_for_mark(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
-        self.cwnd = (self.cwnd / 2.0).max(1.0);
+        self.cwnd /= 2.0;
+    }
+
+    /// Below one packet, nothing leaves before the timer expires (RFC 3168 section 6.1.2).
+    #[inline]
+    pub const fn is_closed(&self) -> bool {
+        self.cwnd < 1.0
     }
 
     /// Loss or mark: this part of the window, at least `least` packets, which also becomes the threshold.
     pub fn cut(&mut self, part: f64, least: f64) {
         self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
         self.cwnd = (self.cwnd * part).max(least);
+    }
+
+    /// The threshold again as it was before the last cut.
+    pub const fn restore_threshold(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
     }
 
     /// Timeout: half of the window becomes the threshold, slow start begins at one packet.

@@ -29,7 +29,7 @@ impl Sender {
     pub(super) fn on_new_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         let acked = ack - self.una;
         let outstanding = self.high - self.una;
-        self.acknowledge(now, ack);
+        self.acknowledge(now, ack, ece);
         if self.in_recovery && self.recovery == Recovery::NewReno && ack < self.recover {
             self.on_partial_ack(now, acked);
             return;
@@ -37,7 +37,7 @@ impl Sender {
         self.in_recovery = false;
         self.inflation = 0;
         self.rearm(now);
-        if !(ece && self.ecn || self.is_application_limited(outstanding)) {
+        if !(ece || self.is_application_limited(outstanding)) {
             self.window.grow();
         }
     }
@@ -81,7 +81,7 @@ impl Sender {
         // A mark in the same window has already halved it.
         let reduced = self.last_cut == Cut::Mark && self.una <= self.recover;
         self.recover = self.high;
-        self.last_cut = Cut::FastRetransmit;
+        self.note_cut(Cut::FastRetransmit);
         self.timed = None;
         if self.recovery == Recovery::Tahoe {
             self.window.collapse();

@@ -138,14 +138,15 @@ impl Sender {
         });
         delivered += reported;
         control.observe(delivered, ece, ack, self.high);
-        if timed_arrived {
-            self.measure(now);
+        if timed_arrived && let Some((_, sent)) = self.timed.take() {
+            // What lies before the packet that is timed may take long to repair, but says nothing about the round trip.
+            self.measure(sent, now);
         }
         if ece {
             self.on_mark(ack);
         }
         if acked > 0 {
-            self.acknowledge(now, ack);
+            self.acknowledge(now, ack, ece);
             self.rearm(now);
         }
         self.in_recovery &= ack < self.recover;
@@ -165,14 +166,6 @@ impl Sender {
         let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
         if let Some(selective) = &mut self.selective {
             selective.control.after_ack(&mut self.window, progress);
-        }
-    }
-
-    /// The packet that is timed has been reported: what lies before it may take long to repair, but says nothing
-    /// about the round trip.
-    fn measure(&mut self, now: Instant) {
-        if let Some((_, sent)) = self.timed.take() {
-            self.rtt.measure(sent, now);
         }
     }
 
@@ -197,7 +190,7 @@ impl Sender {
         }
         selective.board.enter_recovery(self.una);
         self.recover = self.high;
-        self.last_cut = Cut::FastRetransmit;
+        self.note_cut(Cut::FastRetransmit);
         self.in_recovery = true;
         self.timed = None;
         self.retransmit = Some(self.una);

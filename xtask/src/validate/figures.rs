@@ -1,0 +1,125 @@
+//! Figures of runs, and when two means of them agree.
+
+use forebay_lab::stats::{self, t95};
+
+/// A measured quantity and how far ours may lie from ns-2's, fixed before the first run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantity {
+    pub(super) name: &'static str,
+    /// Its column in the figures of ns-2.
+    pub(super) column: &'static str,
+    /// Its name in our records.
+    pub(super) ours: &'static str,
+    tolerance: Option<Tolerance>,
+}
+
+/// The larger of a share of ns-2's value and an amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tolerance {
+    share: f64,
+    amount: f64,
+}
+
+const QUEUE: Tolerance = Tolerance { share: 0.05, amount: 2.0 };
+const RATIO: Tolerance = Tolerance { share: 0.10, amount: 0.0 };
+const UTILISATION: Tolerance = Tolerance { share: 0.0, amount: 0.005 };
+
+/// How many quantities there are.
+pub(super) const COUNT: usize = 5;
+/// All, in the order of the page's columns.
+pub(super) const QUANTITIES: [Quantity; COUNT] = [
+    Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", tolerance: Some(QUEUE) },
+    Quantity { name: "drop ratio", column: "drop_ratio", ours: "loss_ratio", tolerance: Some(RATIO) },
+    Quantity { name: "mark ratio", column: "mark_ratio", ours: "mark_ratio", tolerance: Some(RATIO) },
+    Quantity { name: "utilisation", column: "utilisation", ours: "utilisation", tolerance: Some(UTILISATION) },
+    Quantity { name: "goodput", column: "goodput", ours: "goodput_ratio", tolerance: None },
+];
+
+/// The quantities of one run.
+pub(super) type Run = [f64; COUNT];
+
+/// The runs of one row, by seed from 1 on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Runs(pub(super) Vec<Run>);
+
+impl Runs {
+    fn samples(&self, quantity: usize) -> Vec<f64> {
+        self.0.iter().map(|run| run[quantity]).collect()
+    }
+
+    pub(super) fn mean(&self, quantity: usize) -> f64 {
+        stats::mean(&self.samples(quantity))
+    }
+
+    pub(super) fn first(&self, seeds: usize) -> Self {
+        Self(self.0.iter().take(seeds).copied().collect())
+    }
+
+    /// How far a mean may lie from this one; `None` where that is not asked.
+    fn allowed(&self, quantity: usize) -> Option<f64> {
+        let Tolerance { share, amount } = QUANTITIES[quantity].tolerance?;
+        Some((share * self.mean(quantity)).max(amount))
+    }
+
+    /// The quantities of `ours` whose means lie outside the tolerances around these.
+    pub(super) fn outside(&self, ours: &Self) -> Vec<usize> {
+        let distance = |q| (ours.mean(q) - self.mean(q)).abs();
+        (0..COUNT).filter(|q| self.allowed(*q).is_some_and(|allowed| distance(*q) > allowed)).collect()
+    }
+
+    /// Half the 95 % confidence interval of the difference of two means, under a common deviation.
+    fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
+        let freedom = self.0.len() + other.0.len() - 2;
+        let squares = |runs: &Self| stats::sd(&runs.samples(quantity)).powi(2) * (runs.0.len() - 1) as f64;
+        let variance = (squares(self) + squares(other)) / freedom as f64;
+        t95(freedom) * (variance * (1.0 / self.0.len() as f64 + 1.0 / other.0.len() as f64)).sqrt()
+    }
+
+    /// Can these runs not tell, in some quantity, whether an equal simulator keeps the tolerance?
+    pub(super) fn are_too_few(&self) -> bool {
+        (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
+    }
+
+    /// Is the true difference from `ours` in this quantity, as far as the seeds tell, within the tolerance?
+    pub(super) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
+        let distance = (ours.mean(quantity) - self.mean(quantity)).abs();
+        self.allowed(quantity).is_none_or(|allowed| distance - self.uncertainty(ours, quantity) <= allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS2: Run = [50.0, 0.04, 0.02, 1.0, 1.0];
+
+    fn runs(changes: &[(usize, f64)]) -> Runs {
+        let mut run = NS2;
+        for (quantity, value) in changes {
+            run[*quantity] = *value;
+        }
+        Runs(vec![run])
+    }
+
+    #[test]
+    fn tolerances_catch_what_lies_outside() {
+        let ns2 = runs(&[]);
+        assert_eq!(ns2.outside(&runs(&[(0, 52.4), (1, 0.0438), (2, 0.0181), (3, 0.9951), (4, 0.5)])), [0; 0]);
+        assert_eq!(ns2.outside(&runs(&[(0, 53.0)])), [0]);
+        assert_eq!(ns2.outside(&runs(&[(1, 0.045), (2, 0.0179), (3, 0.99)])), [1, 2, 3]);
+        assert_eq!(runs(&[(0, 3.0)]).outside(&runs(&[(0, 4.9)])), [0; 0], "two packets are allowed");
+        assert_eq!(runs(&[(1, 0.0)]).outside(&runs(&[(1, 0.0)])), [0; 0], "nothing equals nothing");
+        assert_eq!(runs(&[(1, 0.0)]).outside(&runs(&[(1, 1e-6)])), [1]);
+    }
+
+    #[test]
+    fn noise_is_what_the_seeds_cannot_tell() {
+        let drops = |all: &[f64]| Runs(all.iter().map(|x| runs(&[(1, *x)]).0[0]).collect());
+        // Deviation 0.001 of three seeds each: 2.776 x 0.001 x sqrt(2/3) = 0.00227 beside 10 % of 0.04.
+        let (quiet, loud) = (drops(&[0.039, 0.040, 0.041]), drops(&[0.036, 0.040, 0.044]));
+        assert!(!quiet.are_too_few() && loud.are_too_few());
+        assert!((quiet.uncertainty(&quiet, 1) - 0.002_267).abs() < 1e-6);
+        assert!(loud.may_agree(&drops(&[0.042, 0.046, 0.050]), 1));
+        assert!(!quiet.may_agree(&drops(&[0.049, 0.050, 0.051]), 1));
+    }
+}

@@ -1,0 +1,130 @@
+//! What is compared: the rows, each with its name in ns-2 and its scenario of ours.
+
+use std::fmt;
+
+use forebay_lab::plan::Plan;
+use forebay_lab::scenario::{self, Overrides};
+
+use crate::program;
+
+/// A discipline in both simulators.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Discipline {
+    /// `-aqm` of `case.tcl`.
+    ns2: &'static str,
+    /// Ours with the same parameters.
+    ours: &'static str,
+    /// How many packets ns-2's holds at a limit of 100.
+    holds: u32,
+    /// Can it mark?
+    marks: bool,
+}
+
+/// Another discipline of `case.tcl` takes a line here, one more of each figures file, and the next run of
+/// `cargo xtask validate-ns2` fills those in.
+const DISCIPLINES: [Discipline; 4] = [
+    Discipline { ns2: "DropTail", ours: "droptail", holds: 99, marks: false },
+    Discipline {
+        ns2: "RED",
+        ours: "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off",
+        holds: 100,
+        marks: true,
+    },
+    Discipline { ns2: "PI", ours: "pi preset=ns2 q_ref=50", holds: 100, marks: true },
+    Discipline { ns2: "REM", ours: "rem preset=ns2 b=50 mean_packet=500", holds: 99, marks: true },
+];
+
+/// `-tcp` of `case.tcl`, ours.
+const TCPS: [(&str, &str); 3] = [("Newreno", "newreno"), ("Reno", "reno"), ("Sack1", "sack")];
+const FLOWS: [u32; 2] = [40, 400];
+
+/// RAQM's cases; they differ in the delays of the clients.
+pub(super) const CASES: [Case; 3] = [
+    Case { number: 1, delays: r#"["10ms"]"#, round_trips: "60 ms" },
+    Case { number: 2, delays: r#"["100ms"]"#, round_trips: "240 ms" },
+    Case { number: 3, delays: r#"["10ms", "50ms", "100ms", "150ms", "200ms"]"#, round_trips: "60 to 440 ms" },
+];
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Case {
+    pub(super) number: u32,
+    delays: &'static str,
+    /// Base round trips.
+    pub(super) round_trips: &'static str,
+}
+
+/// One comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) case: Case,
+    discipline: Discipline,
+    pub(super) ecn: bool,
+    tcp: (&'static str, &'static str),
+    flows: u32,
+}
+
+/// Every row, in the order of the page.
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for case in CASES {
+        for discipline in DISCIPLINES {
+            for ecn in [false, true] {
+                for tcp in TCPS {
+                    rows.extend(FLOWS.map(|flows| Row { case, discipline, ecn, tcp, flows }));
+                }
+            }
+        }
+    }
+    rows.retain(Row::is_compared);
+    rows
+}
+
+impl Row {
+    /// Case 3 is here for its diverse round trips: dropping, and without SACK.
+    fn is_compared(&self) -> bool {
+        let marks = !self.ecn || self.discipline.marks;
+        marks && (self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1")
+    }
+
+    /// The columns of the figures that name it.
+    pub(super) fn columns(&self) -> String {
+        let Self { case, discipline, ecn, tcp, flows } = self;
+        format!("{},{},{},{},{flows}", case.number, discipline.ns2, u8::from(*ecn), tcp.0)
+    }
+
+    /// The arguments of `case.tcl` that make it.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let options = ["-case", "-aqm", "-ecn", "-tcp", "-n"];
+        let columns = self.columns();
+        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+    }
+
+    /// `runs` seeds of our scenario.
+    pub(super) fn plan(&self, runs: u64) -> Result<Plan, String> {
+        let Self { case, discipline, ecn, tcp, flows } = self;
+        let sets = vec![
+            format!("topology.access.delays={}", case.delays),
+            format!("topology.bottleneck.queue={}p", discipline.holds),
+            format!("flows.ftp.tcp={}", tcp.1),
+            format!("flows.ftp.count={flows}"),
+            format!("flows.ftp.ecn={ecn}"),
+        ];
+        let aqm = vec![format!("{}{}", discipline.ours, if *ecn { " ecn=on" } else { "" })];
+        let file = program::root().join("validation/case-1.toml");
+        let cases = scenario::load(&file, &Overrides { sets, aqm }).map_err(|e| e.to_string())?;
+        Ok(Plan::new(cases, 1, runs))
+    }
+
+    /// Cells of the page: discipline, TCP, flows.
+    pub(super) fn cells(&self) -> String {
+        format!("{}{} | {} | {}", self.discipline.ns2, if self.ecn { "+ecn" } else { "" }, self.tcp.0, self.flows)
+    }
+}
+
+/// `1 RED+ecn Sack1 400`.
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", self.case.number, self.cells().replace(" |", ""))
+    }
+}

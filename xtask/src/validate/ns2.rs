@@ -1,0 +1,145 @@
+//! ns-2's figures: made by `validation/ns2/case.tcl`, kept in two files beside it.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::SEEDS;
+use super::figures::{QUANTITIES, Run, Runs};
+use super::grid::{Row, rows};
+use crate::program;
+
+/// Largest processing time of a host in seconds, and the file.
+const FILES: [(&str, &str); 2] = [("10e-6", "figures-jitter.csv"), ("0", "figures.csv")];
+const FOLDER: &str = "validation/ns2";
+
+/// The figures of every row, in the order of the rows.
+pub(super) struct Figures {
+    /// With the processing jitter that our hosts have.
+    pub(super) jittered: Vec<Runs>,
+    /// As ns-2 is.
+    pub(super) plain: Vec<Runs>,
+}
+
+impl Figures {
+    /// The seeds that row number `row` needs: more where the first few cannot tell whether an equal
+    /// simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at.
+    pub(super) fn seeds(&self, row: usize) -> usize {
+        let [few, more] = SEEDS;
+        let unclear = |runs: &Runs| runs.first(few).are_too_few();
+        if unclear(&self.jittered[row]) || unclear(&self.plain[row]) { more } else { few }
+    }
+
+    /// What the committed files hold.
+    pub(super) fn read() -> Result<Self, String> {
+        let [jittered, plain] = FILES.map(|(_, name)| read(name));
+        Ok(Self { jittered: jittered?, plain: plain? })
+    }
+}
+
+/// Is ns-2 there?
+pub(super) fn is_installed() -> bool {
+    program::find(&["ns"]).is_some()
+}
+
+/// Runs ns-2 on all cores and renews both files.
+pub(super) fn renew() -> Result<(), String> {
+    let rows = rows();
+    let [few, more] = SEEDS;
+    let mut lines: Vec<Vec<Vec<String>>> = Vec::new();
+    for (jitter, name) in FILES {
+        println!("ns-2, jitter {jitter} s: {FOLDER}/{name}");
+        lines.push(rows.par_iter().map(|row| simulate(row, jitter, 1..=few)).collect::<Result<_, _>>()?);
+        write(name, &lines[lines.len() - 1])?;
+    }
+    let figures = Figures::read()?;
+    let unclear: Vec<usize> = (0..rows.len()).filter(|row| figures.seeds(*row) == more).collect();
+    println!("{} of {} rows take {more} seeds", unclear.len(), rows.len());
+    for ((jitter, name), lines) in FILES.iter().zip(&mut lines) {
+        let further: Vec<Vec<String>> =
+            unclear.par_iter().map(|row| simulate(&rows[*row], jitter, few + 1..=more)).collect::<Result<_, _>>()?;
+        for (row, further) in unclear.iter().zip(further) {
+            lines[*row].extend(further);
+        }
+        write(name, lines)?;
+    }
+    Ok(())
+}
+
+/// A line of figures for each of `seeds`.
+fn simulate(row: &Row, jitter: &str, seeds: impl Iterator<Item = usize>) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    for seed in seeds {
+        lines.push(case(&row.arguments(), &["-seed", &seed.to_string(), "-jitter", jitter])?);
+    }
+    Ok(lines)
+}
+
+fn case(arguments: &[String], further: &[&str]) -> Result<String, String> {
+    let mut ns = program::at_root("ns");
+    ns.arg(format!("{FOLDER}/case.tcl")).args(arguments).args(further);
+    let (status, out) = program::output(ns)?;
+    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("ns {arguments:?}: {status}")) }
+}
+
+fn write(name: &str, lines: &[Vec<String>]) -> Result<(), String> {
+    let head = case(&[], &["-header", "1"])?;
+    let text = format!("{head}\n{}\n", lines.concat().join("\n"));
+    program::write(&format!("{FOLDER}/{name}"), &text)
+}
+
+fn read(name: &str) -> Result<Vec<Runs>, String> {
+    let path = program::root().join(FOLDER).join(name);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&text).map_err(|what| format!("{FOLDER}/{name}: {what}"))
+}
+
+/// The runs of every row; each has to have some, by seed from 1 on, and nothing else may be there.
+fn parse(text: &str) -> Result<Vec<Runs>, String> {
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let mut found: BTreeMap<String, Runs> = BTreeMap::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (row, rest) = fields.split_at_checked(5).ok_or_else(|| format!("not a run: {line}"))?;
+        let runs = found.entry(row.join(",")).or_default();
+        if rest.first().and_then(|seed| seed.parse().ok()) != Some(runs.0.len() + 1) {
+            return Err(format!("not seed {}: {line}", runs.0.len() + 1));
+        }
+        let value = |column: &str| {
+            let at = head.iter().position(|name| *name == column)?;
+            fields.get(at)?.parse::<f64>().ok()
+        };
+        let mut run = Run::default();
+        for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+            *figure = value(quantity.column).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
+        }
+        runs.0.push(run);
+    }
+    let all = rows().iter().map(|row| found.remove(&row.columns()).ok_or_else(|| format!("no row {row}"))).collect();
+    if let (Ok(_), Some(row)) = (&all, found.keys().next()) {
+        return Err(format!("no such row: {row}"));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(seeds: &str) -> String {
+        let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
+        let lines: Vec<String> = rows().iter().map(line).collect();
+        format!("case,aqm,ecn,tcp,n,seed,mean_queue,drop_ratio,mark_ratio,utilisation,goodput\n{}", lines.concat())
+    }
+
+    #[test]
+    fn a_file_holds_every_row_and_no_other() {
+        let runs = parse(&file("123")).unwrap();
+        assert_eq!((runs.len(), &runs[0]), (rows().len(), &Runs(vec![[70.0, 0.03, 0.0, 1.0, 0.99]; 3])));
+        assert!(parse(&file("13")).unwrap_err().contains("not seed 2"));
+        assert!(parse(&file("1").replace("1,PI,1,Reno,40,1", "1,PI,1,Tahoe,40,1")).unwrap_err().contains("no row"));
+        assert!(parse(&(file("1") + "1,PI,1,Tahoe,40,1,70,0.03,0,1,0.99\n")).unwrap_err().contains("no such row"));
+        assert!(parse(&file("1").replace("0.03", "-")).unwrap_err().contains("no drop_ratio"));
+    }
+}
