@@ -206,6 +206,9 @@ Agent/TCP set windowInit_ 2
 Agent/TCP set minrto_     0.2
 Agent/TCP set tcpTick_    0.01
 Agent/TCP set ecn_        $par(-ecn)
+# RFC 3168 has CWR on the first new packet after a reduction; ns-2's default is
+# the first packet of any kind.
+Agent/TCP set SetCWRonRetransmit_ false
 
 # A plain sink acknowledges every packet at once.
 set sink_class [expr {$par(-tcp) eq "Sack1" ? "Agent/TCPSink/Sack1" : "Agent/TCPSink"}]

@@ -20,22 +20,17 @@ struct Discipline {
     marks: bool,
 }
 
-/// Another discipline of `case.tcl` takes a line here, one more of each figures file, and the next run of
-/// `cargo xtask validate-ns2` fills those in.
+/// Another discipline of `case.tcl` is one more of these; `cargo xtask validate-ns2` then makes its figures.
 const DISCIPLINES: [Discipline; 4] = [
     Discipline { ns2: "DropTail", ours: "droptail", holds: 99, marks: false },
-    Discipline {
-        ns2: "RED",
-        ours: "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off",
-        holds: 100,
-        marks: true,
-    },
+    Discipline { ns2: "RED", ours: "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", holds: 100, marks: true },
     Discipline { ns2: "PI", ours: "pi preset=ns2 q_ref=50", holds: 100, marks: true },
     Discipline { ns2: "REM", ours: "rem preset=ns2 b=50 mean_packet=500", holds: 99, marks: true },
 ];
 
 /// `-tcp` of `case.tcl`, ours.
 const TCPS: [(&str, &str); 3] = [("Newreno", "newreno"), ("Reno", "reno"), ("Sack1", "sack")];
+/// Few flows, many flows.
 const FLOWS: [u32; 2] = [40, 400];
 
 /// RAQM's cases; they differ in the delays of the clients.
@@ -85,6 +80,11 @@ impl Row {
     fn is_compared(&self) -> bool {
         let marks = !self.ecn || self.discipline.marks;
         marks && (self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1")
+    }
+
+    /// Few flows lose few packets, so that one run says less.
+    pub(super) const fn has_few_flows(&self) -> bool {
+        self.flows == FLOWS[0]
     }
 
     /// The columns of the figures that name it.

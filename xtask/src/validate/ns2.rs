@@ -22,12 +22,12 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The seeds that row number `row` needs: more where the first few cannot tell whether an equal
-    /// simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at.
-    pub(super) fn seeds(&self, row: usize) -> usize {
+    /// The seeds that row number `at` needs: more with few flows, and where the first ones cannot tell whether an
+    /// equal simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at.
+    pub(super) fn seeds(&self, at: usize, row: &Row) -> usize {
         let [few, more] = SEEDS;
         let unclear = |runs: &Runs| runs.first(few).are_too_few();
-        if unclear(&self.jittered[row]) || unclear(&self.plain[row]) { more } else { few }
+        if row.has_few_flows() || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
     }
 
     /// What the committed files hold.
@@ -53,7 +53,7 @@ pub(super) fn renew() -> Result<(), String> {
         write(name, &lines[lines.len() - 1])?;
     }
     let figures = Figures::read()?;
-    let unclear: Vec<usize> = (0..rows.len()).filter(|row| figures.seeds(*row) == more).collect();
+    let unclear: Vec<usize> = (0..rows.len()).filter(|at| figures.seeds(*at, &rows[*at]) == more).collect();
     println!("{} of {} rows take {more} seeds", unclear.len(), rows.len());
     for ((jitter, name), lines) in FILES.iter().zip(&mut lines) {
         let further: Vec<Vec<String>> =
