@@ -7,7 +7,9 @@
 pub mod agenda;
 mod ahead;
 mod audit;
+mod delays;
 pub mod dumbbell;
+mod flow;
 pub mod histogram;
 pub mod link;
 pub mod loss;
