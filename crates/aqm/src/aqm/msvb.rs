@@ -86,6 +86,7 @@ struct Class {
 pub struct Msvb {
     rate_basis: RateBasis,
     unit: Depth,
+    capacity: f64,
     cap: f64,
     floor: f64,
     q_v: f64,
@@ -102,8 +103,8 @@ fn slot(packet: &Packet) -> usize {
 
 impl Msvb {
     /// Lets time pass for Q_v and for the one threshold that is needed.
-    fn advance(&mut self, class: usize, level: &Level, now: Instant) {
-        let capacity = self.unit.per_sec(level.rate(), level.link().mean_packet);
+    fn advance(&mut self, class: usize, now: Instant) {
+        let capacity = self.capacity;
         self.q_v = drained(self.q_v, capacity, now.since(self.q_v_at).secs());
         self.q_v_at = now;
         let Class { alpha, phi, b, at } = self.classes[class];
@@ -210,16 +211,17 @@ impl Design for Msvb {
             let (alpha, phi) = (params.alpha.of(i as u8), params.phi.of(i as u8));
             Class { alpha, phi, b, at: Instant::ZERO }
         });
+        let capacity = unit.per_sec(link.rate, link.mean_packet);
         let (q_v, q_v_at) = (0.0, Instant::ZERO);
-        Self { rate_basis: params.rate_basis, unit, cap, floor, q_v, q_v_at, classes, latest: 0, p: 0.0 }
+        Self { rate_basis: params.rate_basis, unit, capacity, cap, floor, q_v, q_v_at, classes, latest: 0, p: 0.0 }
     }
 }
 
 impl Aqm for Msvb {
     #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+    fn arrival(&mut self, packet: &Packet, _: &Level, cx: &mut Cx) -> Verdict {
         self.latest = slot(packet);
-        self.advance(self.latest, level, cx.now);
+        self.advance(self.latest, cx.now);
         let (q_v, b) = self.tentative(packet);
         self.p = probability(q_v, b);
         if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }
