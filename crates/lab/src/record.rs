@@ -180,13 +180,17 @@ pub fn label(contender: &Contender, case: &Case) -> String {
     format!("{} [{}]", contender.label, axes.join(" "))
 }
 
-/// A point on the axes in words: `ftp count = 40` for the path `flows.ftp.count`.
-pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let name = |axis: &str| match axis.split('.').collect::<Vec<_>>().as_slice() {
-        ["flows", group, key] => format!("{group} {key}"),
+/// An axis in words: `ftp count` for the path `flows.ftp.count`.
+pub fn axis_name(axis: &str) -> String {
+    match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows" | "topology", thing, key] => format!("{thing} {key}"),
         _ => axis.to_string(),
-    };
-    axes.map(|(axis, value)| format!("{} = {value}", name(axis))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A point on the axes in words: `ftp count = 40`.
+pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
 
 /// The record of a finished run.

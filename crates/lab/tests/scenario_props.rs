@@ -98,7 +98,7 @@ fn apply(text: &str, edits: &[Edit]) -> String {
 }
 
 fn read(text: &str, sets: Vec<String>, aqm: Vec<String>) -> Result<Vec<Case>, InputError> {
-    scenario::parse("s.toml", text, &Overrides { sets, aqm })
+    scenario::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
 }
 
 /// Reads, and holds what comes of it to the promises: one line of complaint, or an exact round trip.

@@ -38,7 +38,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 fn plan_of(sets: &[&str], runs: u64) -> Plan {
-    let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), aqm: Vec::new() };
+    let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), ..Overrides::default() };
     Plan::new(scenario::parse("s.toml", TEXT, &overrides).unwrap(), 1, runs)
 }
 
