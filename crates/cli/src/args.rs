@@ -122,11 +122,11 @@ Several --vary, and the axes of [vary] in the file, make every combination, the 
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
 pub(crate) struct SweepArgs {
-    #[command(flatten)]
-    pub(crate) batch: BatchArgs,
     /// An axis: a path of the file and the values it takes; again for more.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
 }
 
 /// What is run, and where its results go.

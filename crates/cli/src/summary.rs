@@ -64,9 +64,9 @@ pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
         };
         cases(summary).flat_map(of_case).collect()
     };
-    let heads: Vec<String> = cases(summary).next().map_or_else(Vec::new, |case| {
-        axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect()
-    });
+    let heads: Vec<String> = cases(summary)
+        .next()
+        .map_or_else(Vec::new, |case| axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect());
     let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
     let mut out = means(ui, summary, &heads("discipline"), &rows(0)) + "\n";
     let compared = rows(1);

@@ -80,12 +80,10 @@ fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Resu
             });
             Ok(&mut entries[at].node)
         }
-        Value::List(items) => {
-            match index(items, segment) {
-                Some(index) => Ok(&mut items[index]),
-                None => Err(no_item(&names(items), segment, place, key)),
-            }
-        }
+        Value::List(items) => match index(items, segment) {
+            Some(index) => Ok(&mut items[index]),
+            None => Err(no_item(&names(items), segment, place, key)),
+        },
         _ => Err(place.error(
             key,
             Found::text(segment),
