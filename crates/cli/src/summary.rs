@@ -1,5 +1,7 @@
 //! `summary.json` as tables for people: each contender's means, and its differences from the first.
 
+use std::collections::BTreeMap;
+
 use forebay_lab::record;
 use forebay_lab::stats::Interval;
 use serde_json::Value;
@@ -35,16 +37,17 @@ struct Row<'a> {
 
 /// A table of means for each case, and one of differences where there is something to compare.
 pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
+    let runs = Runs::new(summary);
     let mut out = String::new();
     for case in cases(summary) {
-        let rows: Vec<Row> = contenders(case).iter().map(|it| row(&[], summary, it)).collect();
+        let rows: Vec<Row> = contenders(case).iter().map(|it| row(&[], &runs, it)).collect();
         let Some(first) = rows.first() else { continue };
         let axes = axes(case);
         if !axes.is_empty() {
             let title: Vec<String> = axes.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
             out += &format!("{}\n", ui.tone(Tone::Strong, &title.join(", ")));
         }
-        out += &means(ui, summary, &[""], &rows);
+        out += &means(ui, &runs, &[""], &rows);
         out.push('\n');
         if rows.len() > 1 {
             out += &differences(ui, &[&format!("minus {}", first.lead[0])], &rows[1..]);
@@ -56,11 +59,12 @@ pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
 
 /// One table of means with a row for each case and contender, and one of differences likewise.
 pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
+    let runs = &Runs::new(summary);
     let axes_of = |case| axes(case).into_iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
     let rows = |skip: usize| -> Vec<Row> {
         let of_case = |case| {
             let axes = axes_of(case);
-            contenders(case).iter().skip(skip).map(move |it| row(&axes, summary, it)).collect::<Vec<_>>()
+            contenders(case).iter().skip(skip).map(move |it| row(&axes, runs, it)).collect::<Vec<_>>()
         };
         cases(summary).flat_map(of_case).collect()
     };
@@ -68,7 +72,7 @@ pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
         .next()
         .map_or_else(Vec::new, |case| axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect());
     let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
-    let mut out = means(ui, summary, &heads("discipline"), &rows(0)) + "\n";
+    let mut out = means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
     let compared = rows(1);
     if !compared.is_empty() {
         out += &format!("{}\n", ui.tone(Tone::Strong, "minus the first discipline of the same case"));
@@ -91,8 +95,8 @@ fn axes(case: &Value) -> Vec<(&str, &str)> {
     axes.map(|(axis, value)| (axis.as_str(), value.as_str().unwrap_or_default())).collect()
 }
 
-fn row<'a>(axes: &[String], summary: &Value, contender: &'a Value) -> Row<'a> {
-    Row { lead: [axes, &[name(summary, contender).to_string()]].concat(), contender }
+fn row<'a>(axes: &[String], runs: &Runs, contender: &'a Value) -> Row<'a> {
+    Row { lead: [axes, &[name(runs, contender).to_string()]].concat(), contender }
 }
 
 /// A table under these first headings, the last of which is for words.
@@ -103,8 +107,8 @@ fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
 }
 
 /// A contender under the name that the scenario gives it, without the axes.
-fn name<'a>(summary: &'a Value, contender: &'a Value) -> &'a str {
-    let name = runs(summary, contender).next().and_then(|run| run.get("aqm")).or(contender.get("label"));
+fn name<'a>(runs: &Runs<'a>, contender: &'a Value) -> &'a str {
+    let name = runs.of(contender).first().and_then(|run| run.get("aqm")).or(contender.get("label"));
     name.and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -115,7 +119,7 @@ fn estimate(contender: &Value, part: &str, quantity: &str, factor: f64) -> (Opti
     (number("mean"), number("half"))
 }
 
-fn means(ui: &Ui, summary: &Value, leads: &[&str], rows: &[Row]) -> String {
+fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     let heads: Vec<&str> = MEANS.iter().map(|c| c.1).chain(["goodput", "settling"]).collect();
     let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
     let mut table = table(leads, &heads, &units);
@@ -125,29 +129,45 @@ fn means(ui: &Ui, summary: &Value, leads: &[&str], rows: &[Row]) -> String {
             let (mean, half) = estimate(contender, "mean", quantity, factor);
             row.push(interval(mean, half));
         }
-        row.push(goodput(summary, contender));
-        row.push(settling(summary, contender));
+        row.push(goodput(runs.of(contender)));
+        row.push(settling(runs.of(contender), contender));
         table.row(row);
     }
     table.render(ui, "")
 }
 
-/// The summaries of a contender's runs.
-fn runs<'a>(summary: &'a Value, contender: &'a Value) -> impl Iterator<Item = &'a Value> {
-    let all = summary.get("runs").and_then(Value::as_array).into_iter().flatten();
-    all.filter(|run| run.get("label") == contender.get("label"))
+/// The summaries of all runs by label.
+struct Runs<'a>(BTreeMap<&'a str, Vec<&'a Value>>);
+
+impl<'a> Runs<'a> {
+    fn new(summary: &'a Value) -> Self {
+        let mut by_label: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for run in summary.get("runs").and_then(Value::as_array).into_iter().flatten() {
+            by_label.entry(label(run)).or_default().push(run);
+        }
+        Self(by_label)
+    }
+
+    /// Those of a contender.
+    fn of(&self, contender: &Value) -> &[&'a Value] {
+        self.0.get(label(contender)).map_or(&[], Vec::as_slice)
+    }
 }
 
-fn goodput(summary: &Value, contender: &Value) -> String {
-    let rates = runs(summary, contender).filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
+fn label(of: &Value) -> &str {
+    of.get("label").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn goodput(runs: &[&Value]) -> String {
+    let rates = runs.iter().filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
     let estimate = Interval::of(&rates.collect::<Vec<_>>());
     interval(Some(estimate.mean), Some(estimate.half))
 }
 
 /// The mean, a run that never settles counted in full; how many settle, unless all or none.
-fn settling(summary: &Value, contender: &Value) -> String {
-    let all = runs(summary, contender).count();
-    let settled = runs(summary, contender).filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
+fn settling(runs: &[&Value], contender: &Value) -> String {
+    let all = runs.len();
+    let settled = runs.iter().filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
     let (mean, half) = estimate(contender, "mean", "settling_s", 1.0);
     match settled {
         0 => "never".to_string(),
@@ -199,7 +219,7 @@ mod tests {
         let contender = json!({ "label": "pi", "mean": { "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } } });
         let of = |times: [Option<f64>; 2]| {
             let runs = times.map(|t| json!({ "label": "pi", "settling_s": t }));
-            settling(&json!({ "runs": runs }), &contender)
+            settling(&runs.each_ref(), &contender)
         };
         assert_eq!(of([Some(20.0), None]), "60.0 (1 of 2)", "100 s count for the other");
         assert_eq!(of([None, None]), "never");

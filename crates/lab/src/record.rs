@@ -171,6 +171,16 @@ pub struct RunRecord {
     pub flows: Vec<FlowRecord>,
 }
 
+impl RunRecord {
+    /// The run without what grows with its length and its flows: enough for every mean, and small enough to
+    /// hold thousands. The names of its probes stay.
+    pub fn slim(self) -> Self {
+        let probes = self.series.probes.into_iter().map(|(name, _)| (name, Vec::new())).collect();
+        let series = SeriesRecord { probes, ..SeriesRecord::default() };
+        Self { series, flows: Vec::new(), queue_shares: Vec::new(), ..self }
+    }
+}
+
 /// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
 pub fn label(contender: &Contender, case: &Case) -> String {
     if case.axes.is_empty() {

@@ -48,12 +48,14 @@ fn plan(runs: u64) -> Plan {
 
 fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
     let store = Store::open(dir, plan, json!({})).unwrap();
-    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap()
+    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
+    store.records(plan)
 }
 
 fn seeds_on_disk(dir: &Path) -> Vec<u64> {
     let meta = store::read_json(&dir.join("meta.json")).unwrap();
-    store::read_runs(dir, &meta).unwrap().iter().map(|(_, _, record)| record.summary.seed).collect()
+    let jobs = store::jobs_on_disk(dir, &meta).unwrap();
+    jobs.into_iter().filter_map(|job| store::read_run(dir, &meta, job)).map(|record| record.summary.seed).collect()
 }
 
 #[test]
