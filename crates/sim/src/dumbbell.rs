@@ -9,7 +9,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
-use crate::network::{HostId, HostSpec, LinkSpec, Network, RouteId};
+use crate::network::{Conditions, HostId, HostSpec, LinkSpec, Network, RouteId};
 
 /// Shape and figures of a dumbbell.
 #[derive(Clone, Debug)]
@@ -108,6 +108,7 @@ impl Dumbbell {
             // Drop-tail has a fast path that a test proves equal to the discipline.
             discipline: discipline.filter(|d| d.name() != "droptail").cloned(),
             mean_packet: Bytes(u64::from(self.packet)),
+            conditions: Conditions::default(),
             study: false,
         }
     }

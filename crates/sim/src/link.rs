@@ -13,9 +13,11 @@ use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::base::verdict::Reason;
 
 use crate::audit::LinkBooks;
+use crate::loss::Losses;
 use crate::meter::{Loss, Meter};
 use crate::ring::Ring;
 use crate::segment::Segment;
+use crate::wire::Wire;
 
 /// The transmitter: turns lengths into times.
 #[derive(Clone, Debug)]
@@ -162,29 +164,59 @@ pub struct Link {
     delay: u64,
     /// Present at links under study.
     pub meter: Option<Box<Meter>>,
+    /// Present where the link is more than a queue of constant rate.
+    pub wire: Option<Box<Wire>>,
     /// Segments dropped here, in the whole run.
     pub dropped: u64,
     books: LinkBooks,
 }
 
 impl Link {
-    /// A link with a drop-tail FIFO, perhaps under study.
-    pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>) -> Self {
+    /// A link with a drop-tail FIFO, perhaps under study, perhaps with a wire of its own kind.
+    pub fn plain(rate: Rate, delay: u64, limit: Limit, meter: Option<Box<Meter>>, wire: Option<Box<Wire>>) -> Self {
         let buffer = match limit {
-            Limit::Packets(n @ 1..=Line::MOST) if meter.is_none() => Buffer::Line(Line::new(n as usize)),
+            Limit::Packets(n @ 1..=Line::MOST) if meter.is_none() && wire.is_none() => {
+                Buffer::Line(Line::new(n as usize))
+            }
             _ => Buffer::Plain(Plain { limit, free: 0, waiting: Ring::new(), bytes: 0 }),
         };
-        Self::new(rate, delay, buffer, meter)
+        Self::new(rate, delay, buffer, meter, wire)
     }
 
-    /// A link under a discipline, perhaps under study.
-    pub fn managed(rate: Rate, delay: u64, queue: Queue<AnyDiscipline>, meter: Option<Box<Meter>>) -> Self {
+    /// A link under a discipline, perhaps under study, perhaps with a wire of its own kind.
+    pub fn managed(
+        rate: Rate,
+        delay: u64,
+        queue: Queue<AnyDiscipline>,
+        meter: Option<Box<Meter>>,
+        wire: Option<Box<Wire>>,
+    ) -> Self {
         let managed = Managed { queue, segments: Vec::new(), free: Vec::new(), sending: false };
-        Self::new(rate, delay, Buffer::Managed(Box::new(managed)), meter)
+        Self::new(rate, delay, Buffer::Managed(Box::new(managed)), meter, wire)
     }
 
-    fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>) -> Self {
-        Self { buffer, transmitter: Transmitter::new(rate), delay, meter, dropped: 0, books: LinkBooks::default() }
+    fn new(rate: Rate, delay: u64, buffer: Buffer, meter: Option<Box<Meter>>, wire: Option<Box<Wire>>) -> Self {
+        let transmitter = Transmitter::new(rate);
+        Self { buffer, transmitter, delay, meter, wire, dropped: 0, books: LinkBooks::default() }
+    }
+
+    /// Segments that its wire has lost, in the whole run.
+    pub fn lost(&self) -> u64 {
+        self.wire.as_ref().map_or(0, |wire| wire.lost)
+    }
+
+    /// Is the packet whose transmission begins at `start` lost on its way? To be asked once for each.
+    #[inline]
+    pub fn loses(&mut self, start: u64) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let lost = wire.losses.as_mut().is_some_and(Losses::draw);
+        if lost {
+            wire.lost += 1;
+            if let Some(meter) = &mut self.meter {
+                meter.lose_sent(start);
+            }
+        }
+        lost
     }
 
     /// The discipline, if it runs one.
@@ -200,14 +232,14 @@ impl Link {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, unless it is dropped.
-    /// Times of successive calls must not decrease.
+    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, or `Err` of the time at which
+    /// it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
     ///
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
-    /// more than half of that time to either side, so that order is kept.
+    /// more than half of that time to either side, so that order is kept. A line with a schedule keeps to it.
     #[inline(always)]
-    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
         let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
         self.dropped += u64::from(sent.is_none());
@@ -217,11 +249,11 @@ impl Link {
             self.books.end(sent);
         }
         self.books.balance(self.dropped, 0);
-        sent.map(|sent| sent + self.delay)
+        sent.map(|sent| sent + self.delay).ok_or(now)
     }
 
     #[inline(never)]
-    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Option<u64> {
+    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
@@ -231,16 +263,24 @@ impl Link {
             meter.offer(now, segment.class, Colour::In);
         }
         let waits = plain.free > now;
+        let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
+        let due = pace.as_ref().map(|pace| if waits { pace.from_backlog() } else { pace.from_idle(now) });
+        let waits = due.map_or(waits, |due| due > now);
         // Also where nothing waits: what is longer than the whole buffer has no place in it.
         if !plain.fits(segment.len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
                 meter.lose(now, segment.class, Colour::In, Loss::Overflow);
             }
-            return None;
+            return Err(now);
         }
-        let time = self.transmitter.nanos(segment.len);
-        let start = if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now };
+        let (start, time) = match (pace, due) {
+            (Some(pace), Some(due)) => (due, pace.send(due, segment.len) - due),
+            _ => {
+                let time = self.transmitter.nanos(segment.len);
+                (if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now }, time)
+            }
+        };
         plain.free = start + time;
         if waits {
             plain.waiting.push(Waiting { start, len: segment.len });
@@ -254,7 +294,8 @@ impl Link {
             meter.queue_is(now, plain.waiting.len() as u32);
             meter.serve(start, time, start - now, segment.class, Colour::In);
         }
-        Some(plain.free + self.delay)
+        let arrival = plain.free + self.delay;
+        if self.loses(start) { Err(arrival) } else { Ok(arrival) }
     }
 
     /// Brings the books of a plain link up to `now`.
@@ -299,6 +340,17 @@ impl Link {
         !managed.sending
     }
 
+    /// A managed link whose transmitter is idle has got a packet: when to call `serve`, if not now.
+    #[inline]
+    pub fn idles_until(&mut self, now: u64) -> Option<u64> {
+        let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref())?;
+        let start = pace.from_idle(now);
+        if let Buffer::Managed(managed) = &mut self.buffer {
+            managed.sending = start > now;
+        }
+        (start > now).then_some(start)
+    }
+
     /// The transmitter is free: takes the next packet, if any. Gives its segment, already stamped with
     /// the time it reaches the far end, and the time at which the transmitter is free again.
     #[inline]
@@ -316,7 +368,14 @@ impl Link {
         self.books.begin();
         self.books.balance(self.dropped, managed.held());
         let mut segment = managed.segments[packet.slot as usize];
-        let time = self.transmitter.nanos(segment.len);
+        let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
+        let (time, free) = match pace {
+            None => {
+                let time = self.transmitter.nanos(segment.len);
+                (time, now + time)
+            }
+            Some(pace) => (pace.send(now, segment.len) - now, pace.from_backlog()),
+        };
         self.books.end(now + time);
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
@@ -327,7 +386,7 @@ impl Link {
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now + time + self.delay;
-        Some((segment, now + time))
+        Some((segment, free))
     }
 
     /// Runs the discipline's timer.

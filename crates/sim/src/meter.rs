@@ -15,7 +15,7 @@ pub struct Window {
 
 impl Window {
     /// The part of [from, to) that lies within.
-    fn overlap(&self, from: u64, to: u64) -> u64 {
+    pub(crate) fn overlap(&self, from: u64, to: u64) -> u64 {
         to.min(self.to).saturating_sub(from.max(self.from))
     }
 }
@@ -91,6 +91,8 @@ pub struct Meter {
     pub overflow: u64,
     /// Marks in the window.
     pub marked: u64,
+    /// Packets sent in the window and lost on the wire.
+    pub lost: u64,
     /// Packets whose transmission began, in the whole run.
     pub served: u64,
     classes: Vec<ClassMeter>,
@@ -120,6 +122,7 @@ impl Meter {
             early: 0,
             overflow: 0,
             marked: 0,
+            lost: 0,
             served: 0,
             classes: Vec::new(),
             area: 0,
@@ -161,6 +164,13 @@ impl Meter {
                 Loss::Overflow => self.overflow += 1,
             }
             self.class(class, colour).dropped += 1;
+        }
+    }
+
+    /// A packet whose transmission begins will be lost on the wire.
+    pub fn lose_sent(&mut self, start: u64) {
+        if self.counts(start) && start <= self.window.to {
+            self.lost += 1;
         }
     }
 

@@ -1,9 +1,13 @@
 //! The description of a network: links, hosts, routes and flows, before it runs.
 
+use std::sync::Arc;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
+use crate::loss::LossModel;
+use crate::schedule::Schedule;
 use crate::source::Pattern;
 use crate::tcp::TcpOptions;
 
@@ -14,12 +18,21 @@ pub type HostId = usize;
 /// Index into [`Network::routes`].
 pub type RouteId = usize;
 
+/// What the wire of a link does beside sending at its rate. By default nothing.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Conditions {
+    /// Losses of packets that it has sent.
+    pub loss: Option<LossModel>,
+    /// When it sends how much, if that changes; disciplines are told its rate all the same.
+    pub schedule: Option<Arc<Schedule>>,
+}
+
 /// A one-way link.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
     pub name: String,
-    /// Capacity.
+    /// Capacity, constant but for a schedule among the conditions.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
@@ -29,6 +42,8 @@ pub struct LinkSpec {
     pub discipline: Option<Spec>,
     /// Typical packet, for disciplines that ask.
     pub mean_packet: Bytes,
+    /// Losses and the like.
+    pub conditions: Conditions,
     /// Measure it.
     pub study: bool,
 }
@@ -125,6 +140,9 @@ impl Network {
         }
         if self.sample == Span::ZERO {
             return fail("the sampling interval is zero".into());
+        }
+        if let Some(link) = self.links.iter().find(|link| link.conditions.loss.is_some_and(|loss| !loss.is_sound())) {
+            return fail(format!("link {} loses packets with a probability outside 0 to 1", link.name));
         }
         for (i, route) in self.routes.iter().enumerate() {
             if route.is_empty() || route.len() > 255 || route.iter().any(|&link| link >= self.links.len()) {

@@ -6,6 +6,7 @@ use crate::histogram::Summary;
 use crate::link::Link;
 use crate::meter::ClassMeter;
 use crate::network::LinkSpec;
+use crate::pace::Pace;
 use crate::tcp::sender::SenderCounts;
 
 /// Sampled state of a link, one row per sampling interval.
@@ -55,7 +56,7 @@ pub struct LinkOutcome {
     pub queue_shares: Vec<f64>,
     /// Waiting time in seconds.
     pub sojourn_s: Option<Summary>,
-    /// Share of the time it sent.
+    /// Share of the time it sent; with a schedule, bits sent / bits it could have sent.
     pub utilisation: f64,
     /// Packets offered.
     pub offered_pkts: u64,
@@ -67,6 +68,8 @@ pub struct LinkOutcome {
     pub dropped_overflow: u64,
     /// CE marks.
     pub marked: u64,
+    /// Packets delivered to the wire and lost there.
+    pub lost_pkts: u64,
     /// Packets served in the whole run.
     pub served_pkts: u64,
     /// By class.
@@ -80,6 +83,7 @@ impl LinkOutcome {
     pub(crate) fn of(link: &Link, name: String, series: Series) -> Option<Self> {
         let meter = link.meter.as_deref()?;
         let sojourn = meter.sojourn();
+        let pace = link.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         let class = |(class, colour, c): (u8, _, &ClassMeter)| ClassOutcome {
             class,
             colour,
@@ -92,12 +96,13 @@ impl LinkOutcome {
             queue_pkts: meter.queue().summary(),
             queue_shares: meter.queue().shares(),
             sojourn_s: sojourn.summary().map(|s| s.scaled(1e-9)),
-            utilisation: meter.utilisation(),
+            utilisation: pace.map_or_else(|| meter.utilisation(), Pace::utilisation),
             offered_pkts: meter.offered(),
             delivered_pkts: sojourn.count(),
             dropped_early: meter.early,
             dropped_overflow: meter.overflow,
             marked: meter.marked,
+            lost_pkts: meter.lost,
             served_pkts: meter.served,
             classes: meter.classes().map(class).collect(),
             series,

@@ -3,7 +3,7 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
-use forebay_sim::network::{FlowSpec, HostSpec, LinkSpec, Network, Traffic};
+use forebay_sim::network::{Conditions, FlowSpec, HostSpec, LinkSpec, Network, Traffic};
 use forebay_sim::outcome::Outcome;
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::world::World;
@@ -114,6 +114,7 @@ impl System {
             limit: Limit::Packets(self.room.unwrap_or(PLENTY) as u32 - 1),
             discipline: managed.then(|| Spec::parse("droptail").unwrap()),
             mean_packet: Bytes(u64::from(PACKET)),
+            conditions: Conditions::default(),
             study,
         };
         let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };

@@ -1,0 +1,179 @@
+//! Links whose rate changes with time: steps of constant rate, or delivery opportunities from a trace.
+
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
+
+/// Work is counted in bits times 1e9, so that a rate in bits per second does so much of it in a nanosecond.
+pub(crate) const BIT: u128 = 1_000_000_000;
+/// What one delivery opportunity of a trace carries, in bytes: mahimahi's `PACKET_SIZE`.
+pub const OPPORTUNITY: u32 = 1500;
+/// Later than any run ends, with room to add delays.
+pub(crate) const NEVER: u64 = 1 << 62;
+
+/// When a link sends how much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// From each time on this rate, up to the next; the last one stays. A rate of 0 is a link that is down: what it
+    /// is sending waits, and nothing new begins.
+    Steps(Vec<(Instant, Rate)>),
+    /// A packet delivery trace as that of mahimahi's mm-link(1).
+    Trace(Trace),
+}
+
+/// Delivery opportunities in milliseconds: at each of them the link carries 1500 bytes, in no time.
+///
+/// As mm-link does it: several small packets may share an opportunity, a large one takes several and leaves with
+/// its last byte; what finds no bytes waiting is lost, also for a packet that arrives in the same instant; after
+/// the last opportunity the trace begins anew, with its last millisecond as time 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace(Vec<u32>);
+
+/// Why a schedule is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadSchedule {
+    /// Line of the trace or number of the step, from 1.
+    pub line: usize,
+    /// What stood there.
+    pub found: String,
+    /// What is accepted instead.
+    pub accepts: &'static str,
+}
+
+impl Schedule {
+    /// Steps, the first of them at time zero and the others later and later.
+    pub fn steps(steps: Vec<(Instant, Rate)>) -> Result<Self, BadSchedule> {
+        let bad = |at: usize, found: String, accepts| Err(BadSchedule { line: at + 1, found, accepts });
+        match steps.first() {
+            None => return bad(0, "nothing".into(), "a step at time 0"),
+            Some((from, _)) if *from > Instant::ZERO => {
+                return bad(0, format!("{} s", from.secs()), "a first step at time 0");
+            }
+            Some(_) => {}
+        }
+        match steps.windows(2).position(|pair| pair[0].0 >= pair[1].0) {
+            Some(at) => bad(at + 1, format!("{} s", steps[at + 1].0.secs()), "a time after that of the step before"),
+            None => Ok(Self::Steps(steps)),
+        }
+    }
+
+    /// The bits it can carry from `from` up to, and without, `to`.
+    pub fn bits(&self, from: Instant, to: Instant) -> f64 {
+        let work = match self {
+            Self::Steps(steps) => steps_work(steps, from.nanos(), to.nanos()),
+            Self::Trace(trace) => {
+                u128::from(trace.before(to.nanos()).saturating_sub(trace.before(from.nanos())))
+                    * u128::from(OPPORTUNITY * 8)
+                    * BIT
+            }
+        };
+        work as f64 / BIT as f64
+    }
+
+    /// The mean rate over a run of this length.
+    pub fn mean(&self, duration: Span) -> Rate {
+        Rate((self.bits(Instant::ZERO, Instant::ZERO + duration) / duration.secs()).round() as u64)
+    }
+}
+
+/// What `steps` can do in [from, to).
+fn steps_work(steps: &[(Instant, Rate)], from: u64, to: u64) -> u128 {
+    let ends = steps.iter().skip(1).map(|(at, _)| at.nanos()).chain([u64::MAX]);
+    let each = steps.iter().zip(ends).map(|((at, rate), end)| {
+        let nanos = end.min(to).saturating_sub(at.nanos().max(from));
+        u128::from(rate.0) * u128::from(nanos)
+    });
+    each.sum()
+}
+
+impl Trace {
+    /// The text of a trace: one whole number of milliseconds a line, never smaller than the one before, the last
+    /// one above 0.
+    pub fn parse(text: &str) -> Result<Self, BadSchedule> {
+        const ACCEPTS: &str = "a whole number of milliseconds, at most 4294967295";
+        let mut out: Vec<u32> = Vec::new();
+        let bad = |line: usize, found: &str, accepts| Err(BadSchedule { line, found: found.to_string(), accepts });
+        for (i, line) in text.lines().enumerate() {
+            let Ok(ms) = line.trim().parse::<u32>() else { return bad(i + 1, line.trim(), ACCEPTS) };
+            if out.last().is_some_and(|&last| ms < last) {
+                return bad(i + 1, line.trim(), "a time no earlier than that of the line before");
+            }
+            out.push(ms);
+        }
+        match out.last() {
+            None => bad(1, "nothing", ACCEPTS),
+            Some(0) => bad(out.len(), "0", "a last line above 0, for the trace repeats after it"),
+            Some(_) => Ok(Self(out)),
+        }
+    }
+
+    /// Its milliseconds.
+    pub fn millis(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// How long it lasts, in nanoseconds.
+    fn period(&self) -> u64 {
+        self.0.last().map_or(1, |&ms| nanos(ms))
+    }
+
+    /// When opportunity number `i` comes, from 0 on.
+    pub(crate) fn at(&self, i: u64) -> u64 {
+        let n = self.0.len() as u64;
+        (i / n) * self.period() + nanos(self.0[(i % n) as usize])
+    }
+
+    /// How many opportunities come before `t`.
+    pub(crate) fn before(&self, t: u64) -> u64 {
+        let count =
+            |whole: u64, rest: u64| whole * self.0.len() as u64 + self.0.partition_point(|&ms| nanos(ms) < rest) as u64;
+        // The last opportunities of a round and the first of the next may come at the same time.
+        match (t / self.period(), t % self.period()) {
+            (whole, 0) if whole > 0 => count(whole - 1, self.period()),
+            (whole, rest) => count(whole, rest),
+        }
+    }
+}
+
+const fn nanos(ms: u32) -> u64 {
+    ms as u64 * 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_trace_repeats_from_its_last_millisecond() {
+        let trace = Trace::parse("0\n2\n2\n5\n").unwrap();
+        let at: Vec<u64> = (0..9).map(|i| trace.at(i) / 1_000_000).collect();
+        assert_eq!(at, [0, 2, 2, 5, 5, 7, 7, 10, 10]);
+        for t in 0..30 {
+            let counted = (0..100).filter(|&i| trace.at(i) < t * 500_000).count() as u64;
+            assert_eq!(trace.before(t * 500_000), counted, "{t} half milliseconds");
+        }
+    }
+
+    #[test]
+    fn capacity_of_a_window() {
+        let trace = Schedule::Trace(Trace::parse("0\n2\n2\n5\n").unwrap());
+        assert_eq!(trace.bits(ms(2), ms(5)), 2.0 * 12_000.0, "those at 2 ms, not that at 5");
+        let steps = vec![(ms(0), Rate(8000)), (ms(10), Rate(0)), (ms(20), Rate(2000))];
+        let steps = Schedule::steps(steps).unwrap();
+        assert_eq!(steps.bits(ms(5), ms(25)), 40.0 + 10.0);
+        assert_eq!(steps.mean(Span::from_millis(40)), Rate((80.0 + 40.0) as u64 * 25));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_at_its_line() {
+        for (text, line) in [("", 1), ("1\nx\n", 2), ("1\n\n2\n", 2), ("3\n2\n", 2), ("0\n0\n", 2), ("-1\n", 1)] {
+            assert_eq!(Trace::parse(text).unwrap_err().line, line, "{text:?}");
+        }
+        for (steps, at) in [(vec![], 1), (vec![(ms(1), Rate(1))], 1), (vec![(ms(0), Rate(1)), (ms(0), Rate(2))], 2)] {
+            assert_eq!(Schedule::steps(steps).unwrap_err().line, at);
+        }
+    }
+}

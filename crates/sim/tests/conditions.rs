@@ -1,0 +1,190 @@
+//! Links that lose packets or change their rate: nothing else is lost or invented, no shortcut or meter changes the
+//! run.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{case1, dumbbell, run};
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::{Network, Traffic};
+use forebay_sim::outcome::Outcome;
+use forebay_sim::schedule::{Schedule, Trace};
+use forebay_sim::source::Pattern;
+use forebay_sim::tcp::TcpOptions;
+
+const BURSTS: LossModel = LossModel::GilbertElliott { p: 0.01, r: 0.2, bad: 0.9, good: 0.001 };
+
+/// RAQM case 1 with losses on every link.
+fn lossy(aqm: &str, secs: u64) -> Network {
+    let mut net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, secs, TcpOptions::default(), 1);
+    for (i, link) in net.links.iter_mut().enumerate() {
+        link.conditions.loss = Some(if i % 2 == 0 { BURSTS } else { LossModel::Bernoulli(0.01) });
+    }
+    net
+}
+
+/// Makes `net` send datagrams, one each `every`, that end 10 s before the run does, so that every one of them has
+/// met its fate; measured on every link from the beginning.
+fn count_all(net: &mut Network, every: Span) {
+    for flow in &mut net.flows {
+        flow.traffic = Traffic::Datagrams(Pattern::Constant { every });
+        flow.stop = Some(Instant::ZERO + (net.duration - Span::from_millis(10_000)));
+    }
+    net.warmup = Span::ZERO;
+    net.links.iter_mut().for_each(|link| link.study = true);
+}
+
+/// Packets dropped by queues, and lost on wires, of a run where all of them were sent, dropped or lost.
+fn fates(outcome: &Outcome) -> (u64, u64) {
+    let dropped = outcome.links.iter().map(|link| link.dropped_early + link.dropped_overflow).sum();
+    let lost = outcome.links.iter().map(|link| link.lost_pkts).sum();
+    let sent: u64 = outcome.flows.iter().map(|flow| flow.sender.sent).sum();
+    let delivered: u64 = outcome.flows.iter().map(|flow| flow.delivered_pkts).sum();
+    assert_eq!(sent, delivered + dropped + lost);
+    (dropped, lost)
+}
+
+#[test]
+fn what_is_sent_arrives_or_is_dropped_or_lost() {
+    for aqm in ["droptail", "raqm", "codel", "red_tail"] {
+        let mut net = lossy(aqm, 30);
+        count_all(&mut net, Span::from_micros(3500));
+        let outcome = run(&net, 1);
+        let (dropped, lost) = fates(&outcome);
+        assert!(lost > 1000 && dropped > 1000, "{aqm}: {dropped} {lost}");
+        let link = &outcome.links[0];
+        assert!(link.lost_pkts > 0 && link.lost_pkts < link.delivered_pkts, "{aqm}");
+    }
+}
+
+/// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts.
+/// Some 23,000 packets with the variance of a chain that loses all or nothing: sd 0.0043; tolerance 4 of them.
+#[test]
+fn a_meter_sees_the_rate_of_the_losses() {
+    for aqm in ["droptail", "raqm"] {
+        let mut net = lossy(aqm, 30);
+        for flow in &mut net.flows {
+            flow.traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_micros(3500) });
+        }
+        let link = run(&net, 1).links.remove(0);
+        let share = link.lost_pkts as f64 / link.delivered_pkts as f64;
+        assert!((share - BURSTS.mean()).abs() < 0.017, "{aqm}: {share}");
+        assert!(link.utilisation > 0.99, "{aqm}: a lost packet has used the link");
+    }
+}
+
+#[test]
+fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
+    let net = lossy("droptail", 20);
+    let fast = run(&net, 1);
+    let mut slow = net.clone();
+    for link in &mut slow.links[..2] {
+        link.discipline = Some(Spec::parse("droptail").unwrap());
+    }
+    assert_eq!(fast.fingerprint, run(&slow, 1).fingerprint);
+    let mut watched = net.clone();
+    // A host's own line wanders only where it is passed ahead of time, so that one is left alone.
+    let others = |name: &str| !name.starts_with("access/") && !name.starts_with("egress-back/");
+    watched.links.iter_mut().for_each(|link| link.study = others(&link.name));
+    assert_eq!(fast.fingerprint, run(&watched, 1).fingerprint);
+}
+
+#[test]
+fn a_loss_that_never_happens_changes_nothing() {
+    let net = case1(&dumbbell("raqm", 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
+    let mut with = net.clone();
+    with.links.iter_mut().for_each(|link| link.conditions.loss = Some(LossModel::Bernoulli(0.0)));
+    assert!(run(&net, 1) == run(&with, 1));
+}
+
+#[test]
+fn an_impossible_probability_is_refused() {
+    let mut net = lossy("droptail", 1);
+    net.links[2].conditions.loss = Some(LossModel::Bernoulli(1.5));
+    assert!(net.check().unwrap_err().0.contains("access"), "{:?}", net.check());
+}
+
+fn steps(steps: &[(u64, u64)]) -> Arc<Schedule> {
+    let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
+    Arc::new(Schedule::steps(steps.iter().map(|&(ms, rate)| (at(ms), Rate(rate))).collect()).unwrap())
+}
+
+/// Irregular opportunities, some together, one pause of 200 ms, 5.4 Mb/s on average.
+fn trace() -> Arc<Schedule> {
+    let lines: String = (0..450u64).map(|i| format!("{}\n", (i * i * 7 / 4000 + i).min(800) + 200)).collect();
+    Arc::new(Schedule::Trace(Trace::parse(&lines).unwrap()))
+}
+
+fn outage() -> Arc<Schedule> {
+    steps(&[(0, 10_000_000), (3000, 2_000_000), (6000, 0), (8000, 0), (9000, 30_000_000), (9500, 333_333)])
+}
+
+/// RAQM case 1 with a bottleneck of changing rate, both ways.
+fn changing(aqm: &str, schedule: &Arc<Schedule>, secs: u64) -> Network {
+    let mut net = lossy(aqm, secs);
+    net.links[..2].iter_mut().for_each(|link| link.conditions.schedule = Some(schedule.clone()));
+    net
+}
+
+#[test]
+fn one_step_is_a_constant_rate() {
+    for aqm in ["droptail", "raqm", "codel"] {
+        let net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
+        let mut stepped = net.clone();
+        stepped.links[..2].iter_mut().for_each(|link| link.conditions.schedule = Some(steps(&[(0, 10_000_000)])));
+        let (mut one, mut other) = (run(&net, 1), run(&stepped, 1));
+        assert!((one.links[0].utilisation - other.links[0].utilisation).abs() < 1e-9, "{aqm}");
+        (one.links[0].utilisation, other.links[0].utilisation) = (1.0, 1.0);
+        assert!(one == other, "{aqm}");
+    }
+}
+
+#[test]
+fn a_schedule_is_the_same_as_arithmetic_and_under_a_discipline() {
+    for schedule in [outage(), trace()] {
+        let fast = changing("droptail", &schedule, 20);
+        let mut slow = fast.clone();
+        for link in &mut slow.links[..2] {
+            link.discipline = Some(Spec::parse("droptail").unwrap());
+        }
+        let (fast, mut slow) = (run(&fast, 1), run(&slow, 1));
+        assert!(fast.links[0].lost_pkts > 0 && fast.links[0].dropped_overflow > 0);
+        slow.events = fast.events;
+        assert!(fast == slow, "{:?}\n{:?}", fast.links[0].queue_pkts, slow.links[0].queue_pkts);
+    }
+}
+
+/// The bottleneck's own buffer is small enough to lose packets while the link is down.
+#[test]
+fn nothing_is_lost_or_invented_while_the_rate_changes() {
+    for schedule in [outage(), trace()] {
+        for aqm in ["droptail", "raqm", "codel", "red_tail"] {
+            let mut net = changing(aqm, &schedule, 30);
+            count_all(&mut net, Span::from_micros(5000));
+            fates(&run(&net, 1));
+        }
+    }
+}
+
+/// More is sent than either schedule carries, so that a drop-tail link is always busy and delivers all the bits of
+/// its schedule: within one packet at either end of the window.
+#[test]
+fn a_busy_link_delivers_what_its_schedule_carries() {
+    for schedule in [steps(&[(0, 8_000_000), (7000, 3_000_000), (12_000, 9_000_000)]), trace()] {
+        let mut net = case1(&dumbbell("droptail", 20, Span::ZERO), 10, 20, TcpOptions::default(), 1);
+        net.links[0].conditions.schedule = Some(schedule.clone());
+        for flow in &mut net.flows {
+            flow.traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_micros(3500) });
+            flow.start = Instant::ZERO;
+        }
+        let link = run(&net, 1).links.remove(0);
+        let end = Instant::ZERO + net.duration;
+        let bits = schedule.bits(Instant::ZERO + net.warmup, end);
+        assert!((link.delivered_pkts as f64 - bits / 4000.0).abs() <= 3.0, "{} {bits}", link.delivered_pkts);
+        assert!((link.utilisation - 1.0).abs() < 1e-3, "{}", link.utilisation);
+    }
+}
