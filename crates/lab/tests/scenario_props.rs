@@ -147,6 +147,24 @@ proptest! {
     }
 
     #[test]
+    fn random_axes_never_panic(
+        path in select(vec!["", "title", "packet", "flows", "flows.0.count", "flows.ftp.count", "vary.q", "q", "x.y"]),
+        lo in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        hi in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        count in "[0-9.]{0,3}",
+        word in select(WORDS),
+        tail in "\\PC{0,12}",
+    ) {
+        let both = |first: String, second: &str| {
+            let vary = vec![first, format!("flows.ftp.count={second}")];
+            check(scenario::parse("s.toml", EXAMPLE, &Overrides { vary, ..Overrides::default() }))
+        };
+        both(format!("{path}={lo}..{hi}/{count}"), &tail)?;
+        both(format!("{path}={word},{tail}"), "5..20/4")?;
+        both(format!("{tail}{path}[{word}]"), word)?;
+    }
+
+    #[test]
     fn quantities_survive(
         bits in 1..=100_000_000_000u64,
         nanos in 1..=1_000_000_000_000_000u64,

@@ -140,6 +140,28 @@ fn a_run_without_classes_has_a_row() {
     }
 }
 
+#[test]
+fn tables_hold_every_run_in_order_however_many() {
+    let dir = place("many");
+    let records = run(&plan_of(&["duration=1s"], 70), &dir);
+    assert_eq!(records.len(), 140, "more than the tables are written from at a time");
+    let rows = |name: &str| {
+        let reader = SerializedFileReader::new(fs::File::open(dir.join(name)).unwrap()).unwrap();
+        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        rows
+    };
+    let flows = rows("flows.parquet");
+    assert_eq!(flows.len(), 140);
+    for (row, record) in flows.iter().zip(&records) {
+        let begin = format!("{{label: \"{}\", seed: {},", record.summary.label, record.summary.seed);
+        assert!(row.starts_with(&begin), "{begin} {row}");
+    }
+    let samples: usize = records.iter().map(|record| record.series.time_s.len()).sum();
+    let series = rows("series.parquet");
+    assert_eq!(series.len(), samples);
+    assert_eq!(series.iter().filter(|row| !row.contains("raqm.p: null")).count(), samples / 2, "droptail has no p");
+}
+
 /// Reproduces the theorems named, which takes no simulation.
 fn reproduce(dir: &Path, level: Level, revision: &str, ids: &[&str]) -> Result<Vec<ClaimResult>, ReproduceError> {
     let paper = papers::find("raqm").unwrap();
