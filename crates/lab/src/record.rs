@@ -171,6 +171,16 @@ pub struct RunRecord {
     pub flows: Vec<FlowRecord>,
 }
 
+impl RunRecord {
+    /// The run without what grows with its length and its flows: enough for every mean, and small enough to
+    /// hold thousands. The names of its probes stay.
+    pub fn slim(self) -> Self {
+        let probes = self.series.probes.into_iter().map(|(name, _)| (name, Vec::new())).collect();
+        let series = SeriesRecord { probes, ..SeriesRecord::default() };
+        Self { series, flows: Vec::new(), queue_shares: Vec::new(), ..self }
+    }
+}
+
 /// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
 pub fn label(contender: &Contender, case: &Case) -> String {
     if case.axes.is_empty() {
@@ -180,13 +190,17 @@ pub fn label(contender: &Contender, case: &Case) -> String {
     format!("{} [{}]", contender.label, axes.join(" "))
 }
 
-/// A point on the axes in words: `ftp count = 40` for the path `flows.ftp.count`.
-pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let name = |axis: &str| match axis.split('.').collect::<Vec<_>>().as_slice() {
-        ["flows", group, key] => format!("{group} {key}"),
+/// An axis in words: `ftp count` for the path `flows.ftp.count`.
+pub fn axis_name(axis: &str) -> String {
+    match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows" | "topology", thing, key] => format!("{thing} {key}"),
         _ => axis.to_string(),
-    };
-    axes.map(|(axis, value)| format!("{} = {value}", name(axis))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A point on the axes in words: `ftp count = 40`.
+pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
 
 /// The record of a finished run.

@@ -1,5 +1,6 @@
 //! Tables of results as Parquet: plain columns of numbers and words, Snappy-compressed.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
@@ -51,12 +52,28 @@ impl Table {
 
     /// The file's bytes.
     pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields = self.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
+        let mut file = Parquet::new(Vec::new(), self)?;
+        file.add(self)?;
+        file.finish()
+    }
+}
+
+/// A file being written, a group of rows for each table of the same columns: memory holds one at a time.
+pub struct Parquet<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> Parquet<W> {
+    /// With the columns of `like`, no rows yet.
+    pub fn new(out: W, like: &Table) -> Result<Self, ParquetError> {
+        let fields = like.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
         let schema = Type::group_type_builder("forebay").with_fields(fields.collect::<Result<_, _>>()?).build()?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut rows = writer.next_row_group()?;
-        for (_, column) in &self.columns {
+        Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?))
+    }
+
+    /// More rows.
+    pub fn add(&mut self, table: &Table) -> Result<(), ParquetError> {
+        let mut rows = self.0.next_row_group()?;
+        for (_, column) in &table.columns {
             let Some(mut out) = rows.next_column()? else { break };
             match column {
                 Column::Number(values) => {
@@ -76,7 +93,12 @@ impl Table {
             out.close()?;
         }
         rows.close()?;
-        writer.into_inner()
+        Ok(())
+    }
+
+    /// No more rows.
+    pub fn finish(self) -> Result<W, ParquetError> {
+        self.0.into_inner()
     }
 }
 
@@ -143,14 +165,19 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
 }
 
-/// `series.parquet`: a row per run and sampling interval; a probe that a discipline does not have is null.
-pub fn series(records: &[RunRecord]) -> Table {
+/// The names of all probes, in the order they first come.
+pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     let mut probes: Vec<&str> = Vec::new();
     for (name, _) in records.iter().flat_map(|r| &r.series.probes) {
         if !probes.contains(&name.as_str()) {
             probes.push(name);
         }
     }
+    probes
+}
+
+/// `series.parquet`: a row per run and sampling interval; a probe that a discipline does not have is null.
+pub fn series(records: &[RunRecord], probes: &[&str]) -> Table {
     let rows = || records.iter().flat_map(|r| (0..r.series.time_s.len()).map(move |i| (r, i)));
     let mut table = Table::default()
         .words("label", rows().map(|(r, _)| r.summary.label.clone()))
@@ -160,7 +187,7 @@ pub fn series(records: &[RunRecord]) -> Table {
         .number("queue_mean_pkts", rows().map(|(r, i)| Some(r.series.queue_mean_pkts[i])));
     for probe in probes {
         let column = rows().map(|(r, i)| {
-            let (_, values) = r.series.probes.iter().find(|(name, _)| name == probe)?;
+            let (_, values) = r.series.probes.iter().find(|(name, _)| name == *probe)?;
             values.get(i).copied().flatten()
         });
         table = table.number(probe, column);

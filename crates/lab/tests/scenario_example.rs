@@ -14,7 +14,7 @@ const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
 
 fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
-    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm) })
+    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() })
 }
 
 fn only(text: &str, sets: &[&str]) -> Scenario {

@@ -98,7 +98,7 @@ fn apply(text: &str, edits: &[Edit]) -> String {
 }
 
 fn read(text: &str, sets: Vec<String>, aqm: Vec<String>) -> Result<Vec<Case>, InputError> {
-    scenario::parse("s.toml", text, &Overrides { sets, aqm })
+    scenario::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
 }
 
 /// Reads, and holds what comes of it to the promises: one line of complaint, or an exact round trip.
@@ -144,6 +144,24 @@ proptest! {
         check(read(EXAMPLE, vec![format!("{path}={word}{tail}")], vec![]))?;
         check(read(EXAMPLE, vec![format!("{tail}{path}{word}")], vec![]))?;
         check(read(EXAMPLE, vec![], vec![format!("{word}{tail}"), format!("raqm q0={word}"), tail]))?;
+    }
+
+    #[test]
+    fn random_axes_never_panic(
+        path in select(vec!["", "title", "packet", "flows", "flows.0.count", "flows.ftp.count", "vary.q", "q", "x.y"]),
+        lo in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        hi in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        count in "[0-9.]{0,3}",
+        word in select(WORDS),
+        tail in "\\PC{0,12}",
+    ) {
+        let both = |first: String, second: &str| {
+            let vary = vec![first, format!("flows.ftp.count={second}")];
+            check(scenario::parse("s.toml", EXAMPLE, &Overrides { vary, ..Overrides::default() }))
+        };
+        both(format!("{path}={lo}..{hi}/{count}"), &tail)?;
+        both(format!("{path}={word},{tail}"), "5..20/4")?;
+        both(format!("{tail}{path}[{word}]"), word)?;
     }
 
     #[test]
