@@ -51,7 +51,7 @@ fn formulas_hold_where_their_assumptions_do() {
 fn wrong_senders_are_found() {
     let right = Connection { variant: Variant::Sack, delayed: false, loss: 0.002 };
     for wrong in [Connection { delayed: true, ..right }, Connection { variant: Variant::Bbr, ..right }] {
-        let row = Row { connection: right, measured: wrong.measured() };
+        let row = Row { connection: right, measured: wrong.measured(4) };
         for formula in Formula::ALL {
             assert!(
                 formula.holds(&right) && row.excess(formula).abs() > 2.0 * TOLERANCE,

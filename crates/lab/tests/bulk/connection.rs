@@ -10,10 +10,6 @@ use forebay_sim::world::World;
 use forebay_theory::tcp::Path;
 use rayon::prelude::*;
 
-/// Runs of each connection.
-const SEEDS: u64 = 10;
-/// Simulated seconds of a run.
-const SECONDS: u64 = 1500;
 /// Two ways of this make the round trip; what a window takes to leave, 4 us a packet, is below a hundredth of it.
 const DELAY: Span = Span::from_millis(50);
 /// RFC 6298's least timeout. Round trips last 100 to 200 ms, the latter with a held acknowledgement, so that
@@ -45,14 +41,14 @@ impl Connection {
         Path { rtt: (DELAY * 2).secs(), rto: RTO.secs(), per_ack, window: f64::INFINITY }
     }
 
-    /// Means over the seeds.
-    pub(crate) fn measured(&self) -> Figures {
+    /// Means over the seeds 1 to `seeds`.
+    pub(crate) fn measured(&self, seeds: u64) -> Figures {
         let net = self.network();
         let of_run = |seed| {
             let sender = World::new(&net, seed).unwrap().run(&mut ()).unwrap().flows[0].sender;
             (sender.sent as f64 / net.duration.secs(), sender.timeouts as f64 / sender.sent as f64)
         };
-        let (rates, timeouts): (Vec<_>, Vec<_>) = (1..=SEEDS).into_par_iter().map(of_run).unzip();
+        let (rates, timeouts): (Vec<_>, Vec<_>) = (1..=seeds).into_par_iter().map(of_run).unzip();
         Figures { rate: Interval::of(&rates), timeouts: Interval::of(&timeouts) }
     }
 
@@ -83,7 +79,8 @@ impl Connection {
             class: 0,
             pair: 0,
         };
-        let duration = Span::from_millis(1000 * SECONDS);
+        // Timeouts leave few packets to many seconds, and differ more.
+        let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));
         Network {
             duration,
             warmup: Span::ZERO,
@@ -104,7 +101,7 @@ impl Connection {
             limited_transmit: false,
             min_rto: RTO,
             max_rto: RTO * 64,
-            window: if self.variant == Variant::Bbr { 200 } else { u32::MAX },
+            window: if self.variant == Variant::Bbr { 64 } else { u32::MAX },
             ..TcpOptions::default()
         }
     }

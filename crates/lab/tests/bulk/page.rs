@@ -7,6 +7,8 @@ use forebay_theory::tcp::timeouts;
 use super::connection::{Connection, Figures};
 use super::formula::Formula;
 
+/// Runs of each connection.
+const SEEDS: u64 = 16;
 /// How far a formula may lie from the measured mean where its assumptions hold.
 pub(crate) const TOLERANCE: f64 = 0.1;
 
@@ -18,7 +20,7 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, measured: connection.measured() }
+        Self { connection, measured: connection.measured(SEEDS) }
     }
 
     /// Measured rate over the formula's, less one.
@@ -51,6 +53,7 @@ pub(crate) fn page(rows: &[Row]) -> String {
             let _ = writeln!(out, " {:.2} / {:.2} |", 1e3 * supposed, 1e3 * measured.timeouts.mean);
         }
     }
+    out.push_str(FOUND);
     out
 }
 
@@ -67,7 +70,7 @@ and fails if theory and simulation part where they should not.
 One connection with data without end over 1 Gb/s and 100 ms, packets of 500 bytes, each data packet lost on the wire
 with probability p, no other loss; no limited transmit, which is younger than the formulas; T0 = 1 s, RFC 6298's
 least, doubling up to 64 s. Rates are packets sent per second, retransmissions included; means ± 95 % half-width over
-10 seeds of 1500 s. Formulas: `crates/theory/src/tcp.rs`.
+16 seeds of 1500 s, beyond 1 % in proportion to the loss. Formulas: `crates/theory/src/tcp.rs`.
 
 ![Send rate against loss](pictures/throughput.svg)
 
@@ -88,4 +91,19 @@ and grows by 2/b with each packet, so that E[W^2] = 8 / 3bp. The formulas take i
 numbers of packets between losses that is 6.9 % too much. The rate, 1/p packets in RTT b E[W]/2, is as much higher than
 they say: a constant of 1.31, as Mathis, Semke, Mahdavi and Ott give it for random losses, where the square root has
 1.22.
+";
+
+const FOUND: &str = "
+## What came of it
+
+- Where the rule applies it holds. NewReno and SACK exceed PFTK by 3 to 8 % there, of the size foreseen.
+- Reno is within 3 % of the full model up to 2 % loss, further than its assumptions would have it. It has fewer timeouts
+  than the model, and after each a slow start that the model leaves out; what cancels what was not taken apart.
+- From 0.5 to 5 % NewReno and SACK are faster than PFTK, which charges them with Reno's timeouts; the last column has
+  the count. With b = 1 they are within 6 % of the square root up to 1 %, and fall below it as windows become too small
+  for three duplicates.
+- At 10 % Reno times out as often as PFTK says, but each timeout lasts longer: a doubled timer stays until a packet that
+  was sent once is acknowledged (Karn's rule, RFC 6298 section 5), while in the model it ends with the retransmission
+  that gets through. In a run with the doubling switched off on both sides, b = 1, Reno sends 12.75 ± 0.06 packets/s
+  against 13.48 by the model, 5 % apart instead of 17 %; b = 2, 9.64 ± 0.05 against 9.83.
 ";
