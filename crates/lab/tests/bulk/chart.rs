@@ -48,7 +48,7 @@ struct Panel {
 
 impl Panel {
     fn x(&self, loss: f64) -> f64 {
-        self.left + ACROSS * (loss / LOSS.0).ln() / (LOSS.1 / LOSS.0).ln()
+        self.left + ACROSS * share(loss, LOSS)
     }
 
     fn axes(&self, out: &mut String) {
@@ -71,7 +71,7 @@ impl Panel {
     fn line(&self, out: &mut String, formula: Formula) {
         let steps = 60;
         let place = |step| {
-            let loss = LOSS.0 * (LOSS.1 / LOSS.0).powf(f64::from(step) / f64::from(steps));
+            let loss = LOSS.0 * libm::pow(LOSS.1 / LOSS.0, f64::from(step) / f64::from(steps));
             let connection = Connection { variant: Variant::Reno, delayed: self.delayed, loss };
             format!("{:.1} {:.1}", self.x(loss), y(formula.rate(&connection)))
         };
@@ -89,7 +89,12 @@ impl Panel {
 }
 
 fn y(rate: f64) -> f64 {
-    BOTTOM - (BOTTOM - TOP) * (rate / RATE.0).ln() / (RATE.1 / RATE.0).ln()
+    BOTTOM - (BOTTOM - TOP) * share(rate, RATE)
+}
+
+/// How far along a logarithmic axis; not by the platform's logarithm, which would make another chart.
+fn share(value: f64, (from, to): (f64, f64)) -> f64 {
+    libm::log(value / from) / libm::log(to / from)
 }
 
 /// Line of a formula.

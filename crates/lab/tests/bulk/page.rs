@@ -76,7 +76,8 @@ least, doubling up to 64 s. Rates are packets sent per second, retransmissions i
 
 ## Where they should agree
 
-Written before the first figure was seen. With W = sqrt(8 / 3bp), the formulas' window at a loss:
+Written before the first figure was seen; seeds and lengths were chosen after it, by the half-widths alone. With
+W = sqrt(8 / 3bp), the formulas' window at a loss:
 
 - *Even growth.* All three let the window grow by fractions of a packet; half a packet is missing, on average, of the
   mean window 3W/4. At most 5 % while W >= 13.
