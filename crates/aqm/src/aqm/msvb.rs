@@ -77,7 +77,8 @@ fn probability(q_v: f64, b: f64) -> f64 {
 #[derive(Clone, Copy)]
 struct Class {
     alpha: f64,
-    phi: f64,
+    /// alpha phi, the part of C at which b fills.
+    gain: f64,
     b: f64,
     at: Instant,
 }
@@ -107,9 +108,9 @@ impl Msvb {
         let capacity = self.capacity;
         self.q_v = drained(self.q_v, capacity, now.since(self.q_v_at).secs());
         self.q_v_at = now;
-        let Class { alpha, phi, b, at } = self.classes[class];
-        let b = filled(b, alpha * phi, capacity, now.since(at).secs(), self.cap);
-        self.classes[class] = Class { b, at: now, alpha, phi };
+        let class = &mut self.classes[class];
+        class.b = filled(class.b, class.gain, capacity, now.since(class.at).secs(), self.cap);
+        class.at = now;
     }
 
     /// Q_v and B_i as they would stand if `packet` were counted.
@@ -209,7 +210,7 @@ impl Design for Msvb {
         let b = params.b_init.or(unit.with(cap)).value().clamp(floor, cap);
         let classes = core::array::from_fn(|i| {
             let (alpha, phi) = (params.alpha.of(i as u8), params.phi.of(i as u8));
-            Class { alpha, phi, b, at: Instant::ZERO }
+            Class { alpha, gain: alpha * phi, b, at: Instant::ZERO }
         });
         let capacity = unit.per_sec(link.rate, link.mean_packet);
         let (q_v, q_v_at) = (0.0, Instant::ZERO);
