@@ -3,8 +3,9 @@
 use crate::{program, verdicts};
 
 /// What blessing may change.
-const BLESSED: [&str; 6] = [
+const BLESSED: [&str; 7] = [
     "crates/aqm/golden",
+    "crates/sim/tests/fingerprints.txt",
     "docs/scenario.schema.json",
     QUEUES.files[0],
     THROUGHPUT.files[0],
@@ -12,8 +13,9 @@ const BLESSED: [&str; 6] = [
     verdicts::EXPECTED,
 ];
 /// Tests that write what they otherwise compare: package, test.
-const WRITERS: [(&str, &str); 4] = [
+const WRITERS: [(&str, &str); 5] = [
     ("forebay-aqm", "golden"),
+    ("forebay-sim", "fingerprints"),
     ("forebay-lab", "published_schema"),
     ("forebay-lab", QUEUES.test),
     ("forebay-lab", THROUGHPUT.test),
@@ -30,7 +32,7 @@ pub(crate) struct Page {
     files: &'static [&'static str],
 }
 
-/// Renews golden traces, schema and quick verdicts, and shows what that changed.
+/// Renews golden traces, fingerprints, schema, pages and quick verdicts, and shows what that changed.
 pub(crate) fn run() -> Result<(), String> {
     for (package, test) in WRITERS {
         write(package, test)?;
