@@ -232,7 +232,7 @@ impl World {
         let next = pipe.front().map(|s| s.at);
         self.agenda.set(source, next);
         if self.hop(&segment).link == Hop::END {
-            self.deliver(&segment);
+            self.deliver(segment);
         } else {
             self.forward::<true>(segment, self.now);
         }
@@ -253,9 +253,9 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            let arrival = match self.links[link].pass(&segment, at, |_| 0) {
+            let arrival = match self.links[link].pass(segment.len, segment.class, at, |_| 0) {
                 Ok(arrival) => arrival,
-                Err(at) => return self.lost(&segment, at),
+                Err(at) => return self.lost(segment, at),
             };
             segment.at = arrival;
             segment.hop += 1;
@@ -274,7 +274,7 @@ impl World {
         if !next.ahead {
             self.push(link, segment);
         } else if ANSWER && next.link == Hop::END {
-            self.answer(&segment);
+            self.answer(segment);
         } else {
             return false;
         }
@@ -282,10 +282,10 @@ impl World {
     }
 
     #[inline]
-    fn lost(&mut self, segment: &Segment, at: u64) {
+    fn lost(&mut self, segment: Segment, at: u64) {
         // Ahead of time it may be after the end of the run.
         if at <= self.end {
-            self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+            self.fingerprint = self.fingerprint.wrapping_add(trace(at, &segment, DROPPED));
         }
     }
 
@@ -331,7 +331,7 @@ impl World {
         };
         self.agenda.set(source, Some(free));
         if self.links[link].loses(now) {
-            self.lost(&segment, segment.at);
+            self.lost(segment, segment.at);
             return;
         }
         segment.hop += 1;
@@ -353,12 +353,12 @@ impl World {
 
     /// A segment has reached its destination.
     #[inline]
-    fn deliver(&mut self, segment: &Segment) {
+    fn deliver(&mut self, segment: Segment) {
         let now = self.now;
         let id = segment.flow as usize;
         if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
-            self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
-            self.books.deliver(segment, now);
+            self.fingerprint = self.fingerprint.wrapping_add(trace(now, &segment, Kind::Ack as u64));
+            self.books.deliver(&segment, now);
             let blocks = receiver.collect(segment.sent as u32);
             sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
             self.pump(id);
@@ -386,7 +386,7 @@ impl World {
 
     /// A segment will reach a host that answers at once: nothing else happens there before.
     #[inline(never)]
-    fn answer(&mut self, segment: &Segment) {
+    fn answer(&mut self, segment: Segment) {
         let at = segment.at;
         if at > self.end {
             self.books.beyond();
@@ -403,10 +403,10 @@ impl World {
 
     /// Data or a datagram reaches its receiver at `at`; the acknowledgement to send at once, if any.
     #[inline]
-    fn receive(&mut self, segment: &Segment, at: u64) -> Option<Ack> {
+    fn receive(&mut self, segment: Segment, at: u64) -> Option<Ack> {
         let mark = segment.mark;
-        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, mark.kind() as u64));
-        self.books.deliver(segment, at);
+        self.fingerprint = self.fingerprint.wrapping_add(trace(at, &segment, mark.kind() as u64));
+        self.books.deliver(&segment, at);
         let flow = &mut self.flows[segment.flow as usize];
         if flow.watched && at >= self.warmup {
             self.delays.note(segment.class, at - segment.sent, &mut flow.last_delay);
@@ -498,9 +498,9 @@ impl World {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        let arrival = match self.links[link].pass(&segment, segment.at, wander) {
+        let arrival = match self.links[link].pass(segment.len, segment.class, segment.at, wander) {
             Ok(arrival) => arrival,
-            Err(at) => return self.lost(&segment, at),
+            Err(at) => return self.lost(segment, at),
         };
         segment.at = arrival;
         segment.hop += 1;
