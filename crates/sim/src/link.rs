@@ -232,8 +232,8 @@ impl Link {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers a segment of `len` bytes to a plain link at `now`; the time it reaches the far end, or `Err` of the time at which
-    /// it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
+    /// Offers a segment of `len` bytes to a plain link at `now`; the time it reaches the far end, or `Err` of the time
+    /// at which it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
     ///
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
