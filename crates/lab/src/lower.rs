@@ -3,8 +3,8 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::dumbbell::{self, Attachment};
-use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::dumbbell;
+use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
