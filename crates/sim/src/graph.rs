@@ -172,19 +172,17 @@ mod tests {
                 .collect();
             let graph = graph(n as usize, &edges);
             let distances = all_distances(&graph);
-            for from in 0..n as usize {
-                for to in (0..n as usize).filter(|&to| to != from) {
-                    let Some(route) = graph.route(from, to) else {
-                        assert_eq!(distances[from][to], NOWHERE, "seed {seed}: {from} to {to}");
-                        continue;
-                    };
-                    let length: u64 = route.iter().map(|&link| u64::from(edges[link].2)).sum();
-                    assert_eq!(length, distances[from][to], "seed {seed}: {from} to {to}");
-                    assert_eq!((edges[route[0]].0, edges[*route.last().unwrap()].1), (from, to));
-                    assert!(route.windows(2).all(|pair| edges[pair[0]].1 == edges[pair[1]].0), "seed {seed}");
-                    for (i, &link) in route.iter().enumerate().skip(1) {
-                        assert_eq!(graph.route(edges[link].0, to).unwrap(), route[i..], "seed {seed}");
-                    }
+            for (from, to) in (0..n * n).map(|i| ((i / n) as usize, (i % n) as usize)).filter(|(from, to)| from != to) {
+                let Some(route) = graph.route(from, to) else {
+                    assert_eq!(distances[from][to], NOWHERE, "seed {seed}: {from} to {to}");
+                    continue;
+                };
+                let length: u64 = route.iter().map(|&link| u64::from(edges[link].2)).sum();
+                assert_eq!(length, distances[from][to], "seed {seed}: {from} to {to}");
+                assert_eq!((edges[route[0]].0, edges[*route.last().unwrap()].1), (from, to));
+                assert!(route.windows(2).all(|pair| edges[pair[0]].1 == edges[pair[1]].0), "seed {seed}");
+                for (i, &link) in route.iter().enumerate().skip(1) {
+                    assert_eq!(graph.route(edges[link].0, to).unwrap(), route[i..], "seed {seed}");
                 }
             }
         }

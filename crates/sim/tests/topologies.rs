@@ -65,7 +65,8 @@ fn goodput(outcome: &Outcome, group: u32) -> u64 {
 }
 
 /// Through traffic meets losses and delays at every bottleneck and so gets less than the cross traffic at any of
-/// them, and less the more there are; yet the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested gateways").
+/// them, and less the more there are; yet the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested
+/// gateways").
 #[test]
 fn through_traffic_gets_less_the_more_bottlenecks_it_crosses() {
     for aqm in ["droptail", "raqm", "codel"] {
