@@ -85,10 +85,11 @@ fn means(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
     table.render(ui, "")
 }
 
-/// The summaries of a contender's runs.
+/// The summaries of a contender's runs, at the first link under study.
 fn runs<'a>(summary: &'a Value, contender: &'a Value) -> impl Iterator<Item = &'a Value> {
-    let all = summary.get("runs").and_then(Value::as_array).into_iter().flatten();
-    all.filter(|run| run.get("label") == contender.get("label"))
+    let all = || summary.get("runs").and_then(Value::as_array).into_iter().flatten();
+    let first = all().next().and_then(|run| run.get("link"));
+    all().filter(move |run| run.get("label") == contender.get("label") && run.get("link") == first)
 }
 
 fn goodput(summary: &Value, contender: &Value) -> String {

@@ -202,7 +202,7 @@ impl Store {
 
     /// Writes the summary and the tables of what has finished; gives the summary.
     pub fn summarise(&self, plan: &Plan, records: &[RunRecord]) -> Result<Value, StoreError> {
-        let runs: Vec<_> = records.iter().map(|r| &r.summary).collect();
+        let runs: Vec<_> = records.iter().flat_map(RunRecord::summaries).collect();
         let summary = json!({
             "version": 1,
             "scenario": plan.title(),
