@@ -101,6 +101,13 @@ fn the_schema_takes_what_the_reader_takes() {
     }
 }
 
+/// The example with its hosts in a group.
+fn everything_named() -> String {
+    let access = EXAMPLE.lines().find(|line| line.starts_with("access")).unwrap();
+    let group = access.replace("{ hosts", "[{ name = \"lan\", hosts").replace("\" }", "\" }]");
+    EXAMPLE.replace(access, &group)
+}
+
 #[test]
 fn the_reader_takes_every_key_of_the_schema() {
     let (mut declared, mut present) = (BTreeSet::new(), BTreeSet::new());
@@ -110,6 +117,19 @@ fn the_reader_takes_every_key_of_the_schema() {
         let cases = scenario::parse("s.toml", &everything, &Overrides::default()).unwrap();
         used(&document(&everything), "", &mut present);
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    }
+    let wires = [
+        (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),
+        (&everything_named(), vec!["topology.access.0"]),
+        (LOT, vec!["topology.bottlenecks.last", "topology.egress"]),
+    ];
+    for (text, places) in wires {
+        for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]"] {
+            let loss = "loss={ p = 0.1, r = 0.2, 1-h = 0.9, 1-k = 0.1 }";
+            let sets = places.iter().flat_map(|place| [change, loss].map(|key| format!("{place}.{key}"))).collect();
+            let cases = scenario::parse("s.toml", text, &Overrides { sets, aqm: vec![] }).unwrap();
+            used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+        }
     }
     present.remove(".vary.duration");
     assert_eq!(declared, present);

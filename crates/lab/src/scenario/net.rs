@@ -9,7 +9,7 @@ use forebay_sim::network::Conditions;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// Hosts on either side of one bottleneck.
-    Dumbbell(Dumbbell),
+    Dumbbell(Box<Dumbbell>),
     /// Bottlenecks in a row, and hosts at the routers between them.
     ParkingLot(ParkingLot),
     /// Nodes and links with shortest-path routes.

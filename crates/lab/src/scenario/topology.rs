@@ -158,7 +158,7 @@ pub(crate) fn topology(node: &Node) -> Result<Topology, InputError> {
     let topology = match shape.tag {
         Some("graph") => Topology::Graph(graph(&table)?),
         Some("parking-lot") => Topology::ParkingLot(parking_lot(&table)?),
-        _ => Topology::Dumbbell(dumbbell(&table)?),
+        _ => Topology::Dumbbell(Box::new(dumbbell(&table)?)),
     };
     table.done(shape);
     names_are_unique(node, &topology)?;
