@@ -147,6 +147,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("\"dumbbell\"", "\"star\""),
         ("aqm = \"raqm q0=50\" }", "loss = { q = 0.1 } }"),
         ("aqm = \"raqm q0=50\" }", "rate_steps = \"5s\" }"),
+        ("aqm = \"raqm q0=50\" }", "rate_steps = [\"5s\", \"1mbit\"] }"),
         ("aqm = \"raqm q0=50\" }", "rate_trace = 3 }"),
         ("aqm = \"raqm q0=50\" }", "study = 1 }"),
         ("hosts = 5", "hosts = 0"),

@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Uniform,
     /// `[from, to]`, or a list of such pairs.
     Windows,
+    /// A list of times, each with the rate from then on.
+    Steps,
     /// A whole number within bounds, or this word.
     WholeOr(u32, u32, &'static str),
     /// A table.
@@ -131,6 +133,7 @@ impl Kind {
                 "additionalProperties": false,
             }] }),
             Self::Windows => json!({ "anyOf": [pair(), { "type": "array", "items": pair(), "minItems": 1 }] }),
+            Self::Steps => json!({ "type": "array", "items": pair(), "minItems": 1 }),
             Self::WholeOr(lo, hi, word) => json!({ "anyOf": [
                 { "type": "integer", "minimum": lo, "maximum": hi }, { "enum": [word] }, placeholder(),
             ] }),

@@ -22,7 +22,7 @@ pub(crate) const WIRE: &[Key] = &[
     may("loss", Kind::QuantityOr(&GILBERT), "Loss on the wire: a probability such as 0.02 or 2%; default none."),
     may(
         "rate_steps",
-        Kind::Windows,
+        Kind::Steps,
         "Times and the rates from then on, such as [[\"50s\", \"2mbit\"]]; disciplines are told rate all the same.",
     ),
     may(
