@@ -136,13 +136,15 @@ fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     table.render(ui, "")
 }
 
-/// The summaries of all runs by label.
+/// The summaries of all runs by label, at the first link under study.
 struct Runs<'a>(BTreeMap<&'a str, Vec<&'a Value>>);
 
 impl<'a> Runs<'a> {
     fn new(summary: &'a Value) -> Self {
         let mut by_label: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for run in summary.get("runs").and_then(Value::as_array).into_iter().flatten() {
+        let all = || summary.get("runs").and_then(Value::as_array).into_iter().flatten();
+        let first = all().next().and_then(|run| run.get("link"));
+        for run in all().filter(|run| run.get("link") == first) {
             by_label.entry(label(run)).or_default().push(run);
         }
         Self(by_label)

@@ -216,7 +216,7 @@ impl Store {
 
     /// Writes the summary and the tables of what has finished: these jobs, whose records may be slim.
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<(), StoreError> {
-        let runs: Vec<_> = records.iter().map(|r| &r.summary).collect();
+        let runs: Vec<_> = records.iter().flat_map(RunRecord::summaries).collect();
         let summary = json!({
             "version": 1,
             "scenario": plan.title(),

@@ -128,7 +128,8 @@ fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
 
 /// `summary.parquet`: a row per run, link and class; the columns of the class are null for a run without.
 pub fn summary(records: &[RunRecord]) -> Table {
-    let rows: Vec<(&RunSummary, Option<&ClassSummary>)> = records.iter().flat_map(|r| classes(&r.summary)).collect();
+    let rows: Vec<(&RunSummary, Option<&ClassSummary>)> =
+        records.iter().flat_map(RunRecord::summaries).flat_map(classes).collect();
     let run = |f: fn(&RunSummary) -> f64| rows.iter().map(move |(r, _)| Some(f(r)));
     let class = |f: fn(&ClassSummary) -> Option<f64>| rows.iter().map(move |(_, c)| c.and_then(f));
     Table::default()
@@ -153,6 +154,7 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .count("delivered_pkts", rows.iter().map(|(r, _)| r.delivered_pkts))
         .count("dropped_early", rows.iter().map(|(r, _)| r.dropped.early))
         .count("dropped_overflow", rows.iter().map(|(r, _)| r.dropped.overflow))
+        .count("wire_lost_pkts", rows.iter().map(|(r, _)| r.wire_lost_pkts))
         .some_count("class", rows.iter().map(|(_, c)| c.map(|c| u64::from(c.class))))
         .some_words("colour", rows.iter().map(|(_, c)| c.map(|c| c.colour.clone())))
         .number("class_loss_ratio", class(|c| Some(c.loss_ratio)))
@@ -168,7 +170,7 @@ pub fn summary(records: &[RunRecord]) -> Table {
 /// The names of all probes, in the order they first come.
 pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     let mut probes: Vec<&str> = Vec::new();
-    for (name, _) in records.iter().flat_map(|r| &r.series.probes) {
+    for (name, _) in records.iter().flat_map(RunRecord::all_series).flat_map(|(_, series)| &series.probes) {
         if !probes.contains(&name.as_str()) {
             probes.push(name);
         }
@@ -176,18 +178,20 @@ pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     probes
 }
 
-/// `series.parquet`: a row per run and sampling interval; a probe that a discipline does not have is null.
+/// `series.parquet`: a row per run, link and sampling interval; a probe that a discipline does not have is null.
 pub fn series(records: &[RunRecord], probes: &[&str]) -> Table {
-    let rows = || records.iter().flat_map(|r| (0..r.series.time_s.len()).map(move |i| (r, i)));
+    let links = || records.iter().flat_map(|r| r.all_series().map(move |(link, series)| (r, link, series)));
+    let rows = || links().flat_map(|(r, link, series)| (0..series.time_s.len()).map(move |i| (r, link, series, i)));
     let mut table = Table::default()
-        .words("label", rows().map(|(r, _)| r.summary.label.clone()))
-        .count("seed", rows().map(|(r, _)| r.summary.seed))
-        .number("time_s", rows().map(|(r, i)| Some(r.series.time_s[i])))
-        .number("queue_pkts", rows().map(|(r, i)| Some(r.series.queue_pkts[i])))
-        .number("queue_mean_pkts", rows().map(|(r, i)| Some(r.series.queue_mean_pkts[i])));
+        .words("label", rows().map(|(r, ..)| r.summary.label.clone()))
+        .count("seed", rows().map(|(r, ..)| r.summary.seed))
+        .words("link", rows().map(|(_, link, ..)| link.to_string()))
+        .number("time_s", rows().map(|(_, _, series, i)| Some(series.time_s[i])))
+        .number("queue_pkts", rows().map(|(_, _, series, i)| Some(series.queue_pkts[i])))
+        .number("queue_mean_pkts", rows().map(|(_, _, series, i)| Some(series.queue_mean_pkts[i])));
     for probe in probes {
-        let column = rows().map(|(r, i)| {
-            let (_, values) = r.series.probes.iter().find(|(name, _)| name == *probe)?;
+        let column = rows().map(|(_, _, series, i)| {
+            let (_, values) = series.probes.iter().find(|(name, _)| name == *probe)?;
             values.get(i).copied().flatten()
         });
         table = table.number(probe, column);

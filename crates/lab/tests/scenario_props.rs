@@ -6,6 +6,8 @@ use proptest::sample::{Index, select};
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+const LOT: &str = include_str!("scenario_data/everything-lot.toml");
+const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
 
 /// Words that bring a mangled file closer to an edge than random letters would.
 const WORDS: &[&str] = &[
@@ -60,6 +62,14 @@ const WORDS: &[&str] = &[
     "\n[[flows]]\nkind = \"cbr\"\nrate = \"1mbit\"\n",
     "[[[[[[[[[[[[[[[[",
     "a.b.c.d.e",
+    "parking-lot",
+    "graph",
+    "loss = \"2%\"\n",
+    "rate_steps = [[\"1s\", \"0\"]]\n",
+    "rate_trace = [0, 4294967295]\n",
+    "1-h = 1e-300",
+    "enter = \"last\"\n",
+    "one_way = true\n",
 ];
 
 #[derive(Clone, Debug)]
@@ -131,8 +141,8 @@ proptest! {
     }
 
     #[test]
-    fn mutations_never_panic(full in any::<bool>(), edits in prop::collection::vec(edit(), 1..5)) {
-        check(read(&apply(if full { EVERYTHING } else { EXAMPLE }, &edits), vec![], vec![]))?;
+    fn mutations_never_panic(text in select(vec![EXAMPLE, EVERYTHING, LOT, GRAPH]), edits in prop::collection::vec(edit(), 1..5)) {
+        check(read(&apply(text, &edits), vec![], vec![]))?;
     }
 
     #[test]

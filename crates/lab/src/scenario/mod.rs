@@ -31,6 +31,7 @@ mod file;
 mod flows;
 mod limits;
 mod model;
+mod net;
 mod points;
 mod read;
 mod set;
@@ -39,6 +40,7 @@ mod table;
 mod topology;
 mod values;
 mod vary;
+mod wire;
 mod write;
 
 use std::path::Path;
@@ -47,9 +49,9 @@ use doc::{Entry, Node, Place, Source, Value};
 
 pub use error::{Fault, Found, InputError};
 pub use model::{
-    Access, Bottleneck, Class, Contender, Direction, Dumbbell, Egress, FlowGroup, FlowKind, Report, Reverse, Scenario,
-    TcpOptions, TcpVariant, Topology, Uniform,
+    Class, Contender, Direction, Ends, FlowGroup, FlowKind, Report, Scenario, TcpOptions, TcpVariant, Uniform,
 };
+pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, NamedLink, ParkingLot, Topology};
 pub use read::schema;
 
 /// What the command line changes in a file.
