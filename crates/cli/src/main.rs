@@ -7,6 +7,7 @@ mod digits;
 mod explain;
 mod failure;
 mod interrupt;
+mod links;
 mod list;
 mod output;
 mod progress;

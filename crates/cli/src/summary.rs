@@ -7,6 +7,7 @@ use forebay_lab::stats::Interval;
 use serde_json::Value;
 
 use crate::digits::{interval, signed, significant};
+use crate::links;
 use crate::output::{Tone, Ui};
 use crate::table::Table;
 
@@ -38,7 +39,7 @@ struct Row<'a> {
 /// A table of means for each case, and one of differences where there is something to compare.
 pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
     let runs = Runs::new(summary);
-    let mut out = String::new();
+    let mut out = links::first(ui, summary);
     for case in cases(summary) {
         let rows: Vec<Row> = contenders(case).iter().map(|it| row(&[], &runs, it)).collect();
         let Some(first) = rows.first() else { continue };
@@ -54,7 +55,7 @@ pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
             out.push('\n');
         }
     }
-    out + &legend(ui, summary)
+    out + &links::tables(ui, summary) + &legend(ui, summary)
 }
 
 /// One table of means with a row for each case and contender, and one of differences likewise.
@@ -72,13 +73,13 @@ pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
         .next()
         .map_or_else(Vec::new, |case| axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect());
     let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
-    let mut out = means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
+    let mut out = links::first(ui, summary) + &means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
     let compared = rows(1);
     if !compared.is_empty() {
         out += &format!("{}\n", ui.tone(Tone::Strong, "minus the first discipline of the same case"));
         out += &(differences(ui, &heads("discipline"), &compared) + "\n");
     }
-    out + &legend(ui, summary)
+    out + &links::tables(ui, summary) + &legend(ui, summary)
 }
 
 fn cases(summary: &Value) -> impl Iterator<Item = &Value> {
