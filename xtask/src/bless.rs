@@ -3,14 +3,36 @@
 use crate::{program, verdicts};
 
 /// What blessing may change.
-const BLESSED: [&str; 4] = ["crates/aqm/golden", "docs/scenario.schema.json", QUEUES.2, verdicts::EXPECTED];
+const BLESSED: [&str; 7] = [
+    "crates/aqm/golden",
+    "crates/sim/tests/fingerprints.txt",
+    "docs/scenario.schema.json",
+    QUEUES.files[0],
+    THROUGHPUT.files[0],
+    THROUGHPUT.files[1],
+    verdicts::EXPECTED,
+];
 /// Tests that write what they otherwise compare: package, test.
-const WRITERS: [(&str, &str); 3] =
-    [("forebay-aqm", "golden"), ("forebay-lab", "published_schema"), (QUEUES.0, QUEUES.1)];
-/// The page of queueing systems: package, test, file.
-const QUEUES: (&str, &str, &str) = ("forebay-lab", "queues", "docs/queues.md");
+const WRITERS: [(&str, &str); 5] = [
+    ("forebay-aqm", "golden"),
+    ("forebay-sim", "fingerprints"),
+    ("forebay-lab", "published_schema"),
+    ("forebay-lab", QUEUES.test),
+    ("forebay-lab", THROUGHPUT.test),
+];
+/// The simulator beside queueing theory.
+pub(crate) const QUEUES: Page = Page { test: "queues", files: &["docs/queues.md"] };
+/// The simulator beside the formulas of TCP's send rate.
+pub(crate) const THROUGHPUT: Page =
+    Page { test: "throughput", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 
-/// Renews golden traces, schema and quick verdicts, and shows what that changed.
+/// A page that a test of the laboratory writes, with its chart if it has one.
+pub(crate) struct Page {
+    test: &'static str,
+    files: &'static [&'static str],
+}
+
+/// Renews golden traces, fingerprints, schema, pages and quick verdicts, and shows what that changed.
 pub(crate) fn run() -> Result<(), String> {
     for (package, test) in WRITERS {
         write(package, test)?;
@@ -25,10 +47,10 @@ pub(crate) fn run() -> Result<(), String> {
     succeed(diff)
 }
 
-/// Renews the page of queueing systems alone.
-pub(crate) fn queues() -> Result<(), String> {
-    write(QUEUES.0, QUEUES.1)?;
-    println!("{}", QUEUES.2);
+/// Renews one page alone.
+pub(crate) fn page(page: &Page) -> Result<(), String> {
+    write("forebay-lab", page.test)?;
+    println!("{}", page.files.join("\n"));
     Ok(())
 }
 

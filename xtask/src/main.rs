@@ -25,6 +25,7 @@ cargo xtask docs           writes the table of disciplines in README.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
+cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
 
 fn main() -> ExitCode {
@@ -37,7 +38,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),
-        ["queues"] => bless::queues(),
+        ["queues"] => bless::page(&bless::QUEUES),
+        ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");

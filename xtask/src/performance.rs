@@ -160,7 +160,8 @@ const MIDDLE: &str = "
 The cases `scaling-n` have 100 Mb/s, 1500-byte packets, a base round trip of 44 ms, a buffer of 350 packets and 20 s.
 A run that lasts longer spreads set-up and slow start over more packets.
 
-What one enqueue and its dequeue cost, load generator included:
+What one enqueue and its dequeue cost. Drop-tail's row is the packet memory and the load generator; what a rule adds
+is the difference.
 
 | discipline | ns |
 |---|---|

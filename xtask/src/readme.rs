@@ -52,11 +52,11 @@ fn commands(text: &str) -> Vec<&str> {
     out
 }
 
-/// Runs `command` as a shell does; what `run` and `reproduce` write goes to `dir`.
+/// Runs `command` as a shell does; what `run`, `sweep` and `reproduce` write goes to `dir`.
 fn run(command: &str, dir: &Path) -> Result<(), String> {
     let word = command.strip_prefix(OTHERS).and_then(|rest| rest.split_whitespace().next());
     let place = match word {
-        Some("run" | "reproduce") => format!(" -o '{}'", dir.display()),
+        Some("run" | "sweep" | "reproduce") => format!(" -o '{}'", dir.display()),
         _ => String::new(),
     };
     println!("   $ {command}");

@@ -25,15 +25,15 @@ pub(crate) fn stages(tally: &mut Tally) {
         command.args(["test", "--workspace", "--no-fail-fast"]);
         cargo_tests::run(command, tally);
     });
-    tally.stage(
-        engine,
-        "the same fingerprints in release: cargo test --release -p forebay-sim --test engine",
-        |tally| {
-            let mut command = program::cargo();
-            command.args(["test", "--release", "-p", "forebay-sim", "--test", "engine"]);
-            cargo_tests::run(command, tally);
-        },
-    );
+    tally.stage(engine, "the same fingerprints in release, and with every instruction this processor has", |tally| {
+        const TEST: [&str; 6] = ["test", "--release", "-p", "forebay-sim", "--test=engine", "--test=fingerprints"];
+        let mut release = program::cargo();
+        release.args(TEST);
+        cargo_tests::run(release, tally);
+        let mut native = program::cargo();
+        native.args(TEST).args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
+        cargo_tests::run(native, tally);
+    });
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),

@@ -1,7 +1,7 @@
 //! Nanoseconds for one enqueue and its dequeue, for every line of the registry.
 //!
 //! 64 flows keep some 50 packets waiting; a rule that drops is offered up to twice the link's rate.
-//! Best of several rounds, because a shared machine only ever adds time.
+//! `cargo bench -- NAME..` runs only those. Best of several rounds, because a shared machine only ever adds time.
 
 use std::time::Instant;
 
@@ -14,10 +14,11 @@ const ROUNDS: usize = 15;
 const PACKETS: u64 = 200_000;
 
 fn main() {
+    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     // Under `cargo test --benches` one short round shows that every line still runs.
     let (rounds, packets) = if std::env::args().any(|arg| arg == "--bench") { (ROUNDS, PACKETS) } else { (1, 1_000) };
     println!("{:<16} {:>12} {:>10} {:>8} {:>8}", "discipline", "ns/packet", "sent", "dropped", "marked");
-    for entry in ENTRIES {
+    for entry in ENTRIES.iter().filter(|entry| named.is_empty() || named.iter().any(|name| name == entry.name)) {
         let spec = Spec::parse(entry.name).expect("a registered name with its defaults");
         let discipline = spec.build(&Churn::LINK);
         let mut queue = Queue::new(discipline, Churn::LINK, spec.ecn(), Rng::stream(1, entry.name));

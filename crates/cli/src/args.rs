@@ -19,6 +19,7 @@ const LARGEST_SEED: u64 = 1 << 53;
   forebay list                                     what there is
   forebay explain raqm                             a discipline: rule, parameters, probes, presets
   forebay run scenario.toml                        simulate, compare, report
+  forebay sweep scenario.toml --vary q=20..60/5    the same over a range, in one table
   forebay reproduce raqm --quick                   a paper's experiments and claims
 
 Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--strict);
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Run a scenario: every discipline it compares, under the same seeds.
     Run(RunArgs),
+    /// Run a scenario at every point of some axes: one table, a row for each.
+    Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
     /// Build DIR/report.html again from the results in DIR.
@@ -100,6 +103,35 @@ pub(crate) struct ExplainArgs {
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
 pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+}
+
+/// Arguments of `sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay sweep case1.toml --vary flows.ftp.count=5,50,150
+  forebay sweep case1.toml --vary topology.bottleneck.rate=10mbit..50mbit/5 --aqm \"raqm q0=50\" --aqm droptail
+  forebay sweep case1.toml --vary q=20..60/5 --aqm \"raqm q0={q}\" --runs 10
+  forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | jq '.compare.cases[].contenders[0].mean'
+
+VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100.
+PATH is a key of the file as --set takes it, or a name that stands as {name} in some text of the file or of --aqm.
+Several --vary, and the axes of [vary] in the file, make every combination, the last varying fastest; a path that
+[vary] has takes the values of --vary instead.
+
+Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
+pub(crate) struct SweepArgs {
+    /// An axis: a path of the file and the values it takes; again for more.
+    #[arg(long = "vary", value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+}
+
+/// What is run, and where its results go.
+#[derive(Args, Debug)]
+pub(crate) struct BatchArgs {
     /// The scenario file.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
@@ -110,13 +142,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
     /// How many seeds each discipline runs with.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=100_000))]
+    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) runs: u64,
     /// Replace or add one value of the file by its dotted path; again for more.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Where results go; default runs/<file>-<hash of the resolved scenario>.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
@@ -126,7 +159,7 @@ pub(crate) struct RunArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Jobs {
     /// How many runs at a time; default one per core.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(long, visible_alias = "threads", value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
 }
 

@@ -7,6 +7,7 @@ mod digits;
 mod explain;
 mod failure;
 mod interrupt;
+mod links;
 mod list;
 mod output;
 mod progress;
@@ -14,6 +15,7 @@ mod report;
 mod reproduce;
 mod run;
 mod summary;
+mod sweep;
 mod table;
 mod text;
 
@@ -44,6 +46,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::List(args) => list::command(args, ui),
         Command::Explain(args) => explain::command(args, ui),
         Command::Run(args) => run::command(args, ui),
+        Command::Sweep(args) => sweep::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),

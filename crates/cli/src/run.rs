@@ -10,16 +10,26 @@ use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
-use crate::args::{Jobs, RunArgs};
+use crate::args::{BatchArgs, Jobs, RunArgs};
 use crate::digits::short;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
 use crate::progress::Progress;
 use crate::{interrupt, report, summary};
 
-/// Runs the scenario; what is on disk already is not run again.
+/// Runs the scenario and prints a table for each of its cases.
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let plan = plan(args)?;
+    let plan = plan(&args.batch, &[])?;
+    batch(&args.batch, &plan, ui, summary::by_case)
+}
+
+/// Runs a plan; what is on disk already is not run again. `tables` is what it prints of `summary.json`.
+pub(crate) fn batch(
+    args: &BatchArgs,
+    plan: &Plan,
+    ui: &Ui,
+    tables: fn(&Ui, &Value) -> String,
+) -> Result<Exit, Failure> {
     let dir = match &args.output {
         Some(dir) => dir.clone(),
         None => Path::new("runs").join(format!("{}-{}", stem(&args.scenario), plan.hash())),
@@ -27,20 +37,20 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();
-    let store = Store::open(&dir, &plan, meta())?;
-    announce(ui, &plan, &store);
+    let store = Store::open(&dir, plan, meta())?;
+    announce(ui, plan, &store);
     let progress = Progress::new(ui, plan.simulated_s());
     let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
-    let outcome = pool.install(|| batch::run(&plan, &store, &control));
+    let outcome = pool.install(|| batch::run(plan, &store, &control));
     progress.finish();
-    outcome.map_err(|error| failure(error, &plan, &store))?;
+    outcome.map_err(|error| failure(error, plan, &store))?;
 
     let document = store::read_json(&dir.join("summary.json"))?;
     let report = report::write_report(&dir);
     if ui.json() {
         ui.print_json(&document)?;
     } else {
-        ui.print(&format!("{}\nresults  {}", summary::tables(ui, &document), dir.display()))?;
+        ui.print(&format!("{}\nresults  {}", tables(ui, &document), dir.display()))?;
     }
     let report = report?;
     if !ui.json() {
@@ -50,8 +60,8 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 }
 
 /// What the arguments ask for, found possible before anything is written.
-fn plan(args: &RunArgs) -> Result<Plan, Failure> {
-    let overrides = Overrides { sets: args.set.clone(), aqm: args.aqm.clone() };
+pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
+    let overrides = Overrides { sets: args.set.clone(), vary: vary.to_vec(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let plan = Plan::new(cases, args.seed, args.runs).with_revision(&build());
     check_labels(args, &plan)?;
@@ -68,7 +78,7 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
 }
 
 /// Refuses what says the same thing twice: its runs would count double.
-fn check_labels(args: &RunArgs, plan: &Plan) -> Result<(), InputError> {
+fn check_labels(args: &BatchArgs, plan: &Plan) -> Result<(), InputError> {
     let Some((label, case)) = plan.repeated() else { return Ok(()) };
     let key = match case.axes.as_slice() {
         [] => "compare.aqm".to_string(),

@@ -1,9 +1,13 @@
 //! `summary.json` as tables for people: each contender's means, and its differences from the first.
 
+use std::collections::BTreeMap;
+
+use forebay_lab::record;
 use forebay_lab::stats::Interval;
 use serde_json::Value;
 
 use crate::digits::{interval, signed, significant};
+use crate::links;
 use crate::output::{Tone, Ui};
 use crate::table::Table;
 
@@ -26,38 +30,86 @@ const DIFFERENCES: [Column; 6] = [
     ("settling_s", "settling", "s", 1.0),
 ];
 
-/// The tables of every case.
-pub(crate) fn tables(ui: &Ui, summary: &Value) -> String {
-    let cases = summary.pointer("/compare/cases").and_then(Value::as_array);
-    let mut out = String::new();
-    for case in cases.into_iter().flatten() {
-        let contenders = case.get("contenders").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        if contenders.is_empty() {
-            continue;
+/// A line of a table: what it begins with, and the contender whose figures follow.
+struct Row<'a> {
+    lead: Vec<String>,
+    contender: &'a Value,
+}
+
+/// A table of means for each case, and one of differences where there is something to compare.
+pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
+    let runs = Runs::new(summary);
+    let mut out = links::first(ui, summary);
+    for case in cases(summary) {
+        let rows: Vec<Row> = contenders(case).iter().map(|it| row(&[], &runs, it)).collect();
+        let Some(first) = rows.first() else { continue };
+        let axes = axes(case);
+        if !axes.is_empty() {
+            let title: Vec<String> = axes.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+            out += &format!("{}\n", ui.tone(Tone::Strong, &title.join(", ")));
         }
-        if let Some(title) = axes(case) {
-            out += &format!("{}\n", ui.tone(Tone::Strong, &title));
-        }
-        out += &means(ui, summary, contenders);
+        out += &means(ui, &runs, &[""], &rows);
         out.push('\n');
-        if contenders.len() > 1 {
-            out += &differences(ui, summary, contenders);
+        if rows.len() > 1 {
+            out += &differences(ui, &[&format!("minus {}", first.lead[0])], &rows[1..]);
             out.push('\n');
         }
     }
-    out + &legend(summary).map(|line| ui.tone(Tone::Faint, &line) + "\n").concat()
+    out + &links::tables(ui, summary) + &legend(ui, summary)
 }
 
-/// The point of the axes, if there are any: `q = 20, n = 40`.
-fn axes(case: &Value) -> Option<String> {
-    let axes = case.get("axes")?.as_object().filter(|axes| !axes.is_empty())?;
-    let parts: Vec<String> = axes.iter().map(|(k, v)| format!("{k} = {}", v.as_str().unwrap_or_default())).collect();
-    Some(parts.join(", "))
+/// One table of means with a row for each case and contender, and one of differences likewise.
+pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
+    let runs = &Runs::new(summary);
+    let axes_of = |case| axes(case).into_iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
+    let rows = |skip: usize| -> Vec<Row> {
+        let of_case = |case| {
+            let axes = axes_of(case);
+            contenders(case).iter().skip(skip).map(move |it| row(&axes, runs, it)).collect::<Vec<_>>()
+        };
+        cases(summary).flat_map(of_case).collect()
+    };
+    let heads: Vec<String> = cases(summary)
+        .next()
+        .map_or_else(Vec::new, |case| axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect());
+    let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
+    let mut out = links::first(ui, summary) + &means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
+    let compared = rows(1);
+    if !compared.is_empty() {
+        out += &format!("{}\n", ui.tone(Tone::Strong, "minus the first discipline of the same case"));
+        out += &(differences(ui, &heads("discipline"), &compared) + "\n");
+    }
+    out + &links::tables(ui, summary) + &legend(ui, summary)
+}
+
+fn cases(summary: &Value) -> impl Iterator<Item = &Value> {
+    summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn contenders(case: &Value) -> &[Value] {
+    case.get("contenders").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The point of the axes, if there are any.
+fn axes(case: &Value) -> Vec<(&str, &str)> {
+    let axes = case.get("axes").and_then(Value::as_object).into_iter().flatten();
+    axes.map(|(axis, value)| (axis.as_str(), value.as_str().unwrap_or_default())).collect()
+}
+
+fn row<'a>(axes: &[String], runs: &Runs, contender: &'a Value) -> Row<'a> {
+    Row { lead: [axes, &[name(runs, contender).to_string()]].concat(), contender }
+}
+
+/// A table under these first headings, the last of which is for words.
+fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
+    let last = leads.len() - 1;
+    let blank = vec![""; leads.len()];
+    Table::new(&[leads, heads].concat()).units(&[&blank, units].concat()).numbers(0..last).words(&[last])
 }
 
 /// A contender under the name that the scenario gives it, without the axes.
-fn name<'a>(summary: &'a Value, contender: &'a Value) -> &'a str {
-    let name = runs(summary, contender).next().and_then(|run| run.get("aqm")).or(contender.get("label"));
+fn name<'a>(runs: &Runs<'a>, contender: &'a Value) -> &'a str {
+    let name = runs.of(contender).first().and_then(|run| run.get("aqm")).or(contender.get("label"));
     name.and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -68,39 +120,57 @@ fn estimate(contender: &Value, part: &str, quantity: &str, factor: f64) -> (Opti
     (number("mean"), number("half"))
 }
 
-fn means(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
+fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     let heads: Vec<&str> = MEANS.iter().map(|c| c.1).chain(["goodput", "settling"]).collect();
     let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
-    let mut table = Table::new(&[&[""], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
-    for contender in contenders {
-        let mut row = vec![name(summary, contender).to_string()];
+    let mut table = table(leads, &heads, &units);
+    for Row { lead, contender } in rows {
+        let mut row = lead.clone();
         for (quantity, _, _, factor) in MEANS {
             let (mean, half) = estimate(contender, "mean", quantity, factor);
             row.push(interval(mean, half));
         }
-        row.push(goodput(summary, contender));
-        row.push(settling(summary, contender));
+        row.push(goodput(runs.of(contender)));
+        row.push(settling(runs.of(contender), contender));
         table.row(row);
     }
     table.render(ui, "")
 }
 
-/// The summaries of a contender's runs.
-fn runs<'a>(summary: &'a Value, contender: &'a Value) -> impl Iterator<Item = &'a Value> {
-    let all = summary.get("runs").and_then(Value::as_array).into_iter().flatten();
-    all.filter(|run| run.get("label") == contender.get("label"))
+/// The summaries of all runs by label, at the first link under study.
+struct Runs<'a>(BTreeMap<&'a str, Vec<&'a Value>>);
+
+impl<'a> Runs<'a> {
+    fn new(summary: &'a Value) -> Self {
+        let mut by_label: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let all = || summary.get("runs").and_then(Value::as_array).into_iter().flatten();
+        let first = all().next().and_then(|run| run.get("link"));
+        for run in all().filter(|run| run.get("link") == first) {
+            by_label.entry(label(run)).or_default().push(run);
+        }
+        Self(by_label)
+    }
+
+    /// Those of a contender.
+    fn of(&self, contender: &Value) -> &[&'a Value] {
+        self.0.get(label(contender)).map_or(&[], Vec::as_slice)
+    }
 }
 
-fn goodput(summary: &Value, contender: &Value) -> String {
-    let rates = runs(summary, contender).filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
+fn label(of: &Value) -> &str {
+    of.get("label").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn goodput(runs: &[&Value]) -> String {
+    let rates = runs.iter().filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
     let estimate = Interval::of(&rates.collect::<Vec<_>>());
     interval(Some(estimate.mean), Some(estimate.half))
 }
 
 /// The mean, a run that never settles counted in full; how many settle, unless all or none.
-fn settling(summary: &Value, contender: &Value) -> String {
-    let all = runs(summary, contender).count();
-    let settled = runs(summary, contender).filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
+fn settling(runs: &[&Value], contender: &Value) -> String {
+    let all = runs.len();
+    let settled = runs.iter().filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
     let (mean, half) = estimate(contender, "mean", "settling_s", 1.0);
     match settled {
         0 => "never".to_string(),
@@ -109,15 +179,12 @@ fn settling(summary: &Value, contender: &Value) -> String {
     }
 }
 
-fn differences(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
-    let base = name(summary, &contenders[0]);
-    let title = format!("minus {base}");
+fn differences(ui: &Ui, leads: &[&str], rows: &[Row]) -> String {
     let heads: Vec<&str> = DIFFERENCES.iter().map(|c| c.1).collect();
     let units: Vec<&str> = DIFFERENCES.iter().map(|c| c.2).collect();
-    let mut table =
-        Table::new(&[&[title.as_str()], heads.as_slice()].concat()).units(&[&[""], units.as_slice()].concat());
-    for contender in &contenders[1..] {
-        let mut row = vec![name(summary, contender).to_string()];
+    let mut table = table(leads, &heads, &units);
+    for Row { lead, contender } in rows {
+        let mut row = lead.clone();
         for (quantity, _, _, factor) in DIFFERENCES {
             let (mean, half) = estimate(contender, "difference", quantity, factor);
             let clear = mean.zip(half).is_some_and(|(mean, half)| mean.abs() > half);
@@ -129,19 +196,19 @@ fn differences(ui: &Ui, summary: &Value, contenders: &[Value]) -> String {
 }
 
 /// How to read the tables.
-fn legend(summary: &Value) -> [String; 4] {
-    let most = summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten();
-    let most = most.filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
+fn legend(ui: &Ui, summary: &Value) -> String {
+    let most = cases(summary).filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
     let spread = match most {
         0 | 1 => "one seed tells nothing about the spread: --runs 5 gives intervals".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
-    [
+    let lines = [
         spread,
         "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          a run that never settles counts in full; (k of n): that many settle".to_string(),
-    ]
+    ];
+    lines.map(|line| ui.tone(Tone::Faint, &line) + "\n").concat()
 }
 
 #[cfg(test)]
@@ -155,7 +222,7 @@ mod tests {
         let contender = json!({ "label": "pi", "mean": { "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } } });
         let of = |times: [Option<f64>; 2]| {
             let runs = times.map(|t| json!({ "label": "pi", "settling_s": t }));
-            settling(&json!({ "runs": runs }), &contender)
+            settling(&runs.each_ref(), &contender)
         };
         assert_eq!(of([Some(20.0), None]), "60.0 (1 of 2)", "100 s count for the other");
         assert_eq!(of([None, None]), "never");

@@ -1,5 +1,7 @@
 //! Aligned columns: the first to the left, numbers to the right with their ± below each other.
 
+use std::ops::Range;
+
 use crate::output::{Tone, Ui};
 
 /// Space between two columns.
@@ -58,6 +60,12 @@ impl Table {
         for &column in columns {
             self.align[column] = Align::Left;
         }
+        self
+    }
+
+    /// The columns that hold numbers.
+    pub(crate) fn numbers(mut self, columns: Range<usize>) -> Self {
+        self.align[columns].fill(Align::Right);
         self
     }
 

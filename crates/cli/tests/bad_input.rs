@@ -163,6 +163,40 @@ fn files_that_are_none_are_refused() {
 }
 
 #[test]
+fn every_wrong_axis_is_refused() {
+    let place = Place::new("axes");
+    place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\n"));
+    for (vary, says) in [
+        ("flows.ftp.count", &["found 'flows.ftp.count', expected PATH=VALUES", "such as "][..]),
+        ("flows.fpt.count=5,10", &["vary.flows.fpt.count: found 'fpt'", "did you mean ftp?"]),
+        ("topology.bottleneck.raet=1mbit,2mbit", &["topology.bottleneck.raet: ", "did you mean rate?"]),
+        ("duratoin=1s,2s", &["vary.duratoin: found 'duratoin'", "did you mean duration?"]),
+        ("q=20,30", &["vary.q: found 'q', expected {q} in some text", "changes nothing"]),
+        ("flows.ftp.count=", &["flows.ftp.count: found an empty value", "such as 20,30,40"]),
+        ("flows.ftp.count=5..50/0", &["found '5..50/0', expected LO..HI/N", "from 2 to 10000"]),
+        ("flows.ftp.count=5..50", &["for 5 values write 5..50/5"]),
+        ("flows.ftp.count=5..150/4", &["flows.ftp.count: found '53.333333333333', expected a whole number"]),
+        ("flows.ftp.count=5,many", &["flows.ftp.count: found 'many', expected a whole number"]),
+        ("topology.bottleneck.rate=1mbit,10mbps", &["found '10mbps'", "write 10mbit"]),
+        ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends take the same unit"]),
+        ("flows.0.count=5,50", &["found 'flows.0.count'", "leaves flows.ftp.count alone, which varies too"]),
+        ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "with [compare]"]),
+        ("vary.flows.ftp.count=5,50", &["the path that varies, without 'vary.'"]),
+    ] {
+        refused(&place, vary, &["sweep", "varied.toml", "--vary", vary], &[&["--vary: "], says].concat());
+    }
+    let twice = ["sweep", "short.toml", "--vary", "flows.ftp.count=5", "--vary", "flows.ftp.count=10"];
+    refused(&place, "twice", &twice, &["--vary: flows.ftp.count: ", "each path once"]);
+    let held = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,10", "--set", "flows.ftp.count=20"];
+    refused(&place, "held", &held, &["--vary: flows.ftp.count: ", "a path that --set leaves alone"]);
+    let same = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,5"];
+    refused(&place, "same", &same, &["short.toml: vary.flows.ftp.count: ", "[flows.ftp.count=5]' twice"]);
+    let many = ["sweep", "varied.toml", "--vary", "packet=501..10500/10000"];
+    refused(&place, "many", &many, &["varied.toml:", "vary: found 2 x 10000 cases, expected at most 10000 cases"]);
+    refused(&place, "none", &["sweep", "short.toml"], &["short.toml: found no axis, expected --vary PATH=VALUES"]);
+}
+
+#[test]
 fn words_of_the_command_line_are_checked() {
     let place = Place::new("words");
     for words in [
@@ -170,6 +204,8 @@ fn words_of_the_command_line_are_checked() {
         &["run", "short.toml", "--runs", "0"],
         &["run", "short.toml", "--seed", "-1"],
         &["run", "short.toml", "--jobs", "0"],
+        &["run", "short.toml", "--vary", "flows.ftp.count=5,10"],
+        &["sweep", "short.toml", "--vary"],
         &["run", "short.toml", "--nonsense"],
         &["list", "everything"],
         &["bench", "--case", "none"],

@@ -15,6 +15,22 @@ use serde_json::Value;
 /// 12 runs of 1000 s: several seconds.
 const LONG: [&str; 11] =
     ["run", "short.toml", "--set", "duration=1000s", "--runs", "6", "--jobs", "1", "-o", "out", "--quiet"];
+/// As many runs, as a sweep.
+const SWEEP: [&str; 13] = [
+    "sweep",
+    "short.toml",
+    "--vary",
+    "flows.ftp.count=8,10",
+    "--set",
+    "duration=1000s",
+    "--runs",
+    "3",
+    "--jobs",
+    "1",
+    "-o",
+    "out",
+    "--quiet",
+];
 const TOTAL: usize = 12;
 
 /// Under nohup the program leaves signals alone, and these tests would only wait.
@@ -29,9 +45,9 @@ fn shards(out: &Path) -> Vec<String> {
     if dir.is_dir() { names(&dir).into_iter().filter(|name| name.ends_with(".json")).collect() } else { Vec::new() }
 }
 
-/// Starts the long batch, waits for its first finished run, sends `signal`.
+/// Starts a long batch, waits for its first finished run, sends `signal`.
 fn interrupted(place: &Place, signal: &str, words: &[&str]) -> Ended {
-    let mut command = place.command(&[&LONG[..], words].concat());
+    let mut command = place.command(words);
     let child: Child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
     while shards(&place.dir.join("out")).is_empty() {
@@ -48,9 +64,14 @@ fn ctrl_c_keeps_finished_runs_and_the_same_command_goes_on() {
     if hangup_is_ignored() {
         return;
     }
-    let place = Place::new("ctrl-c");
+    goes_on(&Place::new("ctrl-c"), &LONG);
+    goes_on(&Place::new("ctrl-c-sweep"), &SWEEP);
+}
+
+/// Interrupts a batch and calls it again: what had finished stays as it is, the rest is added.
+fn goes_on(place: &Place, words: &[&str]) {
     let out = place.dir.join("out");
-    let ended = interrupted(&place, "INT", &[]);
+    let ended = interrupted(place, "INT", words);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     let kept = shards(&out);
     assert!((1..TOTAL).contains(&kept.len()), "{kept:?}");
@@ -65,7 +86,7 @@ fn ctrl_c_keeps_finished_runs_and_the_same_command_goes_on() {
         assert!(shard["record"]["summary"]["fingerprint"].is_string());
     }
 
-    let resumed = place.run(&[&LONG[..], &["--json"]].concat()).good().json();
+    let resumed = place.run(&[words, &["--json"]].concat()).good().json();
     assert_eq!(resumed["runs"].as_array().unwrap().len(), TOTAL);
     assert_eq!(kept.iter().map(changed).collect::<Vec<_>>(), before, "what was finished was not run again");
     for run in summary["runs"].as_array().unwrap() {
@@ -79,7 +100,7 @@ fn sigterm_is_a_ctrl_c_and_json_says_so() {
         return;
     }
     let place = Place::new("sigterm");
-    let ended = interrupted(&place, "TERM", &["--json"]);
+    let ended = interrupted(&place, "TERM", &[&LONG[..], &["--json"]].concat());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(130), ""), "{ended:?}");
     let error = &ended.json()["error"];
     assert_eq!((&error["kind"], &error["runs_total"]), (&"interrupted".into(), &TOTAL.into()));

@@ -49,6 +49,21 @@ fn a_run_prints_its_tables_and_keeps_everything() {
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ended.stdout, ""));
 }
 
+/// The example's three bottlenecks: each has its table, the first one also differences and settling.
+#[test]
+fn every_link_under_study_has_its_table() {
+    let place = Place::new("links");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/parking-lot.toml");
+    let words = ["run", example, "--runs", "2", "--set", "duration=15s", "-o", "out", "-q"];
+    let printed = place.run(&words).good().stdout;
+    let links: Vec<&str> = printed.lines().filter(|line| line.starts_with("link ")).collect();
+    assert_eq!(links, ["link west", "link middle", "link east"], "{printed}");
+    let rows = |label: &str| printed.lines().filter(|line| line.split("  ").next() == Some(label)).count();
+    assert_eq!((rows("droptail"), rows("codel"), rows("raqm_plus q0=20")), (3, 4, 4), "{printed}");
+    let one = place.run(&["run", "short.toml", "--runs", "1", "-q"]).good().stdout;
+    assert!(!one.contains("link "), "{one}");
+}
+
 #[test]
 fn json_is_one_document_and_the_file() {
     let place = Place::new("json");

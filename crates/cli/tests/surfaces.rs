@@ -90,6 +90,7 @@ fn help_ends_with_examples_and_version_with_the_revision() {
         &["list", "-h"],
         &["explain", "-h"],
         &["run", "-h"],
+        &["sweep", "-h"],
         &["reproduce", "-h"],
         &["report", "-h"],
         &["bench", "-h"],

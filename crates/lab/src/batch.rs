@@ -55,26 +55,27 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Runs what `store` does not hold yet. Records come in the order of [`Plan::jobs`], whatever the number
-/// of threads; on an interruption the summary of what has finished is written.
-pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Vec<RunRecord>, BatchError> {
-    let one = |job: Job| -> Result<Option<RunRecord>, BatchError> {
+/// Runs what `store` does not hold yet and writes the summary, that of what has finished on an interruption.
+/// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
+/// no more of a finished run than its summary.
+pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<(), BatchError> {
+    let one = |job: Job| -> Result<Option<(Job, RunRecord)>, BatchError> {
         let mut watch = Watch { control, seen_s: 0.0 };
         if let Some(record) = store.load(plan, job) {
             (control.progress)(record.duration_s);
-            return Ok(Some(record));
+            return Ok(Some((job, record.slim())));
         }
         if control.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let Some(record) = plan.run(job, &mut watch).map_err(BatchError::Run)? else { return Ok(None) };
         store.save(plan, job, &record).map_err(BatchError::Store)?;
-        Ok(Some(record))
+        Ok(Some((job, record.slim())))
     };
     let jobs = plan.jobs();
-    let done: Vec<Option<RunRecord>> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
+    let done: Vec<Option<(Job, RunRecord)>> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
     let complete = done.iter().all(Option::is_some);
-    let records: Vec<RunRecord> = done.into_iter().flatten().collect();
-    store.summarise(plan, &records).map_err(BatchError::Store)?;
-    if complete { Ok(records) } else { Err(BatchError::Interrupted) }
+    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().flatten().unzip();
+    store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
+    if complete { Ok(()) } else { Err(BatchError::Interrupted) }
 }

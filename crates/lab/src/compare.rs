@@ -1,5 +1,7 @@
 //! Contenders side by side: means with 95 % confidence intervals, and differences paired by seed.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::metrics;
@@ -54,11 +56,15 @@ pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
 
 /// The records by case and contender, each in order of seeds.
 pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
+    let mut by_label: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
+    for record in records {
+        by_label.entry(&record.summary.label).or_default().push(record);
+    }
     let mut groups = Vec::new();
     for (case, it) in plan.cases.iter().enumerate() {
         for (contender, c) in it.scenario.compare.iter().enumerate() {
             let label = record::label(c, it);
-            let mut runs: Vec<&RunRecord> = records.iter().filter(|r| r.summary.label == label).collect();
+            let mut runs = by_label.get(label.as_str()).cloned().unwrap_or_default();
             runs.sort_by_key(|r| r.summary.seed);
             groups.push(Group { label, case, contender, runs });
         }

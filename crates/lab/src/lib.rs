@@ -9,6 +9,7 @@ pub mod bench;
 pub mod claims;
 pub mod compare;
 pub mod judge;
+mod layout;
 pub mod lower;
 pub mod metrics;
 pub mod papers;

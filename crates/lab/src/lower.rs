@@ -3,63 +3,42 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::dumbbell::{self, Attachment};
-use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
-use crate::scenario::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
+use crate::layout::{Layout, Place, Way};
+use crate::scenario::{Class, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
 /// Longest time between two rows: settling and the like look at every second.
 const LONGEST_SAMPLE: Span = Span::from_millis(1000);
 
-/// The network of `scenario` with `discipline` at its bottleneck. Random times come from streams of
+/// The network of `scenario` with `discipline` at the links compared. Random times come from streams of
 /// their own, so that every contender meets the same flows.
 pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
-    let Topology::Dumbbell(bell) = &scenario.topology;
-    let shape = shape(bell, discipline, scenario.packet as u16);
+    let layout = Layout::new(scenario, discipline);
     let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
-    let mut net = shape.network(scenario.duration, scenario.warmup, sample);
+    let mut net = layout.network(scenario.duration, scenario.warmup, sample);
     for (number, group) in scenario.flows.iter().enumerate() {
-        add_group(&mut net, &shape, scenario, group, number as u32, seed);
+        // A scenario that was read has a way for each of them.
+        if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
+            add_group(&mut net, (&layout, &way), scenario, group, number as u32, seed);
+        }
     }
     net
 }
 
-fn shape(bell: &Dumbbell, discipline: &Spec, packet: u16) -> dumbbell::Dumbbell {
-    dumbbell::Dumbbell {
-        rate: bell.bottleneck.rate,
-        delay: bell.bottleneck.delay,
-        limit: bell.bottleneck.queue,
-        discipline: discipline.clone(),
-        reverse_limit: bell.reverse.queue,
-        reverse_discipline: bell.reverse.aqm.clone(),
-        hosts: bell.access.hosts as usize,
-        access_rate: bell.access.rate,
-        access_delays: bell.access.delays.clone(),
-        access_limit: bell.access.queue,
-        jitter: bell.access.jitter,
-        egress_rate: bell.egress.rate,
-        egress_delay: bell.egress.delay,
-        packet,
-    }
-}
-
 fn add_group(
     net: &mut Network,
-    shape: &dumbbell::Dumbbell,
+    (layout, way): (&Layout, &Way),
     scenario: &Scenario,
     group: &FlowGroup,
     number: u32,
     seed: u64,
 ) {
     let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
-    let direction = match group.direction {
-        Direction::Forward => dumbbell::Direction::Forward,
-        Direction::Reverse => dumbbell::Direction::Reverse,
-    };
     let mut lives = Vec::new();
     for (from, to) in group.active_within(scenario.duration) {
         match group.kind {
@@ -68,8 +47,8 @@ fn add_group(
         }
     }
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
-        let host = i as usize;
-        let Attachment { from, to, forward, back } = shape.attach(host, direction);
+        let Place { at: Attachment { from, to, forward, back }, host, pair } =
+            layout.attach(way, i as usize, group.direction);
         let (traffic, packet) = traffic(group, scenario.packet);
         net.flows.push(FlowSpec {
             group: number,
@@ -85,16 +64,11 @@ fn add_group(
             ack: group.transport.ack as u16,
             class: match group.class {
                 Class::Fixed(class) => class,
-                Class::Host => (host % shape.hosts) as u8,
+                Class::Host => host as u8,
             },
-            pair: pair(host % shape.hosts, group.direction),
+            pair,
         });
     }
-}
-
-/// The id of a source and a destination: the hosts' number and which way the data goes.
-const fn pair(host: usize, direction: Direction) -> u32 {
-    2 * host as u32 + matches!(direction, Direction::Reverse) as u32
 }
 
 /// Poisson arrivals in [from, to), each with a lifetime of its own: (host, start, stop).

@@ -75,6 +75,9 @@ pub fn quantity(run: &RunRecord, name: &str) -> Result<f64, String> {
         Reference::Given(q) | Reference::SteadyMean(q) => q,
     };
     Ok(match name {
+        // Over the whole run they were worked out when it ended.
+        "settling_s" if span.is_none() => run.summary.settling_s.unwrap_or(run.duration_s),
+        "overshoot_pkts" if span.is_none() => run.summary.overshoot_pkts,
         "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
         "overshoot_pkts" => overshoot(&steps(), reference),
         "rms_error_pkts" => rms_error(&steps(), reference),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::lower;
 use crate::record::{self, RunRecord};
-use crate::scenario::{Case, Topology};
+use crate::scenario::Case;
 
 /// One scenario file with its seeds.
 #[derive(Clone, Debug)]
@@ -85,10 +85,9 @@ impl Plan {
     pub fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         if let Some(Case { scenario, .. }) = self.cases.first() {
-            let Topology::Dumbbell(bell) = &scenario.topology;
             facts.insert("duration_s".into(), scenario.duration.secs().into());
             facts.insert("warmup_s".into(), scenario.warmup.secs().into());
-            facts.insert("jitter_us".into(), (bell.access.jitter.nanos() as f64 / 1e3).into());
+            facts.insert("jitter_us".into(), (scenario.topology.jitter().nanos() as f64 / 1e3).into());
             facts.insert("series".into(), scenario.report.series.clone().into());
         }
         facts
@@ -123,7 +122,7 @@ impl Plan {
         let net = lower::network(&case.scenario, &contender.spec, job.seed);
         let outcome = World::new(&net, job.seed)?.run(observer);
         let cpu = thread_cpu_seconds() - before;
-        Ok(outcome.map(|outcome| record::record(case, contender, job.seed, outcome, cpu)))
+        Ok(outcome.map(|outcome| record::record(case, contender, job.seed, &net, &outcome, cpu)))
     }
 }
 

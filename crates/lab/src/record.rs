@@ -1,12 +1,15 @@
 //! One run's results under their fixed names, and how they are made from the simulator's outcome.
 
+use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::Instant;
 use forebay_sim::histogram;
-use forebay_sim::outcome::{ClassOutcome, Outcome};
+use forebay_sim::network::{LinkId, Network};
+use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::metrics;
-use crate::scenario::{Case, Contender, Direction, Scenario, Topology};
+use crate::scenario::{Case, Contender, Scenario};
 
 /// Mean, spread and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,7 +55,7 @@ pub struct ClassSummary {
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
-    /// One-way delay from host to host, forward flows.
+    /// One-way delay from host to host, of flows whose data passes any link under study.
     pub owd_ms: Option<Spread>,
     /// Mean difference of consecutive one-way delays of a flow.
     pub jitter_ms: Option<f64>,
@@ -85,7 +88,7 @@ pub struct RunSummary {
     pub loss_ratio: f64,
     /// Marked / offered.
     pub mark_ratio: f64,
-    /// In-order bits per second of all forward flows, headers included.
+    /// In-order bits per second of the flows whose data passes the link, headers included.
     pub goodput_bps: f64,
     /// The same as a share of the link's capacity.
     pub goodput_ratio: f64,
@@ -95,7 +98,11 @@ pub struct RunSummary {
     pub delivered_pkts: u64,
     /// Packets dropped.
     pub dropped: Dropped,
-    /// Jain's fairness index of the forward flows active in nearly the whole window; none if there are none.
+    /// Packets sent and lost on the wire.
+    #[serde(default)]
+    pub wire_lost_pkts: u64,
+    /// Jain's fairness index of the flows whose data passes the link and that are active in nearly the whole window;
+    /// none if there are none.
     pub jain: Option<f64>,
     /// Events simulated.
     pub events: u64,
@@ -169,6 +176,53 @@ pub struct RunRecord {
     pub series: SeriesRecord,
     /// The flows.
     pub flows: Vec<FlowRecord>,
+    /// The other links under study.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<LinkRecord>,
+}
+
+impl RunRecord {
+    /// The summaries of all links under study.
+    pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
+        std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))
+    }
+
+    /// The series of all links under study, each with the link's name.
+    pub fn all_series(&self) -> impl Iterator<Item = (&str, &SeriesRecord)> {
+        let first = (self.summary.link.as_str(), &self.series);
+        std::iter::once(first).chain(self.others.iter().map(|link| (link.summary.link.as_str(), &link.series)))
+    }
+
+    /// The run without what grows with its length and its flows: enough for every mean, and small enough to
+    /// hold thousands. The names of its probes stay.
+    pub fn slim(self) -> Self {
+        let others = self.others.into_iter().map(|link| {
+            let (series, queue_shares) = (link.series.slim(), Vec::new());
+            LinkRecord { series, queue_shares, ..link }
+        });
+        let (series, others) = (self.series.slim(), others.collect());
+        Self { series, others, flows: Vec::new(), queue_shares: Vec::new(), ..self }
+    }
+}
+
+impl SeriesRecord {
+    fn slim(self) -> Self {
+        let probes = self.probes.into_iter().map(|(name, _)| (name, Vec::new())).collect();
+        Self { probes, ..Self::default() }
+    }
+}
+
+/// What is kept of a further link under study; the first one speaks for the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// The summary of the run at this link.
+    pub summary: RunSummary,
+    /// What settling and overshoot refer to.
+    pub reference: Reference,
+    /// Share of the time at each queue length, from 0.
+    pub queue_shares: Vec<f64>,
+    /// The series.
+    pub series: SeriesRecord,
 }
 
 /// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
@@ -180,68 +234,44 @@ pub fn label(contender: &Contender, case: &Case) -> String {
     format!("{} [{}]", contender.label, axes.join(" "))
 }
 
-/// A point on the axes in words: `ftp count = 40` for the path `flows.ftp.count`.
-pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let name = |axis: &str| match axis.split('.').collect::<Vec<_>>().as_slice() {
-        ["flows", group, key] => format!("{group} {key}"),
+/// An axis in words: `ftp count` for the path `flows.ftp.count`.
+pub fn axis_name(axis: &str) -> String {
+    match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows" | "topology", thing, key] => format!("{thing} {key}"),
         _ => axis.to_string(),
-    };
-    axes.map(|(axis, value)| format!("{} = {value}", name(axis))).collect::<Vec<_>>().join(", ")
+    }
 }
 
-/// The record of a finished run.
-pub fn record(case: &Case, contender: &Contender, seed: u64, outcome: Outcome, cpu_seconds: f64) -> RunRecord {
-    let scenario = &case.scenario;
-    let mut outcome = outcome;
-    let link = outcome.links.swap_remove(0);
-    let duration_s = scenario.duration.secs();
-    let name = contender.spec.name();
-    let series = SeriesRecord {
-        time_s: link.series.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
-        queue_pkts: link.series.queue_pkts.clone(),
-        queue_mean_pkts: link.series.queue_mean_pkts.iter().map(|q| (q * 1e3).round() * 1e-3).collect(),
-        probes: (link.series.probes.iter())
-            .map(|(probe, column)| {
-                (format!("{name}.{probe}"), column.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect())
-            })
-            .collect(),
-    };
-    let reference = reference(scenario, &series, duration_s);
-    let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
-    let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
-    let window_s = duration_s - scenario.warmup.secs();
-    let forward = |group: u32| scenario.flows[group as usize].direction == Direction::Forward;
-    let goodput: u64 = outcome.flows.iter().filter(|f| forward(f.group)).map(|f| f.goodput_bytes).sum();
-    let goodput_bps = goodput as f64 * 8.0 / window_s;
-    let Topology::Dumbbell(bell) = &scenario.topology;
-    let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
-    let summary = RunSummary {
-        label: label(contender, case),
-        aqm: contender.label.clone(),
-        axes: case.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
-        seed,
-        link: link.name.clone(),
-        queue_pkts: Spread::new(link.queue_pkts, 1.0),
-        sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
-        utilisation: link.utilisation,
-        loss_ratio: ratio(link.dropped_early + link.dropped_overflow),
-        mark_ratio: ratio(link.marked),
-        goodput_bps,
-        goodput_ratio: goodput_bps / bell.bottleneck.rate.0 as f64,
-        offered_pkts: link.offered_pkts,
-        delivered_pkts: link.delivered_pkts,
-        dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
-        jain: jain(&outcome, window_s, forward),
-        events: outcome.events,
-        packets: link.served_pkts,
-        cpu_seconds,
-        fingerprint: format!("{:016x}", outcome.fingerprint),
-        classes: link.classes.iter().map(|c| class_summary(c, &outcome, window_s, forward)).collect(),
-        settling_s: metrics::settling(&seconds, aim),
-        overshoot_pkts: metrics::overshoot(&seconds, aim),
-    };
+/// A point on the axes in words: `ftp count = 40`.
+pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
+}
+
+/// A run and its conditions, for the records of its links.
+struct Run<'a> {
+    case: &'a Case,
+    contender: &'a Contender,
+    seed: u64,
+    net: &'a Network,
+    outcome: &'a Outcome,
+    cpu_seconds: f64,
+}
+
+/// The record of a finished run of `net`.
+pub fn record(
+    case: &Case,
+    contender: &Contender,
+    seed: u64,
+    net: &Network,
+    outcome: &Outcome,
+    cpu_seconds: f64,
+) -> RunRecord {
+    let run = Run { case, contender, seed, net, outcome, cpu_seconds };
+    let studied = net.links.iter().enumerate().filter(|(_, link)| link.study).map(|(id, _)| id);
+    let mut links: Vec<LinkRecord> = studied.zip(&outcome.links).map(|(id, link)| run.at(id, link)).collect();
+    let LinkRecord { summary, reference, queue_shares, series } = links.remove(0);
     let flows = outcome.flows.iter().map(|f| FlowRecord {
-        group: scenario.flows[f.group as usize].name.clone(),
+        group: case.scenario.flows[f.group as usize].name.clone(),
         class: f.class,
         goodput_bytes: f.goodput_bytes,
         active_s: f.active_s,
@@ -249,13 +279,78 @@ pub fn record(case: &Case, contender: &Contender, seed: u64, outcome: Outcome, c
         retransmitted_pkts: f.sender.retransmitted,
         timeouts: f.sender.timeouts,
     });
-    RunRecord {
-        summary,
-        duration_s,
-        reference,
-        queue_shares: link.queue_shares.clone(),
-        flows: flows.collect(),
-        series,
+    let duration_s = case.scenario.duration.secs();
+    RunRecord { summary, duration_s, reference, queue_shares, flows: flows.collect(), series, others: links }
+}
+
+impl Run<'_> {
+    /// What it was at one link.
+    fn at(&self, id: LinkId, link: &LinkOutcome) -> LinkRecord {
+        let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
+        let scenario = &case.scenario;
+        let duration_s = scenario.duration.secs();
+        let series = series(net.links[id].discipline.as_ref().map_or("droptail", Spec::name), &link.series);
+        let reference = reference(scenario, &series, duration_s);
+        let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
+        let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
+        let window_s = duration_s - scenario.warmup.secs();
+        // The flows whose data it carries.
+        let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
+        let flows: Vec<&FlowOutcome> = outcome.flows.iter().zip(crosses).filter(|(_, c)| *c).map(|(f, _)| f).collect();
+        let goodput: u64 = flows.iter().map(|f| f.goodput_bytes).sum();
+        let goodput_bps = goodput as f64 * 8.0 / window_s;
+        let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
+        let summary = RunSummary {
+            label: label(contender, case),
+            aqm: contender.label.clone(),
+            axes: case.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
+            seed,
+            link: link.name.clone(),
+            queue_pkts: Spread::new(link.queue_pkts, 1.0),
+            sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+            utilisation: link.utilisation,
+            loss_ratio: ratio(link.dropped_early + link.dropped_overflow),
+            mark_ratio: ratio(link.marked),
+            goodput_bps,
+            goodput_ratio: goodput_bps / capacity(net, id),
+            offered_pkts: link.offered_pkts,
+            delivered_pkts: link.delivered_pkts,
+            dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
+            wire_lost_pkts: link.lost_pkts,
+            jain: jain(&flows, window_s),
+            events: outcome.events,
+            packets: link.served_pkts,
+            cpu_seconds,
+            fingerprint: format!("{:016x}", outcome.fingerprint),
+            classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
+            settling_s: metrics::settling(&seconds, aim),
+            overshoot_pkts: metrics::overshoot(&seconds, aim),
+        };
+        LinkRecord { summary, reference, queue_shares: link.queue_shares.clone(), series }
+    }
+}
+
+/// What a link can send within the window, in bits per second.
+fn capacity(net: &Network, id: LinkId) -> f64 {
+    let link = &net.links[id];
+    link.conditions.schedule.as_ref().map_or(link.rate.0 as f64, |schedule| {
+        let (from, to) = (Instant::ZERO + net.warmup, Instant::ZERO + net.duration);
+        // A link that is down all the time carries nothing of nothing.
+        (schedule.bits(from, to) / (net.duration - net.warmup).secs()).max(1.0)
+    })
+}
+
+/// The columns that a link's discipline of this name recorded.
+fn series(discipline: &str, of: &Series) -> SeriesRecord {
+    SeriesRecord {
+        time_s: of.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
+        queue_pkts: of.queue_pkts.clone(),
+        queue_mean_pkts: of.queue_mean_pkts.iter().map(|q| (q * 1e3).round() * 1e-3).collect(),
+        probes: (of.probes.iter())
+            .map(|(probe, column)| {
+                (format!("{discipline}.{probe}"), column.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect())
+            })
+            .collect(),
     }
 }
 
@@ -276,10 +371,10 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
     }
 }
 
-/// Jain's index (sum x)^2 / (n sum x^2) of the goodput, while active, of forward flows that were active in
-/// at least nine tenths of the window.
-fn jain(outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> Option<f64> {
-    let long = outcome.flows.iter().filter(|f| forward(f.group) && f.active_s >= window_s * 0.9);
+/// Jain's index (sum x)^2 / (n sum x^2) of the goodput, while active, of those flows that were active in at least
+/// nine tenths of the window.
+fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
+    let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
     let (n, sum, squares) = long.fold((0.0, 0.0, 0.0), |(n, sum, squares), f| {
         let x = f.goodput_bytes as f64 / f.active_s;
         (n + 1.0, sum + x, squares + x * x)
@@ -287,10 +382,9 @@ fn jain(outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> Opti
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-fn class_summary(link: &ClassOutcome, outcome: &Outcome, window_s: f64, forward: impl Fn(u32) -> bool) -> ClassSummary {
+fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {
     let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
-    let goodput: u64 =
-        outcome.flows.iter().filter(|f| f.class == link.class && forward(f.group)).map(|f| f.goodput_bytes).sum();
+    let goodput: u64 = flows.iter().filter(|f| f.class == link.class).map(|f| f.goodput_bytes).sum();
     ClassSummary {
         class: link.class,
         colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),

@@ -145,8 +145,8 @@ impl Reproduction {
         self.write_meta(dir, meta)?;
         for (name, plan) in &self.plans {
             let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
-            let records = batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
-            finished.push((name, plan, records));
+            batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
+            finished.push((name, plan, store.records(plan)));
         }
         let results = self.chosen.iter().map(|claim| self.judge(claim, &finished)).collect::<Result<Vec<_>, _>>()?;
         let all = self.merged(earlier, &results);

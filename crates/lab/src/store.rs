@@ -1,17 +1,22 @@
 //! A run directory: every finished run on disk before the next, so that nothing is lost and a repeated
 //! command goes on where it stopped.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::compare;
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
-use crate::table;
+use crate::table::{self, Parquet};
+
+/// How many runs the tables take into memory at once.
+const RUNS_AT_A_TIME: usize = 64;
 
 /// Why a directory could not be used.
 #[derive(Debug)]
@@ -80,19 +85,23 @@ fn part_of(path: &Path) -> PathBuf {
 
 /// Writes a file so that a reader sees the old or the new content, never a part.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    fill_whole(path, |file| file.write_all(bytes).map_err(io(path)))
+}
+
+/// The same for content that `fill` writes bit by bit.
+fn fill_whole(path: &Path, fill: impl FnOnce(&mut fs::File) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let part = part_of(path);
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        fs::rename(&part, path)
+    let write = || {
+        let mut file = fs::File::create(&part).map_err(io(path))?;
+        fill(&mut file)?;
+        file.sync_data().and_then(|()| fs::rename(&part, path)).map_err(io(path))
     };
     let written = write();
     if written.is_err() {
         // Of no use to anyone; the error that counts is the first.
         let _ = fs::remove_file(&part);
     }
-    written.map_err(io(path))
+    written
 }
 
 /// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
@@ -200,9 +209,14 @@ impl Store {
         write_whole(&path, text.as_bytes())
     }
 
-    /// Writes the summary and the tables of what has finished; gives the summary.
-    pub fn summarise(&self, plan: &Plan, records: &[RunRecord]) -> Result<Value, StoreError> {
-        let runs: Vec<_> = records.iter().map(|r| &r.summary).collect();
+    /// Every finished run in full, in the order of [`Plan::jobs`].
+    pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
+        plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
+    }
+
+    /// Writes the summary and the tables of what has finished: these jobs, whose records may be slim.
+    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<(), StoreError> {
+        let runs: Vec<_> = records.iter().flat_map(RunRecord::summaries).collect();
         let summary = json!({
             "version": 1,
             "scenario": plan.title(),
@@ -210,19 +224,35 @@ impl Store {
             "compare": compare::compare(plan, records),
         });
         write_json(&self.path("summary.json"), &summary)?;
-        let tables = [
-            ("summary.parquet", table::summary(records)),
-            ("series.parquet", table::series(records)),
-            ("flows.parquet", table::flows(records)),
-        ];
-        for (name, table) in tables {
-            let path = self.path(name);
-            let bytes =
-                table.to_parquet().map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
-            write_whole(&path, &bytes)?;
-        }
-        Ok(summary)
+        let path = self.path("summary.parquet");
+        write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;
+        self.write_tables(plan, jobs, &table::probes(records))
     }
+
+    /// The tables that grow with the runs, read from disk and written some at a time.
+    fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
+        let (series, flows) = (self.path("series.parquet"), self.path("flows.parquet"));
+        let (bad_series, bad_flows) = (damaged(&series), damaged(&flows));
+        let fill = |to_series: &mut fs::File, to_flows: &mut fs::File| {
+            let mut to_series = Parquet::new(to_series, &table::series(&[], probes)).map_err(&bad_series)?;
+            let mut to_flows = Parquet::new(to_flows, &table::flows(&[])).map_err(&bad_flows)?;
+            for some in jobs.chunks(RUNS_AT_A_TIME) {
+                let records: Vec<RunRecord> = some.par_iter().filter_map(|job| self.load(plan, *job)).collect();
+                to_series.add(&table::series(&records, probes)).map_err(&bad_series)?;
+                to_flows.add(&table::flows(&records)).map_err(&bad_flows)?;
+            }
+            to_series.finish().map_err(&bad_series)?;
+            to_flows.finish().map_err(&bad_flows)?;
+            Ok(())
+        };
+        fill_whole(&series, |to_series| fill_whole(&flows, |to_flows| fill(to_series, to_flows)))
+    }
+}
+
+/// A file that could not be made sense of.
+fn damaged<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> StoreError {
+    let path = path.to_path_buf();
+    move |error| StoreError::Damaged { path: path.clone(), reason: error.to_string() }
 }
 
 /// A resolved case; with axes it says at which point.
@@ -256,21 +286,23 @@ pub fn is_finished(dir: &Path, plan: &Plan, job: Job) -> bool {
     read_shard(dir, plan, job).is_some()
 }
 
-/// Every finished run that the directory's `meta.json` covers, with the indices of its case and contender:
-/// other seeds, runs of another build, and files that are not whole are passed over.
-pub fn read_runs(dir: &Path, meta: &Value) -> Result<Vec<(usize, usize, RunRecord)>, StoreError> {
+/// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by
+/// contender, each in order of seeds.
+pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
-    let mut paths: Vec<PathBuf> = fs::read_dir(&runs).map_err(io(&runs))?.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let seeds: Vec<u64> = meta["seeds"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-    // What a directory of before there were engines says.
+    let seeds: BTreeSet<u64> = meta["seeds"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+    let jobs = fs::read_dir(&runs).map_err(io(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
+    let mut jobs: Vec<Job> = jobs.filter(|job| seeds.contains(&job.seed)).collect();
+    jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
+    Ok(jobs)
+}
+
+/// One of them; none if another build has run it, or if its file is not whole.
+pub fn read_run(dir: &Path, meta: &Value, job: Job) -> Option<RunRecord> {
+    let shard: Shard = serde_json::from_str(&fs::read_to_string(shard_path(dir, job)).ok()?).ok()?;
+    // What a directory of before there were engines says is nothing.
     let engine = meta["engine"].as_str().unwrap_or_default();
-    let read = |path: PathBuf| {
-        let job = job_of(&path).filter(|job| seeds.contains(&job.seed))?;
-        let shard: Shard = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
-        (shard.engine == engine).then_some((job.case, job.contender, shard.record))
-    };
-    Ok(paths.into_iter().filter_map(read).collect())
+    (shard.engine == engine).then_some(shard.record)
 }
 
 /// The job whose shard this is, by its name.

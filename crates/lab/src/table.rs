@@ -1,5 +1,6 @@
 //! Tables of results as Parquet: plain columns of numbers and words, Snappy-compressed.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
@@ -51,12 +52,28 @@ impl Table {
 
     /// The file's bytes.
     pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields = self.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
+        let mut file = Parquet::new(Vec::new(), self)?;
+        file.add(self)?;
+        file.finish()
+    }
+}
+
+/// A file being written, a group of rows for each table of the same columns: memory holds one at a time.
+pub struct Parquet<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> Parquet<W> {
+    /// With the columns of `like`, no rows yet.
+    pub fn new(out: W, like: &Table) -> Result<Self, ParquetError> {
+        let fields = like.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
         let schema = Type::group_type_builder("forebay").with_fields(fields.collect::<Result<_, _>>()?).build()?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut rows = writer.next_row_group()?;
-        for (_, column) in &self.columns {
+        Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?))
+    }
+
+    /// More rows.
+    pub fn add(&mut self, table: &Table) -> Result<(), ParquetError> {
+        let mut rows = self.0.next_row_group()?;
+        for (_, column) in &table.columns {
             let Some(mut out) = rows.next_column()? else { break };
             match column {
                 Column::Number(values) => {
@@ -76,7 +93,12 @@ impl Table {
             out.close()?;
         }
         rows.close()?;
-        writer.into_inner()
+        Ok(())
+    }
+
+    /// No more rows.
+    pub fn finish(self) -> Result<W, ParquetError> {
+        self.0.into_inner()
     }
 }
 
@@ -106,7 +128,8 @@ fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
 
 /// `summary.parquet`: a row per run, link and class; the columns of the class are null for a run without.
 pub fn summary(records: &[RunRecord]) -> Table {
-    let rows: Vec<(&RunSummary, Option<&ClassSummary>)> = records.iter().flat_map(|r| classes(&r.summary)).collect();
+    let rows: Vec<(&RunSummary, Option<&ClassSummary>)> =
+        records.iter().flat_map(RunRecord::summaries).flat_map(classes).collect();
     let run = |f: fn(&RunSummary) -> f64| rows.iter().map(move |(r, _)| Some(f(r)));
     let class = |f: fn(&ClassSummary) -> Option<f64>| rows.iter().map(move |(_, c)| c.and_then(f));
     Table::default()
@@ -131,6 +154,7 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .count("delivered_pkts", rows.iter().map(|(r, _)| r.delivered_pkts))
         .count("dropped_early", rows.iter().map(|(r, _)| r.dropped.early))
         .count("dropped_overflow", rows.iter().map(|(r, _)| r.dropped.overflow))
+        .count("wire_lost_pkts", rows.iter().map(|(r, _)| r.wire_lost_pkts))
         .some_count("class", rows.iter().map(|(_, c)| c.map(|c| u64::from(c.class))))
         .some_words("colour", rows.iter().map(|(_, c)| c.map(|c| c.colour.clone())))
         .number("class_loss_ratio", class(|c| Some(c.loss_ratio)))
@@ -143,24 +167,31 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
 }
 
-/// `series.parquet`: a row per run and sampling interval; a probe that a discipline does not have is null.
-pub fn series(records: &[RunRecord]) -> Table {
+/// The names of all probes, in the order they first come.
+pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     let mut probes: Vec<&str> = Vec::new();
-    for (name, _) in records.iter().flat_map(|r| &r.series.probes) {
+    for (name, _) in records.iter().flat_map(RunRecord::all_series).flat_map(|(_, series)| &series.probes) {
         if !probes.contains(&name.as_str()) {
             probes.push(name);
         }
     }
-    let rows = || records.iter().flat_map(|r| (0..r.series.time_s.len()).map(move |i| (r, i)));
+    probes
+}
+
+/// `series.parquet`: a row per run, link and sampling interval; a probe that a discipline does not have is null.
+pub fn series(records: &[RunRecord], probes: &[&str]) -> Table {
+    let links = || records.iter().flat_map(|r| r.all_series().map(move |(link, series)| (r, link, series)));
+    let rows = || links().flat_map(|(r, link, series)| (0..series.time_s.len()).map(move |i| (r, link, series, i)));
     let mut table = Table::default()
-        .words("label", rows().map(|(r, _)| r.summary.label.clone()))
-        .count("seed", rows().map(|(r, _)| r.summary.seed))
-        .number("time_s", rows().map(|(r, i)| Some(r.series.time_s[i])))
-        .number("queue_pkts", rows().map(|(r, i)| Some(r.series.queue_pkts[i])))
-        .number("queue_mean_pkts", rows().map(|(r, i)| Some(r.series.queue_mean_pkts[i])));
+        .words("label", rows().map(|(r, ..)| r.summary.label.clone()))
+        .count("seed", rows().map(|(r, ..)| r.summary.seed))
+        .words("link", rows().map(|(_, link, ..)| link.to_string()))
+        .number("time_s", rows().map(|(_, _, series, i)| Some(series.time_s[i])))
+        .number("queue_pkts", rows().map(|(_, _, series, i)| Some(series.queue_pkts[i])))
+        .number("queue_mean_pkts", rows().map(|(_, _, series, i)| Some(series.queue_mean_pkts[i])));
     for probe in probes {
-        let column = rows().map(|(r, i)| {
-            let (_, values) = r.series.probes.iter().find(|(name, _)| name == probe)?;
+        let column = rows().map(|(_, _, series, i)| {
+            let (_, values) = series.probes.iter().find(|(name, _)| name == *probe)?;
             values.get(i).copied().flatten()
         });
         table = table.number(probe, column);

@@ -40,7 +40,7 @@ fn blocks() -> Vec<Bad> {
 
 fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
-    let overrides = Overrides { sets: own(sets), aqm: own(aqm) };
+    let overrides = Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() };
     scenario::parse("scenario.toml", text, &overrides).expect_err(text)
 }
 

@@ -11,10 +11,12 @@ use forebay_lab::scenario::{
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+const LOT: &str = include_str!("scenario_data/everything-lot.toml");
+const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
 
 fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
-    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm) })
+    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() })
 }
 
 fn only(text: &str, sets: &[&str]) -> Scenario {
@@ -24,8 +26,10 @@ fn only(text: &str, sets: &[&str]) -> Scenario {
 }
 
 fn dumbbell(scenario: &Scenario) -> &Dumbbell {
-    let Topology::Dumbbell(dumbbell) = &scenario.topology;
-    dumbbell
+    match &scenario.topology {
+        Topology::Dumbbell(dumbbell) => dumbbell,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn uniform(lo: u64, hi: u64) -> Uniform {
@@ -44,9 +48,9 @@ fn the_published_example_means_what_it_says() {
     assert_eq!(net.bottleneck.queue, Limit::Packets(100));
     assert_eq!(net.bottleneck.aqm, Spec::parse("raqm q0=50").unwrap());
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(100), "droptail"));
-    assert_eq!((net.access.hosts, net.access.rate), (5, Rate(10_000_000)));
-    assert_eq!(net.access.delays, [Span::from_millis(10)]);
-    assert_eq!((net.access.queue, net.access.jitter), (Limit::Packets(10_000), Span::from_micros(10)));
+    assert_eq!((net.access[0].hosts, net.access[0].rate), (5, Rate(10_000_000)));
+    assert_eq!(net.access[0].delays, [Span::from_millis(10)]);
+    assert_eq!((net.access[0].queue, net.access[0].jitter), (Limit::Packets(10_000), Span::from_micros(10)));
     assert_eq!((net.egress.rate, net.egress.delay), (Rate(10_000_000), Span::from_millis(10)));
     let flows = &scenario.flows[0];
     assert_eq!((flows.name.as_str(), flows.kind, flows.count), ("ftp", FlowKind::Ftp, 40));
@@ -73,7 +77,7 @@ fn every_key_is_read() {
     let net = dumbbell(&scenario);
     assert_eq!(net.bottleneck.queue, Limit::Bytes(163_840));
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
-    assert_eq!(net.access.hosts, 3);
+    assert_eq!(net.access[0].hosts, 3);
     assert_eq!(net.egress.rate, Rate(20_000_000));
     let [ftp, short, cbr, random, peak, mean] = scenario.flows.as_slice() else { panic!("six groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
@@ -95,7 +99,7 @@ fn every_key_is_read() {
 
 #[test]
 fn writing_and_reading_again_changes_nothing() {
-    for text in [EXAMPLE, EVERYTHING] {
+    for text in [EXAMPLE, EVERYTHING, LOT, GRAPH] {
         let scenario = only(text, &[]);
         let written = scenario.to_toml();
         assert_eq!(only(&written, &[]), scenario, "{written}");
@@ -145,7 +149,7 @@ fn sets_reach_every_part_of_the_file() {
     let net = dumbbell(&scenario);
     assert_eq!(scenario.duration, Span::from_millis(30_000));
     assert_eq!(net.bottleneck.rate, Rate(20_000_000));
-    assert_eq!(net.access.delays, [Span::from_millis(1), Span::from_millis(3)]);
+    assert_eq!(net.access[0].delays, [Span::from_millis(1), Span::from_millis(3)]);
     assert_eq!(net.reverse.queue, Limit::Packets(7));
     assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, true));
     assert_eq!(scenario.flows[0].start, uniform(1000, 2000));
@@ -193,7 +197,7 @@ fn axes_multiply_in_the_order_of_the_file() {
     let quoted = format!("{EXAMPLE}\n[vary]\n\"topology.access.delays\" = [[\"10ms\"], [\"10ms\", \"50ms\"]]\n");
     let cases = read(&quoted, &[], &[]).unwrap();
     assert_eq!(cases[1].axes[0].1, "[\"10ms\", \"50ms\"]");
-    assert_eq!(dumbbell(&cases[1].scenario).access.delays.len(), 2);
+    assert_eq!(dumbbell(&cases[1].scenario).access[0].delays.len(), 2);
 
     let swept = read(EXAMPLE, &["vary.flows.ftp.count=[1, 2]", "vary.title=[\"a\", \"b\"]"], &[]).unwrap();
     assert_eq!(swept.len(), 4);

@@ -6,6 +6,8 @@ use proptest::sample::{Index, select};
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+const LOT: &str = include_str!("scenario_data/everything-lot.toml");
+const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
 
 /// Words that bring a mangled file closer to an edge than random letters would.
 const WORDS: &[&str] = &[
@@ -60,6 +62,14 @@ const WORDS: &[&str] = &[
     "\n[[flows]]\nkind = \"cbr\"\nrate = \"1mbit\"\n",
     "[[[[[[[[[[[[[[[[",
     "a.b.c.d.e",
+    "parking-lot",
+    "graph",
+    "loss = \"2%\"\n",
+    "rate_steps = [[\"1s\", \"0\"]]\n",
+    "rate_trace = [0, 4294967295]\n",
+    "1-h = 1e-300",
+    "enter = \"last\"\n",
+    "one_way = true\n",
 ];
 
 #[derive(Clone, Debug)]
@@ -98,7 +108,7 @@ fn apply(text: &str, edits: &[Edit]) -> String {
 }
 
 fn read(text: &str, sets: Vec<String>, aqm: Vec<String>) -> Result<Vec<Case>, InputError> {
-    scenario::parse("s.toml", text, &Overrides { sets, aqm })
+    scenario::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
 }
 
 /// Reads, and holds what comes of it to the promises: one line of complaint, or an exact round trip.
@@ -131,8 +141,8 @@ proptest! {
     }
 
     #[test]
-    fn mutations_never_panic(full in any::<bool>(), edits in prop::collection::vec(edit(), 1..5)) {
-        check(read(&apply(if full { EVERYTHING } else { EXAMPLE }, &edits), vec![], vec![]))?;
+    fn mutations_never_panic(text in select(vec![EXAMPLE, EVERYTHING, LOT, GRAPH]), edits in prop::collection::vec(edit(), 1..5)) {
+        check(read(&apply(text, &edits), vec![], vec![]))?;
     }
 
     #[test]
@@ -144,6 +154,24 @@ proptest! {
         check(read(EXAMPLE, vec![format!("{path}={word}{tail}")], vec![]))?;
         check(read(EXAMPLE, vec![format!("{tail}{path}{word}")], vec![]))?;
         check(read(EXAMPLE, vec![], vec![format!("{word}{tail}"), format!("raqm q0={word}"), tail]))?;
+    }
+
+    #[test]
+    fn random_axes_never_panic(
+        path in select(vec!["", "title", "packet", "flows", "flows.0.count", "flows.ftp.count", "vary.q", "q", "x.y"]),
+        lo in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        hi in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
+        count in "[0-9.]{0,3}",
+        word in select(WORDS),
+        tail in "\\PC{0,12}",
+    ) {
+        let both = |first: String, second: &str| {
+            let vary = vec![first, format!("flows.ftp.count={second}")];
+            check(scenario::parse("s.toml", EXAMPLE, &Overrides { vary, ..Overrides::default() }))
+        };
+        both(format!("{path}={lo}..{hi}/{count}"), &tail)?;
+        both(format!("{path}={word},{tail}"), "5..20/4")?;
+        both(format!("{tail}{path}[{word}]"), word)?;
     }
 
     #[test]

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
+const LOT: &str = include_str!("scenario_data/everything-lot.toml");
+const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
 
 /// As much of JSON Schema as ours uses.
 fn valid(schema: &Value, value: &Value) -> bool {
@@ -92,21 +94,43 @@ fn used(value: &Value, path: &str, out: &mut BTreeSet<String>) {
 #[test]
 fn the_schema_takes_what_the_reader_takes() {
     let schema = scenario::schema();
-    for text in [EXAMPLE, EVERYTHING] {
+    for text in [EXAMPLE, EVERYTHING, LOT, GRAPH] {
         assert!(valid(&schema, &document(text)), "{text}");
         let written = scenario::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario.to_toml();
         assert!(valid(&schema, &document(&written)), "{written}");
     }
 }
 
+/// The example with its hosts in a group.
+fn everything_named() -> String {
+    let access = EXAMPLE.lines().find(|line| line.starts_with("access")).unwrap();
+    let group = access.replace("{ hosts", "[{ name = \"lan\", hosts").replace("\" }", "\" }]");
+    EXAMPLE.replace(access, &group)
+}
+
 #[test]
 fn the_reader_takes_every_key_of_the_schema() {
-    let everything = format!("{EVERYTHING}\n[vary]\nduration = [\"100s\", \"200s\"]\n");
-    let cases = scenario::parse("s.toml", &everything, &Overrides::default()).unwrap();
     let (mut declared, mut present) = (BTreeSet::new(), BTreeSet::new());
     keys(&scenario::schema(), "", &mut declared);
-    used(&document(&everything), "", &mut present);
-    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    for text in [EVERYTHING, LOT, GRAPH] {
+        let everything = format!("{text}\n[vary]\nduration = [\"100s\", \"200s\"]\n");
+        let cases = scenario::parse("s.toml", &everything, &Overrides::default()).unwrap();
+        used(&document(&everything), "", &mut present);
+        used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    }
+    let wires = [
+        (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),
+        (&everything_named(), vec!["topology.access.0"]),
+        (LOT, vec!["topology.bottlenecks.last", "topology.egress"]),
+    ];
+    for (text, places) in wires {
+        for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]"] {
+            let loss = "loss={ p = 0.1, r = 0.2, 1-h = 0.9, 1-k = 0.1 }";
+            let sets = places.iter().flat_map(|place| [change, loss].map(|key| format!("{place}.{key}"))).collect();
+            let cases = scenario::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).unwrap();
+            used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+        }
+    }
     present.remove(".vary.duration");
     assert_eq!(declared, present);
 }
@@ -119,6 +143,13 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("warmup", "warmpu"),
         ("packet   = 500", "packet = 40"),
         ("\"dumbbell\"", "\"graph\""),
+        ("\"dumbbell\"", "\"parking-lot\""),
+        ("\"dumbbell\"", "\"star\""),
+        ("aqm = \"raqm q0=50\" }", "loss = { q = 0.1 } }"),
+        ("aqm = \"raqm q0=50\" }", "rate_steps = \"5s\" }"),
+        ("aqm = \"raqm q0=50\" }", "rate_steps = [\"5s\", \"1mbit\"] }"),
+        ("aqm = \"raqm q0=50\" }", "rate_trace = 3 }"),
+        ("aqm = \"raqm q0=50\" }", "study = 1 }"),
         ("hosts = 5", "hosts = 0"),
         ("hosts = 5", "hosts = 10001"),
         ("delays = [\"10ms\"]", "delays = []"),

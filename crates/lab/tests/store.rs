@@ -38,7 +38,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 fn plan_of(sets: &[&str], runs: u64) -> Plan {
-    let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), aqm: Vec::new() };
+    let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), ..Overrides::default() };
     Plan::new(scenario::parse("s.toml", TEXT, &overrides).unwrap(), 1, runs)
 }
 
@@ -48,12 +48,14 @@ fn plan(runs: u64) -> Plan {
 
 fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
     let store = Store::open(dir, plan, json!({})).unwrap();
-    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap()
+    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
+    store.records(plan)
 }
 
 fn seeds_on_disk(dir: &Path) -> Vec<u64> {
     let meta = store::read_json(&dir.join("meta.json")).unwrap();
-    store::read_runs(dir, &meta).unwrap().iter().map(|(_, _, record)| record.summary.seed).collect()
+    let jobs = store::jobs_on_disk(dir, &meta).unwrap();
+    jobs.into_iter().filter_map(|job| store::read_run(dir, &meta, job)).map(|record| record.summary.seed).collect()
 }
 
 #[test]
@@ -136,6 +138,28 @@ fn a_run_without_classes_has_a_row() {
     for words in ["label: \"droptail\"", "class: null", "colour: null", "seed: 1"] {
         assert!(rows[0].contains(words), "{words}: {}", rows[0]);
     }
+}
+
+#[test]
+fn tables_hold_every_run_in_order_however_many() {
+    let dir = place("many");
+    let records = run(&plan_of(&["duration=1s"], 70), &dir);
+    assert_eq!(records.len(), 140, "more than the tables are written from at a time");
+    let rows = |name: &str| {
+        let reader = SerializedFileReader::new(fs::File::open(dir.join(name)).unwrap()).unwrap();
+        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        rows
+    };
+    let flows = rows("flows.parquet");
+    assert_eq!(flows.len(), 140);
+    for (row, record) in flows.iter().zip(&records) {
+        let begin = format!("{{label: \"{}\", seed: {},", record.summary.label, record.summary.seed);
+        assert!(row.starts_with(&begin), "{begin} {row}");
+    }
+    let samples: usize = records.iter().map(|record| record.series.time_s.len()).sum();
+    let series = rows("series.parquet");
+    assert_eq!(series.len(), samples);
+    assert_eq!(series.iter().filter(|row| !row.contains("raqm.p: null")).count(), samples / 2, "droptail has no p");
 }
 
 /// Reproduces the theorems named, which takes no simulation.

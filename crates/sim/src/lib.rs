@@ -7,7 +7,10 @@
 pub mod agenda;
 mod ahead;
 mod audit;
+mod delays;
 pub mod dumbbell;
+mod flow;
+pub mod graph;
 pub mod histogram;
 pub mod link;
 pub mod loss;
@@ -15,6 +18,7 @@ pub mod meter;
 pub mod network;
 pub mod outcome;
 pub mod pace;
+pub mod parking_lot;
 pub mod ring;
 pub mod schedule;
 pub mod segment;

@@ -232,16 +232,16 @@ impl Link {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers `segment` to a plain link at `now`; the time it reaches the far end, or `Err` of the time at which
-    /// it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
+    /// Offers a segment of `len` bytes to a plain link at `now`; the time it reaches the far end, or `Err` of the time
+    /// at which it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
     ///
     /// `wander` tells by how many nanoseconds a packet that had to wait goes out later than the line's rate
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
     /// more than half of that time to either side, so that order is kept. A line with a schedule keeps to it.
     #[inline(always)]
-    pub fn pass(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
-        let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(segment, now, wander) };
-        let sent = line.admit(now, self.transmitter.nanos(segment.len), wander);
+    pub fn pass(&mut self, len: u16, class: u8, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
+        let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(len, class, now, wander) };
+        let sent = line.admit(now, self.transmitter.nanos(len), wander);
         self.dropped += u64::from(sent.is_none());
         self.books.offer(now);
         if let Some(sent) = sent {
@@ -253,38 +253,38 @@ impl Link {
     }
 
     #[inline(never)]
-    fn pass_watched(&mut self, segment: &Segment, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
+    fn pass_watched(&mut self, len: u16, class: u8, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
         plain.begin_due(now, &mut self.meter, &mut self.books);
         self.books.offer(now);
         if let Some(meter) = &mut self.meter {
-            meter.offer(now, segment.class, Colour::In);
+            meter.offer(now, class, Colour::In);
         }
         let waits = plain.free > now;
         let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
         let due = pace.as_ref().map(|pace| if waits { pace.from_backlog() } else { pace.from_idle(now) });
         let waits = due.map_or(waits, |due| due > now);
         // Also where nothing waits: what is longer than the whole buffer has no place in it.
-        if !plain.fits(segment.len) {
+        if !plain.fits(len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
-                meter.lose(now, segment.class, Colour::In, Loss::Overflow);
+                meter.lose(now, class, Colour::In, Loss::Overflow);
             }
             return Err(now);
         }
         let (start, time) = match (pace, due) {
-            (Some(pace), Some(due)) => (due, pace.send(due, segment.len) - due),
+            (Some(pace), Some(due)) => (due, pace.send(due, len) - due),
             _ => {
-                let time = self.transmitter.nanos(segment.len);
+                let time = self.transmitter.nanos(len);
                 (if waits { plain.free.saturating_add_signed(wander(time)).max(now) } else { now }, time)
             }
         };
         plain.free = start + time;
         if waits {
-            plain.waiting.push(Waiting { start, len: segment.len });
-            plain.bytes += u64::from(segment.len);
+            plain.waiting.push(Waiting { start, len });
+            plain.bytes += u64::from(len);
         } else {
             self.books.begin();
         }
@@ -292,7 +292,7 @@ impl Link {
         self.books.balance(self.dropped, plain.waiting.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.waiting.len() as u32);
-            meter.serve(start, time, start - now, segment.class, Colour::In);
+            meter.serve(start, time, start - now, class, Colour::In);
         }
         let arrival = plain.free + self.delay;
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }

@@ -48,6 +48,40 @@ pub struct LinkSpec {
     pub study: bool,
 }
 
+/// One direction of a link, before it has a name and a place in a network.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Capacity.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Buffer.
+    pub limit: Limit,
+    /// Its discipline.
+    pub discipline: Spec,
+    /// Losses and the like.
+    pub conditions: Conditions,
+    /// Measure it.
+    pub study: bool,
+}
+
+impl Lane {
+    /// The link of this name, for packets of about `packet` bytes.
+    pub fn link(&self, name: &str, packet: u16) -> LinkSpec {
+        LinkSpec {
+            name: name.to_string(),
+            rate: self.rate,
+            delay: self.delay,
+            limit: self.limit,
+            // Drop-tail has a fast path that a test proves equal to the discipline.
+            discipline: Some(&self.discipline).filter(|d| d.name() != "droptail").cloned(),
+            mean_packet: Bytes(u64::from(packet)),
+            conditions: self.conditions.clone(),
+            study: self.study,
+        }
+    }
+}
+
 /// A host: what it sends waits a random processing time first, order kept.
 #[derive(Clone, Debug)]
 pub struct HostSpec {
@@ -95,6 +129,19 @@ pub struct FlowSpec {
     pub class: u8,
     /// Source-destination pair.
     pub pair: u32,
+}
+
+/// Where a flow is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attachment {
+    /// The host that sends data.
+    pub from: HostId,
+    /// The host that acknowledges.
+    pub to: HostId,
+    /// Route of the data.
+    pub forward: RouteId,
+    /// Route of the acknowledgements.
+    pub back: RouteId,
 }
 
 /// Everything a run needs but its seed.

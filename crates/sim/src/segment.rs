@@ -15,7 +15,8 @@ pub enum Kind {
     Datagram,
 }
 
-/// A packet on its way. Half a cache line without padding: pipes copy it at every hop.
+/// A packet on its way. Half a cache line without padding: pipes copy it at every hop. Hand it on by value: one whose
+/// address is taken is written to memory field by field, and copying it from there with wide loads stalls.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Segment {

@@ -2,23 +2,22 @@
 
 use std::collections::BinaryHeap;
 
-use forebay_aqm::base::packet::{Ecn, Proto};
+use forebay_aqm::base::packet::Proto;
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Instant;
 
 use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
 use crate::audit::{self, Books};
-use crate::histogram::Histogram;
+use crate::delays::Delays;
+use crate::flow::{Body, Flow};
 use crate::link::{Link, Tag};
 use crate::meter::Window;
 use crate::network::{BadNetwork, FlowSpec, LinkId, Network, Traffic};
-use crate::outcome::{EndToEnd, FlowOutcome, LinkOutcome, Outcome, Series};
+use crate::outcome::{LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
-use crate::source::Source;
-use crate::tcp::receiver::{Ack, Receiver};
-use crate::tcp::sender::{Sender, SenderCounts};
+use crate::tcp::receiver::Ack;
 use crate::wire;
 
 /// What the run's owner may do while it runs, once per sampling interval.
@@ -47,56 +46,10 @@ impl Hop {
     const END: u32 = u32::MAX;
 }
 
-enum Body {
-    Tcp {
-        sender: Sender,
-        receiver: Receiver,
-    },
-    /// `bytes`: what has arrived since the warm-up.
-    Datagrams {
-        source: Source,
-        sent: u32,
-        received: u32,
-        bytes: u64,
-    },
-}
-
-struct Flow {
-    body: Body,
-    group: u32,
-    from: u32,
-    to: u32,
-    /// First step of the route of its data, and of its acknowledgements.
-    forward: u32,
-    back: u32,
-    packet: u16,
-    ack: u16,
-    class: u8,
-    ecn: Ecn,
-    /// Does its data pass a link under study?
-    watched: bool,
-    started: bool,
-    stopped: bool,
-    start: u64,
-    stop: u64,
-    /// The earliest timer entry that counts; later entries of this flow are stale.
-    armed: u64,
-    /// Delivered in order when the window began, once something was delivered after it did.
-    before_window: Option<u32>,
-    last_delay: u64,
-}
-
 struct Host {
     rng: Rng,
     jitter: u64,
     last: u64,
-}
-
-#[derive(Default)]
-struct ClassDelay {
-    owd: Histogram,
-    jitter_sum: u64,
-    jitter_n: u64,
 }
 
 /// When a flow wants to be woken, in one number that compares fast. The earliest is the greatest, then the
@@ -140,7 +93,7 @@ pub struct World {
     flows: Vec<Flow>,
     tags: Vec<Tag>,
     timers: BinaryHeap<Alarm>,
-    delays: Vec<ClassDelay>,
+    delays: Delays,
     series: Vec<Series>,
     studied: Vec<(LinkId, String)>,
     fingerprint: u64,
@@ -160,42 +113,6 @@ const fn trace(at: u64, segment: &Segment, what: u64) -> u64 {
 
 /// What the trace of a drop or loss says; that of a delivery says the segment's kind.
 const DROPPED: u64 = 0xff;
-
-fn build_flow(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Flow {
-    let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
-    let (body, ecn) = match spec.traffic {
-        Traffic::Tcp(options) => {
-            let phase = Span::from_nanos(rng.below(options.tick.nanos()));
-            let sender = Sender::new(options, phase, rng);
-            let receiver = Receiver::new(&options);
-            (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
-        }
-        Traffic::Datagrams(pattern) => {
-            let source = Source::new(pattern, spec.packet, rng);
-            (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
-        }
-    };
-    Flow {
-        body,
-        group: spec.group,
-        from: spec.from as u32,
-        to: spec.to as u32,
-        forward: route_start[spec.forward],
-        back: route_start[spec.back],
-        packet: spec.packet,
-        ack: spec.ack,
-        class: spec.class,
-        ecn,
-        watched,
-        started: false,
-        stopped: false,
-        start: spec.start.nanos(),
-        stop: spec.stop.map_or(u64::MAX, Instant::nanos),
-        armed: u64::MAX,
-        before_window: None,
-        last_delay: u64::MAX,
-    }
-}
 
 impl World {
     /// The network at time zero.
@@ -252,10 +169,10 @@ impl World {
             managed_at,
             hops,
             hosts: net.hosts.iter().map(host).collect(),
-            flows: net.flows.iter().map(|f| build_flow(f, seed, &route_start, watched(f))).collect(),
+            flows: net.flows.iter().map(|f| Flow::new(f, seed, &route_start, watched(f))).collect(),
             tags: net.flows.iter().map(tag).collect(),
             timers: BinaryHeap::new(),
-            delays: Vec::new(),
+            delays: Delays::default(),
             series,
             studied,
             fingerprint: 0,
@@ -315,7 +232,7 @@ impl World {
         let next = pipe.front().map(|s| s.at);
         self.agenda.set(source, next);
         if self.hop(&segment).link == Hop::END {
-            self.deliver(&segment);
+            self.deliver(segment);
         } else {
             self.forward::<true>(segment, self.now);
         }
@@ -336,9 +253,9 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            let arrival = match self.links[link].pass(&segment, at, |_| 0) {
+            let arrival = match self.links[link].pass(segment.len, segment.class, at, |_| 0) {
                 Ok(arrival) => arrival,
-                Err(at) => return self.lost(&segment, at),
+                Err(at) => return self.lost(segment, at),
             };
             segment.at = arrival;
             segment.hop += 1;
@@ -357,7 +274,7 @@ impl World {
         if !next.ahead {
             self.push(link, segment);
         } else if ANSWER && next.link == Hop::END {
-            self.answer(&segment);
+            self.answer(segment);
         } else {
             return false;
         }
@@ -365,10 +282,10 @@ impl World {
     }
 
     #[inline]
-    fn lost(&mut self, segment: &Segment, at: u64) {
+    fn lost(&mut self, segment: Segment, at: u64) {
         // Ahead of time it may be after the end of the run.
         if at <= self.end {
-            self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));
+            self.fingerprint = self.fingerprint.wrapping_add(trace(at, &segment, DROPPED));
         }
     }
 
@@ -414,7 +331,7 @@ impl World {
         };
         self.agenda.set(source, Some(free));
         if self.links[link].loses(now) {
-            self.lost(&segment, segment.at);
+            self.lost(segment, segment.at);
             return;
         }
         segment.hop += 1;
@@ -436,12 +353,12 @@ impl World {
 
     /// A segment has reached its destination.
     #[inline]
-    fn deliver(&mut self, segment: &Segment) {
+    fn deliver(&mut self, segment: Segment) {
         let now = self.now;
         let id = segment.flow as usize;
         if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.flows[id].body, segment.mark.kind()) {
-            self.fingerprint = self.fingerprint.wrapping_add(trace(now, segment, Kind::Ack as u64));
-            self.books.deliver(segment, now);
+            self.fingerprint = self.fingerprint.wrapping_add(trace(now, &segment, Kind::Ack as u64));
+            self.books.deliver(&segment, now);
             let blocks = receiver.collect(segment.sent as u32);
             sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
             self.pump(id);
@@ -469,7 +386,7 @@ impl World {
 
     /// A segment will reach a host that answers at once: nothing else happens there before.
     #[inline(never)]
-    fn answer(&mut self, segment: &Segment) {
+    fn answer(&mut self, segment: Segment) {
         let at = segment.at;
         if at > self.end {
             self.books.beyond();
@@ -477,7 +394,7 @@ impl World {
         }
         let flow = &mut self.flows[segment.flow as usize];
         if at > self.warmup && flow.before_window.is_none() {
-            flow.before_window = Some(delivered(&flow.body));
+            flow.before_window = Some(flow.delivered());
         }
         if let Some(ack) = self.receive(segment, at) {
             self.send_ack(segment.flow as usize, ack, at);
@@ -486,12 +403,15 @@ impl World {
 
     /// Data or a datagram reaches its receiver at `at`; the acknowledgement to send at once, if any.
     #[inline]
-    fn receive(&mut self, segment: &Segment, at: u64) -> Option<Ack> {
+    fn receive(&mut self, segment: Segment, at: u64) -> Option<Ack> {
         let mark = segment.mark;
-        self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, mark.kind() as u64));
-        self.note_delay(segment, at);
-        self.books.deliver(segment, at);
-        match &mut self.flows[segment.flow as usize].body {
+        self.fingerprint = self.fingerprint.wrapping_add(trace(at, &segment, mark.kind() as u64));
+        self.books.deliver(&segment, at);
+        let flow = &mut self.flows[segment.flow as usize];
+        if flow.watched && at >= self.warmup {
+            self.delays.note(segment.class, at - segment.sent, &mut flow.last_delay);
+        }
+        match &mut flow.body {
             Body::Tcp { receiver, .. } => {
                 let before = receiver.in_order();
                 let ack = receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr());
@@ -505,25 +425,6 @@ impl World {
                 *bytes += if at > self.warmup { u64::from(segment.len) } else { 0 };
                 None
             }
-        }
-    }
-
-    #[inline]
-    fn note_delay(&mut self, segment: &Segment, at: u64) {
-        if at < self.warmup || !self.flows[segment.flow as usize].watched {
-            return;
-        }
-        let class = usize::from(segment.class);
-        if class >= self.delays.len() {
-            self.delays.resize_with(class + 1, ClassDelay::default);
-        }
-        let delay = at - segment.sent;
-        let entry = &mut self.delays[class];
-        entry.owd.add(delay);
-        let last = core::mem::replace(&mut self.flows[segment.flow as usize].last_delay, delay);
-        if last != u64::MAX {
-            entry.jitter_sum += delay.abs_diff(last);
-            entry.jitter_n += 1;
         }
     }
 
@@ -597,9 +498,9 @@ impl World {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        let arrival = match self.links[link].pass(&segment, segment.at, wander) {
+        let arrival = match self.links[link].pass(segment.len, segment.class, segment.at, wander) {
             Ok(arrival) => arrival,
-            Err(at) => return self.lost(&segment, at),
+            Err(at) => return self.lost(segment, at),
         };
         segment.at = arrival;
         segment.hop += 1;
@@ -635,7 +536,7 @@ impl World {
         self.flows[id].armed = u64::MAX;
         self.run_flow_timers(id);
         self.audit(id);
-        if let Some(next) = self.next_deadline(id) {
+        if let Some(next) = self.flows[id].next_deadline() {
             self.arm(id, next);
         }
     }
@@ -679,22 +580,11 @@ impl World {
         }
     }
 
-    fn next_deadline(&self, id: usize) -> Option<u64> {
-        let nanos = |at: Option<Instant>| at.map_or(u64::MAX, Instant::nanos);
-        let flow = &self.flows[id];
-        let own = match &flow.body {
-            Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())),
-            Body::Datagrams { source, .. } => nanos(source.next()),
-        };
-        let stop = if flow.stopped { u64::MAX } else { flow.stop };
-        Some(own.min(stop)).filter(|&at| at < u64::MAX)
-    }
-
     /// The warm-up is over.
     fn window_event(&mut self) {
         self.agenda.set(self.sources.window(), None);
         for flow in &mut self.flows {
-            flow.before_window.get_or_insert(delivered(&flow.body));
+            flow.before_window.get_or_insert(flow.delivered());
         }
     }
 
@@ -732,8 +622,8 @@ impl World {
         self.books.balance(dropped + lost, queued, self.pipes.iter().map(|pipe| pipe.len() as u64).sum());
         Outcome {
             links: self.link_outcomes(),
-            flows: self.flows.iter().map(|f| flow_outcome(f, self.warmup, end)).collect(),
-            classes: self.class_outcomes(),
+            flows: self.flows.iter().map(|flow| flow.outcome(self.warmup, end)).collect(),
+            classes: self.delays.outcomes(),
             events: self.events,
             fingerprint: self.fingerprint,
         }
@@ -752,43 +642,5 @@ impl World {
         let studied = core::mem::take(&mut self.studied);
         let each = studied.into_iter().zip(series);
         each.filter_map(|((id, name), series)| LinkOutcome::of(&self.links[id], name, series)).collect()
-    }
-
-    fn class_outcomes(&self) -> Vec<EndToEnd> {
-        let seen = self.delays.iter().enumerate().filter(|(_, d)| d.owd.count() > 0);
-        seen.map(|(class, d)| EndToEnd {
-            class: class as u8,
-            owd_s: d.owd.summary().map(|s| s.scaled(1e-9)),
-            jitter_s: (d.jitter_n > 0).then(|| d.jitter_sum as f64 * 1e-9 / d.jitter_n as f64),
-        })
-        .collect()
-    }
-}
-
-const fn delivered(body: &Body) -> u32 {
-    match body {
-        Body::Tcp { receiver, .. } => receiver.in_order(),
-        Body::Datagrams { received, .. } => *received,
-    }
-}
-
-fn flow_outcome(flow: &Flow, warmup: u64, end: u64) -> FlowOutcome {
-    let total = delivered(&flow.body);
-    let sender = match &flow.body {
-        Body::Tcp { sender, .. } => *sender.counts(),
-        Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
-    };
-    let goodput_bytes = match &flow.body {
-        Body::Tcp { .. } => u64::from(total - flow.before_window.unwrap_or(0)) * u64::from(flow.packet),
-        Body::Datagrams { bytes, .. } => *bytes,
-    };
-    let active = flow.stop.min(end).saturating_sub(flow.start.max(warmup));
-    FlowOutcome {
-        group: flow.group,
-        class: flow.class,
-        goodput_bytes,
-        delivered_pkts: u64::from(total),
-        active_s: active as f64 * 1e-9,
-        sender,
     }
 }

@@ -44,6 +44,27 @@ pub fn approximate(path: &Path, loss: f64) -> f64 {
 /// E[W] >= W_m: ((1-p)/p + W_m + Q(W_m)/(1-p)) / (RTT (b/8 W_m + (1-p)/(p W_m) + 2) + Q(W_m) T0 f(p)/(1-p))
 /// ```
 pub fn full(path: &Path, loss: f64) -> f64 {
+    let Cycle { packets, rounds, sequences } = cycle(path, loss);
+    packets / (path.rtt * rounds + sequences * path.rto * backoff(loss) / (1.0 - loss))
+}
+
+/// Timeouts per packet sent in the full model, those after backoff included: 1/(1-p) for each that begins a sequence.
+pub fn timeouts(path: &Path, loss: f64) -> f64 {
+    let Cycle { packets, sequences, .. } = cycle(path, loss);
+    sequences / (1.0 - loss) / packets
+}
+
+/// What the full model says of the time from one loss indication to the next, on average.
+struct Cycle {
+    /// Packets sent.
+    packets: f64,
+    /// Round trips, sequences of timeouts apart.
+    rounds: f64,
+    /// Sequences of timeouts: Q.
+    sequences: f64,
+}
+
+fn cycle(path: &Path, loss: f64) -> Cycle {
     let (p, b) = (loss, path.per_ack);
     let peak = mean_peak(p, b);
     let (window, rounds) = if peak < path.window {
@@ -51,9 +72,8 @@ pub fn full(path: &Path, loss: f64) -> f64 {
     } else {
         (path.window, b / 8.0 * path.window + (1.0 - p) / (p * path.window) + 2.0)
     };
-    let timeouts = timeout_share(p, window);
-    let packets = (1.0 - p) / p + window + timeouts / (1.0 - p);
-    packets / (path.rtt * rounds + timeouts * path.rto * backoff(p) / (1.0 - p))
+    let sequences = timeout_share(p, window);
+    Cycle { packets: (1.0 - p) / p + window + sequences / (1.0 - p), rounds, sequences }
 }
 
 /// E[W_u], the mean window in packets at the end of a period without timeouts and without a limit:
@@ -113,6 +133,8 @@ mod tests {
         close(timeout_share(0.2, 4.41565), 0.88671, 1e-4);
         close(backoff(0.2), 1.331968, 1e-12);
         close(full(&path, 0.2), 9.52404 / 0.911_320, 1e-4);
+        // 1.108388 timeouts in 9.52404 packets.
+        close(timeouts(&path, 0.2), 1.108_388 / 9.52404, 1e-4);
         // The same with a window of 4: Q = 0.488 (1 + 0.512 x 0.2)/(1 - 0.4096) = 0.911198; packets
         // 4 + 4 + 1.138997 = 9.138997; time 0.1 (0.5 + 1 + 2) + 0.911198 x 0.4 x 1.331968/0.8 = 0.956843 s.
         close(full(&Path { window: 4.0, ..path }, 0.2), 9.138_997 / 0.956_843, 2e-6);

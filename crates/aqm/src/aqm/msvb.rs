@@ -77,7 +77,8 @@ fn probability(q_v: f64, b: f64) -> f64 {
 #[derive(Clone, Copy)]
 struct Class {
     alpha: f64,
-    phi: f64,
+    /// alpha phi, the part of C at which b fills.
+    gain: f64,
     b: f64,
     at: Instant,
 }
@@ -86,6 +87,7 @@ struct Class {
 pub struct Msvb {
     rate_basis: RateBasis,
     unit: Depth,
+    capacity: f64,
     cap: f64,
     floor: f64,
     q_v: f64,
@@ -102,13 +104,13 @@ fn slot(packet: &Packet) -> usize {
 
 impl Msvb {
     /// Lets time pass for Q_v and for the one threshold that is needed.
-    fn advance(&mut self, class: usize, level: &Level, now: Instant) {
-        let capacity = self.unit.per_sec(level.rate(), level.link().mean_packet);
+    fn advance(&mut self, class: usize, now: Instant) {
+        let capacity = self.capacity;
         self.q_v = drained(self.q_v, capacity, now.since(self.q_v_at).secs());
         self.q_v_at = now;
-        let Class { alpha, phi, b, at } = self.classes[class];
-        let b = filled(b, alpha * phi, capacity, now.since(at).secs(), self.cap);
-        self.classes[class] = Class { b, at: now, alpha, phi };
+        let class = &mut self.classes[class];
+        class.b = filled(class.b, class.gain, capacity, now.since(class.at).secs(), self.cap);
+        class.at = now;
     }
 
     /// Q_v and B_i as they would stand if `packet` were counted.
@@ -208,18 +210,19 @@ impl Design for Msvb {
         let b = params.b_init.or(unit.with(cap)).value().clamp(floor, cap);
         let classes = core::array::from_fn(|i| {
             let (alpha, phi) = (params.alpha.of(i as u8), params.phi.of(i as u8));
-            Class { alpha, phi, b, at: Instant::ZERO }
+            Class { alpha, gain: alpha * phi, b, at: Instant::ZERO }
         });
+        let capacity = unit.per_sec(link.rate, link.mean_packet);
         let (q_v, q_v_at) = (0.0, Instant::ZERO);
-        Self { rate_basis: params.rate_basis, unit, cap, floor, q_v, q_v_at, classes, latest: 0, p: 0.0 }
+        Self { rate_basis: params.rate_basis, unit, capacity, cap, floor, q_v, q_v_at, classes, latest: 0, p: 0.0 }
     }
 }
 
 impl Aqm for Msvb {
     #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+    fn arrival(&mut self, packet: &Packet, _: &Level, cx: &mut Cx) -> Verdict {
         self.latest = slot(packet);
-        self.advance(self.latest, level, cx.now);
+        self.advance(self.latest, cx.now);
         let (q_v, b) = self.tentative(packet);
         self.p = probability(q_v, b);
         if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }

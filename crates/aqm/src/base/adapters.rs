@@ -11,6 +11,7 @@ use super::verdict::Verdict;
 #[derive(Clone, Copy, Default)]
 struct Clock {
     last: Instant,
+    due: Instant,
     tally: Tally,
 }
 
@@ -25,7 +26,16 @@ impl<L: Law> Ticked<L> {
     /// `law`, its clocks starting at time 0.
     pub fn new(law: L) -> Self {
         let actuation = law.initial();
-        Self { law, actuation, clocks: [Clock::default(); MAX_CLOCKS] }
+        let mut ticked = Self { law, actuation, clocks: [Clock::default(); MAX_CLOCKS] };
+        ticked.set_dues();
+        ticked
+    }
+
+    /// Kept, because a period may cost a division and every packet asks.
+    fn set_dues(&mut self) {
+        for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
+            clock.due = clock.last + self.law.period(i);
+        }
     }
 
     /// The law inside.
@@ -35,22 +45,23 @@ impl<L: Law> Ticked<L> {
 
     /// Runs the clocks that are due, in their order.
     fn run_clocks(&mut self, level: &Level, now: Instant) {
-        for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
-            let dt = now.since(clock.last);
-            if dt < self.law.period(i) {
+        for i in 0..L::CLOCKS {
+            let clock = &mut self.clocks[i];
+            if now < clock.due {
                 continue;
             }
             let tally = *level.tally();
             let sample = Sample {
                 now,
-                dt,
+                dt: now.since(clock.last),
                 link: *level.link(),
                 backlog_pkts: f64::from(level.pkts()),
                 backlog_bytes: level.bytes() as f64,
                 period: tally.since(&clock.tally),
             };
             self.actuation = self.law.update(i, &sample);
-            *clock = Clock { last: now, tally };
+            (clock.last, clock.tally) = (now, tally);
+            self.set_dues();
         }
     }
 }
@@ -78,7 +89,7 @@ impl<L: Law> Aqm for Ticked<L> {
     fn next_tick(&self) -> Option<Instant> {
         match L::TRIGGER {
             Trigger::Arrival => None,
-            Trigger::Timer => (0..L::CLOCKS).map(|i| self.clocks[i].last + self.law.period(i)).min(),
+            Trigger::Timer => self.clocks[..L::CLOCKS].iter().map(|clock| clock.due).min(),
         }
     }
 

@@ -251,7 +251,8 @@ impl Port {
         aqm.settled(packet, fate, cx);
     }
 
-    #[inline]
+    /// Inlined always: a packet made of narrow stores and copied by wide loads would cost a stall.
+    #[inline(always)]
     fn push(&mut self, list: ListId, packet: Packet) {
         let node = Node { packet, next: NONE };
         let at = self.free;

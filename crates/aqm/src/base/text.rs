@@ -34,7 +34,7 @@ impl BadValue {
 }
 
 /// Splits `12.5mbit` into 12.5 and `mbit`; `None` unless it begins with a finite number >= 0.
-fn split(text: &str) -> Option<(f64, &str)> {
+pub fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text
         .char_indices()

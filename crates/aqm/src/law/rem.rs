@@ -31,6 +31,7 @@ params! {
 pub struct Rem {
     params: Params,
     mean_packet: f64,
+    ln_phi: f64,
     price: f64,
     p: f64,
 }
@@ -40,9 +41,9 @@ fn step(price: f64, x: f64, q: f64, c: f64, b: f64, params: &Params) -> f64 {
     (price + params.gamma * (x + params.alpha * (q - b) - c)).max(0.0)
 }
 
-/// 1 - phi^-price.
-fn probability(price: f64, phi: f64) -> f64 {
-    1.0 - libm::pow(phi, -price)
+/// 1 - phi^-price, without the cancellation that a small price would meet.
+fn probability(price: f64, ln_phi: f64) -> f64 {
+    -libm::expm1(-price * ln_phi)
 }
 
 impl Rem {
@@ -74,7 +75,7 @@ impl Design for Rem {
 
     fn build(params: &Params, link: &Link) -> Self {
         let mean_packet = params.mean_packet.or(link.mean_packet).0 as f64;
-        Self { params: params.clone(), mean_packet, price: 0.0, p: 0.0 }
+        Self { params: params.clone(), mean_packet, ln_phi: libm::log(params.phi), price: 0.0, p: 0.0 }
     }
 }
 
@@ -100,7 +101,7 @@ impl Law for Rem {
         };
         let c = sample.link.rate.bytes_per_sec() * sample.dt.secs() / self.mean_packet;
         self.price = step(self.price, x, q, c, b, &self.params);
-        self.p = probability(self.price, self.params.phi);
+        self.p = probability(self.price, self.ln_phi);
         self.actuation()
     }
 }
@@ -119,8 +120,9 @@ mod tests {
     #[test]
     fn price_for_five_percent() {
         // Worked by hand in the specification: p = 0.05 needs price 51.3.
-        assert!((probability(51.3, 1.001) - 0.05).abs() < 1e-4);
-        assert_eq!(probability(0.0, 1.001), 0.0);
+        let ln_phi = libm::log(1.001);
+        assert!((probability(51.3, ln_phi) - 0.05).abs() < 1e-4);
+        assert_eq!(probability(0.0, ln_phi), 0.0);
     }
 
     #[test]

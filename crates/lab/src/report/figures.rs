@@ -23,26 +23,35 @@ pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
     /// Curves that the scenario asks for beside the queue.
     series: Vec<String>,
+    /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
+    over_time: Vec<usize>,
 }
 
 impl Runs {
     /// Reads every finished run of a directory.
     pub(super) fn read(dir: &Path, meta: &Value) -> Result<Self, StoreError> {
+        let jobs = store::jobs_on_disk(dir, meta)?;
+        let mut over_time: Vec<usize> = jobs.iter().map(|job| job.case).collect();
+        over_time.dedup();
+        if over_time.len() > CASES_OVER_TIME {
+            over_time = vec![over_time[0], over_time[over_time.len() / 2], over_time[over_time.len() - 1]];
+        }
         let mut entries: Vec<Entry> = Vec::new();
-        for (case, contender, record) in store::read_runs(dir, meta)? {
-            match entries.iter_mut().find(|e| (e.case, e.contender) == (case, contender)) {
+        for job in jobs {
+            let Some(record) = store::read_run(dir, meta, job) else { continue };
+            let record = if over_time.contains(&job.case) { record } else { record.slim() };
+            match entries.last_mut().filter(|e| (e.case, e.contender) == (job.case, job.contender)) {
                 Some(entry) => entry.runs.push(record),
-                None => entries.push(Entry { case, contender, runs: vec![record] }),
+                None => entries.push(Entry { case: job.case, contender: job.contender, runs: vec![record] }),
             }
         }
         if entries.is_empty() {
             let path: PathBuf = dir.join("runs");
             return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
         }
-        entries.sort_by_key(|e| (e.case, e.contender));
-        entries.iter_mut().for_each(|e| e.runs.sort_by_key(|r| r.summary.seed));
+        over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        Ok(Self { entries, series: series.map(str::to_string).collect() })
+        Ok(Self { entries, series: series.map(str::to_string).collect(), over_time })
     }
 
     /// Cases that have runs.
@@ -53,7 +62,8 @@ impl Runs {
     }
 
     pub(super) fn of_case(&self, case: usize) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |e| e.case == case)
+        let first = self.entries.partition_point(|e| e.case < case);
+        self.entries[first..].iter().take_while(move |e| e.case == case)
     }
 
     /// `, n = 40`, or nothing without axes.
@@ -67,19 +77,14 @@ impl Runs {
     /// Every figure, in the order of the page.
     pub(super) fn figures(&self, prefix: &str) -> Vec<Value> {
         let cases = self.cases();
-        let over_time: Vec<usize> = if cases.len() <= CASES_OVER_TIME {
-            cases.clone()
-        } else {
-            vec![cases[0], cases[cases.len() / 2], cases[cases.len() - 1]]
-        };
         let mut figures = Vec::new();
-        for &case in &over_time {
+        for &case in &self.over_time {
             figures.push(self.queue_over_time(prefix, case));
         }
         for suffix in self.probe_suffixes() {
-            figures.extend(over_time.iter().filter_map(|&case| self.probe_over_time(prefix, suffix, case)));
+            figures.extend(self.over_time.iter().filter_map(|&case| self.probe_over_time(prefix, suffix, case)));
         }
-        for &case in &over_time {
+        for &case in &self.over_time {
             figures.push(self.distribution(prefix, case));
         }
         let ways = [

@@ -1,6 +1,7 @@
 //! A TOML document as a tree in which every node knows where it was written.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -44,6 +45,12 @@ impl Place {
     /// Was it written in an argument rather than in a file?
     pub(crate) fn is_argument(&self) -> bool {
         !self.source.has_lines
+    }
+
+    /// The file that it names as `name`: from the folder of the file it stands in, or where an argument was given.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let folder = if self.is_argument() { None } else { Path::new(&self.source.name).parent() };
+        folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
     }
 
     /// The words written there.
@@ -102,6 +109,14 @@ impl Node {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|e| e.key == key).map(|e| &e.node),
             _ => None,
+        }
+    }
+
+    /// A table's entry for `key`, or the item of a list that has this number.
+    pub(crate) fn step(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::List(items) => items.get(key.parse::<usize>().ok()?),
+            _ => self.get(key),
         }
     }
 

@@ -7,10 +7,11 @@ use forebay_aqm::base::units::Rate;
 use super::doc::{Node, Value};
 use super::error::InputError;
 use super::limits::MOST_FLOWS;
-use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
+use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
+use super::net::{Access, Topology};
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
-use super::table::Table;
+use super::table::{Table, is_plain};
 use super::values::{duration, peak, per_second, state_time, uniform, windows};
 
 /// The shortest time between two datagrams of a flow.
@@ -27,6 +28,11 @@ const COMMON: &[Key] = &[
     may("direction", Kind::Word(&["forward", "reverse"]), "Which way the data goes; default forward."),
     may("class", Kind::WholeOr(0, 255, "host"), "The class of the packets; default 0."),
     may("active", Kind::Windows, "When the flows may send; default the whole run."),
+    may("hosts", Kind::Text, "The access group whose hosts send; default the first."),
+    may("enter", Kind::Text, "The first bottleneck of a parking lot on the way; default the first of all."),
+    may("leave", Kind::Text, "The last bottleneck of a parking lot on the way; default the last of all."),
+    may("from", Kind::Text, "The node of a graph that sends, and needed there."),
+    may("to", Kind::Text, "The node of a graph that receives, and needed there."),
 ];
 
 const START: Key =
@@ -124,12 +130,12 @@ static ONOFF: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-const LATER: &[&str] = &["hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
-const LATER_DATAGRAMS: &[&str] = &["ecn", "hosts", "rtt", "marker", "size", "repeat", "enter", "leave", "from", "to"];
+const LATER: &[&str] = &["rtt", "marker", "size", "repeat"];
+const LATER_DATAGRAMS: &[&str] = &["ecn", "rtt", "marker", "size", "repeat"];
 const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
 
-/// Reads every group; `packet` is the scenario's.
-pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputError> {
+/// Reads every group; `packet` and `net` are the scenario's.
+pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
     const ACCEPTS: &str = "one or more [[flows]] tables";
     let items = match &node.value {
         Value::List(items) if !items.is_empty() => items,
@@ -139,7 +145,7 @@ pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputErr
     let mut out: Vec<FlowGroup> = Vec::with_capacity(items.len());
     for (i, (item, name)) in items.iter().zip(names(items)).enumerate() {
         let name = name.unwrap_or_else(|| i.to_string());
-        let group = group(item, &name, packet)?;
+        let group = group(item, &name, packet, net)?;
         if out.iter().any(|other| other.name == group.name) {
             let at = item.get("name").unwrap_or(item);
             return Err(at.error(format!("flows.{name}.name"), "a name that no other group has"));
@@ -149,7 +155,7 @@ pub(crate) fn flows(node: &Node, packet: u32) -> Result<Vec<FlowGroup>, InputErr
     Ok(out)
 }
 
-fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> {
+fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGroup, InputError> {
     let table = Table::bare(node, &format!("flows.{name}"))?;
     let kinds: Vec<(&str, &Shape)> = KINDS.iter().filter_map(|shape| Some((shape.tag?, *shape))).collect();
     let shape = table.word("kind", None, &kinds, LATER_KINDS)?;
@@ -172,6 +178,7 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
         name: checked_name(&table, name)?,
         kind,
         count: table.whole("count", 1, 0..=MOST_FLOWS)?,
+        ends: ends(&table, net)?,
         direction: table.word("direction", Some(Direction::Forward), &directions, &[])?,
         ecn,
         class: class(&table)?,
@@ -183,6 +190,58 @@ fn group(node: &Node, name: &str, packet: u32) -> Result<FlowGroup, InputError> 
     };
     table.done(shape);
     Ok(group)
+}
+
+/// The keys that say where flows go, and the networks that have them.
+const PLACES: [(&str, &str); 5] = [
+    ("hosts", "dumbbell and parking-lot"),
+    ("enter", "parking-lot"),
+    ("leave", "parking-lot"),
+    ("from", "graph"),
+    ("to", "graph"),
+];
+
+fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
+    let refuse = |keys: &[(&'static str, &str)]| {
+        let stranger = keys.iter().find(|(key, _)| table.get(key).is_some());
+        stranger.map_or(Ok(()), |(key, kinds)| {
+            Err(table.bad(key, BadValue::new(format!("no {key}: it belongs to topologies of kind {kinds}"))))
+        })
+    };
+    let access = |names: &[Access]| {
+        let names: Vec<(&str, usize)> =
+            names.iter().enumerate().filter_map(|(i, group)| Some((group.name.as_deref()?, i))).collect();
+        match (names.as_slice(), table.get("hosts")) {
+            ([], Some(_)) => Err(table.bad("hosts", BadValue::new("no hosts: topology.access is no list of groups"))),
+            _ => table.word("hosts", Some(0), &names, &[]),
+        }
+    };
+    match net {
+        Topology::Dumbbell(bell) => {
+            refuse(&PLACES[1..])?;
+            Ok(Ends::Pairs { access: access(&bell.access)?, enter: 0, leave: 0 })
+        }
+        Topology::ParkingLot(lot) => {
+            refuse(&PLACES[3..])?;
+            let names: Vec<(&str, usize)> =
+                lot.bottlenecks.iter().enumerate().map(|(i, b)| (b.name.as_str(), i)).collect();
+            let enter = table.word("enter", Some(0), &names, &[])?;
+            let leave = table.word("leave", Some(names.len() - 1), &names, &[])?;
+            if enter > leave {
+                return Err(table.bad("leave", BadValue::new("a bottleneck no earlier in the row than enter")));
+            }
+            Ok(Ends::Pairs { access: access(&lot.access)?, enter, leave })
+        }
+        Topology::Graph(graph) => {
+            refuse(&PLACES[..3])?;
+            let names: Vec<(&str, usize)> = graph.nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+            let (from, to) = (table.word("from", None, &names, &[])?, table.word("to", None, &names, &[])?);
+            if from == to {
+                return Err(table.bad("to", BadValue::new("another node than from")));
+            }
+            Ok(Ends::Nodes { from, to })
+        }
+    }
 }
 
 /// Flows of kind `short-tcp` begin when they arrive, and have no such key.
@@ -210,8 +269,7 @@ fn belongs_elsewhere(error: InputError, shape: &Shape) -> InputError {
 /// Names are parts of paths, where digits alone are an index.
 fn checked_name(table: &Table<'_>, name: &str) -> Result<String, InputError> {
     table.text("name")?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let sound = !name.is_empty() && name.chars().all(plain) && !name.chars().all(|c| c.is_ascii_digit());
+    let sound = is_plain(name) && !name.chars().all(|c| c.is_ascii_digit());
     let accepts = "a name of letters, digits, - and _, not digits alone";
     if sound { Ok(name.to_string()) } else { Err(table.bad("name", BadValue::new(accepts))) }
 }

@@ -1,10 +1,13 @@
-//! What no key shows alone: how many flows there will be, whether buffers hold a packet, classes of hosts.
+//! What no key shows alone: how many flows there will be, whether they have a way, whether buffers hold a packet,
+//! classes of hosts.
 
 use forebay_aqm::base::units::Limit;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
-use super::model::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, Topology};
+use super::model::{Class, FlowGroup, FlowKind, Scenario};
+use super::net::{NamedLink, Topology};
+use crate::layout::Layout;
 
 /// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
@@ -13,11 +16,11 @@ const MOST_CLASSES: u32 = 256;
 
 /// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
-    let Topology::Dumbbell(bell) = &scenario.topology;
-    buffers(root, scenario, bell)?;
+    routes(root, scenario)?;
+    let hosts = hosts(&scenario.topology);
     let mut total = 0.0;
     for (i, group) in scenario.flows.iter().enumerate() {
-        classes(root, i, group, bell.access.hosts)?;
+        classes(root, i, group, hosts)?;
         total += expected(group, scenario);
         if total > f64::from(MOST_FLOWS) {
             let key = if group.kind == FlowKind::ShortTcp { "arrivals" } else { "count" };
@@ -36,6 +39,14 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
     f64::from(group.count) * per_stream
 }
 
+/// The senders that a class may be the number of.
+fn hosts(net: &Topology) -> u32 {
+    match net {
+        Topology::Graph(graph) => graph.nodes.len() as u32,
+        _ => net.access().iter().map(|group| group.hosts).sum(),
+    }
+}
+
 fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u32) -> Result<(), InputError> {
     if group.class != Class::Host || hosts <= MOST_CLASSES {
         return Ok(());
@@ -44,36 +55,70 @@ fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u32) -> Result<(), I
     Err(at_group(root, i, group, "class", accepts))
 }
 
-/// A buffer in bytes that the largest packet does not fit into would drop them all.
-fn buffers(root: &Node, scenario: &Scenario, bell: &Dumbbell) -> Result<(), InputError> {
-    let (ahead, back) = (largest(scenario, Direction::Forward), largest(scenario, Direction::Reverse));
-    let reverse = ["topology", "bottleneck", "reverse", "queue"];
-    let own = reverse.iter().try_fold(root, |node, key| node.get(key)).is_some();
-    let needs: [(&[&str], Limit, u32); 3] = [
-        (&["topology", "bottleneck", "queue"], bell.bottleneck.queue, if own { ahead } else { ahead.max(back) }),
-        (&reverse, bell.reverse.queue, back),
-        (&["topology", "access", "queue"], bell.access.queue, ahead.max(back)),
-    ];
-    for (path, limit, need) in needs {
-        if matches!(limit, Limit::Bytes(bytes) if bytes < u64::from(need)) {
-            return Err(at(root, path, &path.join("."), format!("at least {need}b, the largest packet it meets")));
+/// The longest route, in links: the engine counts them in a byte.
+const LONGEST_ROUTE: usize = 255;
+
+/// Every flow has a way there and back; a buffer in bytes that the largest packet does not fit into would drop them
+/// all.
+fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    let layout = Layout::new(scenario, &scenario.compare[0].spec);
+    let mut net = layout.network(scenario.duration, scenario.warmup, scenario.duration);
+    let mut largest = vec![0; net.links.len()];
+    for (i, group) in scenario.flows.iter().enumerate() {
+        let Some(way) = layout.way(&mut net, group.ends, group.direction) else {
+            let accepts = "a node to which there is a way, and one back".to_string();
+            return Err(at_group(root, i, group, "to", accepts));
+        };
+        let at = layout.attach(&way, 0, group.direction).at;
+        let (data, ack) = packets(scenario, group);
+        for (route, size) in [(at.forward, data), (at.back, ack)] {
+            if net.routes[route].len() > LONGEST_ROUTE {
+                return Err(at_group(root, i, group, "to", format!("a node at most {LONGEST_ROUTE} links away")));
+            }
+            if group.count > 0 {
+                net.routes[route].iter().for_each(|&link| largest[link] = largest[link].max(size));
+            }
         }
+    }
+    let links: Vec<(NamedLink<'_>, u32)> = scenario.topology.links().into_iter().zip(largest.iter().copied()).collect();
+    for (i, (link, ahead)) in links.iter().enumerate() {
+        let path = |more: &[&str]| {
+            [&["topology".to_string()], link.path.as_slice(), &more.iter().map(|s| s.to_string()).collect::<Vec<_>>()]
+                .concat()
+        };
+        // What the reverse does not say it has from the link.
+        let inherits =
+            links.get(i + 1).filter(|(next, _)| !next.is_forward && !is_written(root, &path(&["reverse", "queue"])));
+        let need = inherits.map_or(*ahead, |(_, back)| *ahead.max(back));
+        fits(root, &path(&["queue"]), link.link.queue, need)?;
+    }
+    let need = largest[links.len().min(largest.len())..].iter().copied().max().unwrap_or(0);
+    for (i, access) in scenario.topology.access().iter().enumerate() {
+        let item = access.name.is_some().then(|| i.to_string());
+        let path = ["topology", "access"].into_iter().map(str::to_string).chain(item).chain(["queue".to_string()]);
+        fits(root, &path.collect::<Vec<_>>(), access.queue, need)?;
     }
     Ok(())
 }
 
-/// The largest packet that crosses the bottleneck in this direction; 0 if none does.
-fn largest(scenario: &Scenario, direction: Direction) -> u32 {
-    let sizes = scenario.flows.iter().filter(|group| group.count > 0).map(|group| {
-        let (data, ack) = match group.kind {
-            FlowKind::Ftp | FlowKind::ShortTcp => (scenario.packet, group.transport.ack),
-            FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => {
-                (packet, 0)
-            }
-        };
-        if group.direction == direction { data } else { ack }
-    });
-    sizes.max().unwrap_or(0)
+fn fits(root: &Node, path: &[String], limit: Limit, need: u32) -> Result<(), InputError> {
+    if matches!(limit, Limit::Bytes(bytes) if bytes < u64::from(need)) {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        return Err(at(root, &path, &path.join("."), format!("at least {need}b, the largest packet it meets")));
+    }
+    Ok(())
+}
+
+fn is_written(root: &Node, path: &[String]) -> bool {
+    path.iter().try_fold(root, |node, key| node.step(key)).is_some()
+}
+
+/// The packets of a group, in bytes: data, and acknowledgements.
+const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
+    match group.kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => (scenario.packet, group.transport.ack),
+        FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => (packet, 0),
+    }
 }
 
 /// An error about `key` of group number `i`.
@@ -90,7 +135,7 @@ fn at_group(root: &Node, i: usize, group: &FlowGroup, key: &str, accepts: String
 fn at(from: &Node, path: &[&str], key: &str, accepts: String) -> InputError {
     let mut node = from;
     for step in path {
-        match node.get(step) {
+        match node.step(step) {
             Some(next) => node = next,
             None => return node.place.error(key, Found::thing("nothing"), accepts),
         }

@@ -22,7 +22,7 @@
 //! # Ok::<(), scenario::InputError>(())
 //! ```
 //!
-//! Values pass through four steps: a tree of places ([`parse`]), `--set` and `--aqm`, the product of
+//! Values pass through four steps: a tree of places ([`parse`]), `--set`, `--vary` and `--aqm`, the product of
 //! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
 
 mod doc;
@@ -31,6 +31,8 @@ mod file;
 mod flows;
 mod limits;
 mod model;
+mod net;
+mod points;
 mod read;
 mod set;
 mod shape;
@@ -38,6 +40,7 @@ mod table;
 mod topology;
 mod values;
 mod vary;
+mod wire;
 mod write;
 
 use std::path::Path;
@@ -46,9 +49,9 @@ use doc::{Entry, Node, Place, Source, Value};
 
 pub use error::{Fault, Found, InputError};
 pub use model::{
-    Access, Bottleneck, Class, Contender, Direction, Dumbbell, Egress, FlowGroup, FlowKind, Report, Reverse, Scenario,
-    TcpOptions, TcpVariant, Topology, Uniform,
+    Class, Contender, Direction, Ends, FlowGroup, FlowKind, Report, Scenario, TcpOptions, TcpVariant, Uniform,
 };
+pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, NamedLink, ParkingLot, Topology};
 pub use read::schema;
 
 /// What the command line changes in a file.
@@ -56,6 +59,8 @@ pub use read::schema;
 pub struct Overrides {
     /// `PATH=VALUE` each; `vary.AXIS=[...]` adds an axis or replaces it.
     pub sets: Vec<String>,
+    /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`; adds an axis or replaces it.
+    pub vary: Vec<String>,
     /// Disciplines in place of `[compare]`.
     pub aqm: Vec<String>,
 }
@@ -81,6 +86,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     for argument in &overrides.sets {
         set::set(&mut root, &mut axes, argument)?;
     }
+    points::vary(&mut axes, overrides)?;
     if !overrides.aqm.is_empty() {
         replace_compare(&mut root, &overrides.aqm);
     }

@@ -4,7 +4,9 @@ pub use forebay_sim::tcp::Variant as TcpVariant;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::{Depth, Limit, Rate};
+use forebay_aqm::base::units::{Depth, Rate};
+
+use super::net::Topology;
 
 /// One experiment, every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +23,10 @@ pub struct Scenario {
     pub topology: Topology,
     /// The traffic.
     pub flows: Vec<FlowGroup>,
-    /// The disciplines compared at the bottleneck, under the same seeds; at least one.
+    /// The disciplines compared, under the same seeds; at least one.
     pub compare: Vec<Contender>,
+    /// The names of the links that have the discipline compared, in place of their own; at least one.
+    pub compared: Vec<String>,
     /// What to show.
     pub report: Report,
 }
@@ -45,72 +49,6 @@ pub struct Report {
     pub reference: Option<Depth>,
 }
 
-/// The network.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Topology {
-    /// Hosts on either side of one bottleneck.
-    Dumbbell(Dumbbell),
-}
-
-/// Access links, one bottleneck, egress links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dumbbell {
-    /// The link under study, towards the receivers.
-    pub bottleneck: Bottleneck,
-    /// The same link in the other direction (`bottleneck.reverse` in the file): same rate and delay.
-    pub reverse: Reverse,
-    /// The senders' side.
-    pub access: Access,
-    /// The receivers' side: one link per host.
-    pub egress: Egress,
-}
-
-/// The link under study.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bottleneck {
-    /// Capacity.
-    pub rate: Rate,
-    /// One-way propagation delay.
-    pub delay: Span,
-    /// Buffer.
-    pub queue: Limit,
-    /// The discipline, where `compare` does not name others.
-    pub aqm: Spec,
-}
-
-/// The bottleneck's other direction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reverse {
-    /// Buffer.
-    pub queue: Limit,
-    /// The discipline.
-    pub aqm: Spec,
-}
-
-/// The senders' links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Access {
-    /// How many hosts there are on either side; flow i uses host i mod hosts.
-    pub hosts: u32,
-    /// Capacity of each link.
-    pub rate: Rate,
-    /// One-way delays: host h has `delays[h mod n]`. Never empty.
-    pub delays: Vec<Span>,
-    /// Buffer of each link.
-    pub queue: Limit,
-    /// Each packet sent takes a random processing time from 0 to this.
-    pub jitter: Span,
-}
-
-/// The receivers' links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Egress {
-    /// Capacity of each link.
-    pub rate: Rate,
-    /// One-way delay.
-    pub delay: Span,
-}
-
 /// Flows that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
@@ -120,6 +58,8 @@ pub struct FlowGroup {
     pub kind: FlowKind,
     /// How many: of `short-tcp`, independent streams of arrivals.
     pub count: u32,
+    /// Between whom they go.
+    pub ends: Ends,
     /// Which way the data goes.
     pub direction: Direction,
     /// Are packets ECN-capable? Never those of `cbr` and `onoff`.
@@ -181,10 +121,31 @@ pub enum FlowKind {
     },
 }
 
+/// Between whom flows go, by numbers of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// The pairs of hosts of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
+    Pairs {
+        /// The group.
+        access: usize,
+        /// The first bottleneck on the way there.
+        enter: usize,
+        /// The last bottleneck on the way there, not before the first.
+        leave: usize,
+    },
+    /// Two nodes of a graph.
+    Nodes {
+        /// One.
+        from: usize,
+        /// The other.
+        to: usize,
+    },
+}
+
 /// Which way the data of a flow goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Through the bottleneck under study.
+    /// From senders to receivers, through the bottlenecks in their order; in a graph along `from` and `to`.
     Forward,
     /// Against it.
     Reverse,

@@ -6,13 +6,14 @@ use forebay_aqm::base::time::Span;
 use serde_json::{Value as Json, json};
 
 use super::doc::{Node, Value};
-use super::error::{InputError, did_you_mean};
+use super::error::{InputError, did_you_mean, no_such_word};
 use super::flows::{self, flows};
 use super::limits;
-use super::model::{Contender, Report, Scenario, Topology};
+use super::model::{Contender, Report, Scenario};
+use super::net::Topology;
 use super::shape::{Kind, Shape, may, need};
 use super::table::{Table, text};
-use super::topology::{DUMBBELL, topology};
+use super::topology::{self, topology};
 use super::values::{duration, reference, spec, time};
 
 static ROOT: Shape = Shape {
@@ -24,9 +25,9 @@ static ROOT: Shape = Shape {
         need("duration", Kind::Quantity, "Simulated time, such as 200s."),
         may("warmup", Kind::Quantity, "Statistics begin here; default 0s."),
         may("packet", Kind::Whole(41, 65_535), "Data packets in bytes on the wire; default 1500."),
-        need("topology", Kind::OneOf(&[&DUMBBELL]), "The network."),
+        need("topology", Kind::OneOf(topology::KINDS), "The network."),
         need("flows", Kind::Many(flows::KINDS), "The traffic."),
-        may("compare", Kind::Table(&COMPARE), "The disciplines at the bottleneck; default the bottleneck's own."),
+        may("compare", Kind::Table(&COMPARE), "The disciplines to compare; default the bottleneck's own."),
         may("report", Kind::Table(&REPORT), "What to show."),
         may("vary", Kind::Axes, "Axes: a name used as {name} in texts, or a dotted path, each with a list of values."),
     ]],
@@ -39,6 +40,11 @@ static COMPARE: Shape = Shape {
     groups: &[&[
         need("aqm", Kind::Texts, "Disciplines, such as raqm q0=50."),
         may("labels", Kind::Texts, "What reports call them; default as written."),
+        may(
+            "links",
+            Kind::Texts,
+            "The links that have them; default every bottleneck, in a graph every link under study.",
+        ),
     ]],
     later: &[],
 };
@@ -75,10 +81,10 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     let packet = table.whole("packet", 1500, 41..=65_535)?;
     let net = table.node("topology", "a [topology] table")?;
     let topology = topology(net)?;
-    let flows = flows(table.node("flows", "one or more [[flows]] tables")?, packet)?;
-    let compare = match table.get("compare") {
-        Some(node) => compare(node)?,
-        None => vec![own(net, &topology)],
+    let flows = flows(table.node("flows", "one or more [[flows]] tables")?, packet, &topology)?;
+    let (compare, compared) = match table.get("compare") {
+        Some(node) => compare(node, &topology)?,
+        None => own(net, &topology),
     };
     let report = match table.get("report") {
         Some(node) => report(node)?,
@@ -86,7 +92,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     };
     let title = table.text("title")?.unwrap_or(name).to_string();
     table.done(&ROOT);
-    let scenario = Scenario { title, duration, warmup, packet, topology, flows, compare, report };
+    let scenario = Scenario { title, duration, warmup, packet, topology, flows, compare, compared, report };
     limits::check(root, &scenario)?;
     Ok(scenario)
 }
@@ -100,11 +106,14 @@ fn version(table: &Table<'_>) -> Result<(), InputError> {
     }
 }
 
-/// The bottleneck's own discipline, under the words of the file.
-fn own(net: &Node, topology: &Topology) -> Contender {
-    let Topology::Dumbbell(dumbbell) = topology;
-    let written = net.get("bottleneck").and_then(|link| link.get("aqm")).and_then(Node::text);
-    Contender { label: tidy(written.unwrap_or("droptail")), spec: dumbbell.bottleneck.aqm.clone() }
+/// The own discipline of the first link that `compare` would be about, under the words of the file; the others keep
+/// theirs.
+fn own(net: &Node, topology: &Topology) -> (Vec<Contender>, Vec<String>) {
+    let (links, names) = (topology.links(), topology.to_compare());
+    let first = links.iter().find(|l| names.first().is_some_and(|name| *name == l.name)).unwrap_or(&links[0]);
+    let written = first.path.iter().try_fold(net, |at, key| at.step(key)).and_then(|link| link.get("aqm"));
+    let label = tidy(written.and_then(Node::text).unwrap_or("droptail"));
+    (vec![Contender { label, spec: first.link.aqm.clone() }], vec![first.name.clone()])
 }
 
 /// Single spaces.
@@ -112,7 +121,7 @@ fn tidy(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn compare(node: &Node) -> Result<Vec<Contender>, InputError> {
+fn compare(node: &Node, topology: &Topology) -> Result<(Vec<Contender>, Vec<String>), InputError> {
     const ACCEPTS: &str = "a list of disciplines, such as [\"raqm q0=50\", \"droptail\"]";
     let table = Table::open(node, "compare", &COMPARE)?;
     let items = table.list("aqm", ACCEPTS)?;
@@ -132,8 +141,32 @@ fn compare(node: &Node) -> Result<Vec<Contender>, InputError> {
         };
         out.push(Contender { label: unique(label, &out), spec });
     }
+    let links = links(&table, topology)?;
     table.done(&COMPARE);
-    Ok(out)
+    Ok((out, links))
+}
+
+fn links(table: &Table<'_>, topology: &Topology) -> Result<Vec<String>, InputError> {
+    let items = table.list("links", "a list of the names of links")?;
+    let links = topology.links();
+    let names: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
+    let mut out: Vec<String> = Vec::new();
+    for (item, path) in items {
+        let name = text(item, &path)?;
+        if !names.contains(&name) {
+            let bad = no_such_word(name, &names);
+            return Err(item.error(path, bad.accepts).hint(bad.hint));
+        }
+        if out.iter().any(|other| other == name) {
+            return Err(item.error(path, "each link once"));
+        }
+        out.push(name.to_string());
+    }
+    match table.get("links") {
+        None => Ok(topology.to_compare()),
+        Some(_) if out.is_empty() => Err(table.bad("links", BadValue::new("the names of one or more links"))),
+        Some(_) => Ok(out),
+    }
 }
 
 fn unique(label: String, others: &[Contender]) -> String {

@@ -31,7 +31,7 @@ pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Resu
 }
 
 /// TOML if it reads as a TOML value, the plain words otherwise: `40`, `20ms`, `["1ms", "2ms"]`.
-fn value(place: &Place, text: &str) -> Node {
+pub(crate) fn value(place: &Place, text: &str) -> Node {
     let parsed = doc::parse(&Source::argument("--set", &format!("v = {text}"))).ok();
     let value = parsed.and_then(|root| match root.value {
         Value::Table(mut entries) if entries.len() == 1 && entries[0].key == "v" => entries.pop().map(|e| e.node),
@@ -80,21 +80,36 @@ fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Resu
             });
             Ok(&mut entries[at].node)
         }
-        Value::List(items) => {
-            let names = names(items);
-            let index = names.iter().position(|name| name.as_deref() == Some(segment));
-            let index = index.or_else(|| segment.parse().ok().filter(|&i| i < items.len()));
-            match index {
-                Some(index) => Ok(&mut items[index]),
-                None => Err(no_item(&names, segment, place, key)),
-            }
-        }
+        Value::List(items) => match index(items, segment) {
+            Some(index) => Ok(&mut items[index]),
+            None => Err(no_item(&names(items), segment, place, key)),
+        },
         _ => Err(place.error(
             key,
             Found::text(segment),
             format!("the path to end before '{segment}': it follows {found}"),
         )),
     }
+}
+
+/// Which item of a list `segment` means, by its name or its number.
+fn index(items: &[Node], segment: &str) -> Option<usize> {
+    let named = names(items).iter().position(|name| name.as_deref() == Some(segment));
+    named.or_else(|| segment.parse().ok().filter(|&i| i < items.len()))
+}
+
+/// The steps of `path` in `root`, items of lists by number: equal for all ways to write the same path.
+pub(crate) fn steps(root: &Node, path: &str) -> Vec<String> {
+    let mut at = Some(root);
+    let mut step = |segment: &str| {
+        let index = match at.map(|node| &node.value) {
+            Some(Value::List(items)) => index(items, segment).map(|i| (i, &items[i])),
+            _ => None,
+        };
+        at = index.map_or_else(|| at?.get(segment), |(_, item)| Some(item));
+        index.map_or_else(|| segment.to_string(), |(i, _)| i.to_string())
+    };
+    path.split('.').map(|segment| step(segment.trim())).collect()
 }
 
 fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) -> InputError {

@@ -45,12 +45,20 @@ pub(crate) enum Kind {
     Uniform,
     /// `[from, to]`, or a list of such pairs.
     Windows,
+    /// A list of times, each with the rate from then on.
+    Steps,
     /// A whole number within bounds, or this word.
     WholeOr(u32, u32, &'static str),
     /// A table.
     Table(&'static Shape),
     /// A table that is one of these.
     OneOf(&'static [&'static Shape]),
+    /// A quantity, or a table.
+    QuantityOr(&'static Shape),
+    /// A trace: the name of a file, or a list of milliseconds.
+    Trace,
+    /// A table, or a list of tables of another shape.
+    TableOrMany(&'static Shape, &'static Shape),
     /// A list of tables, each one of these.
     Many(&'static [&'static Shape]),
     /// Axes of any name.
@@ -125,11 +133,19 @@ impl Kind {
                 "additionalProperties": false,
             }] }),
             Self::Windows => json!({ "anyOf": [pair(), { "type": "array", "items": pair(), "minItems": 1 }] }),
+            Self::Steps => json!({ "type": "array", "items": pair(), "minItems": 1 }),
             Self::WholeOr(lo, hi, word) => json!({ "anyOf": [
                 { "type": "integer", "minimum": lo, "maximum": hi }, { "enum": [word] }, placeholder(),
             ] }),
             Self::Table(shape) => shape.schema(),
             Self::OneOf(shapes) => one_of(shapes),
+            Self::QuantityOr(shape) => json!({ "anyOf": [quantity(), shape.schema()] }),
+            Self::Trace => json!({ "anyOf": [
+                { "type": "string" }, { "type": "array", "items": { "type": "integer" }, "minItems": 1 },
+            ] }),
+            Self::TableOrMany(shape, item) => json!({ "anyOf": [
+                shape.schema(), { "type": "array", "items": item.schema(), "minItems": 1 },
+            ] }),
             Self::Many(shapes) => json!({ "type": "array", "items": one_of(shapes), "minItems": 1 }),
             Self::Axes => json!({ "type": "object" }),
         }

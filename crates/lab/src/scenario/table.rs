@@ -205,6 +205,11 @@ pub(crate) fn quantity<T>(node: &Node, path: &str, read: impl Fn(&str) -> Parsed
     read(words.as_deref().unwrap_or_default()).map_err(|bad| node.error(path, bad.accepts).hint(bad.hint))
 }
 
+/// Letters, digits, `-` and `_`, at least one.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
 /// A text.
 pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError> {
     node.text().ok_or_else(|| {

@@ -7,111 +7,300 @@ use forebay_aqm::base::units::Limit;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
-use super::model::{Access, Bottleneck, Dumbbell, Egress, Reverse, Topology};
-use super::shape::{Kind, Shape, may, need};
-use super::table::{Table, quantity};
-use super::values::{link_rate, queue, spec, time};
+use super::net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, ParkingLot, Topology};
+use super::shape::{Key, Kind, Shape, may, need};
+use super::table::{Table, is_plain, quantity, text};
+use super::values::{queue, spec, time};
+use super::wire::{WIRE, rated};
 
-/// A dumbbell.
-pub(crate) static DUMBBELL: Shape = Shape {
+/// Every kind of network.
+pub(crate) const KINDS: &[&Shape] = &[&DUMBBELL, &PARKING_LOT, &GRAPH];
+
+static DUMBBELL: Shape = Shape {
     doc: "Hosts on either side of one bottleneck.",
     tag: Some("dumbbell"),
-    groups: &[&[
-        need("bottleneck", Kind::Table(&BOTTLENECK), "The link under study."),
-        need("access", Kind::Table(&ACCESS), "The senders' links."),
-        need("egress", Kind::Table(&EGRESS), "The receivers' links, one per host."),
-    ]],
-    later: &["bottlenecks", "nodes", "links"],
+    groups: &[&[need("bottleneck", Kind::Table(&BOTTLENECK), "The link under study.")], SIDES],
+    later: &[],
 };
 
-static BOTTLENECK: Shape = Shape {
-    doc: "The link under study.",
-    tag: None,
+static PARKING_LOT: Shape = Shape {
+    doc: "Bottlenecks in a row, and hosts at the routers between them: flows say where they enter and leave.",
+    tag: Some("parking-lot"),
+    groups: &[&[need("bottlenecks", Kind::Many(&[&NAMED_BOTTLENECK]), "The bottlenecks in their order.")], SIDES],
+    later: &[],
+};
+
+static GRAPH: Shape = Shape {
+    doc: "Nodes, each of them a host, and links; routes have the least sum of weights, the first link deciding ties.",
+    tag: Some("graph"),
     groups: &[&[
-        need("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit."),
-        need("delay", Kind::Quantity, "One-way propagation delay, such as 10ms."),
-        need("queue", Kind::Quantity, "Buffer, such as 100p or 160kb; in bytes it holds the largest packet."),
-        may("aqm", Kind::Text, "Discipline, such as raqm q0=50; default droptail."),
-        may("reverse", Kind::Table(&REVERSE), "The other direction of the link."),
+        need("nodes", Kind::Texts, "The names of the nodes."),
+        need("links", Kind::Many(&[&LINK]), "The links, both ways unless they say otherwise."),
+        may("jitter", Kind::Quantity, "Processing time of a packet at its host, uniform from 0 to this; default 10us."),
     ]],
-    later: FAULTS,
+    later: &[],
+};
+
+const SIDES: &[Key] = &[
+    need(
+        "access",
+        Kind::TableOrMany(&ACCESS, &NAMED_ACCESS),
+        "The senders' links; a list of groups, each with a name.",
+    ),
+    need("egress", Kind::Table(&EGRESS), "The receivers' links, one per host."),
+];
+
+const CAPACITY: Key =
+    may("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.");
+
+const ONE_WAY: &[Key] = &[
+    CAPACITY,
+    need("delay", Kind::Quantity, "One-way propagation delay, such as 10ms."),
+    need("queue", Kind::Quantity, "Buffer, such as 100p or 160kb; in bytes it holds the largest packet."),
+    may("aqm", Kind::Text, "Discipline, such as raqm q0=50; default droptail."),
+    may("reverse", Kind::Table(&REVERSE), "The other direction of the link."),
+];
+
+const STUDY: Key = may("study", Kind::Flag, "Measure it? Default true.");
+const NO_STUDY: Key = may("study", Kind::Flag, "Measure it? Default false.");
+
+static BOTTLENECK: Shape =
+    Shape { doc: "The link under study.", tag: None, groups: &[ONE_WAY, WIRE, &[STUDY]], later: &[] };
+
+static NAMED_BOTTLENECK: Shape = Shape {
+    doc: "One of the bottlenecks.",
+    tag: None,
+    groups: &[&[may("name", Kind::Text, "What it is called; default b1, b2, ...")], ONE_WAY, WIRE, &[STUDY]],
+    later: &[],
+};
+
+static LINK: Shape = Shape {
+    doc: "A link between two nodes.",
+    tag: None,
+    groups: &[
+        &[
+            may("name", Kind::Text, "What it is called; default from-to."),
+            need("from", Kind::Text, "The node where it begins."),
+            need("to", Kind::Text, "The node where it ends."),
+            may("weight", Kind::Whole(1, HEAVIEST), "What it costs a route, either way; default 1."),
+            may("one_way", Kind::Flag, "Has it no reverse? Default false."),
+        ],
+        ONE_WAY,
+        WIRE,
+        &[NO_STUDY],
+    ],
+    later: &[],
 };
 
 static REVERSE: Shape = Shape {
-    doc: "The other direction of the bottleneck: same rate and delay.",
+    doc: "The other direction of a link: rate, delay and queue are the link's unless given, the rest is its own.",
     tag: None,
-    groups: &[&[
-        may("queue", Kind::Quantity, "Buffer; default that of the bottleneck."),
-        may("aqm", Kind::Text, "Discipline; default droptail."),
-    ]],
-    later: FAULTS,
+    groups: &[
+        &[
+            may("rate", Kind::Quantity, "Capacity; default that of the link."),
+            may("delay", Kind::Quantity, "One-way propagation delay; default that of the link."),
+            may("queue", Kind::Quantity, "Buffer; default that of the link."),
+            may("aqm", Kind::Text, "Discipline; default droptail."),
+        ],
+        WIRE,
+        &[NO_STUDY],
+    ],
+    later: &[],
 };
 
-static ACCESS: Shape = Shape {
-    doc: "The senders' links.",
+const HOST_LINKS: &[Key] = &[
+    may("hosts", HOSTS, "Hosts on either side; default as many as there are delays."),
+    CAPACITY,
+    need("delays", Kind::Quantities, "One-way delays: host h has delays[h mod n]."),
+    may("queue", Kind::Quantity, "Buffer of each link; default 10000p."),
+    may("jitter", Kind::Quantity, "Processing time of a packet, uniform from 0 to this; default 10us."),
+];
+
+static ACCESS: Shape =
+    Shape { doc: "The senders' links, either way alike.", tag: None, groups: &[HOST_LINKS, WIRE], later: &[] };
+
+static NAMED_ACCESS: Shape = Shape {
+    doc: "The links of a group of senders, either way alike.",
     tag: None,
-    groups: &[&[
-        may("hosts", HOSTS, "Hosts on either side; default as many as there are delays."),
-        need("rate", Kind::Quantity, "Capacity of each link; at most 100gbit."),
-        need("delays", Kind::Quantities, "One-way delays: host h has delays[h mod n]."),
-        may("queue", Kind::Quantity, "Buffer of each link; default 10000p."),
-        may("jitter", Kind::Quantity, "Processing time of a packet, uniform from 0 to this; default 10us."),
-    ]],
-    later: FAULTS,
+    groups: &[&[need("name", Kind::Text, "What flows call the group.")], HOST_LINKS, WIRE],
+    later: &[],
 };
 
 static EGRESS: Shape = Shape {
-    doc: "The receivers' links, one per host.",
+    doc: "The receivers' links, one per host, either way alike.",
     tag: None,
-    groups: &[&[
-        may("rate", Kind::Quantity, "Capacity of each link; default that of the access links."),
-        need("delay", Kind::Quantity, "One-way delay."),
-    ]],
-    later: FAULTS,
+    groups: &[
+        &[
+            may("rate", Kind::Quantity, "Capacity of each link; default that of the (first) access links."),
+            need("delay", Kind::Quantity, "One-way delay."),
+        ],
+        WIRE,
+    ],
+    later: &[],
 };
-
-/// What a link may suffer one day.
-const FAULTS: &[&str] = &["loss", "rate_trace"];
 
 /// The most hosts on a side.
 const MOST_HOSTS: u32 = 10_000;
 const HOSTS: Kind = Kind::Whole(1, MOST_HOSTS);
+/// The most bottlenecks: with the links of the hosts as many as a route may have.
+const MOST_BOTTLENECKS: usize = 253;
+/// The most nodes, and the most links, of a graph.
+const MOST_NODES: usize = 10_000;
+/// The largest weight of a link.
+const HEAVIEST: u32 = 1_000_000;
 
 /// Reads `[topology]`.
 pub(crate) fn topology(node: &Node) -> Result<Topology, InputError> {
     let table = Table::bare(node, "topology")?;
-    table.word("kind", None, &[("dumbbell", ())], &["parking-lot", "graph"])?;
-    table.expect(&DUMBBELL)?;
-    let (bottleneck, reverse) = bottleneck(table.node("bottleneck", "a table with rate, delay and queue")?)?;
-    let access = access(table.node("access", "a table with rate and delays")?)?;
-    let egress = egress(table.node("egress", "a table with delay")?, &access)?;
-    table.done(&DUMBBELL);
-    Ok(Topology::Dumbbell(Dumbbell { bottleneck, reverse, access, egress }))
+    let kinds: Vec<(&str, &Shape)> = KINDS.iter().filter_map(|shape| Some((shape.tag?, *shape))).collect();
+    let shape = table.word("kind", None, &kinds, &[])?;
+    table.expect(shape)?;
+    let topology = match shape.tag {
+        Some("graph") => Topology::Graph(graph(&table)?),
+        Some("parking-lot") => Topology::ParkingLot(parking_lot(&table)?),
+        _ => Topology::Dumbbell(Box::new(dumbbell(&table)?)),
+    };
+    table.done(shape);
+    names_are_unique(node, &topology)?;
+    if topology.links().iter().any(|l| l.link.study) {
+        return Ok(topology);
+    }
+    Err(node.place.error("topology", Found::thing("no link under study"), "a link with study = true"))
 }
 
-fn bottleneck(node: &Node) -> Result<(Bottleneck, Reverse), InputError> {
-    let table = Table::open(node, "topology.bottleneck", &BOTTLENECK)?;
-    let link = Bottleneck {
-        rate: table.need("rate", link_rate)?,
-        delay: table.need("delay", time)?,
-        queue: table.need("queue", queue)?,
-        aqm: discipline(&table)?,
-    };
-    let reverse = match table.get("reverse") {
-        None => Reverse { queue: link.queue, aqm: droptail()? },
-        Some(node) => {
-            let table = Table::open(node, &table.path_of("reverse"), &REVERSE)?;
-            let reverse = Reverse { queue: table.or("queue", link.queue, queue)?, aqm: discipline(&table)? };
-            table.done(&REVERSE);
-            reverse
+fn dumbbell(table: &Table<'_>) -> Result<Dumbbell, InputError> {
+    let node = table.node("bottleneck", "a table with rate, delay and queue")?;
+    let of_it = Table::open(node, "topology.bottleneck", &BOTTLENECK)?;
+    let bottleneck = link(&of_it, None, true)?;
+    let reverse = reverse(&of_it, &bottleneck)?;
+    of_it.done(&BOTTLENECK);
+    let access = access(table)?;
+    let egress = egress(table, &access)?;
+    Ok(Dumbbell { bottleneck, reverse, access, egress })
+}
+
+fn parking_lot(table: &Table<'_>) -> Result<ParkingLot, InputError> {
+    let items = tables(table, "bottlenecks", MOST_BOTTLENECKS)?;
+    let mut bottlenecks = Vec::with_capacity(items.len());
+    for (i, (item, path)) in items.into_iter().enumerate() {
+        let of_it = Table::open(item, &path, &NAMED_BOTTLENECK)?;
+        let name = name(&of_it)?.unwrap_or_else(|| format!("b{}", i + 1));
+        let forward = link(&of_it, None, true)?;
+        let reverse = reverse(&of_it, &forward)?;
+        of_it.done(&NAMED_BOTTLENECK);
+        bottlenecks.push(Bottleneck { name, forward, reverse });
+    }
+    let access = access(table)?;
+    let egress = egress(table, &access)?;
+    Ok(ParkingLot { bottlenecks, access, egress })
+}
+
+fn graph(table: &Table<'_>) -> Result<Graph, InputError> {
+    const ACCEPTS: &str = "a list of two or more names, such as [\"a\", \"b\"]";
+    let items = table.list("nodes", ACCEPTS)?;
+    let mut nodes: Vec<String> = Vec::with_capacity(items.len());
+    for (item, path) in &items {
+        let node = text(item, path)?;
+        if !is_plain(node) {
+            return Err(item.error(path, "a name of letters, digits, - and _"));
         }
-    };
-    table.done(&BOTTLENECK);
-    Ok((link, reverse))
+        if nodes.iter().any(|other| other == node) {
+            return Err(item.error(path, "a name that no other node has"));
+        }
+        nodes.push(node.to_string());
+    }
+    if !(2..=MOST_NODES).contains(&nodes.len()) {
+        let accepts = if nodes.len() < 2 { ACCEPTS.to_string() } else { format!("at most {MOST_NODES} nodes") };
+        return Err(table.bad("nodes", BadValue::new(accepts)));
+    }
+    let choices: Vec<(&str, usize)> = nodes.iter().enumerate().map(|(i, node)| (node.as_str(), i)).collect();
+    let items = tables(table, "links", MOST_NODES)?;
+    let links = items.into_iter().map(|(item, path)| edge(item, &path, &choices)).collect::<Result<_, _>>()?;
+    let jitter = table.or("jitter", JITTER, time)?;
+    Ok(Graph { nodes, links, jitter })
 }
 
-fn discipline(table: &Table<'_>) -> Result<Spec, InputError> {
-    table.get("aqm").map_or_else(droptail, |node| spec(node, &table.path_of("aqm")))
+fn edge(node: &Node, path: &str, nodes: &[(&str, usize)]) -> Result<Edge, InputError> {
+    let table = Table::open(node, path, &LINK)?;
+    let (from, to) = (table.word("from", None, nodes, &[])?, table.word("to", None, nodes, &[])?);
+    if from == to {
+        return Err(table.bad("to", BadValue::new("another node than from")));
+    }
+    let there = link(&table, None, false)?;
+    let back = reverse(&table, &there)?;
+    let one_way = table.flag("one_way", false)?;
+    if one_way && table.get("reverse").is_some() {
+        return Err(table.bad("reverse", BadValue::new("no reverse beside one_way = true")));
+    }
+    let edge = Edge {
+        name: name(&table)?.unwrap_or_else(|| format!("{}-{}", nodes[from].0, nodes[to].0)),
+        from,
+        to,
+        weight: table.whole("weight", 1, 1..=HEAVIEST)?,
+        link: there,
+        reverse: (!one_way).then_some(back),
+    };
+    table.done(&LINK);
+    Ok(edge)
+}
+
+/// The tables of a list, at least one, with paths that name them where they have a name.
+fn tables<'a>(table: &Table<'a>, key: &'static str, most: usize) -> Result<Vec<(&'a Node, String)>, InputError> {
+    let accepts = format!("one or more [[topology.{key}]] tables, at most {most}");
+    let items = table.list(key, &accepts)?;
+    if items.is_empty() || items.len() > most {
+        return Err(table.bad(key, BadValue::new(accepts)));
+    }
+    let path = table.path_of(key);
+    let named = |(i, (item, _)): (usize, (&'a Node, String))| {
+        let name = item.get("name").and_then(Node::text).map_or_else(|| i.to_string(), str::to_string);
+        (item, format!("{path}.{name}"))
+    };
+    Ok(items.into_iter().enumerate().map(named).collect())
+}
+
+/// The name of a table of a list. Names are parts of paths, where digits alone are an index.
+fn name(table: &Table<'_>) -> Result<Option<String>, InputError> {
+    let Some(name) = table.text("name")? else { return Ok(None) };
+    if is_plain(name) && !name.chars().all(|c| c.is_ascii_digit()) {
+        return Ok(Some(name.to_string()));
+    }
+    Err(table.bad("name", BadValue::new("a name of letters, digits, - and _, not digits alone")))
+}
+
+/// Links are told apart by their names in results and random streams.
+fn names_are_unique(node: &Node, topology: &Topology) -> Result<(), InputError> {
+    let links = topology.links();
+    let mut sorted: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            let error = node.place.error("topology", Found::text(pair[0]), "a name that no other link has");
+            Err(error.hint("the reverse of a link is called NAME-reverse".to_string()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// One direction; what it does not say is that of `default`.
+fn link(table: &Table<'_>, default: Option<&Link>, study: bool) -> Result<Link, InputError> {
+    let (rate, wire) = rated(table, default.map(|link| link.rate))?;
+    let (delay, limit) = match default {
+        None => (table.need("delay", time)?, table.need("queue", queue)?),
+        Some(link) => (table.or("delay", link.delay, time)?, table.or("queue", link.queue, queue)?),
+    };
+    let aqm = table.get("aqm").map_or_else(droptail, |node| spec(node, &table.path_of("aqm")))?;
+    Ok(Link { rate, delay, queue: limit, aqm, wire, study: table.flag("study", study)? })
+}
+
+fn reverse(table: &Table<'_>, there: &Link) -> Result<Link, InputError> {
+    let Some(node) = table.get("reverse") else {
+        return Ok(Link { aqm: droptail()?, wire: Default::default(), study: false, ..there.clone() });
+    };
+    let table = Table::open(node, &table.path_of("reverse"), &REVERSE)?;
+    let back = link(&table, Some(there), false)?;
+    table.done(&REVERSE);
+    Ok(back)
 }
 
 fn droptail() -> Result<Spec, InputError> {
@@ -119,13 +308,34 @@ fn droptail() -> Result<Spec, InputError> {
         .map_err(|bad| InputError::new("the default discipline", bad.key, Found::text(&bad.found), bad.accepts))
 }
 
-fn access(node: &Node) -> Result<Access, InputError> {
-    if let Value::List(_) = node.value {
-        let hint = "named access groups are not supported yet".to_string();
-        return Err(node.error("topology.access", "one table with rate and delays").hint(hint));
+/// The default processing time of hosts.
+const JITTER: Span = Span::from_micros(10);
+
+fn access(table: &Table<'_>) -> Result<Vec<Access>, InputError> {
+    let node = table.node("access", "a table with rate and delays")?;
+    if !matches!(node.value, Value::List(_)) {
+        return Ok(vec![access_group(node, "topology.access", &ACCESS)?]);
     }
-    let table = Table::open(node, "topology.access", &ACCESS)?;
-    let rate = table.need("rate", link_rate)?;
+    let mut out: Vec<Access> = Vec::new();
+    for (item, path) in tables(table, "access", MOST_NODES)? {
+        let group = access_group(item, &path, &NAMED_ACCESS)?;
+        if out.iter().any(|other| other.name == group.name) {
+            let at = item.get("name").unwrap_or(item);
+            return Err(at.error(format!("{path}.name"), "a name that no other group has"));
+        }
+        out.push(group);
+    }
+    Ok(out)
+}
+
+fn access_group(node: &Node, path: &str, shape: &Shape) -> Result<Access, InputError> {
+    let table = Table::open(node, path, shape)?;
+    let is_named = shape.names().contains(&"name");
+    let name = if is_named { name(&table)? } else { None };
+    if is_named && name.is_none() {
+        return Err(table.missing("name", "a name for the group, which flows call it by"));
+    }
+    let (rate, wire) = rated(&table, None)?;
     let accepts = "a list of times, such as [\"10ms\", \"50ms\"]";
     let delays = table
         .list("delays", accepts)?
@@ -137,19 +347,23 @@ fn access(node: &Node) -> Result<Access, InputError> {
     }
     let hosts = table.whole("hosts", delays.len() as u32, 1..=MOST_HOSTS)?;
     let access = Access {
+        name,
         hosts,
         rate,
         delays,
         queue: table.or("queue", Limit::Packets(10_000), queue)?,
-        jitter: table.or("jitter", Span::from_micros(10), time)?,
+        jitter: table.or("jitter", JITTER, time)?,
+        wire,
     };
-    table.done(&ACCESS);
+    table.done(shape);
     Ok(access)
 }
 
-fn egress(node: &Node, access: &Access) -> Result<Egress, InputError> {
+fn egress(table: &Table<'_>, access: &[Access]) -> Result<Egress, InputError> {
+    let node = table.node("egress", "a table with delay")?;
     let table = Table::open(node, "topology.egress", &EGRESS)?;
-    let egress = Egress { rate: table.or("rate", access.rate, link_rate)?, delay: table.need("delay", time)? };
+    let (rate, wire) = rated(&table, access.first().map(|group| group.rate))?;
+    let egress = Egress { rate, delay: table.need("delay", time)?, wire };
     table.done(&EGRESS);
     Ok(egress)
 }

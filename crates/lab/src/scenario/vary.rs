@@ -7,7 +7,7 @@ use super::error::{Found, InputError, did_you_mean};
 use super::set::{self, assign};
 
 /// More cases than this are taken for a slip.
-const MOST_CASES: usize = 10_000;
+pub(crate) const MOST_CASES: usize = 10_000;
 
 /// Top-level keys without a dot that an axis may set; any other word without a dot is a name for `{name}`.
 const PLAIN_PATHS: [&str; 4] = ["title", "duration", "warmup", "packet"];
@@ -94,6 +94,7 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
         let place = axes.first().map_or(&root.place, |a| &a.place);
         return Err(place.error("vary", found, format!("at most {MOST_CASES} cases")));
     };
+    apart(root, axes)?;
     let mut used = BTreeSet::new();
     let cases = (0..total).map(|index| case(root, axes, index, &mut used)).collect::<Result<_, _>>()?;
     match axes.iter().find(|a| !a.is_path() && !used.contains(&a.name)) {
@@ -102,10 +103,28 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
             Err(idle
                 .place
                 .error(idle.key(), Found::text(&idle.name), accepts)
-                .hint("the axis changes nothing".to_string()))
+                .hint(did_you_mean(&idle.name, PLAIN_PATHS).or(Some("the axis changes nothing".to_string()))))
         }
         None => Ok(cases),
     }
+}
+
+/// Refuses an axis whose values would be overwritten, by another axis or by `[compare]`: its cases would be
+/// the same runs under other names.
+fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
+    let paths: Vec<(&Axis, Vec<String>)> =
+        axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, set::steps(root, &axis.name))).collect();
+    for (i, (later, path)) in paths.iter().enumerate() {
+        if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| steps.starts_with(path)) {
+            let accepts = format!("a path that leaves {} alone, which varies too", earlier.name);
+            return Err(later.place.error(later.key(), Found::text(&later.name), accepts));
+        }
+        if root.get("compare").is_some() && path.join(".") == "topology.bottleneck.aqm" {
+            let error = later.place.error(later.key(), Found::text(&later.name), "compare.aqm or --aqm");
+            return Err(error.hint("with [compare] the bottleneck's own discipline is not run".to_string()));
+        }
+    }
+    Ok(())
 }
 
 fn case(root: &Node, axes: &[Axis], index: usize, used: &mut BTreeSet<String>) -> Result<(Choices, Node), InputError> {

@@ -3,9 +3,14 @@
 use std::fmt::Display;
 
 use forebay_aqm::base::text::{show_depth, show_limit, show_rate, show_span};
+use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::Conditions;
+use forebay_sim::schedule::Schedule;
 
-use super::model::{Class, Direction, Dumbbell, FlowGroup, FlowKind, Scenario, TcpOptions, Topology, Uniform};
+use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
+use super::net::{Access, Egress, Graph, Link, Topology};
 
 /// Lines being gathered.
 struct Text(String);
@@ -40,15 +45,15 @@ impl Scenario {
         out.text("duration", &show_span(self.duration));
         out.text("warmup", &show_span(self.warmup));
         out.set("packet", self.packet);
-        let Topology::Dumbbell(dumbbell) = &self.topology;
-        write_dumbbell(&mut out, dumbbell);
+        write_topology(&mut out, &self.topology);
         for group in &self.flows {
-            write_flows(&mut out, group);
+            write_flows(&mut out, group, &self.topology);
         }
         let specs: Vec<String> = self.compare.iter().map(|c| c.spec.canonical()).collect();
         out.line("\n[compare]");
         out.texts("aqm", specs.iter().map(String::as_str));
         out.texts("labels", self.compare.iter().map(|c| c.label.as_str()));
+        out.texts("links", self.compared.iter().map(String::as_str));
         out.line("\n[report]");
         out.texts("series", self.report.series.iter().map(String::as_str));
         if let Some(depth) = self.report.reference {
@@ -58,29 +63,121 @@ impl Scenario {
     }
 }
 
-fn write_dumbbell(out: &mut Text, net: &Dumbbell) {
+fn write_topology(out: &mut Text, net: &Topology) {
     out.line("\n[topology]");
-    out.text("kind", "dumbbell");
-    out.line("\n[topology.bottleneck]");
-    out.text("rate", &show_rate(net.bottleneck.rate));
-    out.text("delay", &show_span(net.bottleneck.delay));
-    out.text("queue", &show_limit(net.bottleneck.queue));
-    out.text("aqm", &net.bottleneck.aqm.canonical());
-    out.line("\n[topology.bottleneck.reverse]");
-    out.text("queue", &show_limit(net.reverse.queue));
-    out.text("aqm", &net.reverse.aqm.canonical());
-    out.line("\n[topology.access]");
-    out.set("hosts", net.access.hosts);
-    out.text("rate", &show_rate(net.access.rate));
-    out.set("delays", list(net.access.delays.iter().map(|d| quote(&show_span(*d)))));
-    out.text("queue", &show_limit(net.access.queue));
-    out.text("jitter", &show_span(net.access.jitter));
-    out.line("\n[topology.egress]");
-    out.text("rate", &show_rate(net.egress.rate));
-    out.text("delay", &show_span(net.egress.delay));
+    match net {
+        Topology::Dumbbell(bell) => {
+            out.text("kind", "dumbbell");
+            write_link(out, "[topology.bottleneck]", |_| (), &bell.bottleneck);
+            write_link(out, "[topology.bottleneck.reverse]", |_| (), &bell.reverse);
+            write_hosts(out, &bell.access, &bell.egress);
+        }
+        Topology::ParkingLot(lot) => {
+            out.text("kind", "parking-lot");
+            for b in &lot.bottlenecks {
+                write_link(out, "[[topology.bottlenecks]]", |out| out.text("name", &b.name), &b.forward);
+                write_link(out, "[topology.bottlenecks.reverse]", |_| (), &b.reverse);
+            }
+            write_hosts(out, &lot.access, &lot.egress);
+        }
+        Topology::Graph(graph) => write_graph(out, graph),
+    }
 }
 
-fn write_flows(out: &mut Text, group: &FlowGroup) {
+fn write_graph(out: &mut Text, graph: &Graph) {
+    out.text("kind", "graph");
+    out.texts("nodes", graph.nodes.iter().map(String::as_str));
+    out.text("jitter", &show_span(graph.jitter));
+    for edge in &graph.links {
+        let ends = |out: &mut Text| {
+            out.text("name", &edge.name);
+            out.text("from", &graph.nodes[edge.from]);
+            out.text("to", &graph.nodes[edge.to]);
+            out.set("weight", edge.weight);
+            out.set("one_way", edge.reverse.is_none());
+        };
+        write_link(out, "[[topology.links]]", ends, &edge.link);
+        if let Some(reverse) = &edge.reverse {
+            write_link(out, "[topology.links.reverse]", |_| (), reverse);
+        }
+    }
+}
+
+fn write_link(out: &mut Text, header: &str, first: impl FnOnce(&mut Text), link: &Link) {
+    out.line(&format!("\n{header}"));
+    first(out);
+    out.text("rate", &show_rate(link.rate));
+    out.text("delay", &show_span(link.delay));
+    out.text("queue", &show_limit(link.queue));
+    out.text("aqm", &link.aqm.canonical());
+    write_wire(out, &link.wire);
+    out.set("study", link.study);
+}
+
+/// A trace is written out, so that what is on disk depends on its content and on no other file.
+fn write_wire(out: &mut Text, wire: &Conditions) {
+    match wire.loss {
+        None => {}
+        Some(LossModel::Bernoulli(p)) => out.set("loss", format!("{p:?}")),
+        Some(LossModel::GilbertElliott { p, r, bad, good }) => {
+            out.set("loss", format!("{{ p = {p:?}, r = {r:?}, 1-h = {bad:?}, 1-k = {good:?} }}"));
+        }
+    }
+    match wire.schedule.as_deref() {
+        None => {}
+        Some(Schedule::Steps(steps)) => {
+            let rate = |rate: Rate| if rate.0 == 0 { "0bit".to_string() } else { show_rate(rate) };
+            // The first is the link's rate.
+            let steps = steps.iter().skip(1);
+            let step = steps.map(|&(at, r)| list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&rate(r))]));
+            out.set("rate_steps", list(step));
+        }
+        Some(Schedule::Trace(trace)) => out.set("rate_trace", list(trace.millis().iter().map(u32::to_string))),
+    }
+}
+
+fn write_hosts(out: &mut Text, access: &[Access], egress: &Egress) {
+    for group in access {
+        match &group.name {
+            None => out.line("\n[topology.access]"),
+            Some(name) => {
+                out.line("\n[[topology.access]]");
+                out.text("name", name);
+            }
+        }
+        out.set("hosts", group.hosts);
+        out.text("rate", &show_rate(group.rate));
+        out.set("delays", list(group.delays.iter().map(|d| quote(&show_span(*d)))));
+        out.text("queue", &show_limit(group.queue));
+        out.text("jitter", &show_span(group.jitter));
+        write_wire(out, &group.wire);
+    }
+    out.line("\n[topology.egress]");
+    out.text("rate", &show_rate(egress.rate));
+    out.text("delay", &show_span(egress.delay));
+    write_wire(out, &egress.wire);
+}
+
+fn write_ends(out: &mut Text, ends: Ends, net: &Topology) {
+    match (ends, net) {
+        (Ends::Nodes { from, to }, Topology::Graph(graph)) => {
+            out.text("from", &graph.nodes[from]);
+            out.text("to", &graph.nodes[to]);
+        }
+        (Ends::Pairs { access, enter, leave }, _) => {
+            if let Some(name) = net.access().get(access).and_then(|group| group.name.as_ref()) {
+                out.text("hosts", name);
+            }
+            if let Topology::ParkingLot(lot) = net {
+                out.text("enter", &lot.bottlenecks[enter].name);
+                out.text("leave", &lot.bottlenecks[leave].name);
+            }
+        }
+        (Ends::Nodes { .. }, _) => {}
+    }
+}
+
+fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     out.line("\n[[flows]]");
     out.text("name", &group.name);
     let kind = match group.kind {
@@ -91,6 +188,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup) {
     };
     out.text("kind", kind);
     out.set("count", group.count);
+    write_ends(out, group.ends, net);
     out.text("direction", if group.direction == Direction::Reverse { "reverse" } else { "forward" });
     if matches!(group.kind, FlowKind::Ftp | FlowKind::ShortTcp) {
         out.set("ecn", group.ecn);

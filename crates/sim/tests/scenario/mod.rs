@@ -1,16 +1,19 @@
-//! Small dumbbells at random: a pure function of the seed.
+//! Small networks at random: a pure function of the seed.
+
+mod shapes;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::{ENTRIES, Spec};
-use forebay_sim::dumbbell::{Direction, Dumbbell};
-use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{TcpOptions, Variant};
 
+use shapes::Shape;
+
 /// Packets that the bottleneck can send in a run, about: enough for losses, marks, timeouts, recovery.
-const PACKETS: f64 = 400.0;
+const PACKETS: f64 = 250.0;
 
 /// Draws.
 struct Dice(Rng);
@@ -28,6 +31,11 @@ impl Dice {
 
     fn span(&mut self, lo: f64, hi: f64) -> Span {
         Span::from_secs(self.scale(lo, hi))
+    }
+
+    /// The largest processing time of a host.
+    fn jitter(&mut self) -> Span {
+        if self.once_in(4) { Span::ZERO } else { self.span(1e-6, 1e-3) }
     }
 
     /// True once in `n` times.
@@ -51,45 +59,25 @@ pub(crate) fn network(seed: u64) -> Network {
     let mut dice = Dice(Rng::stream(seed, "scenario"));
     let packet = dice.whole(41, 1500) as u16;
     let rate = Rate(dice.scale(2e5, 2e8) as u64);
-    let bell = dumbbell(&mut dice, rate, packet);
+    let shape = Shape::draw(&mut dice, rate, packet);
     // A multiple of 4 ns, so that the last of four samples sees the end.
     let service = rate.time_for(u32::from(packet)).secs();
     let duration = Span::from_nanos(Span::from_secs((PACKETS * service).clamp(0.05, 10.0)).nanos() / 4 * 4);
     let warmup = if dice.once_in(2) { Span::ZERO } else { Span::from_secs(duration.secs() * dice.0.uniform() * 0.5) };
-    let mut net = bell.network(duration, warmup, Span::from_nanos(duration.nanos() / 4));
+    let mut net = shape.network(duration, warmup, Span::from_nanos(duration.nanos() / 4));
     let (tcp, datagrams) = (dice.whole(0, 6), dice.whole(0, 3));
     for i in 0..tcp + datagrams {
         let traffic =
             if i < tcp { Traffic::Tcp(options(&mut dice)) } else { Traffic::Datagrams(pattern(&mut dice, service)) };
-        let flow = flow(&mut dice, &bell, i as usize, traffic, packet, duration);
+        let at = shape.attach(&mut dice, &mut net, i as usize);
+        let flow = flow(&mut dice, i as usize, at, traffic, packet, duration);
         net.flows.push(flow);
     }
+    shapes::spoil(&mut dice, &mut net);
     net
 }
 
-fn dumbbell(dice: &mut Dice, rate: Rate, packet: u16) -> Dumbbell {
-    let relative = |dice: &mut Dice| Rate((rate.0 as f64 * dice.scale(0.5, 20.0)) as u64);
-    let delay = |dice: &mut Dice| if dice.once_in(8) { Span::ZERO } else { dice.span(1e-5, 3e-2) };
-    Dumbbell {
-        rate,
-        delay: delay(dice),
-        limit: dice.limit(packet),
-        discipline: dice.discipline(),
-        reverse_limit: dice.limit(packet),
-        reverse_discipline: dice.discipline(),
-        hosts: dice.whole(1, 4) as usize,
-        access_rate: if dice.once_in(3) { rate } else { relative(dice) },
-        access_delays: (0..dice.whole(1, 3)).map(|_| delay(dice)).collect(),
-        access_limit: dice.limit(packet),
-        jitter: if dice.once_in(4) { Span::ZERO } else { dice.span(1e-6, 1e-3) },
-        egress_rate: relative(dice),
-        egress_delay: delay(dice),
-        packet,
-    }
-}
-
-fn flow(dice: &mut Dice, bell: &Dumbbell, i: usize, traffic: Traffic, packet: u16, duration: Span) -> FlowSpec {
-    let at = bell.attach(i, if dice.once_in(3) { Direction::Reverse } else { Direction::Forward });
+fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16, duration: Span) -> FlowSpec {
     let start = Instant::ZERO + Span::from_secs(duration.secs() * 0.3 * dice.0.uniform());
     FlowSpec {
         group: 0,

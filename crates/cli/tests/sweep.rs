@@ -1,0 +1,144 @@
+//! Axes through the program: one table, resumption, the same bytes on any number of threads.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use common::{Place, SCENARIO, names};
+use serde_json::Value;
+
+const AXES: [&str; 6] =
+    ["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5mbit..10mbit/2", "--vary", "flows.ftp.count=5,10"];
+
+/// Words of every line of a table, from the one that begins with `head` to the next empty one.
+fn rows<'a>(text: &'a str, head: &str) -> Vec<Vec<&'a str>> {
+    let lines = text.lines().skip_while(|line| !line.trim_start().starts_with(head));
+    // Headings and units.
+    lines.skip(2).take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
+}
+
+/// Every file below `dir` with its content, without what differs between two runs of the same.
+fn content(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut out = Vec::new();
+    for name in names(dir) {
+        let path = dir.join(&name);
+        if path.is_dir() {
+            out.extend(content(&path).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else if name.ends_with(".json") {
+            let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            forget(&mut value);
+            out.push((name, value.to_string().into_bytes()));
+        } else if name != "report.html" {
+            out.push((name, fs::read(&path).unwrap()));
+        }
+    }
+    out
+}
+
+/// Takes out how long it took and how it was called.
+fn forget(value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            entries.retain(|key, _| key != "cpu_seconds" && key != "command");
+            entries.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}
+
+fn changes(out: &Path) -> Vec<(String, SystemTime)> {
+    let dir = out.join("runs");
+    let changed = |name: &String| fs::metadata(dir.join(name)).unwrap().modified().unwrap();
+    names(&dir).into_iter().map(|name| (name.clone(), changed(&name))).collect()
+}
+
+#[test]
+fn a_row_for_each_case_and_discipline() {
+    let place = Place::new("sweep-table");
+    let ended = place.run(&[&AXES[..], &["--runs", "2"]].concat()).good();
+    assert_eq!(ended.stderr, "Short: 16 runs of 2 s\n");
+    let lead = |row: &Vec<&str>, words: usize| row[..words].join(" ");
+    let means = rows(&ended.stdout, "bottleneck rate   ftp count   discipline ");
+    let leads: Vec<String> = means.iter().map(|row| lead(row, 3)).collect();
+    let want = ["5mbit 5 raqm", "5mbit 5 droptail", "5mbit 10 raqm", "5mbit 10 droptail"];
+    assert_eq!(leads[..4], want, "the last axis varies fastest");
+    assert_eq!((leads.len(), leads[4].as_str(), leads[7].as_str()), (8, "10mbit 5 raqm", "10mbit 10 droptail"));
+    assert!(means.iter().all(|row| row.iter().filter(|word| **word == "±").count() >= 5), "{means:?}");
+    let (_, after) = ended.stdout.split_once("minus the first discipline of the same case\n").unwrap();
+    let differences: Vec<String> = rows(after, "bottleneck rate").iter().map(|row| lead(row, 3)).collect();
+    assert_eq!(differences, ["5mbit 5 droptail", "5mbit 10 droptail", "10mbit 5 droptail", "10mbit 10 droptail"]);
+    let dir = place.dir.join("runs");
+    let dir = dir.join(&names(&dir)[0]);
+    assert_eq!(names(&dir.join("cases")), ["000.toml", "001.toml", "002.toml", "003.toml"]);
+    assert!(dir.join("report.html").is_file());
+}
+
+#[test]
+fn a_sweep_is_a_run_with_axes() {
+    let place = Place::new("sweep-run");
+    let words = ["short.toml", "--aqm", "raqm q0={q}", "--aqm", "droptail", "--runs", "2", "-o", "out", "--json"];
+    let sweep = place.run(&[&["sweep", "--vary", "q=20..60/3"], &words[..]].concat()).good();
+    let run = place.run(&[&["run", "--set", "vary.q=[20, 40, 60]"], &words[..]].concat()).good();
+    assert!(run.stderr.contains("12 runs of 2 s, all of them there already"), "{run:?}");
+    assert_eq!(sweep.json(), run.json());
+    let cases = sweep.json()["compare"]["cases"].take();
+    let axes: Vec<&Value> = cases.as_array().unwrap().iter().map(|case| &case["axes"]["q"]).collect();
+    assert_eq!(axes, ["20", "40", "60"]);
+    assert!(cases[2]["contenders"][1]["difference"]["loss_ratio"]["half"].is_f64());
+}
+
+#[test]
+fn axes_of_the_file_stay_unless_they_are_given_anew() {
+    let place = Place::new("sweep-file");
+    place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\npacket = [500, 1000]\n"));
+    let points = |words: &[&str]| {
+        let ended = place.run(&[&["sweep", "varied.toml", "--runs", "1", "--json"], words].concat()).good();
+        let cases = ended.json()["compare"]["cases"].take();
+        let axes = cases.as_array().unwrap().iter().map(|case| case["axes"].as_object().unwrap().clone());
+        axes.map(|axes| axes.values().map(|v| v.as_str().unwrap().to_string()).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(points(&[]), ["5 500", "5 1000", "10 500", "10 1000"]);
+    let anew = ["--vary", "warmup=0s,1s", "--vary", "flows.ftp.count=7", "--set", "packet=700"];
+    assert_eq!(points(&anew), ["7 700 0s", "7 700 1s"], "in the file's order, then in that of the arguments");
+}
+
+#[test]
+fn the_same_sweep_runs_nothing_twice() {
+    let place = Place::new("sweep-resume");
+    let words = [&AXES[..], &["-o", "out", "--runs"]].concat();
+    let first = place.run(&[&words[..], &["2"]].concat()).good();
+    let out = place.dir.join("out");
+    let before = changes(&out);
+    assert_eq!(before.len(), 16);
+    fs::remove_file(out.join("runs").join(&before[3].0)).unwrap();
+    let second = place.run(&[&words[..], &["2"]].concat()).good();
+    assert_eq!(second.stdout, first.stdout);
+    assert_eq!(second.stderr, "Short: 16 runs of 2 s, 15 of them there already\n");
+    let kept = changes(&out).into_iter().filter(|run| before.contains(run)).count();
+    assert_eq!(kept, 15, "what was there was left alone");
+    let more = place.run(&[&words[..], &["3"]].concat()).good();
+    assert_eq!(more.stderr, "Short: 24 runs of 2 s, 16 of them there already\n");
+    let other = place.run(&["sweep", "short.toml", "--vary", "flows.ftp.count=5,11", "-o", "out"]);
+    assert_eq!(other.code, Some(2), "{other:?}");
+    assert!(other.stderr.contains("out holds the results of another scenario"), "{other:?}");
+}
+
+#[test]
+fn threads_make_no_difference_to_any_file() {
+    let place = Place::new("sweep-threads");
+    let run = |threads: &str| {
+        // Nothing in the words may tell the two apart.
+        let ended = place.run(&[&AXES[..], &["--seeds", "2", "--out", "out", "--threads", threads]].concat()).good();
+        let content = content(&place.dir.join("out"));
+        fs::remove_dir_all(place.dir.join("out")).unwrap();
+        (ended.stdout, content)
+    };
+    let (one, two) = (run("1"), run("2"));
+    let files: Vec<&String> = one.1.iter().map(|(name, _)| name).collect();
+    assert_eq!(files.len(), 16 + 4 + 6, "runs, cases, and the rest but the report: {files:?}");
+    assert!(one == two);
+}

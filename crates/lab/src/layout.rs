@@ -1,0 +1,174 @@
+//! The network of a scenario as the simulator's: links, hosts, and where the flows of each group go.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::Span;
+use forebay_sim::graph;
+use forebay_sim::network::{Attachment, Lane, Network};
+use forebay_sim::parking_lot::{self, Crossing};
+
+use crate::scenario::{Access, Direction, Egress, Ends, FlowGroup, Graph, Link, NamedLink, Scenario, Topology};
+
+/// A network without flows.
+pub(crate) enum Layout {
+    /// Dumbbells and parking lots, and which access group and span each crossing has.
+    Lot(parking_lot::ParkingLot, Vec<Pairs>),
+    Graph(graph::Graph),
+}
+
+/// An access group, and the first and last bottleneck that its flows cross.
+type Pairs = (usize, usize, usize);
+
+/// Where the flows of a group go.
+pub(crate) enum Way {
+    /// Flow i between the hosts of pair i of this crossing.
+    Crossing(usize),
+    /// All of them between two nodes.
+    Nodes(Attachment),
+}
+
+/// Where a flow is.
+pub(crate) struct Place {
+    pub(crate) at: Attachment,
+    /// The number of its host: of the pair in a dumbbell or parking lot, of the sending node in a graph.
+    pub(crate) host: usize,
+    /// The id of its source and destination.
+    pub(crate) pair: u32,
+}
+
+impl Layout {
+    /// That of `scenario` with `discipline` at the links compared.
+    pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
+        let lane = |named: &NamedLink<'_>| {
+            let is_compared = scenario.compared.contains(&named.name);
+            lane(named.link, if is_compared { discipline } else { &named.link.aqm })
+        };
+        let links = scenario.topology.links();
+        let packet = scenario.packet as u16;
+        let (access, egress, pairs) = match &scenario.topology {
+            Topology::Graph(graph) => return Self::Graph(edges(graph, &links, lane, packet)),
+            Topology::Dumbbell(bell) => {
+                (&bell.access, &bell.egress, (0..bell.access.len()).map(|access| (access, 0, 0)).collect())
+            }
+            Topology::ParkingLot(lot) => (&lot.access, &lot.egress, used(&scenario.flows)),
+        };
+        let bottleneck = |pair: &[NamedLink<'_>]| parking_lot::Bottleneck {
+            name: pair[0].name.clone(),
+            reverse_name: pair[1].name.clone(),
+            forward: lane(&pair[0]),
+            reverse: lane(&pair[1]),
+        };
+        let bottlenecks: Vec<_> = links.chunks_exact(2).map(bottleneck).collect();
+        let crossing = |&(group, enter, leave): &Pairs| {
+            let span = (bottlenecks[enter].name.as_str(), bottlenecks[leave].name.as_str());
+            let is_through = (enter, leave) == (0, bottlenecks.len() - 1);
+            let name = crossing_name(access[group].name.as_deref(), (!is_through).then_some(span));
+            crossing(name, (enter, leave), &access[group], egress)
+        };
+        let crossings = pairs.iter().map(crossing).collect();
+        Self::Lot(parking_lot::ParkingLot { bottlenecks, crossings, packet }, pairs)
+    }
+
+    /// The network, without flows.
+    pub(crate) fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
+        match self {
+            Self::Lot(lot, _) => lot.network(duration, warmup, sample),
+            Self::Graph(graph) => graph.network(duration, warmup, sample),
+        }
+    }
+
+    /// Where the flows between `ends` go, with what routes `net` needs for them; `None` if there is no way.
+    pub(crate) fn way(&self, net: &mut Network, ends: Ends, direction: Direction) -> Option<Way> {
+        match (self, ends) {
+            (Self::Lot(_, pairs), Ends::Pairs { access, enter, leave }) => {
+                pairs.iter().position(|pair| *pair == (access, enter, leave)).map(Way::Crossing)
+            }
+            (Self::Graph(graph), Ends::Nodes { from, to }) => {
+                let (from, to) = if direction == Direction::Forward { (from, to) } else { (to, from) };
+                graph.attach(net, from, to).map(Way::Nodes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where flow number `i` of those that go this way is attached.
+    pub(crate) fn attach(&self, way: &Way, i: usize, direction: Direction) -> Place {
+        match (self, way) {
+            (Self::Lot(lot, _), Way::Crossing(crossing)) => {
+                let (towards, bit) = match direction {
+                    Direction::Forward => (parking_lot::Direction::Forward, 0),
+                    Direction::Reverse => (parking_lot::Direction::Reverse, 1),
+                };
+                let host = lot.pair(*crossing, i);
+                Place { at: lot.attach(*crossing, i, towards), host, pair: 2 * host as u32 + bit }
+            }
+            (Self::Graph(graph), Way::Nodes(at)) => {
+                Place { at: *at, host: at.from, pair: (at.from * graph.nodes.len() + at.to) as u32 }
+            }
+            _ => unreachable!("ways come from the same layout"),
+        }
+    }
+}
+
+/// The access groups and spans that flows have, in the order of the first that does.
+fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
+    let mut out = Vec::new();
+    for group in flows {
+        if let Ends::Pairs { access, enter, leave } = group.ends
+            && !out.contains(&(access, enter, leave))
+        {
+            out.push((access, enter, leave));
+        }
+    }
+    out
+}
+
+/// What tells the hosts of a crossing from others: the group's name and, unless they cross everything, the span.
+fn crossing_name(group: Option<&str>, span: Option<(&str, &str)>) -> String {
+    let span = span.map(|(enter, leave)| if enter == leave { enter.to_string() } else { format!("{enter}..{leave}") });
+    [group.map(str::to_string), span].into_iter().flatten().collect::<Vec<_>>().join("/")
+}
+
+fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egress: &Egress) -> Crossing {
+    Crossing {
+        name,
+        enter,
+        leave,
+        hosts: access.hosts as usize,
+        jitter: access.jitter,
+        access_rate: access.rate,
+        access_delays: access.delays.clone(),
+        access_limit: access.queue,
+        access_conditions: access.wire.clone(),
+        egress_rate: egress.rate,
+        egress_delay: egress.delay,
+        egress_conditions: egress.wire.clone(),
+    }
+}
+
+fn edges(graph: &Graph, links: &[NamedLink<'_>], lane: impl Fn(&NamedLink<'_>) -> Lane, packet: u16) -> graph::Graph {
+    let mut named = links.iter();
+    let mut edges = Vec::with_capacity(links.len());
+    for edge in &graph.links {
+        let ways = [(edge.from, edge.to)].into_iter().chain(edge.reverse.is_some().then_some((edge.to, edge.from)));
+        // The list has a link, then its reverse if it has one.
+        edges.extend(ways.zip(&mut named).map(|((from, to), link)| graph::Edge {
+            name: link.name.clone(),
+            from,
+            to,
+            weight: edge.weight,
+            lane: lane(link),
+        }));
+    }
+    graph::Graph { nodes: graph.nodes.clone(), edges, jitter: graph.jitter, packet }
+}
+
+fn lane(link: &Link, discipline: &Spec) -> Lane {
+    Lane {
+        rate: link.rate,
+        delay: link.delay,
+        limit: link.queue,
+        discipline: discipline.clone(),
+        conditions: link.wire.clone(),
+        study: link.study,
+    }
+}

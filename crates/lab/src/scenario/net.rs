@@ -1,0 +1,207 @@
+//! The network of a scenario, typed: links, hosts, and the names that results call them by.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_sim::network::Conditions;
+
+/// The network.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topology {
+    /// Hosts on either side of one bottleneck.
+    Dumbbell(Box<Dumbbell>),
+    /// Bottlenecks in a row, and hosts at the routers between them.
+    ParkingLot(ParkingLot),
+    /// Nodes and links with shortest-path routes.
+    Graph(Graph),
+}
+
+/// Access links, one bottleneck, egress links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dumbbell {
+    /// Towards the receivers.
+    pub bottleneck: Link,
+    /// The other direction (`bottleneck.reverse` in the file).
+    pub reverse: Link,
+    /// The senders' side, by groups of hosts; at least one.
+    pub access: Vec<Access>,
+    /// The receivers' side: one link per host.
+    pub egress: Egress,
+}
+
+/// Access links, bottlenecks in a row, egress links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParkingLot {
+    /// The bottlenecks in their order; at least one.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// The senders' side, by groups of hosts; at least one. Each span of bottlenecks that flows of a group cross has
+    /// hosts of its own.
+    pub access: Vec<Access>,
+    /// The receivers' side: one link per host.
+    pub egress: Egress,
+}
+
+/// One of several bottlenecks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bottleneck {
+    /// Unique.
+    pub name: String,
+    /// Towards the receivers.
+    pub forward: Link,
+    /// The other direction.
+    pub reverse: Link,
+}
+
+/// Nodes and links. Every node is a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Their names; at least two.
+    pub nodes: Vec<String>,
+    /// The links, in the order that decides between equal routes; at least one.
+    pub links: Vec<Edge>,
+    /// Each packet sent takes a random processing time from 0 to this.
+    pub jitter: Span,
+}
+
+/// A link of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// Unique.
+    pub name: String,
+    /// The node where it begins.
+    pub from: usize,
+    /// The node where it ends.
+    pub to: usize,
+    /// What it costs a route, either way.
+    pub weight: u32,
+    /// From the one to the other.
+    pub link: Link,
+    /// The other direction; `None` if it is one-way.
+    pub reverse: Option<Link>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Capacity; with a schedule what disciplines are told.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub delay: Span,
+    /// Buffer.
+    pub queue: Limit,
+    /// The discipline, where `compare` does not name others.
+    pub aqm: Spec,
+    /// Losses on the wire and changes of the rate.
+    pub wire: Conditions,
+    /// Is it measured?
+    pub study: bool,
+}
+
+/// The senders' links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// What flows call the group; the only one may have no name.
+    pub name: Option<String>,
+    /// How many hosts there are on either side; flow i uses host i mod hosts.
+    pub hosts: u32,
+    /// Capacity of each link.
+    pub rate: Rate,
+    /// One-way delays: host h has `delays[h mod n]`. Never empty.
+    pub delays: Vec<Span>,
+    /// Buffer of each link.
+    pub queue: Limit,
+    /// Each packet sent takes a random processing time from 0 to this.
+    pub jitter: Span,
+    /// Losses and changes of the rate of each link, either way by itself.
+    pub wire: Conditions,
+}
+
+/// The receivers' links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Egress {
+    /// Capacity of each link.
+    pub rate: Rate,
+    /// One-way delay.
+    pub delay: Span,
+    /// Losses and changes of the rate of each link, either way by itself.
+    pub wire: Conditions,
+}
+
+/// A link that has a discipline, by the name that results give it.
+#[derive(Clone, Debug)]
+pub struct NamedLink<'a> {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub link: &'a Link,
+    /// Is it the way there, rather than the reverse of another?
+    pub is_forward: bool,
+    /// Where it stands in the file, below `topology`, by keys and numbers of items.
+    pub(crate) path: Vec<String>,
+}
+
+/// What the reverse of the link `name` is called.
+fn reverse_name(name: &str) -> String {
+    format!("{name}-reverse")
+}
+
+impl Topology {
+    /// Every link that has a discipline, in the order of results.
+    pub fn links(&self) -> Vec<NamedLink<'_>> {
+        let mut out = Vec::new();
+        let mut add = |name: &str, reverse: &str, path: &[&str], there, back: Option<_>| {
+            let path = |more: &[&str]| path.iter().chain(more).map(|s| s.to_string()).collect();
+            out.push(NamedLink { name: name.to_string(), link: there, is_forward: true, path: path(&[]) });
+            if let Some(link) = back {
+                let path = path(&["reverse"]);
+                out.push(NamedLink { name: reverse.to_string(), link, is_forward: false, path });
+            }
+        };
+        match self {
+            Self::Dumbbell(bell) => {
+                add("bottleneck", "reverse", &["bottleneck"], &bell.bottleneck, Some(&bell.reverse));
+            }
+            Self::ParkingLot(lot) => {
+                for (i, b) in lot.bottlenecks.iter().enumerate() {
+                    let path = ["bottlenecks", &i.to_string()];
+                    add(&b.name, &reverse_name(&b.name), &path, &b.forward, Some(&b.reverse));
+                }
+            }
+            Self::Graph(graph) => {
+                for (i, edge) in graph.links.iter().enumerate() {
+                    let path = ["links", &i.to_string()];
+                    add(&edge.name, &reverse_name(&edge.name), &path, &edge.link, edge.reverse.as_ref());
+                }
+            }
+        }
+        out
+    }
+
+    /// The groups of hosts; a graph has none.
+    pub fn access(&self) -> &[Access] {
+        match self {
+            Self::Dumbbell(bell) => &bell.access,
+            Self::ParkingLot(lot) => &lot.access,
+            Self::Graph(_) => &[],
+        }
+    }
+
+    /// The longest processing time of any host.
+    pub fn jitter(&self) -> Span {
+        match self {
+            Self::Graph(graph) => graph.jitter,
+            _ => self.access().iter().map(|access| access.jitter).max().unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// The links that `compare` is about unless it says otherwise: every bottleneck, or the links of a graph that are
+    /// under study.
+    pub(crate) fn to_compare(&self) -> Vec<String> {
+        let links = self.links();
+        let is_default = |l: &&NamedLink<'_>| match self {
+            Self::Graph(_) => l.link.study,
+            _ => l.is_forward,
+        };
+        links.iter().filter(is_default).map(|l| l.name.clone()).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! The connection and its path, and how the simulator runs them.
+
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
+use forebay_lab::stats::Interval;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::{Conditions, FlowSpec, HostSpec, LinkSpec, Network, Traffic};
+use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::world::World;
+use forebay_theory::tcp::Path;
+use rayon::prelude::*;
+
+/// Two ways of this make the round trip; what a window takes to leave, 4 us a packet, is below a hundredth of it.
+const DELAY: Span = Span::from_millis(50);
+/// RFC 6298's least timeout. Round trips last 100 to 200 ms, the latter with a held acknowledgement, so that
+/// none calls for more: it is T0.
+const RTO: Span = Span::from_millis(1000);
+
+/// A bulk connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connection {
+    pub(crate) variant: Variant,
+    /// Does the receiver acknowledge every second packet only?
+    pub(crate) delayed: bool,
+    /// Chance of each data packet to be lost on the wire, p.
+    pub(crate) loss: f64,
+}
+
+/// What is measured.
+pub(crate) struct Figures {
+    /// Packets per second, retransmissions included.
+    pub(crate) rate: Interval,
+    /// Timeouts per packet sent.
+    pub(crate) timeouts: Interval,
+}
+
+impl Connection {
+    /// As the formulas see it.
+    pub(crate) fn path(&self) -> Path {
+        let per_ack = if self.delayed { 2.0 } else { 1.0 };
+        Path { rtt: (DELAY * 2).secs(), rto: RTO.secs(), per_ack, window: f64::INFINITY }
+    }
+
+    /// Means over the seeds 1 to `seeds`.
+    pub(crate) fn measured(&self, seeds: u64) -> Figures {
+        let net = self.network();
+        let of_run = |seed| {
+            let sender = World::new(&net, seed).unwrap().run(&mut ()).unwrap().flows[0].sender;
+            (sender.sent as f64 / net.duration.secs(), sender.timeouts as f64 / sender.sent as f64)
+        };
+        let (rates, timeouts): (Vec<_>, Vec<_>) = (1..=seeds).into_par_iter().map(of_run).unzip();
+        Figures { rate: Interval::of(&rates), timeouts: Interval::of(&timeouts) }
+    }
+
+    fn network(&self) -> Network {
+        let link = |name: &str, loss| LinkSpec {
+            name: name.to_string(),
+            rate: Rate(1_000_000_000),
+            delay: DELAY,
+            limit: Limit::Packets(1_000_000),
+            discipline: None,
+            mean_packet: Bytes(500),
+            conditions: Conditions { loss, ..Conditions::default() },
+            study: false,
+        };
+        let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };
+        let flow = FlowSpec {
+            group: 0,
+            name: "flow".to_string(),
+            from: 0,
+            to: 1,
+            forward: 0,
+            back: 1,
+            start: Instant::ZERO,
+            stop: None,
+            traffic: Traffic::Tcp(self.options()),
+            packet: 500,
+            ack: 40,
+            class: 0,
+            pair: 0,
+        };
+        // Timeouts leave few packets to many seconds, and differ more.
+        let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));
+        Network {
+            duration,
+            warmup: Span::ZERO,
+            sample: duration,
+            links: vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)],
+            hosts: vec![host("a"), host("b")],
+            routes: vec![vec![0], vec![1]],
+            flows: vec![flow],
+        }
+    }
+
+    /// Limited transmit is younger than the formulas; their timeouts double up to 64 T0. BBR, which takes no
+    /// notice of loss, would fill the link but for the receiver's window; no other comes near it.
+    fn options(&self) -> TcpOptions {
+        TcpOptions {
+            variant: self.variant,
+            delayed_ack: self.delayed,
+            limited_transmit: false,
+            min_rto: RTO,
+            max_rto: RTO * 64,
+            window: if self.variant == Variant::Bbr { 64 } else { u32::MAX },
+            ..TcpOptions::default()
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! One bulk connection over a path that loses packets at random, measured over seeds and beside its formulas.
+
+pub(crate) mod chart;
+pub(crate) mod connection;
+pub(crate) mod formula;
+pub(crate) mod page;

@@ -1,0 +1,152 @@
+//! A flow while it runs: its two ends, and what the world knows of it.
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use crate::network::{FlowSpec, Traffic};
+use crate::outcome::FlowOutcome;
+use crate::source::Source;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::{Sender, SenderCounts};
+
+/// Both ends of a flow.
+pub(crate) enum Body {
+    /// A TCP connection.
+    Tcp {
+        /// The end that has data.
+        sender: Sender,
+        /// The end that acknowledges.
+        receiver: Receiver,
+    },
+    /// Datagrams without feedback. `bytes`: what has arrived since the warm-up.
+    Datagrams {
+        /// When and how much it sends.
+        source: Source,
+        /// Datagrams sent.
+        sent: u32,
+        /// Datagrams that have arrived.
+        received: u32,
+        /// What has arrived since the warm-up, in bytes.
+        bytes: u64,
+    },
+}
+
+/// A flow. Times are nanoseconds, `u64::MAX` never.
+pub(crate) struct Flow {
+    /// Its ends.
+    pub(crate) body: Body,
+    group: u32,
+    /// The hosts of its data and of its acknowledgements.
+    pub(crate) from: u32,
+    /// See `from`.
+    pub(crate) to: u32,
+    /// First step of the route of its data, and of its acknowledgements.
+    pub(crate) forward: u32,
+    /// See `forward`.
+    pub(crate) back: u32,
+    /// Bytes of a data packet.
+    pub(crate) packet: u16,
+    /// Bytes of an acknowledgement.
+    pub(crate) ack: u16,
+    /// Class of service.
+    pub(crate) class: u8,
+    /// What its data says of ECN.
+    pub(crate) ecn: Ecn,
+    /// Does its data pass a link under study?
+    pub(crate) watched: bool,
+    /// Has it started?
+    pub(crate) started: bool,
+    /// Has it been told to stop?
+    pub(crate) stopped: bool,
+    /// When it starts.
+    pub(crate) start: u64,
+    /// When it stops.
+    pub(crate) stop: u64,
+    /// The earliest timer entry that counts; later entries of this flow are stale.
+    pub(crate) armed: u64,
+    /// Delivered in order when the window began, once something was delivered after it did.
+    pub(crate) before_window: Option<u32>,
+    /// One-way delay of the last packet in the window.
+    pub(crate) last_delay: u64,
+}
+
+impl Flow {
+    /// A flow that has not started; `route_start`: the first step of each route.
+    pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Self {
+        let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
+        let (body, ecn) = match spec.traffic {
+            Traffic::Tcp(options) => {
+                let phase = Span::from_nanos(rng.below(options.tick.nanos()));
+                let sender = Sender::new(options, phase, rng);
+                let receiver = Receiver::new(&options);
+                (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
+            }
+            Traffic::Datagrams(pattern) => {
+                let source = Source::new(pattern, spec.packet, rng);
+                (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
+            }
+        };
+        Self {
+            body,
+            group: spec.group,
+            from: spec.from as u32,
+            to: spec.to as u32,
+            forward: route_start[spec.forward],
+            back: route_start[spec.back],
+            packet: spec.packet,
+            ack: spec.ack,
+            class: spec.class,
+            ecn,
+            watched,
+            started: false,
+            stopped: false,
+            start: spec.start.nanos(),
+            stop: spec.stop.map_or(u64::MAX, Instant::nanos),
+            armed: u64::MAX,
+            before_window: None,
+            last_delay: u64::MAX,
+        }
+    }
+
+    /// Packets delivered in order, or datagrams.
+    pub(crate) const fn delivered(&self) -> u32 {
+        match &self.body {
+            Body::Tcp { receiver, .. } => receiver.in_order(),
+            Body::Datagrams { received, .. } => *received,
+        }
+    }
+
+    /// When it wants to be woken next.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let nanos = |at: Option<Instant>| at.map_or(u64::MAX, Instant::nanos);
+        let own = match &self.body {
+            Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())),
+            Body::Datagrams { source, .. } => nanos(source.next()),
+        };
+        let stop = if self.stopped { u64::MAX } else { self.stop };
+        Some(own.min(stop)).filter(|&at| at < u64::MAX)
+    }
+
+    /// What became of it in a run with this warm-up and end.
+    pub(crate) fn outcome(&self, warmup: u64, end: u64) -> FlowOutcome {
+        let total = self.delivered();
+        let sender = match &self.body {
+            Body::Tcp { sender, .. } => *sender.counts(),
+            Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
+        };
+        let goodput_bytes = match &self.body {
+            Body::Tcp { .. } => u64::from(total - self.before_window.unwrap_or(0)) * u64::from(self.packet),
+            Body::Datagrams { bytes, .. } => *bytes,
+        };
+        let active = self.stop.min(end).saturating_sub(self.start.max(warmup));
+        FlowOutcome {
+            group: self.group,
+            class: self.class,
+            goodput_bytes,
+            delivered_pkts: u64::from(total),
+            active_s: active as f64 * 1e-9,
+            sender,
+        }
+    }
+}

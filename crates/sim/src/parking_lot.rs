@@ -1,0 +1,136 @@
+//! The parking lot: bottlenecks in a row, and traffic that crosses some or all of them. With one bottleneck it is
+//! the dumbbell.
+//!
+//! ```text
+//! client --access--> R0 ==b1==> R1 ==b2==> R2 --egress--> server      through traffic: enters at b1, leaves after b2
+//!                               R1 <-access-- client                  cross traffic: enters at b2, leaves after b2
+//! ```
+//!
+//! Every bottleneck has its way back, and acknowledgements take the same routers in the opposite order.
+
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
+
+use crate::network::{Attachment, Conditions, HostSpec, Lane, LinkSpec, Network};
+
+/// Shape and figures of a parking lot.
+#[derive(Clone, Debug)]
+pub struct ParkingLot {
+    /// The links in a row; at least one.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Who crosses them.
+    pub crossings: Vec<Crossing>,
+    /// Typical packet.
+    pub packet: u16,
+}
+
+/// A link between two routers.
+#[derive(Clone, Debug)]
+pub struct Bottleneck {
+    /// Unique name of the way there.
+    pub name: String,
+    /// Unique name of the way back.
+    pub reverse_name: String,
+    /// The way there.
+    pub forward: Lane,
+    /// The way back.
+    pub reverse: Lane,
+}
+
+/// Pairs of hosts with their own links to the routers at either end of some bottlenecks.
+#[derive(Clone, Debug)]
+pub struct Crossing {
+    /// Tells its hosts and links from those of other crossings; may be empty.
+    pub name: String,
+    /// First bottleneck on the way there.
+    pub enter: usize,
+    /// Last bottleneck on the way there; not before the first.
+    pub leave: usize,
+    /// Hosts on each side.
+    pub hosts: usize,
+    /// Largest processing time of a host.
+    pub jitter: Span,
+    /// Rate of the client links.
+    pub access_rate: Rate,
+    /// Delay of client link h: `access_delays[h mod n]`.
+    pub access_delays: Vec<Span>,
+    /// Buffer of the client and server links.
+    pub access_limit: Limit,
+    /// Losses and the like of the client links, of either direction by itself.
+    pub access_conditions: Conditions,
+    /// Rate of the server links.
+    pub egress_rate: Rate,
+    /// Delay of the server links.
+    pub egress_delay: Span,
+    /// Losses and the like of the server links, of either direction by itself.
+    pub egress_conditions: Conditions,
+}
+
+/// Which way a flow's data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Client to server, through the bottlenecks in their order.
+    Forward,
+    /// Server to client.
+    Reverse,
+}
+
+impl ParkingLot {
+    /// The network, without flows.
+    pub fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
+        let mut net = Network { duration, warmup, sample, links: vec![], hosts: vec![], routes: vec![], flows: vec![] };
+        for b in &self.bottlenecks {
+            net.links.extend([b.forward.link(&b.name, self.packet), b.reverse.link(&b.reverse_name, self.packet)]);
+        }
+        self.crossings.iter().for_each(|crossing| crossing.add_hosts(&mut net, self.packet));
+        net
+    }
+
+    /// Where flow number `i` of a crossing goes: between the hosts of pair `i mod hosts`.
+    pub fn attach(&self, crossing: usize, i: usize, direction: Direction) -> Attachment {
+        let h = self.pair(crossing, i);
+        let (client, server, there, back) = (2 * h, 2 * h + 1, 2 * h, 2 * h + 1);
+        match direction {
+            Direction::Forward => Attachment { from: client, to: server, forward: there, back },
+            Direction::Reverse => Attachment { from: server, to: client, forward: back, back: there },
+        }
+    }
+
+    /// The pair of hosts of flow number `i` of a crossing, counted over all crossings.
+    pub fn pair(&self, crossing: usize, i: usize) -> usize {
+        let before: usize = self.crossings[..crossing].iter().map(|c| c.hosts).sum();
+        before + i % self.crossings[crossing].hosts
+    }
+}
+
+impl Crossing {
+    fn add_hosts(&self, net: &mut Network, packet: u16) {
+        let prefix = if self.name.is_empty() { String::new() } else { format!("{}/", self.name) };
+        for h in 0..self.hosts {
+            let base = net.links.len();
+            let near = (self.access_rate, self.access_delays[h % self.access_delays.len()], &self.access_conditions);
+            let far = (self.egress_rate, self.egress_delay, &self.egress_conditions);
+            for (name, (rate, delay, conditions)) in
+                [("access", near), ("egress", far), ("egress-back", far), ("access-back", near)]
+            {
+                net.links.push(LinkSpec {
+                    name: format!("{name}/{prefix}{h}"),
+                    rate,
+                    delay,
+                    limit: self.access_limit,
+                    discipline: None,
+                    mean_packet: Bytes(u64::from(packet)),
+                    conditions: conditions.clone(),
+                    study: false,
+                });
+            }
+            let there = (self.enter..=self.leave).map(|b| 2 * b);
+            let back = (self.enter..=self.leave).rev().map(|b| 2 * b + 1);
+            net.routes.push([base].into_iter().chain(there).chain([base + 1]).collect());
+            net.routes.push([base + 2].into_iter().chain(back).chain([base + 3]).collect());
+            for side in ["client", "server"] {
+                net.hosts.push(HostSpec { name: format!("{side}/{prefix}{h}"), jitter: self.jitter });
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Runs whose fingerprints are on record: debug, release, other machines and instruction sets, and later versions must
+//! agree. `FOREBAY_BLESS=1` writes them anew.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{case1, dumbbell, run};
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::Network;
+use forebay_sim::schedule::Schedule;
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.txt");
+
+const VARIANTS: [(&str, Variant); 7] = [
+    ("tahoe", Variant::Tahoe),
+    ("reno", Variant::Reno),
+    ("newreno", Variant::NewReno),
+    ("sack", Variant::Sack),
+    ("cubic", Variant::Cubic),
+    ("dctcp", Variant::Dctcp),
+    ("bbr", Variant::Bbr),
+];
+
+fn network(aqm: &str, variant: Variant) -> Network {
+    case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, TcpOptions { variant, ..TcpOptions::default() }, 1)
+}
+
+/// With ECN, delayed acknowledgements and pacing.
+fn marked(aqm: &str, variant: Variant) -> Network {
+    let options = TcpOptions { variant, ecn: true, delayed_ack: true, pacing: true, ..TcpOptions::default() };
+    case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, options, 1)
+}
+
+/// Bursts of losses, and a rate that goes up and down.
+fn weather() -> Network {
+    let mut net = network("raqm", Variant::Sack);
+    let step = |secs: u64, rate| (Instant::ZERO + Span::from_millis(1000 * secs), Rate(rate));
+    let steps = vec![step(0, 10_000_000), step(5, 3_333_333), step(8, 0), step(9, 30_000_000)];
+    let conditions = &mut net.links[0].conditions;
+    conditions.loss = Some(LossModel::GilbertElliott { p: 0.003, r: 0.3, bad: 0.7, good: 0.0001 });
+    conditions.schedule = Some(Schedule::steps(steps).unwrap().into());
+    net
+}
+
+#[test]
+fn fingerprints_are_those_on_record() {
+    let mut found = String::new();
+    let mut line = |name: &str, net: &Network| {
+        writeln!(found, "{name:<24}{:016x}", run(net, 1).fingerprint).unwrap();
+    };
+    for entry in ENTRIES {
+        line(&format!("newreno {}", entry.name), &network(entry.name, Variant::NewReno));
+    }
+    for (name, variant) in VARIANTS {
+        line(&format!("{name} red"), &network("red", variant));
+        line(&format!("{name} codel ecn"), &marked("codel", variant));
+    }
+    line("weather", &weather());
+    if std::env::var_os("FOREBAY_BLESS").is_some() {
+        std::fs::write(RECORD, &found).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(RECORD).unwrap(), found);
+}
