@@ -112,7 +112,8 @@ impl Row {
         ];
         let aqm = vec![format!("{}{}", discipline.ours, if *ecn { " ecn=on" } else { "" })];
         let file = program::root().join("validation/case-1.toml");
-        let cases = scenario::load(&file, &Overrides { sets, aqm }).map_err(|e| e.to_string())?;
+        let cases =
+            scenario::load(&file, &Overrides { sets, aqm, ..Overrides::default() }).map_err(|e| e.to_string())?;
         Ok(Plan::new(cases, 1, runs))
     }
 
