@@ -201,7 +201,20 @@ impl Network {
             if !hosts || flow.forward >= self.routes.len() || flow.back >= self.routes.len() {
                 return fail(format!("flow {} names a host or route that does not exist", flow.name));
             }
+            let first = &self.links[self.routes[flow.forward][0]];
+            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(u32::MAX) {
+                return fail(format!("flow {} could send more packets than its 32 bits can number", flow.name));
+            }
         }
         Ok(())
+    }
+}
+
+impl LinkSpec {
+    /// What it can send in a run of this length, in bits.
+    fn bits(&self, duration: Span) -> f64 {
+        let end = Instant::ZERO + duration;
+        let schedule = self.conditions.schedule.as_ref();
+        schedule.map_or(self.rate.0 as f64 * duration.secs(), |schedule| schedule.bits(Instant::ZERO, end))
     }
 }

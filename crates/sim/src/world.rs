@@ -136,7 +136,10 @@ impl World {
         managed.iter().enumerate().for_each(|(i, &l)| managed_at[l as usize] = i as u32);
         let sources = Sources { managed: managed.len(), pipes };
         if sources.count() > crate::agenda::MAX_SOURCES {
-            return Err(BadNetwork(format!("more than {} links", crate::agenda::MAX_SOURCES)));
+            let most = crate::agenda::MAX_SOURCES;
+            return Err(BadNetwork(format!(
+                "more than {most} links with a discipline, and links and hosts to wait behind"
+            )));
         }
 
         let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);

@@ -5,6 +5,7 @@ mod common;
 use common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
 use forebay_sim::dumbbell::Direction;
 use forebay_sim::network::{FlowSpec, Traffic};
 use forebay_sim::source::Pattern;
@@ -145,4 +146,14 @@ fn goodput_never_exceeds_what_the_link_sent() {
     // In-order delivery of earlier arrivals may carry a buffer's worth across the window's edge.
     assert!(goodput <= (outcome.links[0].delivered_pkts + 100) * 500);
     assert!(delivered <= outcome.links[0].served_pkts && outcome.links[0].served_pkts <= sent);
+}
+
+/// 2^32 packets of 500 bytes are 17.2 Tbit: 171.8 s at 100 Gb/s.
+#[test]
+fn more_packets_than_can_be_numbered_are_refused() {
+    let mut bell = dumbbell("droptail", 100, JITTER);
+    bell.access_rate = Rate(100_000_000_000);
+    let check = |secs| case1(&bell, 1, secs, TcpOptions::default(), 1).check();
+    assert!(check(171).is_ok());
+    assert!(check(172).unwrap_err().0.contains("32 bits"));
 }

@@ -99,6 +99,12 @@ impl Control {
         }
     }
 
+    /// Does a mark reduce the window as much as a loss? DCTCP's need not, so that a loss after it counts in full
+    /// (RFC 8257 section 3.5).
+    pub(super) const fn answers_mark_as_loss(&self) -> bool {
+        !matches!(self, Self::Dctcp(_))
+    }
+
     /// The first ECN-Echo in a window of data.
     pub(super) fn on_mark(&mut self, window: &mut Window) {
         match self {

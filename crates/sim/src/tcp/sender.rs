@@ -1,8 +1,9 @@
 //! The sending end of a TCP connection: RFC 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
 //! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
-//! halved, not what is in flight; every timeout of the same packet takes half of the window again as the
-//! threshold; retransmissions keep the flow's ECT codepoint. Without selective acknowledgements also: fast
+//! halved, not what is in flight; retransmissions keep the flow's ECT codepoint. Senders that ns-2 has, up to SACK:
+//! every timeout of the same packet takes half of the window again as the threshold; a mark that is echoed after a
+//! timeout reduces once more. Without selective acknowledgements also: fast
 //! recovery may begin at a window of one; after a timeout the first two duplicate acknowledgements release
 //! the next packet in order, be it new or sent before.
 //!
@@ -84,6 +85,8 @@ pub struct Sender {
     cwr: bool,
     stopped: bool,
     last_cut: Cut,
+    /// The packet that the timer expired for last; none has the highest number.
+    timed_out: u32,
     /// The last acknowledgement of new data had a mark, at a window of one.
     marked_at_one: bool,
     dup_acks: u32,
@@ -122,6 +125,7 @@ impl Sender {
             cwr: false,
             stopped: false,
             last_cut: Cut::None,
+            timed_out: u32::MAX,
             marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
@@ -217,6 +221,8 @@ impl Sender {
         let mut cwr = false;
         if seq < self.high {
             self.counts.retransmitted += 1;
+            // Karn's algorithm (RFC 6298 section 3): which of the two is acknowledged nobody could tell.
+            self.timed = self.timed.filter(|(timed, _)| *timed != seq);
         } else {
             self.high = seq + 1;
             cwr = core::mem::take(&mut self.cwr);
@@ -317,7 +323,7 @@ impl Sender {
     /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2). At a window of one it
     /// closes the window; as marks go on there, the timer backs off.
     fn on_mark(&mut self, ack: u32) {
-        if ack <= self.recover && self.last_cut != Cut::Timeout {
+        if ack <= self.recover && !(self.follows_ns2() && self.last_cut == Cut::Timeout) {
             return;
         }
         self.counts.ecn_cuts += 1;
@@ -332,6 +338,17 @@ impl Sender {
             Some(selective) => selective.control.on_mark(&mut self.window),
             None => self.window.halve_for_mark(),
         }
+    }
+
+    /// Is it one of those that are compared with ns-2's?
+    fn follows_ns2(&self) -> bool {
+        self.selective.as_ref().is_none_or(|selective| matches!(selective.control, Control::Reno))
+    }
+
+    /// Has a mark in this window of data done what a loss does?
+    fn mark_counts_as_loss(&self) -> bool {
+        let control = self.selective.as_ref().map(|selective| &selective.control);
+        self.last_cut == Cut::Mark && control.is_none_or(Control::answers_mark_as_loss)
     }
 
     /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2).
@@ -359,7 +376,8 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         let ssthresh = self.window.ssthresh();
-        let is_reduced = self.last_cut == Cut::Mark && self.una < self.recover;
+        let again = core::mem::replace(&mut self.timed_out, self.una) == self.una && !self.follows_ns2();
+        let is_reduced = again || self.mark_counts_as_loss() && self.una < self.recover;
         self.recover = self.high;
         self.note_cut(Cut::Timeout);
         self.in_recovery = false;
@@ -369,7 +387,7 @@ impl Sender {
             Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window),
             None => self.window.collapse(),
         }
-        // RFC 3168 section 6.1.2: the threshold falls once in a round trip.
+        // RFC 3168 section 6.1.2: the threshold falls once in a round trip. RFC 5681 section 3.1: and once for a packet.
         if is_reduced {
             self.window.restore_threshold(ssthresh);
         }

@@ -178,14 +178,15 @@ impl Sender {
     /// RFC 6675 section 5, steps 1 to 4, outside of recovery.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
+        // A mark in the same window has already reduced it.
+        let is_reduced = self.mark_counts_as_loss() && self.una <= self.recover;
         let Some(selective) = &mut self.selective else { return };
         if self.dup_acks < DUP_THRESHOLD && !selective.board.bottom_is_lost(self.una) {
             selective.board.forget_retransmissions(self.una);
             return;
         }
         self.counts.fast_retransmits += 1;
-        // A mark in the same window has already reduced it.
-        if self.last_cut != Cut::Mark || self.una > self.recover {
+        if !is_reduced {
             selective.control.on_loss(&mut self.window);
         }
         selective.board.enter_recovery(self.una);
