@@ -4,7 +4,7 @@
 #   ns case.tcl -aqm RED -n 40 -seed 1
 #   ns case.tcl -header 1                  (prints the names of the columns)
 #
-# The set-up is RAQM's case 1, 2 or 3 (-case):
+# The set-up is RAQM's case 1, 2 or 3 (-case), or a fast one for timing:
 #
 #   client 0 --\                               /-- server 0
 #      ...      >-- router 1 ======= router 2 <      ...
@@ -33,9 +33,11 @@ array set par {
     -jitter   0
     -header   0
     -info     0
+    -loop     0
     -include  ""
 }
-# -case     1, 2 or 3: client access delays 10 ms, 100 ms, or 10 to 200 ms
+# -case     1, 2 or 3: client access delays 10 ms, 100 ms, or 10 to 200 ms;
+#           fast: 1 Gb/s, 10 pairs, 1500 B, base round trip 44 ms
 # -aqm      DropTail, RED, ARED, PI, REM or Vq
 # -tcp      Newreno, Reno or Sack1
 # -ecn      1: ECN-capable flows, and the queue marks instead of dropping
@@ -49,6 +51,8 @@ array set par {
 # -jitter   largest extra delay before a client begins to send a packet [s]; see
 #           README.md on ties.  0 adds none: plain ns-2
 # -info     1: effective parameters and sample percentiles on stderr
+# -loop     1: prints only the packets that the bottleneck sent, and the seconds
+#           that the event loop took, on the clock on the wall and without set-up
 # -include  a Tcl script sourced after the set-up, for one-off measurements
 
 foreach {name value} $argv {
@@ -72,10 +76,18 @@ switch -- $par(-case) {
     1 { set client_delays {0.010 0.010 0.010 0.010 0.010} }
     2 { set client_delays {0.100 0.100 0.100 0.100 0.100} }
     3 { set client_delays {0.010 0.050 0.100 0.150 0.200} }
-    default { puts stderr "case.tcl: -case must be 1, 2 or 3"; exit 2 }
+    fast { set client_delays [lrepeat 10 0.001] }
+    default { puts stderr "case.tcl: -case must be 1, 2, 3 or fast"; exit 2 }
 }
 set bottleneck_delay 0.010
 set server_delay     0.010
+if {$par(-case) eq "fast"} {
+    set rate             1e9
+    set pairs            10
+    set packet_bytes     1500
+    set bottleneck_delay 0.020
+    set server_delay     0.001
+}
 
 # --- Disciplines ---------------------------------------------------------------
 
@@ -286,11 +298,13 @@ proc sample_percentile {fraction} {
 }
 
 proc finish {} {
-    global par rate before histogram
+    global par rate before histogram begun
     if {![info exists before]} { exit 0 }    ;# a set-up-only run
+    set loop [expr {([clock microseconds] - $begun) * 1e-6}]
 
     array set a $before
     array set b [snapshot]
+    if {$par(-loop)} { puts "$b(sent) $loop"; exit 0 }
     set span [expr {$par(-stop) - $par(-warmup)}]
     foreach name {queue_time arrived dropped marked sent_bytes in_order} {
         set d($name) [expr {$b($name) - $a($name)}]
@@ -325,4 +339,5 @@ $ns at $par(-stop) finish
 
 if {$par(-include) ne ""} { source $par(-include) }
 
+set begun [clock microseconds]
 $ns run

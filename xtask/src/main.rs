@@ -5,6 +5,7 @@ mod browser;
 mod cargo_tests;
 mod ci;
 mod docs;
+mod peers;
 mod performance;
 mod program;
 mod readme;

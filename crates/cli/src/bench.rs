@@ -67,8 +67,8 @@ fn in_a_child(case: &Case) -> Result<SimRow, Failure> {
 fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
     let mut sections = Vec::new();
     if !sims.is_empty() {
-        let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "memory"];
-        let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "MiB"];
+        let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "set-up", "memory"];
+        let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "s", "MiB"];
         let mut table = Table::new(&heads).units(&units).words(&[1]);
         for row in sims {
             table.row(vec![
@@ -79,6 +79,7 @@ fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
                 significant(row.cpu_seconds, 3),
                 significant(row.packets_per_cpu_second * 1e-6, 3),
                 significant(row.ns_per_packet, 3),
+                significant(row.setup_seconds, 2),
                 row.peak_rss_bytes.map_or("-".to_string(), |bytes| significant(bytes as f64 / f64::from(1 << 20), 3)),
             ]);
         }

@@ -7,14 +7,16 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::testing::churn::Churn;
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_sim::network::BadNetwork;
-use forebay_sim::world::Observer;
+use forebay_sim::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{self, Job, Plan};
 use crate::scenario::{self, InputError, Overrides};
+use crate::{lower, plan};
 
 /// Rounds of the discipline bench; the best one counts, for a shared machine only ever adds time.
 const ROUNDS: usize = 5;
+/// The seed of every simulation.
+const SEED: u64 = 1;
 /// Packets in each round.
 const PACKETS: u64 = 200_000;
 
@@ -129,6 +131,8 @@ pub struct SimRow {
     pub events: u64,
     /// CPU time of the process so far, set-up included.
     pub cpu_seconds: f64,
+    /// Of these, until the simulation began: reading the scenario, building the network.
+    pub setup_seconds: f64,
     /// `packets / cpu_seconds`.
     pub packets_per_cpu_second: f64,
     /// Its inverse.
@@ -166,33 +170,28 @@ impl std::fmt::Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-struct ToTheEnd;
-
-impl Observer for ToTheEnd {
-    fn reached(&mut self, _: forebay_aqm::base::time::Instant) -> bool {
-        true
-    }
-}
-
 /// Runs `case` on this thread. The figures are those of the whole process: call it in a fresh one, from
 /// its only thread.
 pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
     // Where the system does not tell, this call starts the clock.
     plan::thread_cpu_seconds();
     let cases = scenario::parse(case.name, &case.scenario(), &Overrides::default()).map_err(BenchError::Input)?;
-    let plan = Plan::new(cases, 1, 1);
-    let job = Job { case: 0, contender: 0, seed: 1 };
-    let record = plan.run(job, &mut ToTheEnd).map_err(BenchError::Run)?;
-    let (packets, offered, events) =
-        record.map_or((0, 0, 0), |r| (r.summary.packets, r.summary.offered_pkts, r.summary.events));
+    let scenario = &cases[0].scenario;
+    let net = lower::network(scenario, &scenario.compare[0].spec, SEED);
+    let world = World::new(&net, SEED).map_err(BenchError::Run)?;
+    let setup_seconds = plan::thread_cpu_seconds();
+    let outcome = world.run(&mut ()).ok_or_else(|| BenchError::Run(BadNetwork("it was ended".into())))?;
     let cpu_seconds = plan::thread_cpu_seconds();
+    let link = &outcome.links[0];
+    let packets = link.served_pkts;
     Ok(SimRow {
         case: case.name.to_string(),
         aqm: "droptail".to_string(),
         packets,
-        offered,
-        events,
+        offered: link.offered_pkts,
+        events: outcome.events,
         cpu_seconds,
+        setup_seconds,
         packets_per_cpu_second: packets as f64 / cpu_seconds,
         ns_per_packet: cpu_seconds * 1e9 / packets.max(1) as f64,
         peak_rss_bytes: peak_rss_bytes(),
