@@ -217,8 +217,7 @@ The cases `scaling-n` have 100 Mb/s, 1500-byte packets, a base round trip of 44 
 With thousands of flows on such a link a third and more of the packets is dropped, and a dropped packet costs as much
 to bring to the bottleneck as another. The goal, cost at most doubled from 10 to 10,000 flows, is therefore held
 against what is *offered*, the packets that the engine has handled; per packet served it would count the losses that
-TCP causes, too. With 100,000 flows every flow sends two or three packets in all, and a third of the time is the first
-touch of their memory.
+TCP causes, too. With 100,000 flows each sends a few packets in all, and their state is in no cache.
 
 What bounds it, by profile (`perf record -e cpu-clock`, `raqm-1-n40`): the event loop with the agenda, pipes and
 acknowledgements inlined into it 44 %, sending 21 %, answers ahead of time 11 %, the bottleneck's queue 10 %, the
