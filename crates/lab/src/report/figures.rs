@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::record::{self, Reference, RunRecord};
+use crate::record::{self, LinkRecord, Reference, RunRecord};
 use crate::stats::Interval;
 use crate::store::{self, StoreError};
 
 /// With more cases than this, curves over time are shown for the first, the middle and the last only.
 const CASES_OVER_TIME: usize = 3;
+
+/// What the first link of every dumbbell is called.
+const LINK_OF_A_DUMBBELL: &str = "bottleneck";
 
 /// One contender at one case, all its seeds.
 pub(super) struct Entry {
@@ -18,9 +21,11 @@ pub(super) struct Entry {
     pub(super) runs: Vec<RunRecord>,
 }
 
-/// Everything a run directory holds.
+/// Everything a run directory holds about one link.
 pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
+    /// The link, where it needs a name.
+    link: Option<String>,
     /// Curves that the scenario asks for beside the queue.
     series: Vec<String>,
     /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
@@ -28,8 +33,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Reads every finished run of a directory.
-    pub(super) fn read(dir: &Path, meta: &Value) -> Result<Self, StoreError> {
+    /// Reads every finished run of a directory: its runs at each link under study, the first of them in front.
+    pub(super) fn read(dir: &Path, meta: &Value) -> Result<Vec<Self>, StoreError> {
         let jobs = store::jobs_on_disk(dir, meta)?;
         let mut over_time: Vec<usize> = jobs.iter().map(|job| job.case).collect();
         over_time.dedup();
@@ -51,7 +56,40 @@ impl Runs {
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        Ok(Self { entries, series: series.map(str::to_string).collect(), over_time })
+        let series = series.map(str::to_string).collect();
+        Ok(Self { entries, link: None, series, over_time }.by_link())
+    }
+
+    /// The runs at each link. The one link of a dumbbell goes without its name.
+    fn by_link(mut self) -> Vec<Self> {
+        let mut further: Vec<Self> = Vec::new();
+        for Entry { case, contender, runs } in &mut self.entries {
+            for run in runs {
+                for (i, link) in std::mem::take(&mut run.others).into_iter().enumerate() {
+                    if i == further.len() {
+                        let (series, over_time) = (self.series.clone(), self.over_time.clone());
+                        further.push(Self { entries: Vec::new(), link: None, series, over_time });
+                    }
+                    let run = at_link(link, run.duration_s);
+                    match further[i].entries.last_mut().filter(|e| (e.case, e.contender) == (*case, *contender)) {
+                        Some(entry) => entry.runs.push(run),
+                        None => further[i].entries.push(Entry { case: *case, contender: *contender, runs: vec![run] }),
+                    }
+                }
+            }
+        }
+        let is_alone = further.is_empty();
+        let mut links: Vec<Self> = [self].into_iter().chain(further).collect();
+        for link in &mut links {
+            let name = &link.entries[0].runs[0].summary.link;
+            link.link = (!is_alone || name != LINK_OF_A_DUMBBELL).then(|| name.clone());
+        }
+        links
+    }
+
+    /// The name of the link, where it needs one.
+    pub(super) fn link(&self) -> Option<&str> {
+        self.link.as_deref()
     }
 
     /// Cases that have runs.
@@ -66,17 +104,21 @@ impl Runs {
         self.entries[first..].iter().take_while(move |e| e.case == case)
     }
 
-    /// `, n = 40`, or nothing without axes.
+    /// `: link west`, or nothing.
+    pub(super) fn place(&self) -> String {
+        self.link().map_or_else(String::new, |link| format!(": link {link}"))
+    }
+
+    /// `: link west, n = 40`; what there is of it.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
         let point = axes.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or("?")));
         let point = record::point_name(point);
-        if point.is_empty() { point } else { format!(", {point}") }
+        self.place() + &if point.is_empty() { point } else { format!(", {point}") }
     }
 
-    /// Every figure, in the order of the page.
-    pub(super) fn figures(&self, prefix: &str) -> Vec<Value> {
-        let cases = self.cases();
+    /// The curves over time.
+    pub(super) fn curves(&self, prefix: &str) -> Vec<Value> {
         let mut figures = Vec::new();
         for &case in &self.over_time {
             figures.push(self.queue_over_time(prefix, case));
@@ -84,6 +126,13 @@ impl Runs {
         for suffix in self.probe_suffixes() {
             figures.extend(self.over_time.iter().filter_map(|&case| self.probe_over_time(prefix, suffix, case)));
         }
+        figures
+    }
+
+    /// Every figure, in the order of the page.
+    pub(super) fn figures(&self, prefix: &str) -> Vec<Value> {
+        let cases = self.cases();
+        let mut figures = self.curves(prefix);
         for &case in &self.over_time {
             figures.push(self.distribution(prefix, case));
         }
@@ -93,7 +142,8 @@ impl Runs {
         ];
         for (id, title, label, which) in ways {
             if cases.len() > CASES_OVER_TIME {
-                figures.push(self.against_queue(&format!("{prefix}-{id}"), title, label, which, &cases));
+                let title = format!("{title}{}", self.place());
+                figures.push(self.against_queue(&format!("{prefix}-{id}"), &title, label, which, &cases));
             } else {
                 figures.extend(cases.iter().map(|&case| {
                     let title = format!("{title}{}", self.suffix(case));
@@ -229,6 +279,12 @@ impl Runs {
             .iter()
             .fold(summary.aqm.clone(), |name, (axis, value)| with_axis(&name, axis, value.as_str().unwrap_or("?")))
     }
+}
+
+/// A run as it was at a further link.
+fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
+    let LinkRecord { summary, reference, queue_shares, series } = link;
+    RunRecord { summary, duration_s, reference, queue_shares, series, flows: Vec::new(), others: Vec::new() }
 }
 
 /// `name` with the axis in place of its value, where that is the whole of a parameter.

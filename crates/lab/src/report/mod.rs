@@ -36,9 +36,10 @@ pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
 
 /// The page for one scenario.
 fn single(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
-    let runs = Runs::read(dir, meta)?;
+    let links = Runs::read(dir, meta)?;
     let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
-    page.section(&json!({ "id": "results", "title": "Results", "text": "" }), Some(&runs));
+    page.links(&links);
+    page.section(&json!({ "id": "results", "title": "Results", "text": "" }), &links);
     Ok(page.finish(&[]))
 }
 
@@ -54,13 +55,13 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
             continue;
         }
         let runs = match section["scenario"].as_str() {
-            None => None,
+            None => Vec::new(),
             Some(name) => {
                 let dir = dir.join(name);
-                Some(Runs::read(&dir, &store::read_json(&dir.join("meta.json"))?)?)
+                Runs::read(&dir, &store::read_json(&dir.join("meta.json"))?)?
             }
         };
-        page.section(section, runs.as_ref());
+        page.section(section, &runs);
     }
     Ok(page.finish(&claims))
 }

@@ -42,16 +42,37 @@ impl Page {
         Self { head, sections: Vec::new(), figures: Vec::new(), tables: Vec::new() }
     }
 
-    /// Adds an experiment with its figures and tables, or one without runs.
-    pub(super) fn section(&mut self, about: &Value, runs: Option<&Runs>) {
+    /// Says which links the figures are of, where they need a name.
+    pub(super) fn links(&mut self, links: &[Runs]) {
+        let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();
+        let word = if names.len() == 1 { "Link" } else { "Links" };
+        if let Some(facts) = self.head["facts"].as_array_mut().filter(|_| !names.is_empty()) {
+            facts.insert(0, json!([word, names.join(", ")]));
+        }
+    }
+
+    /// Adds an experiment with its figures and tables at each link, or one without runs. The links after the first
+    /// have the curves over time and the tables, each link under a heading of its own.
+    pub(super) fn section(&mut self, about: &Value, links: &[Runs]) {
         let id = about["id"].as_str().unwrap_or("section");
-        let figures = runs.map_or_else(Vec::new, |r| r.figures(id));
-        let tables = runs.map_or_else(Vec::new, |r| tables::tables(r, id));
+        let (figures, tables) =
+            links.first().map_or_else(Default::default, |first| (first.figures(id), tables::tables(first, id)));
+        let title = about["title"].as_str().unwrap_or_default();
+        let place = links.first().map_or_else(String::new, Runs::place);
+        self.add(id, &format!("{title}{place}"), &about["text"], figures, tables);
+        for (i, link) in links.iter().enumerate().skip(1) {
+            let id = format!("{id}-link{}", i + 1);
+            let (figures, tables) = (link.curves(&id), tables::tables(link, &id));
+            self.add(&id, &format!("{title}{}", link.place()), &Value::Null, figures, tables);
+        }
+    }
+
+    fn add(&mut self, id: &str, title: &str, text: &Value, figures: Vec<Value>, tables: Vec<Value>) {
         let ids = |list: &[Value]| list.iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
         self.sections.push(json!({
             "id": id,
-            "title": about["title"],
-            "text": about["text"],
+            "title": title,
+            "text": text,
             "figures": ids(&figures),
             "tables": ids(&tables),
         }));
