@@ -204,18 +204,43 @@ fn legend(ui: &Ui, summary: &Value) -> String {
     };
     let lines = [
         spread,
+        "loss: dropped at the queue, of those offered; losses on the wire are not in it".to_string(),
         "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          a run that never settles counts in full; (k of n): that many settle".to_string(),
     ];
-    lines.map(|line| ui.tone(Tone::Faint, &line) + "\n").concat()
+    lines.into_iter().chain(wire_losses(summary)).map(|line| ui.tone(Tone::Faint, &line) + "\n").collect()
+}
+
+/// What each link lost on the wire in all its runs, where any did.
+fn wire_losses(summary: &Value) -> Option<String> {
+    let mut links: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for run in summary.get("runs").and_then(Value::as_array).into_iter().flatten() {
+        let count = |key| run.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+        let [lost, sent] = links.entry(run.get("link")?.as_str()?).or_default();
+        *lost += count("wire_lost_pkts");
+        *sent += count("delivered_pkts");
+    }
+    let lossy = links.iter().filter(|(_, [lost, _])| *lost > 0.0);
+    let shares = lossy.map(|(link, [lost, sent])| format!("{link} {} %", significant(100.0 * lost / sent, 2)));
+    let shares: Vec<String> = shares.collect();
+    (!shares.is_empty()).then(|| format!("lost on the wire, of those sent in all runs: {}", shares.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::settling;
+    use super::{settling, wire_losses};
+
+    #[test]
+    fn losses_on_the_wire_are_told_where_there_are_any() {
+        let run = |link, lost| json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 });
+        let said = |runs: &[_]| wire_losses(&json!({ "runs": runs }));
+        assert_eq!(said(&[run("a", 0), run("b", 0)]), None);
+        let said = said(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
+        assert!(said.ends_with(": a 1.5 %"), "{said}");
+    }
 
     #[test]
     fn settling_is_the_mean_that_everything_else_shows() {

@@ -15,7 +15,7 @@ const LOT: &str = r#"
 kind = "parking-lot"
 bottlenecks = [
   { name = "west", rate = "1mbit", delay = "10ms", queue = "10p" },
-  { name = "middle", rate = "1mbit", delay = "10ms", queue = "10p" },
+  { name = "middle", rate = "1mbit", delay = "10ms", queue = "10p", loss = "2%" },
   { name = "east", rate = "1mbit", delay = "10ms", queue = "10p", study = false, reverse = { study = true } },
 ]
 "#;
@@ -62,6 +62,9 @@ fn every_link_under_study_has_its_name_and_its_part() {
                 let found: Vec<_> = all.iter().filter(|it| it["id"] == *id).collect();
                 assert_eq!(found.len(), 1, "{id}");
                 assert!(found[0]["title"].as_str().unwrap().contains(&suffix), "{}", found[0]["title"]);
+                let columns = found[0]["columns"].as_array();
+                let wire = columns.map(|all| all.iter().any(|column| column["name"] == "lost on the wire"));
+                assert_eq!(wire, columns.map(|_| link == "middle"), "{link}: {columns:?}");
             }
         }
     }
@@ -73,5 +76,5 @@ fn a_dumbbell_has_one_link_and_no_name_for_it() {
     assert_eq!(titles(&page, "sections"), ["Results"]);
     assert_eq!(page["facts"][0][0], "Seeds of each run");
     let all = page.to_string();
-    assert!(!all.contains("link "), "{all}");
+    assert!(!all.contains("link ") && !all.contains("wire"), "{all}");
 }

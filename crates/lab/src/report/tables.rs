@@ -5,10 +5,13 @@ use serde_json::{Value, json};
 use super::figures::{Entry, Runs};
 use crate::compare::paired_by_seed;
 use crate::metrics;
+use crate::record::RunRecord;
 use crate::stats::Interval;
 
 /// Column heading, unit, quantity.
-const COLUMNS: [(&str, &str, &str); 7] = [
+type Column = (&'static str, &'static str, &'static str);
+
+const COLUMNS: [Column; 7] = [
     ("mean queue", "packets", "queue_pkts.mean"),
     ("sd", "packets", "queue_pkts.std"),
     ("utilisation", "", "utilisation"),
@@ -18,27 +21,44 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("overshoot", "packets", "overshoot_pkts"),
 ];
 
-fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
-    entry.runs.iter().filter_map(|r| Some((r.summary.seed, metrics::quantity(r, quantity).ok()?))).collect()
+/// Shown where there are such losses.
+const WIRE: Column = ("lost on the wire", "of those sent", "wire_loss_ratio");
+
+/// Those of a table of `runs`.
+fn columns(runs: &Runs) -> Vec<Column> {
+    let mut columns = COLUMNS.to_vec();
+    if runs.entries.iter().flat_map(|e| &e.runs).any(|run| run.summary.wire_lost_pkts > 0) {
+        columns.insert(4, WIRE);
+    }
+    columns
 }
 
-fn columns() -> Vec<Value> {
+fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
+    let value = |run: &RunRecord| match &run.summary {
+        s if quantity == WIRE.2 => Some(s.wire_lost_pkts as f64 / s.delivered_pkts.max(1) as f64),
+        _ => metrics::quantity(run, quantity).ok(),
+    };
+    entry.runs.iter().filter_map(|run| Some((run.summary.seed, value(run)?))).collect()
+}
+
+fn headings(columns: &[Column]) -> Vec<Value> {
     let mut all = vec![json!({ "name": "discipline" })];
-    all.extend(COLUMNS.iter().map(|(name, unit, _)| json!({ "name": name, "unit": unit, "numeric": true })));
+    all.extend(columns.iter().map(|(name, unit, _)| json!({ "name": name, "unit": unit, "numeric": true })));
     all
 }
 
 /// Two tables for each case.
 pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
     let mut tables = Vec::new();
+    let columns = &columns(runs);
     for case in runs.cases() {
         let entries: Vec<&Entry> = runs.of_case(case).collect();
         let suffix = runs.suffix(case);
         tables.push(json!({
             "id": format!("{prefix}-means-{case}"),
             "title": format!("Means with 95 % confidence intervals{suffix}"),
-            "columns": columns(),
-            "rows": entries.iter().map(|e| means(e)).collect::<Vec<_>>(),
+            "columns": headings(columns),
+            "rows": entries.iter().map(|e| means(e, columns)).collect::<Vec<_>>(),
         }));
         if let [first, others @ ..] = entries.as_slice()
             && !others.is_empty()
@@ -46,17 +66,17 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
             tables.push(json!({
                 "id": format!("{prefix}-differences-{case}"),
                 "title": format!("Differences from {}, paired by seed{suffix}", first.runs[0].summary.aqm),
-                "columns": columns(),
-                "rows": others.iter().map(|e| differences(e, first)).collect::<Vec<_>>(),
+                "columns": headings(columns),
+                "rows": others.iter().map(|e| differences(e, first, columns)).collect::<Vec<_>>(),
             }));
         }
     }
     tables
 }
 
-fn means(entry: &Entry) -> Vec<String> {
+fn means(entry: &Entry, columns: &[Column]) -> Vec<String> {
     let mut row = vec![entry.runs[0].summary.aqm.clone()];
-    row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
+    row.extend(columns.iter().map(|(_, _, quantity)| {
         let values: Vec<f64> = samples(entry, quantity).into_iter().map(|(_, value)| value).collect();
         let mean = plus_minus(&Interval::of(&values));
         if *quantity == "settling_s" { settling(entry, mean) } else { mean }
@@ -74,9 +94,9 @@ fn settling(entry: &Entry, mean: String) -> String {
     }
 }
 
-fn differences(entry: &Entry, first: &Entry) -> Vec<String> {
+fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<String> {
     let mut row = vec![entry.runs[0].summary.aqm.clone()];
-    row.extend(COLUMNS.iter().map(|(_, _, quantity)| {
+    row.extend(columns.iter().map(|(_, _, quantity)| {
         paired_by_seed(&samples(entry, quantity), &samples(first, quantity))
             .map_or_else(String::new, |d| plus_minus(&d))
     }));
