@@ -55,9 +55,9 @@ pub struct ClassSummary {
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
-    /// One-way delay from host to host, of flows whose data passes any link under study.
+    /// One-way delay from host to host, of flows whose data passes any link under study: the run's, the same at each.
     pub owd_ms: Option<Spread>,
-    /// Mean difference of consecutive one-way delays of a flow.
+    /// Mean difference of consecutive one-way delays of a flow: the run's, as `owd_ms`.
     pub jitter_ms: Option<f64>,
     /// Flow completion time; none where no flow has an end of its own.
     pub fct_s: Option<Spread>,
@@ -84,7 +84,7 @@ pub struct RunSummary {
     pub sojourn_ms: Option<Spread>,
     /// Bits sent / capacity.
     pub utilisation: f64,
-    /// Dropped / offered.
+    /// Dropped / offered; what is lost on the wire is not in it.
     pub loss_ratio: f64,
     /// Marked / offered.
     pub mark_ratio: f64,
@@ -98,19 +98,19 @@ pub struct RunSummary {
     pub delivered_pkts: u64,
     /// Packets dropped.
     pub dropped: Dropped,
-    /// Packets sent and lost on the wire.
+    /// Packets sent and lost on the wire; `delivered_pkts` has them too.
     #[serde(default)]
     pub wire_lost_pkts: u64,
     /// Jain's fairness index of the flows whose data passes the link and that are active in nearly the whole window;
     /// none if there are none.
     pub jain: Option<f64>,
-    /// Events simulated.
+    /// Events simulated in the whole network: the run's, the same at every link.
     pub events: u64,
     /// Packets served at the link in the whole run.
     pub packets: u64,
-    /// CPU time of the run.
+    /// CPU time of the run, the same at every link.
     pub cpu_seconds: f64,
-    /// Hash of every packet event.
+    /// Hash of every packet event of the run, the same at every link.
     pub fingerprint: String,
     /// By class and colour.
     pub classes: Vec<ClassSummary>,
