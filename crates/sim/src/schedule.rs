@@ -87,15 +87,18 @@ fn steps_work(steps: &[(Instant, Rate)], from: u64, to: u64) -> u128 {
 
 impl Trace {
     /// The text of a trace: one whole number of milliseconds a line, never smaller than the one before, the last
-    /// one above 0.
+    /// one above 0. A byte order mark before the first is passed over, as editors leave it.
     pub fn parse(text: &str) -> Result<Self, BadSchedule> {
         const ACCEPTS: &str = "a whole number of milliseconds, at most 4294967295";
         let mut out: Vec<u32> = Vec::new();
         let bad = |line: usize, found: &str, accepts| Err(BadSchedule { line, found: found.to_string(), accepts });
-        for (i, line) in text.lines().enumerate() {
-            let Ok(ms) = line.trim().parse::<u32>() else { return bad(i + 1, line.trim(), ACCEPTS) };
+        for (i, line) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
+            let line = line.trim();
+            let Ok(ms) = line.parse::<u32>() else {
+                return bad(i + 1, if line.is_empty() { "an empty line" } else { line }, ACCEPTS);
+            };
             if out.last().is_some_and(|&last| ms < last) {
-                return bad(i + 1, line.trim(), "a time no earlier than that of the line before");
+                return bad(i + 1, line, "a time no earlier than that of the line before");
             }
             out.push(ms);
         }
@@ -172,6 +175,8 @@ mod tests {
         for (text, line) in [("", 1), ("1\nx\n", 2), ("1\n\n2\n", 2), ("3\n2\n", 2), ("0\n0\n", 2), ("-1\n", 1)] {
             assert_eq!(Trace::parse(text).unwrap_err().line, line, "{text:?}");
         }
+        assert_eq!(Trace::parse("1\n \n2\n").unwrap_err().found, "an empty line");
+        assert_eq!(Trace::parse("\u{feff}1\r\n2\r\n"), Trace::parse("1\n2\n"), "as some editors write it");
         for (steps, at) in [(vec![], 1), (vec![(ms(1), Rate(1))], 1), (vec![(ms(0), Rate(1)), (ms(0), Rate(2))], 2)] {
             assert_eq!(Schedule::steps(steps).unwrap_err().line, at);
         }
