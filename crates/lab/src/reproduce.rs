@@ -161,7 +161,7 @@ impl Reproduction {
         if !meta_path.exists() {
             return if store::is_free(dir, "") { Ok(Vec::new()) } else { refuse("files that are no results") };
         }
-        let known = store::read_json(&meta_path)?;
+        let known = store::read_meta(dir)?;
         if known["kind"] != "reproduction" {
             return refuse("the results of a scenario");
         }

@@ -131,6 +131,19 @@ pub fn read_json(path: &Path) -> Result<Value, StoreError> {
     serde_json::from_str(&text).map_err(|e| StoreError::Damaged { path: path.to_path_buf(), reason: e.to_string() })
 }
 
+/// Reads the `meta.json` of a run directory or a reproduction, without which `dir` can only be left or deleted.
+pub fn read_meta(dir: &Path) -> Result<Value, StoreError> {
+    let path = dir.join("meta.json");
+    let bytes = fs::read(&path).map_err(io(&path))?;
+    serde_json::from_slice(&bytes).map_err(|e| {
+        let reason = format!(
+            "no longer says whose results these are ({e}): choose another --output, or delete {}",
+            dir.display()
+        );
+        StoreError::Damaged { path, reason }
+    })
+}
+
 impl Store {
     /// The directory for `plan`: made if it is not there, refused if it belongs to another plan.
     /// `meta` is what `meta.json` says beside the plan's own facts.
@@ -139,7 +152,7 @@ impl Store {
         let meta_path = store.path("meta.json");
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         if meta_path.exists() {
-            let known = read_json(&meta_path)?;
+            let known = read_meta(dir)?;
             if known.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
                 return refuse("the results of another scenario");
             }

@@ -182,6 +182,20 @@ fn ids_on_disk(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_spoilt_meta_says_how_to_go_on() {
+    let dir = place("spoilt");
+    run(&plan(1), &dir);
+    for garbage in [&b"{ \"hash\": "[..], b"", b"\xff\xfe"] {
+        fs::write(dir.join("meta.json"), garbage).unwrap();
+        let said = Store::open(&dir, &plan(1), json!({})).err().unwrap().to_string();
+        assert_eq!(forebay_lab::report::build(&dir).unwrap_err().to_string(), said);
+        for words in ["spoilt/meta.json: ", "--output", "delete"] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}
+
+#[test]
 fn one_claim_more_does_not_shrink_a_reproduction() {
     let dir = place("merge");
     reproduce(&dir, Level::Quick, "a", &["RAQM-TH2", "RAQM-TH3"]).unwrap();

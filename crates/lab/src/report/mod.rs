@@ -26,7 +26,7 @@ const JS: &str = concat!(
 
 /// Builds `DIR/report.html` anew; gives its path.
 pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
-    let meta = store::read_json(&dir.join("meta.json"))?;
+    let meta = store::read_meta(dir)?;
     let data = if meta["kind"] == "reproduction" { reproduction(dir, &meta)? } else { single(dir, &meta)? };
     let path = dir.join("report.html");
     let html = render(&data).map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
@@ -58,7 +58,7 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
             None => Vec::new(),
             Some(name) => {
                 let dir = dir.join(name);
-                Runs::read(&dir, &store::read_json(&dir.join("meta.json"))?)?
+                Runs::read(&dir, &store::read_meta(&dir)?)?
             }
         };
         page.section(section, &runs);
