@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// List what there is: disciplines, congestion control, traffic, papers, scenario files.
+    /// List what there is: disciplines, congestion control, traffic, topologies, papers, scenario files.
     List(ListArgs),
     /// Explain a discipline or a kind of traffic.
     Explain(ExplainArgs),
@@ -64,6 +64,8 @@ pub(crate) enum Topic {
     Congestion,
     /// What may stand in kind = "..." of [[flows]].
     Traffic,
+    /// What may stand in kind = "..." of [topology].
+    Topologies,
     /// What `forebay reproduce` knows.
     Papers,
     /// Scenario files below the working directory.
@@ -88,7 +90,7 @@ pub(crate) struct ListArgs {
   forebay explain short-tcp
   forebay explain codel --json")]
 pub(crate) struct ExplainArgs {
-    /// A name that `forebay list` shows.
+    /// A discipline, congestion control or kind of traffic that `forebay list` shows.
     pub(crate) name: String,
 }
 

@@ -47,12 +47,15 @@ pub(crate) fn disciplines() -> Vec<Named> {
 
 /// The schema of every kind of flows.
 pub(crate) fn flow_kinds() -> Vec<Value> {
-    let schema = scenario::schema();
-    let kinds = schema.pointer("/properties/flows/items/oneOf").and_then(Value::as_array);
-    kinds.cloned().unwrap_or_default()
+    kinds("/properties/flows/items/oneOf")
 }
 
-/// The `kind` that a schema of flows is for.
+/// The alternatives at a place of the scenario schema.
+fn kinds(at: &str) -> Vec<Value> {
+    scenario::schema().pointer(at).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+/// The `kind` that a schema of flows or of a topology is for.
 pub(crate) fn kind(schema: &Value) -> &str {
     schema.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default()
 }
@@ -64,7 +67,16 @@ pub(crate) fn description(schema: &Value) -> &str {
 
 /// Every kind of traffic.
 pub(crate) fn traffic() -> Vec<Named> {
-    flow_kinds().iter().map(|schema| Named::new(kind(schema), description(schema).trim_end_matches('.'))).collect()
+    flow_kinds().iter().map(of_schema).collect()
+}
+
+/// Every kind of topology.
+pub(crate) fn topologies() -> Vec<Named> {
+    kinds("/properties/topology/oneOf").iter().map(of_schema).collect()
+}
+
+fn of_schema(schema: &Value) -> Named {
+    Named::new(kind(schema), description(schema).trim_end_matches('.'))
 }
 
 /// Every congestion control.

@@ -9,10 +9,11 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
 
-const TOPICS: [(Topic, &str); 5] = [
+const TOPICS: [(Topic, &str); 6] = [
     (Topic::Disciplines, "disciplines"),
     (Topic::Congestion, "congestion"),
     (Topic::Traffic, "traffic"),
+    (Topic::Topologies, "topologies"),
     (Topic::Papers, "papers"),
     (Topic::Scenarios, "scenarios"),
 ];
@@ -36,6 +37,7 @@ fn named(topic: Topic) -> Vec<Named> {
         Topic::Disciplines => catalogue::disciplines(),
         Topic::Congestion => catalogue::congestion(),
         Topic::Traffic => catalogue::traffic(),
+        Topic::Topologies => catalogue::topologies(),
         Topic::Papers => catalogue::papers(),
         Topic::Scenarios => Vec::new(),
     }

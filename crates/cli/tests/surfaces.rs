@@ -19,7 +19,7 @@ fn list_has_every_topic() {
     let place = Place::new("list");
     let text = place.run(&["list"]).good().stdout;
     let json = place.run(&["list", "--json"]).good().json();
-    for topic in ["disciplines", "congestion", "traffic", "papers", "scenarios"] {
+    for topic in ["disciplines", "congestion", "traffic", "topologies", "papers", "scenarios"] {
         let items = json[topic].as_array().unwrap();
         assert!(!items.is_empty(), "{topic}");
         assert!(text.contains(&format!("{topic}\n  ")), "{topic}");
@@ -34,6 +34,7 @@ fn list_has_every_topic() {
     let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
     assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"]);
     assert_eq!(words("traffic"), ["ftp", "short-tcp", "cbr", "onoff"]);
+    assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["raqm"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
