@@ -33,6 +33,7 @@ fn formulas_hold_where_their_assumptions_do() {
         assert!(rate.half <= 0.02 * rate.mean, "{at:?}: ± {} of {}", rate.half, rate.mean);
         for formula in Formula::ALL.into_iter().filter(|formula| formula.holds(&at)) {
             let excess = row.excess(formula);
+            assert!(at.loss <= 0.01, "{at:?}, {}: the page says that none holds there", formula.name());
             assert!(excess.abs() <= TOLERANCE, "{at:?}, {}: {rate:?}, {:+.1} %", formula.name(), 100.0 * excess);
         }
     }
