@@ -95,6 +95,16 @@ fn rates_change_as_told() {
     assert!((4e6..6.2e6).contains(&trace.goodput_bps), "a packet each 2 ms: {}", trace.goodput_bps);
 }
 
+/// All that a trace delivers, over its length: also what comes in its last millisecond.
+#[test]
+fn a_trace_without_a_rate_has_its_mean() {
+    for (trace, rate) in [("[5]", "2.4mbit"), ("[1, 10, 10, 10]", "4.8mbit"), ("[1000]", "12kbit")] {
+        let text = bell("", "").replace("rate = \"10mbit\"", &format!("rate_trace = {trace}"));
+        let written = read(&text).unwrap()[0].scenario.to_toml();
+        assert!(written.contains(&format!("rate = \"{rate}\"")), "{trace}: {written}");
+    }
+}
+
 /// 100 kb/s carry 312 acknowledgements a second: one for each data packet would allow 3.7 Mb/s of 1500 byte packets.
 #[test]
 fn the_way_back_may_be_narrower() {

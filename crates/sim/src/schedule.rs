@@ -1,6 +1,6 @@
 //! Links whose rate changes with time: steps of constant rate, or delivery opportunities from a trace.
 
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::Rate;
 
 /// Work is counted in bits times 1e9, so that a rate in bits per second does so much of it in a nanosecond.
@@ -68,11 +68,6 @@ impl Schedule {
         };
         work as f64 / BIT as f64
     }
-
-    /// The mean rate over a run of this length.
-    pub fn mean(&self, duration: Span) -> Rate {
-        Rate((self.bits(Instant::ZERO, Instant::ZERO + duration) / duration.secs()).round() as u64)
-    }
 }
 
 /// What `steps` can do in [from, to).
@@ -112,6 +107,13 @@ impl Trace {
     /// Its milliseconds.
     pub fn millis(&self) -> &[u32] {
         &self.0
+    }
+
+    /// The mean rate: all its opportunities, over its length.
+    pub fn mean(&self) -> Rate {
+        let work = self.0.len() as u128 * u128::from(OPPORTUNITY * 8) * BIT;
+        let period = u128::from(self.period());
+        Rate(((work + period / 2) / period) as u64)
     }
 
     /// How long it lasts, in nanoseconds.
@@ -161,13 +163,21 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_of_a_trace_counts_its_last_opportunities() {
+        let mean = |text: &str| Trace::parse(text).unwrap().mean();
+        assert_eq!(mean("5\n"), Rate(2_400_000), "a packet each 5 ms");
+        assert_eq!(mean("1\n10\n10\n10\n"), Rate(4_800_000), "four each 10 ms, three of them in its last instant");
+        assert_eq!(mean("0\n5\n"), Rate(4_800_000), "those of its first instant too");
+        assert_eq!(mean("4294967295\n"), Rate(0), "less than a bit in two seconds");
+    }
+
+    #[test]
     fn capacity_of_a_window() {
         let trace = Schedule::Trace(Trace::parse("0\n2\n2\n5\n").unwrap());
         assert_eq!(trace.bits(ms(2), ms(5)), 2.0 * 12_000.0, "those at 2 ms, not that at 5");
         let steps = vec![(ms(0), Rate(8000)), (ms(10), Rate(0)), (ms(20), Rate(2000))];
         let steps = Schedule::steps(steps).unwrap();
         assert_eq!(steps.bits(ms(5), ms(25)), 40.0 + 10.0);
-        assert_eq!(steps.mean(Span::from_millis(40)), Rate((80.0 + 40.0) as u64 * 25));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forebay_aqm::base::text::{self, BadValue};
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::Rate;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
@@ -63,9 +63,8 @@ pub(crate) fn rated(table: &Table<'_>, default: Option<Rate>) -> Result<(Rate, C
         return Err(table.bad("rate_steps", BadValue::new("rate_steps or rate_trace, not both")));
     }
     let trace = rate_trace(node, &table.path_of("rate_trace"))?;
-    let length = Span::from_millis(u64::from(trace.millis().last().copied().unwrap_or(1)));
+    let mean = trace.mean().max(Rate(1));
     let schedule = Schedule::Trace(trace);
-    let mean = schedule.mean(length).max(Rate(1));
     link_rate(&text::show_rate(mean)).map_err(|bad| node.error(table.path_of("rate_trace"), bad.accepts))?;
     Ok((table.or("rate", mean, link_rate)?, Conditions { loss, schedule: Some(Arc::new(schedule)) }))
 }
