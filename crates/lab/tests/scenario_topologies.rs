@@ -174,6 +174,26 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
     }
 }
 
+/// Disciplines from the command line take the place of those of the file, at the same links.
+#[test]
+fn disciplines_from_the_command_line_stay_at_the_links_compared() {
+    let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
+    let read = |text: &str, sets: &[&str]| {
+        let overrides = Overrides { sets: words(sets), aqm: words(&["pi", "red"]), ..Overrides::default() };
+        let scenario = scenario::parse("s.toml", text, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0).scenario;
+        let labels: Vec<String> = scenario.compare.into_iter().map(|contender| contender.label).collect();
+        (labels, scenario.compared)
+    };
+    let both = words(&["pi", "red"]);
+    assert_eq!(read(LOT, &[]), (both.clone(), words(&["b2", "last"])));
+    let labelled = LOT.replace("links = [\"b2\", \"last\"]", "links = [\"first\"]\nlabels = [\"one\", \"other\"]");
+    assert_eq!(read(&labelled, &[]), (both.clone(), words(&["first"])));
+    assert_eq!(read(LOT, &["compare.links=[\"b2\"]"]), (both.clone(), words(&["b2"])));
+    let alone = LOT.split("[compare]").next().unwrap();
+    assert_eq!(read(alone, &["compare.links=[\"last\"]"]), (both.clone(), words(&["last"])));
+    assert_eq!(read(alone, &[]), (both, words(&["first", "b2", "last"])));
+}
+
 #[test]
 fn a_node_without_a_way_back_is_no_end_of_a_flow() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);

@@ -61,7 +61,7 @@ pub struct Overrides {
     pub sets: Vec<String>,
     /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`; adds an axis or replaces it.
     pub vary: Vec<String>,
-    /// Disciplines in place of `[compare]`.
+    /// Disciplines in place of `compare.aqm`, without its labels and at the same links.
     pub aqm: Vec<String>,
 }
 
@@ -99,15 +99,21 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
         .collect()
 }
 
+/// Puts these disciplines in place of those of `[compare]` and their labels; its links stay.
 fn replace_compare(root: &mut Node, aqm: &[String]) {
     let place = |text: &str| Place::whole(&Source::argument("--aqm", text));
     let all = place(&aqm.join(" "));
     let items = aqm.iter().map(|text| Node { value: Value::Text(text.clone()), place: place(text) }).collect();
     let list = Node { value: Value::List(items), place: all.clone() };
-    let entry = Entry { key: "aqm".to_string(), place: all.clone(), node: list };
-    let table = Node { value: Value::Table(vec![entry]), place: all.clone() };
-    if let Value::Table(entries) = &mut root.value {
-        entries.retain(|e| e.key != "compare");
-        entries.push(Entry { key: "compare".to_string(), place: all, node: table });
+    let Value::Table(entries) = &mut root.value else { return };
+    let at = entries.iter().position(|e| e.key == "compare").unwrap_or_else(|| {
+        let node = Node { value: Value::Table(Vec::new()), place: all.clone() };
+        entries.push(Entry { key: "compare".to_string(), place: all.clone(), node });
+        entries.len() - 1
+    });
+    // What is no table is refused when it is read.
+    if let Value::Table(compare) = &mut entries[at].node.value {
+        compare.retain(|e| !["aqm", "labels"].contains(&e.key.as_str()));
+        compare.push(Entry { key: "aqm".to_string(), place: all, node: list });
     }
 }
