@@ -7,7 +7,7 @@ use forebay_lab::stats::Interval;
 use serde_json::Value;
 
 use crate::digits::{interval, signed, significant};
-use crate::links;
+use crate::links::{self, Here};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
 
@@ -51,7 +51,7 @@ pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
         out += &means(ui, &runs, &[""], &rows);
         out.push('\n');
         if rows.len() > 1 {
-            out += &differences(ui, &[&format!("minus {}", first.lead[0])], &rows[1..]);
+            out += &differences(ui, &[&format!("minus {}", name(&runs, first.contender))], &rows[1..]);
             out.push('\n');
         }
     }
@@ -97,7 +97,12 @@ fn axes(case: &Value) -> Vec<(&str, &str)> {
 }
 
 fn row<'a>(axes: &[String], runs: &Runs, contender: &'a Value) -> Row<'a> {
-    Row { lead: [axes, &[name(runs, contender).to_string()]].concat(), contender }
+    let name = name(runs, contender);
+    let name = match (runs.of(contender).first(), &runs.here) {
+        (Some(run), Some(here)) => here.row(name, run),
+        _ => name.to_string(),
+    };
+    Row { lead: [axes, &[name]].concat(), contender }
 }
 
 /// A table under these first headings, the last of which is for words.
@@ -109,8 +114,7 @@ fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
 
 /// A contender under the name that the scenario gives it, without the axes.
 fn name<'a>(runs: &Runs<'a>, contender: &'a Value) -> &'a str {
-    let name = runs.of(contender).first().and_then(|run| run.get("aqm")).or(contender.get("label"));
-    name.and_then(Value::as_str).unwrap_or_default()
+    runs.of(contender).first().map_or(label(contender), |run| links::contender(run))
 }
 
 /// Mean and half-width of a quantity, scaled.
@@ -137,23 +141,27 @@ fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     table.render(ui, "")
 }
 
-/// The summaries of all runs by label, at the first link under study.
-struct Runs<'a>(BTreeMap<&'a str, Vec<&'a Value>>);
+/// The summaries of all runs at the first link under study, also by label.
+struct Runs<'a> {
+    here: Option<Here<'a>>,
+    by_label: BTreeMap<&'a str, Vec<&'a Value>>,
+}
 
 impl<'a> Runs<'a> {
     fn new(summary: &'a Value) -> Self {
+        let all = links::runs(summary);
+        let first = all.first().and_then(|run| run.get("link")?.as_str());
+        let here = first.map(|link| Here::new(&all, link));
         let mut by_label: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let all = || summary.get("runs").and_then(Value::as_array).into_iter().flatten();
-        let first = all().next().and_then(|run| run.get("link"));
-        for run in all().filter(|run| run.get("link") == first) {
+        for run in here.iter().flat_map(|here| here.runs.iter().copied()) {
             by_label.entry(label(run)).or_default().push(run);
         }
-        Self(by_label)
+        Self { here, by_label }
     }
 
     /// Those of a contender.
     fn of(&self, contender: &Value) -> &[&'a Value] {
-        self.0.get(label(contender)).map_or(&[], Vec::as_slice)
+        self.by_label.get(label(contender)).map_or(&[], Vec::as_slice)
     }
 }
 

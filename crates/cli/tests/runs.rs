@@ -64,6 +64,36 @@ fn every_link_under_study_has_its_table() {
     assert!(!one.contains("link "), "{one}");
 }
 
+/// A link that keeps its own discipline says so, be it the first one or another.
+#[test]
+fn a_table_says_what_its_link_has() {
+    let place = Place::new("own-disciplines");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/parking-lot.toml");
+    let study = "topology.bottlenecks.east.reverse.study=true";
+    let run = |more: &[&str]| {
+        let words = ["run", example, "--runs", "1", "--set", "duration=12s", "--set", study, "-q"];
+        place.run(&[&words, more].concat()).good().stdout
+    };
+    let links = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("link ")).map(str::to_string).collect()
+    };
+    let all = run(&[]);
+    let plain = ["link west", "link middle", "link east"];
+    let own = "link east-reverse (droptail whatever is compared)";
+    assert_eq!(links(&all), [&plain[..], &[own]].concat(), "{all}");
+    let middle = ["--set", "compare.links=[\"middle\"]", "--set", "topology.bottlenecks.west.aqm=pi q_ref=20"];
+    let some = run(&middle);
+    let west = "link west (pi q_ref=20p whatever is compared)";
+    let east = "link east (droptail whatever is compared)";
+    assert_eq!(links(&some), [west, "link middle", east, own], "{some}");
+    assert!(some.lines().any(|line| line.starts_with("minus droptail")), "contenders keep their names: {some}");
+    let swept = run(&[&middle[..], &["--set", "vary.topology.bottlenecks.west.aqm=[\"pi\", \"red\"]"]].concat());
+    assert_eq!(links(&swept), ["link west", "link middle", east, own], "{swept}");
+    assert!(swept.lines().any(|line| line.starts_with("codel (red here)")), "{swept}");
+    let alone = run(&["--aqm", "codel", "--set", "compare.links=[\"middle\"]"]);
+    assert_eq!(links(&alone)[0], "link west (droptail)", "{alone}");
+}
+
 #[test]
 fn json_is_one_document_and_the_file() {
     let place = Place::new("json");

@@ -70,7 +70,7 @@ pub struct ClassSummary {
 pub struct RunSummary {
     /// Unique for the discipline and the case.
     pub label: String,
-    /// The discipline as it was written.
+    /// The discipline of the link: the contender as it was written; where that is not compared, the link's own.
     pub aqm: String,
     /// The point on the axes of `[vary]`.
     pub axes: serde_json::Map<String, serde_json::Value>,
@@ -118,6 +118,13 @@ pub struct RunSummary {
     pub settling_s: Option<f64>,
     /// How far the queue exceeds its reference at most, in means over a second.
     pub overshoot_pkts: f64,
+}
+
+impl RunSummary {
+    /// The contender under the name that the scenario gives it, whatever the link has.
+    pub fn contender(&self) -> &str {
+        contender_of(&self.label, &self.axes)
+    }
 }
 
 /// What the queue is measured against, in packets.
@@ -227,11 +234,35 @@ pub struct LinkRecord {
 
 /// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
 pub fn label(contender: &Contender, case: &Case) -> String {
-    if case.axes.is_empty() {
-        return contender.label.clone();
-    }
-    let axes: Vec<String> = case.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{} [{}]", contender.label, axes.join(" "))
+    let axes = case.axes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    contender.label.clone() + &label_end(axes)
+}
+
+/// What a label has after the contender's: ` [n=40]`, or nothing without axes.
+fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let axes: Vec<String> = axes.map(|(name, value)| format!("{name}={value}")).collect();
+    if axes.is_empty() { String::new() } else { format!(" [{}]", axes.join(" ")) }
+}
+
+/// The contender that this label at a point of the axes begins with.
+pub fn contender_of<'a>(label: &'a str, axes: &serde_json::Map<String, serde_json::Value>) -> &'a str {
+    let end = label_end(axes.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())));
+    label.strip_suffix(end.as_str()).unwrap_or(label)
+}
+
+/// What stands at the link of this name: the contender if it is compared, else the link's own discipline.
+fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
+    let links = scenario.topology.links();
+    let own = links.iter().find(|own| own.name == link && !scenario.compared.contains(&own.name));
+    own.map_or_else(|| contender.label.clone(), |own| short_words(&own.link.aqm))
+}
+
+/// A discipline by its name and the parameters that are not the default.
+fn short_words(spec: &Spec) -> String {
+    let plain = Spec::parse(spec.name()).map_or_else(|_| String::new(), |plain| plain.canonical());
+    let usual: Vec<&str> = plain.split(' ').skip(1).collect();
+    let words = spec.canonical();
+    words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// An axis in words: `ftp count` for the path `flows.ftp.count`.
@@ -302,7 +333,7 @@ impl Run<'_> {
         let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
         let summary = RunSummary {
             label: label(contender, case),
-            aqm: contender.label.clone(),
+            aqm: aqm(scenario, contender, &link.name),
             axes: case.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
             seed,
             link: link.name.clone(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use forebay_lab::plan::{Job, Plan};
-use forebay_lab::record::RunRecord;
+use forebay_lab::record::{RunRecord, RunSummary};
 use forebay_lab::scenario::{self, Case, InputError, Overrides};
 
 const LOT: &str = include_str!("scenario_data/everything-lot.toml");
@@ -56,6 +56,26 @@ fn every_link_under_study_has_a_summary_under_its_name() {
     let probes: Vec<bool> =
         graph.all_series().map(|(_, s)| s.probes.iter().any(|(p, _)| p.starts_with("red."))).collect();
     assert_eq!(probes, [true, false], "the reverse has pi");
+}
+
+/// A row names the discipline that its link has: the contender where that one is compared, else the link's own.
+#[test]
+fn a_row_names_the_discipline_of_its_link() {
+    let named = |text: &str, contender| {
+        let plan = Plan::new(read(text).unwrap(), 1, 1);
+        let record = plan.run(Job { case: 0, contender, seed: 1 }, &mut ()).unwrap().unwrap();
+        let row = |s: &RunSummary| [s.link.as_str(), &s.label, &s.aqm, s.contender()].join(" | ");
+        record.summaries().map(row).collect::<Vec<_>>()
+    };
+    let raqm = ["b2 | raqm | raqm | raqm", "b2-reverse | raqm | codel | raqm", "last | raqm | raqm | raqm"];
+    assert_eq!(named(LOT, 0), raqm);
+    let text =
+        LOT.replace("[\"b2\", \"last\"]", "[\"last\"]").replace("\"160kb\"", "\"160kb\"\naqm = \"pi  q_ref=20\"");
+    let text = text.replace("reverse = { rate_steps", "reverse = { study = true, rate_steps")
+        + "[vary]\nflows.ftp.count = [3]";
+    let point = "raqm [flows.ftp.count=3]";
+    let rows = [("b2", "pi q_ref=20p"), ("b2-reverse", "codel"), ("last", "raqm"), ("last-reverse", "droptail")];
+    assert_eq!(named(&text, 0), rows.map(|(link, aqm)| format!("{link} | {point} | {aqm} | raqm")));
 }
 
 /// A parking lot of one bottleneck with the same name as the dumbbell's is the same network: its reverse, called
