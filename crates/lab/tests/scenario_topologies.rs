@@ -214,6 +214,26 @@ fn disciplines_from_the_command_line_stay_at_the_links_compared() {
     assert_eq!(read(alone, &[]), (both, words(&["first", "b2", "last"])));
 }
 
+/// Tables and comparisons take the first link of every case: it has to be the same one.
+#[test]
+fn cases_measure_the_same_links() {
+    let vary = |axes: &str| read(&format!("{LOT}\n[vary]\n{axes}\n"));
+    let renamed = read(&format!("{GRAPH}\n[vary]\ntopology.links.0.name = [\"core\", \"middle\"]")).unwrap_err();
+    assert_eq!((renamed.found.as_str(), renamed.line), ("middle, middle-reverse", Some(86)), "{renamed}");
+    for axes in ["flows.ftp.count = [1, 2]", "topology.bottlenecks.0.aqm = [\"pi\", \"red\"]"] {
+        vary(axes).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let all = "b2, b2-reverse, last";
+    for (axis, values, found) in [
+        ("topology.bottlenecks.first.study", "[false, true]", "first, b2, b2-reverse, last".to_string()),
+        ("topology.bottlenecks.last.study", "[true, false]", "b2, b2-reverse".to_string()),
+    ] {
+        let error = vary(&format!("flows.ftp.count = [1, 2]\n{axis} = {values}")).expect_err(axis);
+        assert_eq!((error.key.as_str(), error.found.as_str()), (format!("vary.{axis}").as_str(), found.as_str()));
+        assert!(error.line.is_some() && error.accepts.contains(all), "{error}");
+    }
+}
+
 #[test]
 fn a_node_without_a_way_back_is_no_end_of_a_flow() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);

@@ -46,6 +46,7 @@ mod write;
 use std::path::Path;
 
 use doc::{Entry, Node, Place, Source, Value};
+use vary::Axis;
 
 pub use error::{Fault, Found, InputError};
 pub use model::{
@@ -93,10 +94,29 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     // A title in braces would be taken for an axis when the canonical text is read.
     let stem = stem.replace(['{', '}'], "_");
-    vary::expand(&root, &axes)?
+    let cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
         .map(|(axes, node)| Ok(Case { axes, scenario: read::scenario(&node, &stem)? }))
-        .collect()
+        .collect::<Result<_, InputError>>()?;
+    same_links(&cases, &axes)?;
+    Ok(cases)
+}
+
+/// Refuses cases that measure other links than the first one does: a table has one link, and its rows are the cases.
+fn same_links(cases: &[Case], axes: &[Axis]) -> Result<(), InputError> {
+    let studied = |case: &Case| -> Vec<String> {
+        let links = case.scenario.topology.links();
+        links.into_iter().filter(|l| l.link.study).map(|l| l.name).collect()
+    };
+    let Some(first) = cases.first() else { return Ok(()) };
+    let links = studied(first);
+    let Some(other) = cases.iter().find(|case| studied(case) != links) else { return Ok(()) };
+    // The first case that differs has another value on the axis at fault, and on no other unless both are.
+    let moved = axes.iter().zip(first.axes.iter().zip(&other.axes)).find(|(_, (a, b))| a != b).map(|(axis, _)| axis);
+    let Some(axis) = moved.or(axes.first()) else { return Ok(()) };
+    let found = Found::text(&studied(other).join(", "));
+    let accepts = format!("the same links under study in every case, as in the first: {}", links.join(", "));
+    Err(axis.place.error(axis.key(), found, accepts).hint("measure them all in every case".to_string()))
 }
 
 /// Puts these disciplines in place of those of `[compare]` and their labels; its links stay.

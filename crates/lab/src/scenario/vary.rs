@@ -19,7 +19,7 @@ pub(crate) struct Axis {
     pub(crate) name: String,
     /// Its values, in order.
     pub(crate) values: Vec<Node>,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 impl Axis {
@@ -47,7 +47,8 @@ impl Axis {
         self.name.contains('.') || PLAIN_PATHS.contains(&self.name.as_str())
     }
 
-    fn key(&self) -> String {
+    /// What errors call it.
+    pub(crate) fn key(&self) -> String {
         format!("vary.{}", self.name)
     }
 }
