@@ -44,13 +44,12 @@ impl Layout {
         };
         let links = scenario.topology.links();
         let packet = scenario.packet as u16;
-        let (access, egress, pairs) = match &scenario.topology {
+        let (access, egress) = match &scenario.topology {
             Topology::Graph(graph) => return Self::Graph(edges(graph, &links, lane, packet)),
-            Topology::Dumbbell(bell) => {
-                (&bell.access, &bell.egress, (0..bell.access.len()).map(|access| (access, 0, 0)).collect())
-            }
-            Topology::ParkingLot(lot) => (&lot.access, &lot.egress, used(&scenario.flows)),
+            Topology::Dumbbell(bell) => (&bell.access, &bell.egress),
+            Topology::ParkingLot(lot) => (&lot.access, &lot.egress),
         };
+        let pairs = pairs(&scenario.topology, &scenario.flows);
         let bottleneck = |pair: &[NamedLink<'_>]| parking_lot::Bottleneck {
             name: pair[0].name.clone(),
             reverse_name: pair[1].name.clone(),
@@ -106,6 +105,22 @@ impl Layout {
             }
             _ => unreachable!("ways come from the same layout"),
         }
+    }
+}
+
+/// How many hosts may send: the numbers that [`Place::host`] may have.
+pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
+    match net {
+        Topology::Graph(graph) => graph.nodes.len() as u64,
+        _ => pairs(net, flows).into_iter().map(|(access, ..)| u64::from(net.access()[access].hosts)).sum(),
+    }
+}
+
+/// What has hosts of its own: in a dumbbell each access group, in a parking lot each with a span that flows have.
+fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
+    match net {
+        Topology::ParkingLot(_) => used(flows),
+        _ => (0..net.access().len()).map(|access| (access, 0, 0)).collect(),
     }
 }
 

@@ -234,6 +234,18 @@ fn cases_measure_the_same_links() {
     }
 }
 
+/// A class is a byte, and each group and span of bottlenecks that flows cross has hosts of its own.
+#[test]
+fn hosts_of_every_span_have_a_class_of_their_own() {
+    let text = LOT.replace("kind = \"ftp\"", "kind = \"ftp\"\nclass = \"host\"");
+    let with =
+        |hosts: u32| read(&text.replace("name = \"lan\"\nhosts = 4", &format!("name = \"lan\"\nhosts = {hosts}")));
+    assert!(with(127).is_ok(), "two spans of lan, one of wifi and one of slow: 256");
+    let error = with(128).unwrap_err();
+    assert_eq!(error.key, "flows.ftp.class", "{error}");
+    assert!(error.line.is_some() && error.accepts.contains("at most 256 hosts; there are 258"), "{error}");
+}
+
 #[test]
 fn a_node_without_a_way_back_is_no_end_of_a_flow() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);

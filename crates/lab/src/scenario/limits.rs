@@ -6,18 +6,18 @@ use forebay_aqm::base::units::Limit;
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
 use super::model::{Class, FlowGroup, FlowKind, Scenario};
-use super::net::{NamedLink, Topology};
-use crate::layout::Layout;
+use super::net::NamedLink;
+use crate::layout::{Layout, senders};
 
 /// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
 /// A class is a byte, so that no more hosts have one of their own.
-const MOST_CLASSES: u32 = 256;
+const MOST_CLASSES: u64 = 256;
 
 /// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     routes(root, scenario)?;
-    let hosts = hosts(&scenario.topology);
+    let hosts = senders(&scenario.topology, &scenario.flows);
     let mut total = 0.0;
     for (i, group) in scenario.flows.iter().enumerate() {
         classes(root, i, group, hosts)?;
@@ -39,15 +39,7 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
     f64::from(group.count) * per_stream
 }
 
-/// The senders that a class may be the number of.
-fn hosts(net: &Topology) -> u32 {
-    match net {
-        Topology::Graph(graph) => graph.nodes.len() as u32,
-        _ => net.access().iter().map(|group| group.hosts).sum(),
-    }
-}
-
-fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u32) -> Result<(), InputError> {
+fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), InputError> {
     if group.class != Class::Host || hosts <= MOST_CLASSES {
         return Ok(());
     }
