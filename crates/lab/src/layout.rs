@@ -36,7 +36,7 @@ pub(crate) struct Place {
 }
 
 impl Layout {
-    /// That of `scenario` with `discipline` at the links compared.
+    /// That of `scenario` with `discipline` at the links compared, and room for one flow between any two ends.
     pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
         let lane = |named: &NamedLink<'_>| {
             let is_compared = scenario.compared.contains(&named.name);
@@ -65,6 +65,16 @@ impl Layout {
         };
         let crossings = pairs.iter().map(crossing).collect();
         Self::Lot(parking_lot::ParkingLot { bottlenecks, crossings, packet }, pairs)
+    }
+
+    /// Adds the hosts that so many flows between `ends` have: those that nobody has would only take memory.
+    pub(crate) fn make_room(&mut self, ends: Ends, flows: usize) {
+        if let (Self::Lot(lot, pairs), Ends::Pairs { access, enter, leave }) = (self, ends)
+            && let Some(crossing) = pairs.iter().position(|pair| *pair == (access, enter, leave))
+        {
+            let crossing = &mut lot.crossings[crossing];
+            crossing.built = crossing.built.max(flows.min(crossing.hosts));
+        }
     }
 
     /// The network, without flows.
@@ -149,6 +159,7 @@ fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egres
         enter,
         leave,
         hosts: access.hosts as usize,
+        built: 1,
         jitter: access.jitter,
         access_rate: access.rate,
         access_delays: access.delays.clone(),

@@ -18,34 +18,44 @@ const LONGEST_SAMPLE: Span = Span::from_millis(1000);
 /// The network of `scenario` with `discipline` at the links compared. Random times come from streams of
 /// their own, so that every contender meets the same flows.
 pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
-    let layout = Layout::new(scenario, discipline);
+    let mut layout = Layout::new(scenario, discipline);
+    let lives: Vec<Vec<Life>> = scenario.flows.iter().map(|group| lives(group, scenario.duration, seed)).collect();
+    for (group, lives) in scenario.flows.iter().zip(&lives) {
+        layout.make_room(group.ends, lives.iter().map(|(i, ..)| *i as usize + 1).max().unwrap_or(0));
+    }
     let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
     let mut net = layout.network(scenario.duration, scenario.warmup, sample);
-    for (number, group) in scenario.flows.iter().enumerate() {
+    for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // A scenario that was read has a way for each of them.
         if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
-            add_group(&mut net, (&layout, &way), scenario, group, number as u32, seed);
+            add_group(&mut net, (&layout, &way), scenario, (number as u32, group), lives);
         }
     }
     net
+}
+
+/// A flow of a group: its number there, which tells its hosts, start and stop.
+type Life = (u32, Span, Span);
+
+fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
+    let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
+    let mut lives = Vec::new();
+    for (from, to) in group.active_within(duration) {
+        match group.kind {
+            FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
+            _ => lives.extend((0..group.count).map(|i| (i, from + draw(group.start, &mut rng), to))),
+        }
+    }
+    lives
 }
 
 fn add_group(
     net: &mut Network,
     (layout, way): (&Layout, &Way),
     scenario: &Scenario,
-    group: &FlowGroup,
-    number: u32,
-    seed: u64,
+    (number, group): (u32, &FlowGroup),
+    lives: Vec<Life>,
 ) {
-    let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
-    let mut lives = Vec::new();
-    for (from, to) in group.active_within(scenario.duration) {
-        match group.kind {
-            FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
-            _ => lives.extend((0..group.count).map(|i| (i, from + draw(group.start, &mut rng), to))),
-        }
-    }
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at: Attachment { from, to, forward, back }, host, pair } =
             layout.attach(way, i as usize, group.direction);
@@ -71,8 +81,8 @@ fn add_group(
     }
 }
 
-/// Poisson arrivals in [from, to), each with a lifetime of its own: (host, start, stop).
-fn short_lives(lives: &mut Vec<(u32, Span, Span)>, group: &FlowGroup, from: Span, to: Span, rng: &mut Rng) {
+/// Poisson arrivals in [from, to), each with a lifetime of its own.
+fn short_lives(lives: &mut Vec<Life>, group: &FlowGroup, from: Span, to: Span, rng: &mut Rng) {
     let (Some(rate), Some(lifetime)) = (group.arrivals, group.lifetime) else { return };
     for _ in 0..group.count {
         let mut at = from;
@@ -132,6 +142,11 @@ mod tests {
 
     /// The network of two hosts with these groups of flows, for 10 s.
     fn lowered(flows: &str) -> Network {
+        lowered_from("access = { rate = \"10mbit\", delays = [\"10ms\"], hosts = 2 }", flows)
+    }
+
+    /// That of these hosts.
+    fn lowered_from(access: &str, flows: &str) -> Network {
         let text = format!(
             r#"
             version = 1
@@ -139,7 +154,7 @@ mod tests {
             [topology]
             kind = "dumbbell"
             bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "100p" }}
-            access = {{ rate = "10mbit", delays = ["10ms"], hosts = 2 }}
+            {access}
             egress = {{ delay = "10ms" }}
             {flows}
             "#
@@ -156,6 +171,30 @@ mod tests {
         );
         let pairs: Vec<u32> = net.flows.iter().map(|flow| flow.pair).collect();
         assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
+    }
+
+    /// Pairs keep the numbers that they have among all hosts.
+    #[test]
+    fn only_hosts_that_have_flows_are_built() {
+        let flows = |count| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\nname = \"few\"\ncount = {count}\nclass = \"host\"\n\
+                 [[flows]]\nkind = \"ftp\"\nname = \"more\"\ncount = 5\nhosts = \"near\"\nclass = \"host\"\n\
+                 [[flows]]\nkind = \"ftp\"\nname = \"none\"\ncount = 0\nhosts = \"near\"\n"
+            )
+        };
+        let two = "access = [{ name = \"far\", rate = \"10mbit\", delays = [\"1ms\"], hosts = 100 },\
+                   { name = \"near\", rate = \"10mbit\", delays = [\"1ms\", \"2ms\"], hosts = 4 }]";
+        let net = lowered_from(two, &flows(2));
+        assert_eq!(net.hosts.len(), 2 * (2 + 4));
+        assert_eq!((net.links.len(), net.routes.len()), (2 + 4 * 6, 2 * 6));
+        let classes: Vec<u8> = net.flows.iter().map(|flow| flow.class).collect();
+        assert_eq!(classes, [0, 1, 100, 101, 102, 103, 100]);
+        assert!(net.flows.iter().all(|flow| flow.pair == 2 * u32::from(flow.class)));
+        let names = |i: usize| [net.flows[i].from, net.flows[i].to].map(|host| net.hosts[host].name.as_str());
+        assert_eq!((names(1), names(5)), (["client/far/1", "server/far/1"], ["client/near/3", "server/near/3"]));
+        let back: Vec<&str> = net.routes[net.flows[5].back].iter().map(|&l| net.links[l].name.as_str()).collect();
+        assert_eq!(back, ["egress-back/near/3", "reverse", "access-back/near/3"]);
     }
 
     #[test]

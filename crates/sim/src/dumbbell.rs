@@ -80,6 +80,7 @@ impl Dumbbell {
             enter: 0,
             leave: 0,
             hosts: self.hosts,
+            built: self.hosts,
             jitter: self.jitter,
             access_rate: self.access_rate,
             access_delays: self.access_delays.clone(),

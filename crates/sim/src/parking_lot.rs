@@ -48,6 +48,8 @@ pub struct Crossing {
     pub leave: usize,
     /// Hosts on each side.
     pub hosts: usize,
+    /// How many of them, the first ones, are in the network; no flow has another.
+    pub built: usize,
     /// Largest processing time of a host.
     pub jitter: Span,
     /// Rate of the client links.
@@ -88,7 +90,8 @@ impl ParkingLot {
 
     /// Where flow number `i` of a crossing goes: between the hosts of pair `i mod hosts`.
     pub fn attach(&self, crossing: usize, i: usize, direction: Direction) -> Attachment {
-        let h = self.pair(crossing, i);
+        let before: usize = self.crossings[..crossing].iter().map(|c| c.built).sum();
+        let h = before + i % self.crossings[crossing].hosts;
         let (client, server, there, back) = (2 * h, 2 * h + 1, 2 * h, 2 * h + 1);
         match direction {
             Direction::Forward => Attachment { from: client, to: server, forward: there, back },
@@ -96,7 +99,7 @@ impl ParkingLot {
         }
     }
 
-    /// The pair of hosts of flow number `i` of a crossing, counted over all crossings.
+    /// The pair of hosts of flow number `i` of a crossing, counted over all hosts of all crossings.
     pub fn pair(&self, crossing: usize, i: usize) -> usize {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.hosts).sum();
         before + i % self.crossings[crossing].hosts
@@ -106,7 +109,7 @@ impl ParkingLot {
 impl Crossing {
     fn add_hosts(&self, net: &mut Network, packet: u16) {
         let prefix = if self.name.is_empty() { String::new() } else { format!("{}/", self.name) };
-        for h in 0..self.hosts {
+        for h in 0..self.built {
             let base = net.links.len();
             let near = (self.access_rate, self.access_delays[h % self.access_delays.len()], &self.access_conditions);
             let far = (self.egress_rate, self.egress_delay, &self.egress_conditions);

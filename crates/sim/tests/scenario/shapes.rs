@@ -97,11 +97,13 @@ fn lot(dice: &mut Dice, bottlenecks: u64, rate: Rate, packet: u16) -> ParkingLot
 }
 
 fn crossing(dice: &mut Dice, enter: usize, leave: usize, rate: Rate, packet: u16) -> Crossing {
+    let hosts = dice.whole(1, 4) as usize;
     Crossing {
         name: format!("{enter}-{leave}"),
         enter,
         leave,
-        hosts: dice.whole(1, 4) as usize,
+        hosts,
+        built: hosts,
         access_rate: if dice.once_in(3) { rate } else { relative(dice, rate) },
         access_delays: (0..dice.whole(1, 3)).map(|_| delay(dice)).collect(),
         access_limit: dice.limit(packet),
