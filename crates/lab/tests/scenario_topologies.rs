@@ -169,8 +169,8 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
         (LOT, "hosts = \"wifi\"", "from = \"b2\"", "flows.ftp.from", "b2", "kind graph"),
         (LOT, "name = \"wifi\"", "name = \"lan\"", "topology.access.lan.name", "lan", "no other group"),
         (LOT, "name = \"wifi\"", "", "topology.access.1.name", "nothing", "a name for the group"),
-        (LOT, "name = \"last\"", "name = \"first\"", "topology", "first", "no other link"),
-        (LOT, "name = \"last\"", "name = \"b2-reverse\"", "topology", "b2-reverse", "NAME-reverse"),
+        (LOT, "name = \"last\"", "name = \"first\"", "topology.bottlenecks.2.name", "first", "no other link"),
+        (LOT, "name = \"last\"", "name = \"b2-reverse\"", "topology.bottlenecks.2.name", "b2-reverse", "NAME-reverse"),
         (LOT, "name = \"last\"", "name = \"3\"", "topology.bottlenecks.3.name", "3", "not digits alone"),
         (LOT, "\"160kb\"", "\"900b\"", "topology.bottlenecks.1.queue", "900b", "at least 1500b"),
         (LOT, "\"500p\"", "\"900b\"", "topology.access.0.queue", "900b", "at least 1500b"),
@@ -231,6 +231,26 @@ fn cases_measure_the_same_links() {
         let error = vary(&format!("flows.ftp.count = [1, 2]\n{axis} = {values}")).expect_err(axis);
         assert_eq!((error.key.as_str(), error.found.as_str()), (format!("vary.{axis}").as_str(), found.as_str()));
         assert!(error.line.is_some() && error.accepts.contains(all), "{error}");
+    }
+}
+
+/// Which link is at fault, by the line of its name or of its table.
+#[test]
+fn a_name_that_two_links_have_is_refused_at_the_second() {
+    let twice =
+        "[[topology.links]]\nfrom = \"b\"\nto = \"c\"\nrate = \"5mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\n\n[[flows]]";
+    for (text, to, words, key, found) in [
+        (LOT, "name = \"last\"", "name = \"first\"", "topology.bottlenecks.2.name", "first"),
+        (LOT, "name = \"first\"", "name = \"b2\"", "topology.bottlenecks.1", "b2"),
+        (LOT, "name = \"first\"", "name = \"b2-reverse\"", "topology.bottlenecks.1", "b2-reverse"),
+        (GRAPH, "[[flows]]", twice, "topology.links.4", "b-c"),
+        (GRAPH, "name = \"core\"", "name = \"b-c\"", "topology.links.1", "b-c"),
+    ] {
+        let text = text.replacen(to, words, 1);
+        let error = read(&text).expect_err(words);
+        assert_eq!((error.key.as_str(), error.found.as_str()), (key, found), "{error}");
+        let line = text.lines().nth(error.line.unwrap() - 1).unwrap();
+        assert!(line == words || line.starts_with("[[topology."), "{error}: {line}");
     }
 }
 

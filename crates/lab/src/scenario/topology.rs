@@ -1,5 +1,7 @@
 //! `[topology]`: the network.
 
+use std::collections::BTreeSet;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
@@ -271,15 +273,18 @@ fn name(table: &Table<'_>) -> Result<Option<String>, InputError> {
 /// Links are told apart by their names in results and random streams.
 fn names_are_unique(node: &Node, topology: &Topology) -> Result<(), InputError> {
     let links = topology.links();
-    let mut sorted: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            let error = node.place.error("topology", Found::text(pair[0]), "a name that no other link has");
-            Err(error.hint("the reverse of a link is called NAME-reverse".to_string()))
-        }
-        None => Ok(()),
-    }
+    let mut seen = BTreeSet::new();
+    let Some(twice) = links.iter().find(|l| !seen.insert(l.name.as_str())) else { return Ok(()) };
+    // The table of the link, also where its reverse is at fault: that has its name.
+    let path = if twice.is_forward { twice.path.as_slice() } else { &twice.path[..twice.path.len() - 1] };
+    let table = path.iter().try_fold(node, |at, key| at.step(key)).unwrap_or(node);
+    let key = ["topology".to_string()].iter().chain(path).map(String::as_str).collect::<Vec<_>>().join(".");
+    let (place, key) = match table.get("name") {
+        Some(name) => (&name.place, format!("{key}.name")),
+        None => (&table.place, key),
+    };
+    let error = place.error(key, Found::text(&twice.name), "a name that no other link has");
+    Err(error.hint("the reverse of a link is called NAME-reverse".to_string()))
 }
 
 /// One direction; what it does not say is that of `default`.
