@@ -125,6 +125,12 @@ impl RunSummary {
     pub fn contender(&self) -> &str {
         contender_of(&self.label, &self.axes)
     }
+
+    /// The contender, and what the link has in place of it.
+    pub fn contender_here(&self) -> String {
+        let contender = self.contender();
+        if self.aqm == contender { contender.to_string() } else { format!("{contender} ({} here)", self.aqm) }
+    }
 }
 
 /// What the queue is measured against, in packets.

@@ -64,10 +64,11 @@ fn a_row_names_the_discipline_of_its_link() {
     let named = |text: &str, contender| {
         let plan = Plan::new(read(text).unwrap(), 1, 1);
         let record = plan.run(Job { case: 0, contender, seed: 1 }, &mut ()).unwrap().unwrap();
-        let row = |s: &RunSummary| [s.link.as_str(), &s.label, &s.aqm, s.contender()].join(" | ");
+        let row = |s: &RunSummary| [s.link.as_str(), &s.label, &s.aqm, &s.contender_here()].join(" | ");
         record.summaries().map(row).collect::<Vec<_>>()
     };
-    let raqm = ["b2 | raqm | raqm | raqm", "b2-reverse | raqm | codel | raqm", "last | raqm | raqm | raqm"];
+    let raqm =
+        ["b2 | raqm | raqm | raqm", "b2-reverse | raqm | codel | raqm (codel here)", "last | raqm | raqm | raqm"];
     assert_eq!(named(LOT, 0), raqm);
     let text =
         LOT.replace("[\"b2\", \"last\"]", "[\"last\"]").replace("\"160kb\"", "\"160kb\"\naqm = \"pi  q_ref=20\"");
@@ -75,7 +76,13 @@ fn a_row_names_the_discipline_of_its_link() {
         + "[vary]\nflows.ftp.count = [3]";
     let point = "raqm [flows.ftp.count=3]";
     let rows = [("b2", "pi q_ref=20p"), ("b2-reverse", "codel"), ("last", "raqm"), ("last-reverse", "droptail")];
-    assert_eq!(named(&text, 0), rows.map(|(link, aqm)| format!("{link} | {point} | {aqm} | raqm")));
+    assert_eq!(
+        named(&text, 0),
+        rows.map(|(link, aqm)| {
+            let here = if aqm == "raqm" { String::new() } else { format!(" ({aqm} here)") };
+            format!("{link} | {point} | {aqm} | raqm{here}")
+        })
+    );
 }
 
 /// A parking lot of one bottleneck with the same name as the dumbbell's is the same network: its reverse, called

@@ -159,7 +159,7 @@ impl Runs {
             .of_case(case)
             .map(|e| {
                 let s = &e.runs[0].series;
-                json!({ "name": e.runs[0].summary.contender(), "points": points(&s.time_s, &s.queue_pkts) })
+                json!({ "name": e.runs[0].summary.contender_here(), "points": points(&s.time_s, &s.queue_pkts) })
             })
             .collect();
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
@@ -206,7 +206,7 @@ impl Runs {
                 let (_, column) = s.probes.iter().find(|(probe, _)| asked(probe))?;
                 let points: Vec<Value> =
                     s.time_s.iter().zip(column).map(|(t, y)| json!([short(*t), y.map(short)])).collect();
-                Some(json!({ "name": e.runs[0].summary.contender(), "points": points }))
+                Some(json!({ "name": e.runs[0].summary.contender_here(), "points": points }))
             })
             .collect();
         if series.is_empty() {
@@ -227,7 +227,7 @@ impl Runs {
     fn distribution(&self, prefix: &str, case: usize) -> Value {
         let series: Vec<Value> = self
             .of_case(case)
-            .map(|e| json!({ "name": e.runs[0].summary.contender(), "points": cumulative(&e.runs) }))
+            .map(|e| json!({ "name": e.runs[0].summary.contender_here(), "points": cumulative(&e.runs) }))
             .collect();
         json!({
             "id": format!("{prefix}-cdf-{case}"),

@@ -75,7 +75,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
 }
 
 fn means(entry: &Entry, columns: &[Column]) -> Vec<String> {
-    let mut row = vec![entry.runs[0].summary.contender().to_string()];
+    let mut row = vec![entry.runs[0].summary.contender_here()];
     row.extend(columns.iter().map(|(_, _, quantity)| {
         let values: Vec<f64> = samples(entry, quantity).into_iter().map(|(_, value)| value).collect();
         let mean = plus_minus(&Interval::of(&values));
@@ -95,7 +95,7 @@ fn settling(entry: &Entry, mean: String) -> String {
 }
 
 fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<String> {
-    let mut row = vec![entry.runs[0].summary.contender().to_string()];
+    let mut row = vec![entry.runs[0].summary.contender_here()];
     row.extend(columns.iter().map(|(_, _, quantity)| {
         paired_by_seed(&samples(entry, quantity), &samples(first, quantity))
             .map_or_else(String::new, |d| plus_minus(&d))
