@@ -126,7 +126,8 @@ fn rate_trace(node: &Node, path: &str) -> Result<Trace, InputError> {
             let file = node.place.beside(name);
             let text = trace_text(&file).map_err(|why| node.error(path, ACCEPTS).hint(why))?;
             Trace::parse(&text).map_err(|bad| {
-                let found = if bad.found == "nothing" { Found::thing(bad.found) } else { Found::text(&bad.found) };
+                let is_absent = ["nothing", "an empty line"].contains(&bad.found.as_str());
+                let found = if is_absent { Found::thing(bad.found) } else { Found::text(&bad.found) };
                 InputError::new(file.display().to_string(), path, found, bad.accepts).at(bad.line, 1)
             })?
         }
