@@ -1,6 +1,6 @@
 //! Nanoseconds for one enqueue and its dequeue, for every line of the registry.
 //!
-//! 64 flows keep some 50 packets waiting; a rule that drops is offered up to twice the link's rate.
+//! 1024 flows keep some 50 packets waiting; a rule that drops is offered up to twice the link's rate.
 //! `cargo bench -- NAME..` runs only those. Best of several rounds, because a shared machine only ever adds time.
 
 use std::time::Instant;

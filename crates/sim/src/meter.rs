@@ -197,7 +197,7 @@ impl Meter {
 
     #[inline]
     fn class(&mut self, class: u8, colour: Colour) -> &mut ClassMeter {
-        let at = usize::from(class) * 2 + colour as usize;
+        let at = usize::from(class) * 2 + usize::from(colour.bits());
         if at >= self.classes.len() {
             self.classes.resize_with(at + 1, ClassMeter::default);
         }

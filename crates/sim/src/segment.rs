@@ -50,13 +50,13 @@ impl Mark {
     /// Data or a datagram; `cwr`: its sender has reduced its window.
     #[inline]
     pub const fn data(kind: Kind, ecn: Ecn, cwr: bool) -> Self {
-        Self(kind as u8 | (ecn as u8) << 2 | if cwr { Self::CWR } else { 0 })
+        Self(kind as u8 | ecn.bits() << 2 | if cwr { Self::CWR } else { 0 })
     }
 
     /// An acknowledgement; `ece`: it echoes congestion.
     #[inline]
     pub const fn ack(ece: bool) -> Self {
-        Self(Kind::Ack as u8 | (Ecn::NotEct as u8) << 2 | if ece { Self::ECE } else { 0 })
+        Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
     }
 
     /// What the segment is.
@@ -84,7 +84,7 @@ impl Mark {
     #[inline]
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
-        Self(self.0 & !(3 << 2) | (ecn as u8) << 2)
+        Self(self.0 & !(3 << 2) | ecn.bits() << 2)
     }
 
     /// ECN-Echo.

@@ -2,48 +2,79 @@
 
 use super::time::Instant;
 
-/// ECN codepoint of the IP header (RFC 3168 section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Ecn {
-    /// The sender does not understand ECN.
-    #[default]
-    NotEct,
-    /// ECN-capable, L4S (RFC 9331).
-    Ect1,
-    /// ECN-capable, classic.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
+/// Declares a byte that takes one of a few named values.
+///
+/// Not an enum: `Option<Packet>` would hide its tag in the values that an enum leaves free, and every copy of a
+/// packet would then go around that byte in pieces, which stalls what reads it next.
+macro_rules! named_byte {
+    ($(#[$about:meta])* $Name:ident { $( $(#[$what:meta])* $value:ident = $number:literal, )* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Default)]
+        #[repr(transparent)]
+        pub struct $Name(u8);
+
+        #[allow(non_upper_case_globals)] // They are written and matched as the variants of an enum.
+        impl $Name {
+            $( $(#[$what])* pub const $value: Self = Self($number); )*
+
+            /// Its number.
+            #[inline]
+            pub const fn bits(self) -> u8 {
+                self.0
+            }
+        }
+
+        impl core::fmt::Debug for $Name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(match *self {
+                    $( Self::$value => stringify!($value), )*
+                    Self(_) => unreachable!("only the constants make one"),
+                })
+            }
+        }
+    };
+}
+
+named_byte! {
+    /// ECN codepoint of the IP header (RFC 3168 section 5).
+    Ecn {
+        /// The sender does not understand ECN.
+        NotEct = 0,
+        /// ECN-capable, L4S (RFC 9331).
+        Ect1 = 1,
+        /// ECN-capable, classic.
+        Ect0 = 2,
+        /// Congestion experienced.
+        Ce = 3,
+    }
 }
 
 impl Ecn {
     /// May a router mark this packet instead of dropping it?
+    #[inline]
     pub const fn is_capable(self) -> bool {
-        !matches!(self, Self::NotEct)
+        self.0 != Self::NotEct.0
     }
 }
 
-/// Conformance colour written by an edge marker (IN or OUT of profile).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Colour {
-    /// Within its profile, or never marked.
-    #[default]
-    In,
-    /// Beyond its profile.
-    Out,
+named_byte! {
+    /// Conformance colour written by an edge marker (IN or OUT of profile).
+    Colour {
+        /// Within its profile, or never marked.
+        In = 0,
+        /// Beyond its profile.
+        Out = 1,
+    }
 }
 
-/// Transport protocol, as far as a classifier may ask.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Proto {
-    /// Reacts to drops and marks.
-    #[default]
-    Tcp,
-    /// Does not.
-    Udp,
+named_byte! {
+    /// Transport protocol, as far as a classifier may ask.
+    Proto {
+        /// Reacts to drops and marks.
+        Tcp = 0,
+        /// Does not.
+        Udp = 1,
+    }
 }
 
 /// One packet as a discipline sees it: 32 bytes, `Copy`.

@@ -102,7 +102,7 @@ impl RedTail {
         };
         match packet.proto {
             Proto::Tcp if self.pairs.count(key, now) > self.params.n => LONG,
-            Proto::Tcp | Proto::Udp => SHORT,
+            _ => SHORT,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::base::packet::{Ecn, Packet};
 use crate::base::time::Instant;
 use crate::base::units::{Bytes, Limit, Link, Rate};
 
-/// A steady load of 64 flows around a backlog of 50 packets.
+/// A steady load of 1024 flows around a backlog of 50 packets.
 #[derive(Debug, Default)]
 pub struct Churn {
     now: Instant,
@@ -16,6 +16,8 @@ pub struct Churn {
 impl Churn {
     /// The backlog it keeps up, in packets.
     pub const BACKLOG: u32 = 50;
+    /// Flows that take turns.
+    pub const FLOWS: u32 = 1024;
     /// Length of its packets.
     pub const LENGTH: u32 = 500;
     /// The link it wants: 10 Mb/s with room for twice the backlog.
@@ -47,7 +49,7 @@ impl Churn {
     }
 
     fn packet(&mut self) -> Packet {
-        let (flow, slot) = (self.offered as u32 % 64, self.offered as u32);
+        let (flow, slot) = (self.offered as u32 % Self::FLOWS, self.offered as u32);
         self.offered += 1;
         let ecn = if flow.is_multiple_of(4) { Ecn::Ect0 } else { Ecn::NotEct };
         Packet { slot, len: Self::LENGTH, flow, pair: flow / 2, class: (flow % 10) as u8, ecn, ..Packet::default() }
