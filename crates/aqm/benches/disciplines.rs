@@ -5,7 +5,6 @@
 
 use std::time::Instant;
 
-use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::testing::churn::Churn;
 use forebay_aqm::{ENTRIES, Spec};
@@ -20,8 +19,7 @@ fn main() {
     println!("{:<16} {:>12} {:>10} {:>8} {:>8}", "discipline", "ns/packet", "sent", "dropped", "marked");
     for entry in ENTRIES.iter().filter(|entry| named.is_empty() || named.iter().any(|name| name == entry.name)) {
         let spec = Spec::parse(entry.name).expect("a registered name with its defaults");
-        let discipline = spec.build(&Churn::LINK);
-        let mut queue = Queue::new(discipline, Churn::LINK, spec.ecn(), Rng::stream(1, entry.name));
+        let mut queue = spec.queue(Churn::LINK, Rng::stream(1, entry.name));
         let mut churn = Churn::default();
         churn.run(&mut queue, packets);
         let best = (0..rounds).map(|_| {

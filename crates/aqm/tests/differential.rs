@@ -40,7 +40,7 @@ impl<'a> Pair<'a> {
         let all = spec.entry().probes;
         let index = |name| all.iter().position(|probe| probe.name == name).expect("a probe of that name");
         let probes = listing.shown().iter().map(|(name, ..)| index(*name)).collect();
-        let queue = Queue::new(spec.build(&link), link, spec.ecn(), chance.clone());
+        let queue = spec.queue(link, chance.clone());
         Self { spec, queue, listing, chance, probes }
     }
 

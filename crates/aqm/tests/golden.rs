@@ -144,7 +144,7 @@ fn arrivals() -> Vec<(Instant, Packet)> {
 
 fn trace(name: &str) -> String {
     let spec = Spec::parse(name).unwrap();
-    let queue = Queue::new(spec.build(&LINK), LINK, spec.ecn(), Rng::stream(1, "queue"));
+    let queue = spec.queue(LINK, Rng::stream(1, "queue"));
     let mut t = Trace { queue, text: String::new(), second: 0, signals: 0, print: 0xcbf2_9ce4_8422_2325, spec };
     let probes: Vec<_> = t.spec.entry().probes.iter().take(3).map(|p| format!("  {:>10}", p.name)).collect();
     t.text = format!("# {}\n#    ms    event   packet fate      queue{}\n", t.spec.canonical(), probes.concat());

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::testing::churn::Churn;
 use forebay_aqm::{ENTRIES, Spec};
@@ -216,7 +215,7 @@ pub fn disciplines() -> Vec<DisciplineRow> {
 }
 
 fn ns_per_packet(spec: &Spec) -> f64 {
-    let mut queue = Queue::new(spec.build(&Churn::LINK), Churn::LINK, spec.ecn(), Rng::stream(1, spec.name()));
+    let mut queue = spec.queue(Churn::LINK, Rng::stream(1, spec.name()));
     let mut churn = Churn::default();
     let mut round = || {
         let start = Instant::now();

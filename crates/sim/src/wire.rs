@@ -1,6 +1,5 @@
 //! The wires of links, and links from their descriptions.
 
-use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::units;
 
@@ -29,7 +28,7 @@ pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
     let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter, wire) };
     let facts = units::Link { rate, limit: spec.limit, mean_packet: spec.mean_packet };
     let rng = Rng::stream(seed, &format!("link/{}", spec.name));
-    let queue = Queue::new(discipline.build(&facts), facts, discipline.ecn(), rng);
+    let queue = discipline.queue(facts, rng);
     Link::managed(rate, delay, queue, meter, wire)
 }
 

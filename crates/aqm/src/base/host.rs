@@ -5,6 +5,7 @@ use super::ladder::Discipline;
 use super::packet::Packet;
 use super::port::Port;
 use super::rng::Rng;
+use super::threshold::{Front, Threshold};
 use super::time::Instant;
 use super::units::Link;
 
@@ -14,19 +15,36 @@ pub struct Queue<D> {
     pub port: Port,
     discipline: D,
     rng: Rng,
+    front: Option<Front>,
 }
 
 impl<D: Discipline> Queue<D> {
     /// `discipline` serving `link`, drawing from `rng`; with `ecn`, ECT packets are marked.
     pub fn new(discipline: D, link: Link, ecn: bool, rng: Rng) -> Self {
-        Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng }
+        Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng, front: None }
+    }
+
+    /// The same with a threshold marker in front of it.
+    #[must_use]
+    pub fn behind(self, th: Threshold) -> Self {
+        Self { front: Front::new(th, &self.rng), ..self }
     }
 
     /// Offers a packet; see [`Port::discarded`] for what was dropped on account of it.
     #[inline]
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
+        if self.front.is_some() && !self.passes_front(&mut packet, now) {
+            return;
+        }
         self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
+    }
+
+    /// Asks the threshold marker; false: it has dropped the packet.
+    #[inline(never)]
+    fn passes_front(&mut self, packet: &mut Packet, now: Instant) -> bool {
+        let signals = self.front.as_mut().is_some_and(|front| front.signals(packet, &self.port, now));
+        !signals || self.port.mark_or_refuse(packet, &mut Cx { now, rng: &mut self.rng })
     }
 
     /// The next packet to send, if any.

@@ -12,6 +12,7 @@ pub mod port;
 pub mod registry;
 pub mod rng;
 pub mod text;
+pub mod threshold;
 pub mod time;
 pub mod units;
 pub mod verdict;

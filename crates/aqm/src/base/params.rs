@@ -5,8 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::text::{self, BadValue};
+use super::threshold::Threshold;
 use super::time::Span;
-use super::units::{Bytes, Depth, Rate};
+use super::units::{Bytes, Depth, Limit, Link, Rate};
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
@@ -95,6 +96,23 @@ impl Value for Depth {
     }
     fn number(&self) -> Option<f64> {
         Some(self.value())
+    }
+}
+
+impl Value for Limit {
+    const ACCEPTS: &'static str = "a buffer size such as 100p (packets) or 160kb";
+    const UNIT: &'static str = "packets|bytes";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text::limit(text)
+    }
+    fn show(&self) -> String {
+        text::show_limit(*self)
+    }
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Packets(n) => Some(f64::from(*n)),
+            Self::Bytes(n) => Some(*n as f64),
+        }
     }
 }
 
@@ -390,5 +408,23 @@ params! {
     pub struct Common {
         /// Mark ECT packets instead of dropping them.
         ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";
+        /// Threshold marker in front: above this share of the buffer arrivals are signalled, at a full one all.
+        th: Threshold = Threshold::default(), in 0.0 ..= 1.0, "th", "AAQM eq. 18";
+        /// Buffer of this discipline instead of the link's.
+        hard_limit: Auto<Limit> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc's limit; ours where it is not the link's";
+    }
+}
+
+impl Common {
+    /// `link` with this discipline's own buffer, if it has one.
+    pub fn link(&self, link: &Link) -> Link {
+        Link { limit: self.hard_limit.or(link.limit), ..*link }
+    }
+
+    /// What of it is worth writing: ECN, and what is not the default.
+    pub fn written(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        let all = Self::SPECS.iter().map(|spec| (spec, self.get(spec.name).unwrap_or_default()));
+        all.filter(|(spec, value)| spec.name == "ecn" || *value != (spec.default)())
+            .map(|(spec, value)| (spec.name, value))
     }
 }

@@ -1,8 +1,8 @@
 //! The memory of a queue, and the one door through which every packet's fate goes.
 //!
 //! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
-//! `admit` and `pop_judged` are the only ways in and out; both end in `settle`, which counts the
-//! packet, keeps the reason and tells the AQM. Hence offered = delivered + dropped + queued holds
+//! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `settle`, which
+//! counts the packet, keeps the reason and tells the AQM. Hence offered = delivered + dropped + queued holds
 //! for every discipline by construction (`Port::check`).
 
 use alloc::vec::Vec;
@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use super::cx::Cx;
 use super::ladder::Aqm;
 use super::packet::{Ecn, Packet};
+use super::rng::Rng;
 use super::units::{Limit, Link, Rate};
 use super::verdict::{Fate, Reason, Verdict};
 
@@ -39,7 +40,7 @@ impl Count {
     }
 }
 
-/// Everything that ever happened at a list, counted once, at the door.
+/// Everything that ever happened at a port, counted once, at the door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Arrivals, whatever became of them.
@@ -73,17 +74,6 @@ impl Tally {
             marked: self.marked.since(earlier.marked),
         }
     }
-
-    const fn plus(&self, other: &Self) -> Self {
-        Self {
-            offered: self.offered.plus(other.offered),
-            accepted: self.accepted.plus(other.accepted),
-            departed: self.departed.plus(other.departed),
-            dropped_early: self.dropped_early.plus(other.dropped_early),
-            dropped_overflow: self.dropped_overflow.plus(other.dropped_overflow),
-            marked: self.marked.plus(other.marked),
-        }
-    }
 }
 
 /// Which of a port's lists.
@@ -107,7 +97,6 @@ struct List {
     tail: u32,
     pkts: u32,
     bytes: u64,
-    tally: Tally,
 }
 
 /// The memory of a queue; see the module's text.
@@ -117,6 +106,7 @@ pub struct Port {
     lists: Vec<List>,
     pkts: u32,
     bytes: u64,
+    tally: Tally,
     link: Link,
     ecn: bool,
     discarded: Vec<(Packet, Reason)>,
@@ -125,13 +115,14 @@ pub struct Port {
 impl Port {
     /// An empty port with `lists` lists; with `ecn`, ECT packets are marked instead of dropped.
     pub fn new(link: Link, lists: usize, ecn: bool) -> Self {
-        let empty = List { head: NONE, tail: NONE, pkts: 0, bytes: 0, tally: Tally::default() };
+        let empty = List { head: NONE, tail: NONE, pkts: 0, bytes: 0 };
         Self {
             nodes: Vec::new(),
             free: NONE,
             lists: alloc::vec![empty; lists],
             pkts: 0,
             bytes: 0,
+            tally: Tally::default(),
             link,
             ecn,
             discarded: Vec::new(),
@@ -154,9 +145,9 @@ impl Port {
         self.bytes
     }
 
-    /// The sum of all lists' counters.
-    pub fn tally(&self) -> Tally {
-        self.lists.iter().fold(Tally::default(), |sum, list| sum.plus(&list.tally))
+    /// What has happened so far, in all lists.
+    pub const fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// The oldest packet of `list`.
@@ -189,7 +180,7 @@ impl Port {
         aqm: &mut A,
         cx: &mut Cx,
     ) -> Fate {
-        self.lists[usize::from(list.0)].tally.offered.add(packet.len);
+        self.tally.offered.add(packet.len);
         let fate = match verdict {
             _ if !self.fits(packet.len) => Fate::Dropped(Reason::Overflow),
             Verdict::Accept => Fate::Queued { marked: false },
@@ -220,6 +211,69 @@ impl Port {
         None
     }
 
+    /// A signal to a packet before any discipline sees it: true if it was marked, false if it was dropped.
+    pub(super) fn mark_or_refuse(&mut self, packet: &mut Packet, cx: &mut Cx) -> bool {
+        if self.marks(packet) {
+            self.tally.marked.add(packet.len);
+            packet.ecn = Ecn::Ce;
+            return true;
+        }
+        self.admit(MAIN, *packet, Verdict::Drop, &mut Nobody, cx);
+        false
+    }
+
+    /// Drops the oldest packet of `list`: room for another, or a choice. Says what it was.
+    pub fn drop_head<A: Aqm + ?Sized>(
+        &mut self,
+        list: ListId,
+        reason: Reason,
+        aqm: &mut A,
+        cx: &mut Cx,
+    ) -> Option<Packet> {
+        let mut packet = self.pop(list)?;
+        self.settle(list, &mut packet, Fate::Dropped(reason), aqm, cx);
+        Some(packet)
+    }
+
+    /// A waiting packet of `list`, each equally likely: how many wait before it, and it.
+    ///
+    /// It walks the list from its head, which takes some nanoseconds for each packet passed.
+    pub fn pick(&self, list: ListId, rng: &mut Rng) -> Option<(u32, &Packet)> {
+        let place = rng.below(u64::from(self.lists[usize::from(list.0)].pkts)) as u32;
+        let mut at = self.lists[usize::from(list.0)].head;
+        for _ in 0..place {
+            at = self.nodes[at as usize].next;
+        }
+        (at != NONE).then(|| (place, &self.nodes[at as usize].packet))
+    }
+
+    /// Drops the packet of `list` that `place` others wait before; see [`pick`](Self::pick). Says what it was.
+    pub fn drop_at<A: Aqm + ?Sized>(
+        &mut self,
+        list: ListId,
+        place: u32,
+        reason: Reason,
+        aqm: &mut A,
+        cx: &mut Cx,
+    ) -> Option<Packet> {
+        if place == 0 {
+            return self.drop_head(list, reason, aqm, cx);
+        }
+        let mut before = self.lists[usize::from(list.0)].head;
+        for _ in 1..place {
+            before = self.nodes.get(before as usize)?.next;
+        }
+        let at = self.nodes.get(before as usize)?.next;
+        let Node { mut packet, next } = *self.nodes.get(at as usize)?;
+        self.nodes[before as usize].next = next;
+        if next == NONE {
+            self.lists[usize::from(list.0)].tail = before;
+        }
+        self.release(list, at, packet.len);
+        self.settle(list, &mut packet, Fate::Dropped(reason), aqm, cx);
+        Some(packet)
+    }
+
     /// Would a signal to `packet` be a mark?
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
@@ -229,7 +283,7 @@ impl Port {
     /// The one door: counts the packet, stores or discards it, tells the AQM.
     #[inline]
     fn settle<A: Aqm + ?Sized>(&mut self, list: ListId, packet: &mut Packet, fate: Fate, aqm: &mut A, cx: &mut Cx) {
-        let tally = &mut self.lists[usize::from(list.0)].tally;
+        let tally = &mut self.tally;
         if let Fate::Queued { marked: true } | Fate::Delivered { marked: true } = fate {
             tally.marked.add(packet.len);
             packet.ecn = Ecn::Ce;
@@ -279,23 +333,30 @@ impl Port {
 
     #[inline]
     fn pop(&mut self, list: ListId) -> Option<Packet> {
-        let list = &mut self.lists[usize::from(list.0)];
-        let at = list.head;
+        let held = &mut self.lists[usize::from(list.0)];
+        let at = held.head;
         if at == NONE {
             return None;
         }
-        let node = self.nodes[at as usize];
-        list.head = node.next;
-        if node.next == NONE {
-            list.tail = NONE;
+        let Node { packet, next } = self.nodes[at as usize];
+        held.head = next;
+        if next == NONE {
+            held.tail = NONE;
         }
+        self.release(list, at, packet.len);
+        Some(packet)
+    }
+
+    /// Node `at` of `list` holds no packet any more.
+    #[inline]
+    fn release(&mut self, list: ListId, at: u32, len: u32) {
         self.nodes[at as usize].next = self.free;
         self.free = at;
+        let list = &mut self.lists[usize::from(list.0)];
         list.pkts -= 1;
-        list.bytes -= u64::from(node.packet.len);
+        list.bytes -= u64::from(len);
         self.pkts -= 1;
-        self.bytes -= u64::from(node.packet.len);
-        Some(node.packet)
+        self.bytes -= u64::from(len);
     }
 
     /// Conservation: offered = departed + dropped + queued, for packets and bytes.
@@ -313,6 +374,10 @@ impl Port {
         }
     }
 }
+
+/// Is told of what happens before the discipline.
+struct Nobody;
+impl Aqm for Nobody {}
 
 /// A read-only view of one list and of the memory it shares.
 #[derive(Clone, Copy)]
@@ -366,9 +431,9 @@ impl<'a> Level<'a> {
         self.port.marks(packet)
     }
 
-    /// This list's counters.
+    /// What has happened so far, in all lists.
     #[inline]
     pub const fn tally(&self) -> &'a Tally {
-        &self.list.tally
+        &self.port.tally
     }
 }

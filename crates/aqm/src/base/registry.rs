@@ -59,14 +59,14 @@ pub fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// `key=value ...` of every parameter, in order of declaration.
+/// `key=value ...` of every own parameter in order of declaration, and of the common ones worth writing.
 pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
     let mut out = String::new();
     for spec in P::SPECS {
         out.push_str(&format!(" {}={}", spec.name, own.get(spec.name).unwrap_or_default()));
     }
-    for spec in Common::SPECS {
-        out.push_str(&format!(" {}={}", spec.name, common.get(spec.name).unwrap_or_default()));
+    for (name, value) in common.written() {
+        out.push_str(&format!(" {name}={value}"));
     }
     out
 }
@@ -210,7 +210,13 @@ macro_rules! registry {
                 alloc::format!("{}{words}", self.name)
             }
 
-            /// A fresh instance for `link`.
+            /// A queue under this discipline: the whole of it, with buffer, ECN and threshold marker as it says.
+            pub fn queue(&self, link: $crate::base::units::Link, rng: $crate::base::rng::Rng) -> $crate::base::host::Queue<AnyDiscipline> {
+                let link = self.common.link(&link);
+                $crate::base::host::Queue::new(self.build(&link), link, self.common.ecn, rng).behind(self.common.th)
+            }
+
+            /// A fresh instance for `link`, whose buffer counts: without what all disciplines have in common.
             pub fn build(&self, link: &$crate::base::units::Link) -> AnyDiscipline {
                 match &self.params { $( AnyParams::$name(p) => {
                     let climb: fn($design) -> $full = $climb;
