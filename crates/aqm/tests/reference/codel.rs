@@ -4,6 +4,8 @@
 //! where the listing drops it, and is then the one that leaves. `linux` takes its square root too.
 //! A drop never empties the queue: what is dropped leaves more than maxpacket behind it.
 
+use crate::differ;
+
 use super::traffic::{Dice, MS, Trace};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
 
@@ -217,4 +219,23 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         if set.linux { "newton" } else { "exact" },
     );
     (words, Box::new(CoDel::new(trace.net, set)))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "sojourn exactly target",
+        "saved by a short queue",
+        "exactly one interval above",
+        "exactly at drop_next",
+        "left the dropping state",
+        "good packet behind a drop",
+        "bad packet behind a drop",
+        "several drops at once",
+        "marked after a drop",
+        "bad packet passes behind the first drop",
+        "last cycle long ago",
+        "last cycle's count taken over",
+    ];
+    differ("codel", case, &branches);
 }

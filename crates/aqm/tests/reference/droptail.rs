@@ -1,5 +1,7 @@
 //! Drop-tail.
 
+use crate::differ;
+
 use super::traffic::{Dice, Trace};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, Seen};
 
@@ -41,4 +43,9 @@ impl Listing for DropTail {
 /// Drop-tail has no settings.
 pub(crate) fn case(_: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     (String::new(), Box::new(DropTail { net: trace.net, buffer: Buffer::default(), seen: Seen::default() }))
+}
+
+#[test]
+fn agrees() {
+    differ("droptail", case, &["full", "empty"]);
 }

@@ -31,6 +31,12 @@ pub(crate) struct Pkt {
     pub(crate) pair: u32,
     pub(crate) udp: bool,
     pub(crate) ect: bool,
+    /// ECT(1) or CE: of the L queue (RFC 9331).
+    #[allow(dead_code, reason = "for dual queues")]
+    pub(crate) l4s: bool,
+    /// OUT of its profile.
+    #[allow(dead_code, reason = "for RIO and SIO")]
+    pub(crate) out: bool,
     pub(crate) tstamp: u64,
 }
 
@@ -158,8 +164,13 @@ impl Seen {
 
 /// A transcribed listing.
 pub(crate) trait Listing {
-    /// An arrival; draws one uniform.
+    /// An arrival.
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome;
+
+    /// Waiting packets dropped on account of the latest arrival, in their order.
+    fn victims(&mut self) -> Vec<u32> {
+        vec![]
+    }
 
     /// What the library sends at the departure that comes next. It decides between two packets that the
     /// listing holds equal, up to rounding, and nothing else.

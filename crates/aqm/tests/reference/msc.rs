@@ -1,5 +1,7 @@
 //! MSC: the listing of section 3.3, both updates tested at arrivals, the queue's before the rate's.
 
+use crate::differ;
+
 use super::traffic::{Dice, MS, Trace, UNITS, depth, on, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -131,4 +133,10 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         on(msc.smooth_switch),
     );
     (words, Box::new(Msc { p_a: msc.p_floor, ..msc }))
+}
+
+#[test]
+fn agrees() {
+    let branches = ["p_d below 0", "p_d above 1", "load above gamma", "both at one arrival"];
+    differ("msc", case, &branches);
 }

@@ -1,6 +1,8 @@
 //! MSVB, eq. (2) of the paper, as an update at each arrival: every class is brought up to date every
 //! time, the state is saved before a packet is counted and restored if it is dropped.
 
+use crate::differ;
+
 use super::traffic::{Dice, Trace, UNITS, depth};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -126,4 +128,18 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     );
     let b = [init.max(floor); CLASSES];
     (words, Box::new(Msvb { net, alpha, phi, unit, cap, floor, offered, b, ..Msvb::default() }))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "at the cap",
+        "at the floor",
+        "certain",
+        "neither sure nor impossible",
+        "dropped and restored",
+        "dropped and counted",
+        "marked",
+    ];
+    differ("msvb", case, &branches);
 }

@@ -1,5 +1,7 @@
 //! PI, as ns-2.35 has it: `calculate_p` by a timer, `drop_early` at arrivals.
 
+use crate::differ;
+
 use super::traffic::{Dice, Trace, depth, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -78,4 +80,15 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: Unit) -> (String, Box<dy
     let (buffer, seen, v_prob, qold) = Default::default();
     let net = trace.net;
     (words, Box::new(Pi { net, qref, qib, a, b, interval, buffer, seen, v_prob, qold, next: interval }))
+}
+
+#[test]
+fn agrees() {
+    differ("pi", |dice, trace| case(dice, trace, Unit::Pkts), &["p below 0", "p above 1"]);
+}
+
+#[test]
+fn agrees_in_bytes() {
+    let branches = ["p below 0", "p above 1", "p by size above 1"];
+    differ("pi", |dice, trace| case(dice, trace, Unit::Bytes), &branches);
 }

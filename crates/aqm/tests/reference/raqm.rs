@@ -1,5 +1,7 @@
 //! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13).
 
+use crate::differ;
+
 use super::traffic::{Dice, MS, Trace, UNITS, depth, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -188,4 +190,18 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         basis_word,
     );
     (words, Box::new(Raqm::new(trace.net, set)))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "p q/q0 above 1",
+        "alpha_hat undefined",
+        "alpha_hat by its series",
+        "alpha_hat capped",
+        "exponent limited",
+        "p at its floor",
+        "p at 1",
+    ];
+    differ("raqm", case, &branches);
 }

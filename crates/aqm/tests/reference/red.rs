@@ -4,6 +4,8 @@
 //! u <= p where needed; the automatic weight does not know the link's delay; an automatic threshold
 //! keeps clear of the given one.
 
+use crate::differ;
+
 use super::traffic::{Dice, Trace, UNITS, depth, on, threshold};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -305,4 +307,19 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         set.mark_p,
     );
     (words, Box::new(Red::new(trace.net, set)))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "idle for packets",
+        "short queue saves a packet",
+        "forced by the average",
+        "first above min_th",
+        "gentle part",
+        "certain by count",
+        "high average forces nothing",
+        "too high to be marked",
+    ];
+    differ("red", case, &branches);
 }

@@ -8,6 +8,8 @@ mod adaptive;
 
 use std::collections::HashMap;
 
+use crate::differ;
+
 use super::traffic::{Dice, MS, Trace, depth};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 use adaptive::Adaptive;
@@ -274,4 +276,31 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         ..RedTail::default()
     };
     (words, Box::new(red_tail))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "forgotten",
+        "the first of a pair for queue 2",
+        "C1 = C1min",
+        "C1 in between",
+        "C1 = C1max",
+        "max_p down",
+        "max_p up",
+        "thresholds up",
+        "thresholds down",
+        "queue 2 idle for packets",
+        "gentle part",
+        "a short queue saves a packet",
+        "forced",
+        "overflow of queue 1",
+        "overflow of queue 2",
+        "early",
+        "marked",
+        "a queue without rate waits",
+        "both wait, queue 1 is served",
+        "both wait, queue 2 is served",
+    ];
+    differ("red_tail", case, &branches);
 }

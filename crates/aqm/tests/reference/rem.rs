@@ -3,6 +3,8 @@
 //! Different from ns-2 on purpose: the buffer holds its limit, not one less; packets that cannot be
 //! marked are dropped on arrival also where others are marked.
 
+use crate::differ;
+
 use super::traffic::{Dice, MS, Trace, UNITS, depth, on};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
 
@@ -123,4 +125,16 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dy
         on(qib),
     );
     (words, Box::new(Rem { next: rem.p_updtime, ..rem }))
+}
+
+#[test]
+fn agrees() {
+    let branches = ["price below 0", "marked at departure"];
+    differ("rem", |dice, trace| case(dice, trace, false), &branches);
+}
+
+#[test]
+fn agrees_in_bytes() {
+    let branches = ["price below 0", "marked at departure"];
+    differ("rem", |dice, trace| case(dice, trace, true), &branches);
 }

@@ -1,6 +1,6 @@
 //! Random settings and random traffic for the comparison.
 
-use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 
 use super::{Net, SECOND, Unit};
@@ -99,7 +99,8 @@ pub(crate) fn trace(dice: &mut Dice) -> Trace {
     Trace { net, grid, arrivals, departures_first: dice.odds(0.5), service }
 }
 
-/// A packet of one of `flows`: three flows to a pair, every seventh of them UDP, one of a class beyond the 32 of MSVB.
+/// A packet of one of `flows`: three flows to a pair, every seventh of them UDP, every second out of its profile,
+/// one of a class beyond the 32 of MSVB.
 fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -> Packet {
     let flow = dice.0.below(flows) as u32;
     let class = if flow == 12 { 40 } else { (flow % 13) as u8 };
@@ -109,7 +110,8 @@ fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -
         _ => dice.pick(&[40, 500, 1000, 1500]),
     });
     let ecn = if dice.odds(ect) { dice.pick(&[Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) } else { Ecn::NotEct };
-    Packet { slot, len, class, flow, pair: flow / 3, proto, ecn, ..Packet::default() }
+    let colour = if flow % 2 == 1 { Colour::Out } else { Colour::In };
+    Packet { slot, len, class, flow, pair: flow / 3, proto, ecn, colour, ..Packet::default() }
 }
 
 pub(crate) fn depth(n: f64, unit: Unit) -> String {
