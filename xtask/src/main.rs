@@ -5,6 +5,7 @@ mod browser;
 mod cargo_tests;
 mod ci;
 mod docs;
+mod mutants;
 mod peers;
 mod performance;
 mod program;
@@ -22,6 +23,7 @@ const USAGE: &str = "\
 cargo xtask test           every test; ends with `N passed, N failed, N skipped`
 cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
+cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
 cargo xtask docs           writes the table of disciplines in README.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["test"] => return test::run(),
         ["ci"] => return ci::run(),
         ["tidy"] => return tidy::run(),
+        ["mutants", names @ ..] => return mutants::run(names),
         ["docs"] => docs::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),

@@ -17,9 +17,19 @@ pub(crate) fn root() -> PathBuf {
     here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// The cargo that runs us.
+pub(crate) fn cargo_program() -> PathBuf {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
+}
+
 /// The cargo that runs us, in the root of the checkout.
 pub(crate) fn cargo() -> Command {
-    at_root(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    at_root(cargo_program())
+}
+
+/// The build directory.
+pub(crate) fn build_dir() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
 /// A program that starts in the root of the checkout.
@@ -113,8 +123,7 @@ pub(crate) fn last_lines(text: &str, n: usize) -> String {
 
 /// A folder of our own below the build directory, new and empty.
 pub(crate) fn scratch(name: &str) -> Result<PathBuf, String> {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir));
-    let dir = target.join("xtask").join(format!("{name}-{}", std::process::id()));
+    let dir = build_dir().join("xtask").join(format!("{name}-{}", std::process::id()));
     let make = || -> std::io::Result<()> {
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;

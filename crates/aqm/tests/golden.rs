@@ -1,6 +1,7 @@
 //! One readable trace per line of the registry: a change of behaviour is a diff to look at.
 //!
-//! With `FOREBAY_BLESS=1` the files in `golden/` are written instead of compared.
+//! With `FOREBAY_BLESS=1` the files in `golden/` are written instead of compared, with `FOREBAY_ONLY=red` only that
+//! of `red` is looked at.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -183,7 +184,8 @@ fn trace(name: &str) -> String {
 fn traces_are_as_blessed() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let bless = std::env::var_os("FOREBAY_BLESS").is_some_and(|value| value == "1");
-    for entry in ENTRIES {
+    let only = std::env::var("FOREBAY_ONLY").ok();
+    for entry in ENTRIES.iter().filter(|entry| only.as_ref().is_none_or(|only| *only == entry.name)) {
         let (path, new) = (folder.join(format!("{}.txt", entry.name)), trace(entry.name));
         assert!(new.lines().count() <= LINES, "{}: {} lines", entry.name, new.lines().count());
         if bless {

@@ -13,6 +13,7 @@ mod words;
 
 use std::process::ExitCode;
 
+use crate::mutants;
 use crate::tally::Tally;
 use crate::tree::Tree;
 
@@ -36,6 +37,7 @@ const RULES: &[Rule] = &[
         check: lints::inherited,
     },
     Rule { name: "registry", what: "every discipline has its golden trace and its reference", check: registry::files },
+    Rule { name: "mutants", what: "deliberate faults of a discipline still fit its source", check: mutants::findings },
     Rule { name: "docs", what: "the table of disciplines in README.md is current", check: registry::table },
     Rule { name: "claims", what: "every claim has a quick verdict on record", check: claims::check },
     Rule { name: "links", what: "files that the documents name exist", check: links::check },

@@ -1,0 +1,139 @@
+//! A copy of `forebay-aqm` to put faults into, and its test programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::Table;
+
+use super::fault::Fault;
+use crate::program;
+use crate::tree::Tree;
+
+/// A fault that makes a test program run for so long has been found.
+const PATIENCE: Duration = Duration::from_secs(120);
+const CRATE: &str = "crates/aqm/";
+
+/// The copy.
+pub(super) struct Trial {
+    root: PathBuf,
+    /// Files as they are without a fault, by path.
+    sources: BTreeMap<String, String>,
+    faulty: Vec<String>,
+    /// Test programs by the name of their target.
+    programs: BTreeMap<String, PathBuf>,
+}
+
+impl Trial {
+    /// A fresh copy below the build directory.
+    pub(super) fn new(tree: &Tree) -> Result<Self, String> {
+        let root = program::build_dir().join("mutants");
+        let sources: BTreeMap<String, String> = tree
+            .files()
+            .filter(|file| file.path.starts_with(CRATE))
+            .map(|file| (file.path.clone(), file.text.clone()))
+            .collect();
+        let trial = Self { root, sources, faulty: Vec::new(), programs: BTreeMap::new() };
+        let crates = trial.root.join("crates");
+        if crates.exists() {
+            fs::remove_dir_all(&crates).map_err(|error| format!("{}: {error}", crates.display()))?;
+        }
+        for (path, text) in &trial.sources {
+            trial.write(path, text)?;
+        }
+        for path in ["Cargo.lock", "rust-toolchain.toml"] {
+            trial.write(path, &program::read(path)?)?;
+        }
+        trial.write("Cargo.toml", &alone(&program::read("Cargo.toml")?)?)?;
+        Ok(trial)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), String> {
+        let path = self.root.join(path);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Puts these faults in, takes earlier ones out, and builds the test programs.
+    pub(super) fn build(&mut self, faults: &[&Fault]) -> Result<(), String> {
+        for path in std::mem::take(&mut self.faulty) {
+            self.write(&path, &self.sources[&path])?;
+        }
+        for fault in faults {
+            self.write(&fault.file, &fault.apply(&self.sources[&fault.file])?)?;
+            self.faulty.push(fault.file.clone());
+        }
+        let mut cargo = self.command(&program::cargo_program());
+        cargo.args(["test", "--quiet", "--no-run", "--message-format=json", "--target-dir", "target"]);
+        let out = program::output_within(cargo, Duration::from_secs(900)).map_err(|what| {
+            let all: Vec<String> = faults.iter().map(|f| format!("{}: {}", f.discipline, f.words)).collect();
+            format!("does not build with: {}\n{what}", all.join("; "))
+        })?;
+        let messages = out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        self.programs = messages
+            .filter_map(|m| Some((m["target"]["name"].as_str()?.to_string(), m["executable"].as_str()?.into())))
+            .collect();
+        Ok(())
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        // Cargo's own variables would speak of the checkout, not of the copy.
+        command.current_dir(&self.root).stdin(Stdio::null()).env_remove("CARGO_MANIFEST_DIR");
+        command
+    }
+
+    /// Do the tests of this discipline fail?
+    pub(super) fn finds(&self, discipline: &str) -> Result<bool, String> {
+        let unit: Vec<String> = ["law", "aqm", "queue"].iter().map(|rung| format!("{rung}::{discipline}::")).collect();
+        Ok(self.fails("forebay_aqm", &unit.iter().map(String::as_str).collect::<Vec<_>>(), None)?
+            || self.fails("differential", &[&format!("reference::{discipline}::")], None)?
+            || self.fails("golden", &["traces_are_as_blessed"], Some(discipline))?)
+    }
+
+    /// Does any test of the crate fail?
+    pub(super) fn crate_finds(&self) -> Result<bool, String> {
+        for program in self.programs.keys() {
+            if self.fails(program, &[], None)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn fails(&self, program: &str, tests: &[&str], only: Option<&str>) -> Result<bool, String> {
+        let path = self.programs.get(program).ok_or_else(|| format!("no test program {program}"))?;
+        let mut command = self.command(path);
+        command.current_dir(self.root.join(CRATE)).arg("--quiet").args(tests);
+        if let Some(only) = only {
+            command.env("FOREBAY_ONLY", only);
+        }
+        Ok(program::output_within(command, PATIENCE).is_err())
+    }
+}
+
+/// The workspace's manifest with one member.
+fn alone(manifest: &str) -> Result<String, String> {
+    let mut table: Table = toml::from_str(manifest).map_err(|error| error.to_string())?;
+    let workspace = table.get_mut("workspace").and_then(|value| value.as_table_mut()).ok_or("no [workspace]")?;
+    workspace.insert("members".to_string(), vec!["crates/aqm"].into());
+    workspace.remove("default-members");
+    toml::to_string(&table).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_has_one_member_and_the_same_rules() {
+        let table: Table = toml::from_str(&alone(&program::read("Cargo.toml").unwrap()).unwrap()).unwrap();
+        assert_eq!(table["workspace"]["members"].as_array().map(Vec::len), Some(1));
+        assert!(table["workspace"].get("lints").is_some() && table.get("profile").is_some());
+    }
+}
