@@ -97,6 +97,7 @@ fn discipline_document(entry: &Entry) -> Value {
         "rule": entry.about.rule,
         "parameters": params.collect::<Vec<_>>(),
         "presets": presets.collect::<Vec<_>>(),
+        "tc": entry.tc.map(|tc| json!({ "synopsis": tc.synopsis(entry.name), "defaults": tc.defaults })),
         "probes": probes.collect::<Vec<_>>(),
         "deviations": entry.about.deviations,
     })
@@ -116,6 +117,10 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
     out += &heading(ui, "parameters", &format!("as in --aqm \"{} {}\"", entry.name, example(entry)));
     out += &params_text(ui, entry);
     out += &presets_text(ui, entry);
+    if let Some(tc) = entry.tc {
+        out += &heading(ui, "as tc(8) writes it", &format!("without key=value; starts from {}", tc.defaults));
+        out += &wrap("  ", &tc.synopsis(entry.name));
+    }
     if !entry.probes.is_empty() {
         out += &heading(ui, "probes", "for series = [...] in [report]");
         let mut table = Table::of_words(3);

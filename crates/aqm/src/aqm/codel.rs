@@ -12,6 +12,7 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Verdict;
@@ -141,6 +142,16 @@ impl Design for CoDel {
             source: "Linux codel on Ethernet: tc's defaults",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux hard_limit=1000p",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("target", Tail::Time("target")),
+            ("interval", Tail::Time("interval")),
+            ("ecn", Tail::Flag("ecn=on")),
+            ("noecn", Tail::Flag("ecn=off")),
+        ],
+    });
 
     fn build(params: &Params, _: &Link) -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use crate::base::design::{About, Design, Preset, Probes};
 use crate::base::ladder::Aqm;
+use crate::base::tc::{Tail, Tc};
 use crate::base::units::Link;
 use crate::params;
 
@@ -23,6 +24,8 @@ impl Design for DropTail {
     };
     const PRESETS: &'static [Preset] =
         &[Preset { name: "ns2", settings: "ecn=off", source: "ns-2.35 drop-tail; give it one packet less" }];
+    const TC: Option<Tc> =
+        Some(Tc { defaults: "ecn=off hard_limit=1000p", words: &[("limit", Tail::Packets("hard_limit"))] });
 
     fn build(_: &Params, _: &Link) -> Self {
         Self

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::params::{ParamSet, ParamSpec};
+use super::tc::Tc;
 use super::units::Link;
 
 /// The words about a discipline that its parameters cannot say.
@@ -59,6 +60,8 @@ pub trait Design: Sized {
     const ABOUT: About;
     /// Its presets.
     const PRESETS: &'static [Preset] = &[];
+    /// The words that tc(8) has for it.
+    const TC: Option<Tc> = None;
 
     /// Rules between parameters, and between parameters and the link: what is wrong, in one line.
     fn check(_params: &Self::Params) -> Result<(), String> {
@@ -84,6 +87,8 @@ pub struct Entry {
     pub params: &'static [ParamSpec],
     /// Its presets.
     pub presets: &'static [Preset],
+    /// The words that tc(8) has for it.
+    pub tc: Option<Tc>,
     /// Its probes.
     pub probes: &'static [ProbeSpec],
 }

@@ -11,6 +11,7 @@ pub mod params;
 pub mod port;
 pub mod registry;
 pub mod rng;
+pub mod tc;
 pub mod text;
 pub mod threshold;
 pub mod time;

@@ -158,18 +158,25 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// Reads `NAME [preset=...] [key=value ...]`; later words override earlier ones.
+            /// Reads `NAME [preset=...] [key=value ...]`, later words overriding earlier ones, or a name and its
+            /// arguments as tc(8) writes them.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
                 use alloc::string::ToString;
-                use $crate::base::{design::Design, registry};
+                use $crate::base::{design::Design, registry, tc};
                 let words: alloc::vec::Vec<&str> = text.split_whitespace().collect();
-                let (&name, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
+                let (&asked, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
+                let (name, settings) = tc::alias(asked).unwrap_or((asked, ""));
                 let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
                 let (base, mut all) = match entry.variant_of {
                     Some((base, preset)) => (base, alloc::vec![alloc::format!("preset={preset}")]),
                     None => (entry.name, alloc::vec![]),
                 };
-                all.extend(words.iter().map(|w| w.to_string()));
+                if tc::is_tail(words) {
+                    all.extend(tc::translate(words, entry.tc.as_ref())?);
+                } else {
+                    all.extend(words.iter().map(|w| w.to_string()));
+                }
+                all.extend(settings.split_whitespace().map(|w| w.to_string()));
                 let words: alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
                 let mut common = $crate::base::params::Common::default();
                 $( if base == stringify!($name) {
@@ -241,6 +248,7 @@ macro_rules! registry {
             about: &<$design as $crate::base::design::Design>::ABOUT,
             params: <<$design as $crate::base::design::Design>::Params as $crate::base::params::ParamSet>::SPECS,
             presets: <$design as $crate::base::design::Design>::PRESETS,
+            tc: <$design as $crate::base::design::Design>::TC,
             probes: <$full as $crate::base::design::Probes>::PROBES,
         }
     };

@@ -1,0 +1,163 @@
+//! tc(8)'s way to write a discipline: `fq_codel target 5ms interval 100ms ecn`, with the kernel's names and defaults.
+//!
+//! Each discipline that the kernel has declares its words; they are rewritten as `preset=linux target=5ms ...` and
+//! then read like any other discipline. Bare numbers mean what they mean to tc: microseconds, packets, bytes.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::nearest::nearest;
+use super::params::ParamError;
+use super::registry::joined;
+
+/// What follows one of tc's words, and which of our parameters it sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tail {
+    /// A time; a bare number is microseconds.
+    Time(&'static str),
+    /// A number of packets.
+    Packets(&'static str),
+    /// A size in bytes, as tc writes it.
+    Size(&'static str),
+    /// A number as it is.
+    Number(&'static str),
+    /// Nothing: the word stands for this `key=value`.
+    Flag(&'static str),
+    /// A value that changes nothing here, and why.
+    Ignored(&'static str),
+}
+
+/// How tc(8) writes a discipline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tc {
+    /// The kernel's defaults as `key=value`s.
+    pub defaults: &'static str,
+    /// Its words.
+    pub words: &'static [(&'static str, Tail)],
+}
+
+impl Tc {
+    /// `codel [limit PACKETS] [target TIME] [ecn]`.
+    pub fn synopsis(&self, name: &str) -> String {
+        let mut out = name.to_string();
+        for (word, tail) in self.words {
+            out.push_str(&match tail {
+                Tail::Time(_) => format!(" [{word} TIME]"),
+                Tail::Packets(_) => format!(" [{word} PACKETS]"),
+                Tail::Size(_) => format!(" [{word} BYTES]"),
+                Tail::Number(_) => format!(" [{word} NUMBER]"),
+                Tail::Flag(_) => format!(" [{word}]"),
+                Tail::Ignored(_) => format!(" [{word} ...]"),
+            });
+        }
+        out
+    }
+}
+
+/// The names under which tc knows a discipline of ours, and the words that come with them.
+const ALIASES: [(&str, &str, &str); 1] = [("pfifo", "droptail", "")];
+
+/// Our name for tc's, and settings that go with it.
+pub fn alias(name: &str) -> Option<(&'static str, &'static str)> {
+    ALIASES.iter().find(|(tc, ..)| *tc == name).map(|(_, ours, settings)| (*ours, *settings))
+}
+
+/// Are these the words of a tc tail rather than `key=value`s?
+pub fn is_tail(words: &[&str]) -> bool {
+    words.iter().any(|word| !word.contains('='))
+}
+
+/// `words` as `key=value`s, the kernel's defaults first.
+pub fn translate(words: &[&str], tc: Option<&Tc>) -> Result<Vec<String>, ParamError> {
+    let known = tc.map_or(&[][..], |tc| tc.words);
+    let mut out: Vec<String> =
+        tc.map_or("", |tc| tc.defaults).split_whitespace().map(|word| word.to_string()).collect();
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        let names = || known.iter().map(|(name, _)| *name);
+        let fail = |found: &str, accepts: String, hint| ParamError {
+            key: word.to_string(),
+            found: found.to_string(),
+            accepts: accepts.into(),
+            hint,
+        };
+        let Some((_, tail)) = known.iter().find(|(name, _)| *name == word) else {
+            let accepts = match known {
+                [] => "key=value: tc has no words for this discipline".to_string(),
+                _ => format!("one of tc's words {}, or key=value throughout", joined(names())),
+            };
+            return Err(fail(word, accepts, nearest(word, names()).map(|near| format!("did you mean {near}?"))));
+        };
+        if let Tail::Flag(setting) = tail {
+            out.push(setting.to_string());
+            continue;
+        }
+        let value = words.next().ok_or_else(|| fail("", format!("a value after {word}"), None))?;
+        let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match tail {
+            Tail::Time(key) if bare => out.push(format!("{key}={value}us")),
+            Tail::Packets(key) => out.push(format!("{key}={}p", value.strip_suffix('p').unwrap_or(value))),
+            Tail::Size(key) if bare => out.push(format!("{key}={value}b")),
+            Tail::Time(key) | Tail::Size(key) | Tail::Number(key) => {
+                out.push(format!("{key}={}", value.to_ascii_lowercase()));
+            }
+            Tail::Flag(_) | Tail::Ignored(_) => {}
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+
+    const TC: Tc = Tc { defaults: "preset=linux hard_limit=10240p", words: WORDS };
+    const WORDS: &[(&str, Tail)] = &[
+        ("limit", Tail::Packets("hard_limit")),
+        ("target", Tail::Time("target")),
+        ("quantum", Tail::Size("quantum")),
+        ("ecn", Tail::Flag("ecn=on")),
+        ("memory_limit", Tail::Ignored("no bytes of headers here")),
+    ];
+
+    fn of(text: &str) -> Result<String, ParamError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        translate(&words, Some(&TC)).map(|words| words.join(" "))
+    }
+
+    #[test]
+    fn numbers_mean_what_they_mean_to_tc() {
+        let text = "limit 1000 target 5000 quantum 1514 memory_limit 32Mb ecn";
+        assert_eq!(
+            of(text).unwrap(),
+            "preset=linux hard_limit=10240p hard_limit=1000p target=5000us quantum=1514b ecn=on"
+        );
+        let units = of("target 5ms quantum 2Kb limit 10p").unwrap();
+        assert!(units.ends_with("target=5ms quantum=2kb hard_limit=10p"), "{units}");
+    }
+
+    #[test]
+    fn a_synopsis_says_what_follows_each_word() {
+        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [ecn] [memory_limit ...]";
+        assert_eq!(TC.synopsis("x"), line);
+    }
+
+    #[test]
+    fn wrong_words_are_named_with_the_nearest() {
+        let error = of("targt 5ms").unwrap_err();
+        assert_eq!((error.found.as_str(), error.hint.as_deref()), ("targt", Some("did you mean target?")));
+        assert!(error.accepts.contains("memory_limit") && of("target").unwrap_err().accepts.contains("after target"));
+        assert!(translate(&["limit"], None).unwrap_err().accepts.contains("no words"));
+    }
+
+    #[test]
+    fn a_tail_is_read_like_any_discipline() {
+        let codel = Spec::parse("codel limit 1000 target 5000 interval 100ms ecn").unwrap();
+        let same = Spec::parse("codel preset=linux hard_limit=1000p target=5ms interval=100ms ecn=on").unwrap();
+        assert_eq!(codel.canonical(), same.canonical());
+        assert_eq!(Spec::parse("pfifo limit 50").unwrap().get("hard_limit").as_deref(), Some("50p"));
+        assert!(Spec::parse("codel target 5ms interval=100ms").is_err());
+    }
+}
