@@ -6,7 +6,9 @@
 //! the call; nothing here reads a clock, allocates per packet in steady state, or logs.
 #![no_std]
 
-extern crate alloc;
+/// For the macros: a user's crate has none of its own in reach.
+#[doc(hidden)]
+pub extern crate alloc;
 
 pub mod base;
 pub mod parts;

@@ -12,6 +12,7 @@ pub mod judge;
 mod layout;
 pub mod lower;
 pub mod metrics;
+pub mod own;
 pub mod papers;
 pub mod plan;
 pub mod record;

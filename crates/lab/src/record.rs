@@ -8,8 +8,8 @@ use forebay_sim::network::{LinkId, Network};
 use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
-use crate::metrics;
 use crate::scenario::{Case, Contender, Scenario};
+use crate::{metrics, own};
 
 /// Mean, spread and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -265,7 +265,7 @@ fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
 
 /// A discipline by its name and the parameters that are not the default.
 fn short_words(spec: &Spec) -> String {
-    let plain = Spec::parse(spec.name()).map_or_else(|_| String::new(), |plain| plain.canonical());
+    let plain = own::parse(spec.name()).map_or_else(|_| String::new(), |plain| plain.canonical());
     let usual: Vec<&str> = plain.split(' ').skip(1).collect();
     let words = spec.canonical();
     words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")

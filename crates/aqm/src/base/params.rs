@@ -261,13 +261,13 @@ macro_rules! choice {
                     other => {
                         let bad = $crate::base::text::BadValue::new(Self::ACCEPTS);
                         Err(match $crate::base::nearest::nearest(other, [$($word),*]) {
-                            Some(near) => bad.hint(alloc::format!("did you mean {near}?")),
+                            Some(near) => bad.hint($crate::alloc::format!("did you mean {near}?")),
                             None => bad,
                         })
                     }
                 }
             }
-            fn show(&self) -> alloc::string::String {
+            fn show(&self) -> $crate::alloc::string::String {
                 match self { $( Self::$variant => $word ),* }.into()
             }
         }
@@ -393,7 +393,7 @@ macro_rules! params {
             }
 
             #[allow(unused_variables)]
-            fn get(&self, key: &str) -> Option<alloc::string::String> {
+            fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
                 match key {
                     $( stringify!($field) => Some($crate::base::params::Value::show(&self.$field)), )*
                     _ => None,

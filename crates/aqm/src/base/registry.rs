@@ -113,41 +113,41 @@ macro_rules! registry {
             $( $crate::registry!(@variant $variant $base $preset), )*
         ];
 
-        /// Any discipline, by value: one `match` a call, no allocation.
+        /// Any discipline, by value: one `match` a call, no allocation. `own` is a user's, see [`base::own`].
         #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
-        pub enum AnyDiscipline { $( $name($full) ),* }
+        pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline) }
 
         impl $crate::base::ladder::Discipline for AnyDiscipline {
             fn lists(&self) -> usize {
-                match self { $( Self::$name(d) => d.lists() ),* }
+                match self { $( Self::$name(d) => d.lists(), )* Self::own(d) => d.lists() }
             }
             #[inline]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => d.enqueue(packet, port, cx) ),* }
+                match self { $( Self::$name(d) => d.enqueue(packet, port, cx), )* Self::own(d) => d.enqueue(packet, port, cx) }
             }
             #[inline]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
-                match self { $( Self::$name(d) => d.dequeue(port, cx) ),* }
+                match self { $( Self::$name(d) => d.dequeue(port, cx), )* Self::own(d) => d.dequeue(port, cx) }
             }
             #[inline]
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
-                match self { $( Self::$name(d) => d.next_tick() ),* }
+                match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick() }
             }
             fn tick(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => d.tick(port, cx) ),* }
+                match self { $( Self::$name(d) => d.tick(port, cx), )* Self::own(d) => d.tick(port, cx) }
             }
         }
 
         impl AnyDiscipline {
             /// The present value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
             pub fn probe(&self, index: usize) -> f64 {
-                match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index) ),* }
+                match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index), )* Self::own(d) => d.probe(index) }
             }
         }
 
         #[allow(non_camel_case_types, clippy::large_enum_variant)]
         #[derive(Clone, PartialEq, Debug)]
-        enum AnyParams { $( $name(<$design as $crate::base::design::Design>::Params) ),* }
+        enum AnyParams { $( $name(<$design as $crate::base::design::Design>::Params), )* own($crate::base::own::OwnParams) }
 
         /// A discipline's name with all its parameters: what a user means by `raqm q0=50`.
         #[derive(Clone, PartialEq, Debug)]
@@ -161,15 +161,15 @@ macro_rules! registry {
             /// Reads `NAME [preset=...] [key=value ...]`, later words overriding earlier ones, or a name and its
             /// arguments as tc(8) writes them.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
-                use alloc::string::ToString;
+                use $crate::alloc::string::ToString;
                 use $crate::base::{design::Design, registry, tc};
-                let words: alloc::vec::Vec<&str> = text.split_whitespace().collect();
+                let words: $crate::alloc::vec::Vec<&str> = text.split_whitespace().collect();
                 let (&asked, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
                 let (name, settings) = tc::alias(asked).unwrap_or((asked, ""));
                 let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
                 let (base, mut all) = match entry.variant_of {
-                    Some((base, preset)) => (base, alloc::vec![alloc::format!("preset={preset}")]),
-                    None => (entry.name, alloc::vec![]),
+                    Some((base, preset)) => (base, $crate::alloc::vec![$crate::alloc::format!("preset={preset}")]),
+                    None => (entry.name, $crate::alloc::vec![]),
                 };
                 if tc::is_tail(words) {
                     all.extend(tc::translate(words, entry.tc.as_ref())?);
@@ -177,7 +177,7 @@ macro_rules! registry {
                     all.extend(words.iter().map(|w| w.to_string()));
                 }
                 all.extend(settings.split_whitespace().map(|w| w.to_string()));
-                let words: alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
+                let words: $crate::alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
                 let mut common = $crate::base::params::Common::default();
                 $( if base == stringify!($name) {
                     let mut own = <$design as Design>::Params::default();
@@ -190,6 +190,12 @@ macro_rules! registry {
                 Err(registry::unknown(name, ENTRIES))
             }
 
+            /// Reads the words after the name of a discipline of one's own.
+            pub fn own(own: &$crate::base::own::Own, words: &[&str]) -> Result<Self, $crate::base::params::ParamError> {
+                let (common, params) = own.read(words)?;
+                Ok(Self { name: own.entry().name, common, params: AnyParams::own(params) })
+            }
+
             /// The name it was asked for by.
             pub const fn name(&self) -> &'static str {
                 self.name
@@ -197,6 +203,9 @@ macro_rules! registry {
 
             /// Its line of the registry.
             pub fn entry(&self) -> &'static $crate::base::design::Entry {
+                if let AnyParams::own(own) = &self.params {
+                    return own.entry();
+                }
                 ENTRIES.iter().find(|e| e.name == self.name).unwrap_or(&ENTRIES[0])
             }
 
@@ -206,15 +215,21 @@ macro_rules! registry {
             }
 
             /// One parameter in canonical form.
-            pub fn get(&self, key: &str) -> Option<alloc::string::String> {
+            pub fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
                 use $crate::base::params::ParamSet;
-                match &self.params { $( AnyParams::$name(p) => p.get(key).or_else(|| self.common.get(key)) ),* }
+                match &self.params {
+                    $( AnyParams::$name(p) => p.get(key).or_else(|| self.common.get(key)), )*
+                    AnyParams::own(p) => p.get(key).or_else(|| self.common.get(key)),
+                }
             }
 
             /// Name and every parameter, defaults written out.
-            pub fn canonical(&self) -> alloc::string::String {
-                let words = match &self.params { $( AnyParams::$name(p) => $crate::base::registry::canonical(&self.common, p) ),* };
-                alloc::format!("{}{words}", self.name)
+            pub fn canonical(&self) -> $crate::alloc::string::String {
+                let words = match &self.params {
+                    $( AnyParams::$name(p) => $crate::base::registry::canonical(&self.common, p), )*
+                    AnyParams::own(p) => p.canonical().into(),
+                };
+                $crate::alloc::format!("{}{words}", self.name)
             }
 
             /// A queue under this discipline: the whole of it, with buffer, ECN and threshold marker as it says.
@@ -228,7 +243,9 @@ macro_rules! registry {
                 match &self.params { $( AnyParams::$name(p) => {
                     let climb: fn($design) -> $full = $climb;
                     AnyDiscipline::$name(climb(<$design as $crate::base::design::Design>::build(p, link)))
-                } ),* }
+                }, )*
+                    AnyParams::own(p) => AnyDiscipline::own(p.build(link)),
+                }
             }
         }
 

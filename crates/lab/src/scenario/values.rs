@@ -9,6 +9,7 @@ use super::doc::{Node, Value};
 use super::error::{Found, InputError};
 use super::model::Uniform;
 use super::table::{self, Parsed, Table, quantity};
+use crate::own;
 
 /// Longer times would not survive being written and read again to the nanosecond.
 const LONGEST: u64 = 1_000_000;
@@ -137,7 +138,7 @@ fn window(node: &Node, path: &str) -> Result<(Span, Option<Span>), InputError> {
 /// A discipline with its parameters; an error names the parameter after the key.
 pub(crate) fn spec(node: &Node, path: &str) -> Result<Spec, InputError> {
     let words = table::text(node, path)?;
-    Spec::parse(words).map_err(|bad| {
+    own::parse(words).map_err(|bad| {
         let key = if node.place.is_argument() && path.starts_with("compare.") {
             bad.key
         } else {

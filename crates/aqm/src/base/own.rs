@@ -1,0 +1,246 @@
+//! Disciplines that are not in the registry: a user's own, by value behind a pointer, with everything else the same.
+//!
+//! [`Own::law`], [`Own::aqm`] and [`Own::queue`] climb the ladder as the registry does. What comes out reads its
+//! parameters, is built, probed and compared like any other; only each call goes through a table of functions.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+
+use super::adapters::{Fifo, Ticked};
+use super::cx::Cx;
+use super::design::{About, Design, Entry, Probes};
+use super::ladder::{Aqm, Discipline, Law};
+use super::packet::Packet;
+use super::params::{Common, ParamError, ParamSet};
+use super::port::Port;
+use super::registry::{apply, canonical};
+use super::time::Instant;
+use super::units::Link;
+use core::marker::PhantomData;
+
+/// A discipline of one's own, ready to take packets.
+pub struct OwnDiscipline(Box<dyn Full>);
+
+/// A discipline that can be looked into.
+trait Full: Discipline {
+    fn value(&self, index: usize) -> f64;
+}
+
+impl<D: Discipline + Probes> Full for D {
+    fn value(&self, index: usize) -> f64 {
+        self.probe(index)
+    }
+}
+
+impl OwnDiscipline {
+    /// The present value of a probe.
+    pub fn probe(&self, index: usize) -> f64 {
+        self.0.value(index)
+    }
+}
+
+impl Discipline for OwnDiscipline {
+    fn lists(&self) -> usize {
+        self.0.lists()
+    }
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        self.0.enqueue(packet, port, cx);
+    }
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.0.dequeue(port, cx)
+    }
+    fn next_tick(&self) -> Option<Instant> {
+        self.0.next_tick()
+    }
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.0.tick(port, cx);
+    }
+}
+
+/// The parameters of a discipline of one's own, read.
+#[derive(Clone)]
+pub struct OwnParams {
+    entry: &'static Entry,
+    words: String,
+    knobs: Arc<dyn Knobs>,
+}
+
+/// Parameters whose type is forgotten.
+trait Knobs: Send + Sync {
+    fn get(&self, key: &str) -> Option<String>;
+    fn build(&self, link: &Link) -> OwnDiscipline;
+}
+
+/// How a design of one of the three traits becomes a discipline.
+trait Climb<D> {
+    const RUNG: &'static str;
+    type Full: Discipline + Probes + 'static;
+    fn climb(design: D) -> Self::Full;
+}
+
+struct FromLaw;
+struct FromAqm;
+struct FromQueue;
+
+impl<D: Law + Probes + 'static> Climb<D> for FromLaw {
+    const RUNG: &'static str = "law";
+    type Full = Fifo<Ticked<D>>;
+    fn climb(law: D) -> Self::Full {
+        Fifo::new(Ticked::new(law))
+    }
+}
+
+impl<D: Aqm + Probes + 'static> Climb<D> for FromAqm {
+    const RUNG: &'static str = "aqm";
+    type Full = Fifo<D>;
+    fn climb(aqm: D) -> Self::Full {
+        Fifo::new(aqm)
+    }
+}
+
+impl<D: Discipline + Probes + 'static> Climb<D> for FromQueue {
+    const RUNG: &'static str = "queue";
+    type Full = D;
+    fn climb(queue: D) -> D {
+        queue
+    }
+}
+
+/// A design's parameters, and how it climbs.
+struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
+
+impl<D: Design, C: Climb<D>> Knobs for Set<D, C>
+where
+    D::Params: Send + Sync,
+{
+    fn get(&self, key: &str) -> Option<String> {
+        self.0.get(key)
+    }
+    fn build(&self, link: &Link) -> OwnDiscipline {
+        OwnDiscipline(Box::new(C::climb(D::build(&self.0, link))))
+    }
+}
+
+fn read<D: Design + 'static, C: Climb<D> + 'static>(
+    entry: &'static Entry,
+    words: &[&str],
+) -> Result<(Common, OwnParams), ParamError>
+where
+    D::Params: Send + Sync,
+{
+    let (mut common, mut params) = (Common::default(), D::Params::default());
+    apply(&mut common, &mut params, D::PRESETS, words)?;
+    D::check(&params).map_err(|accepts| ParamError {
+        key: entry.name.to_string(),
+        found: words.join(" "),
+        accepts: accepts.into(),
+        hint: None,
+    })?;
+    let words = canonical(&common, &params);
+    Ok((common, OwnParams { entry, words, knobs: Arc::new(Set::<D, C>(params, PhantomData)) }))
+}
+
+impl OwnParams {
+    /// Its line, as one of the registry.
+    pub const fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// One parameter in canonical form.
+    pub fn get(&self, key: &str) -> Option<String> {
+        self.knobs.get(key)
+    }
+
+    /// Every parameter in canonical form, and the common ones worth writing.
+    pub fn canonical(&self) -> &str {
+        &self.words
+    }
+
+    /// A fresh instance for `link`.
+    pub fn build(&self, link: &Link) -> OwnDiscipline {
+        self.knobs.build(link)
+    }
+}
+
+impl PartialEq for OwnParams {
+    fn eq(&self, other: &Self) -> bool {
+        (self.entry.name, &self.words) == (other.entry.name, &other.words)
+    }
+}
+
+impl core::fmt::Debug for OwnParams {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}{}", self.entry.name, self.words)
+    }
+}
+
+type Read = fn(&'static Entry, &[&str]) -> Result<(Common, OwnParams), ParamError>;
+
+/// A kind of discipline of one's own: what a line of the registry is to the others.
+#[derive(Clone, Copy)]
+pub struct Own {
+    entry: &'static Entry,
+    read: Read,
+}
+
+/// Words about a design as a place in memory, which a line needs.
+struct Words<D>(PhantomData<D>);
+
+impl<D: Design> Words<D> {
+    const ABOUT: &'static About = &D::ABOUT;
+}
+
+impl Own {
+    /// A control law called `name`.
+    pub fn law<D: Law + Design + Probes + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromLaw>(name)
+    }
+
+    /// A per-packet opinion called `name`.
+    pub fn aqm<D: Aqm + Design + Probes + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromAqm>(name)
+    }
+
+    /// A discipline with queues of its own, called `name`.
+    pub fn queue<D: Discipline + Design + Probes + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromQueue>(name)
+    }
+
+    fn new<D: Design + 'static, C: Climb<D> + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        let entry = Entry {
+            name,
+            rung: C::RUNG,
+            variant_of: None,
+            about: Words::<D>::ABOUT,
+            params: D::Params::SPECS,
+            presets: D::PRESETS,
+            tc: D::TC,
+            probes: C::Full::PROBES,
+        };
+        // One line for the life of the program, like those of the registry.
+        Self { entry: Box::leak(Box::new(entry)), read: read::<D, C> }
+    }
+
+    /// Its line, as one of the registry.
+    pub const fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// Reads `key=value` words.
+    pub(crate) fn read(&self, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
+        (self.read)(self.entry, words)
+    }
+}

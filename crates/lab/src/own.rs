@@ -1,0 +1,30 @@
+//! Disciplines of one's own beside the built-in ones: registered once, then known wherever a name is read.
+
+use std::sync::{PoisonError, RwLock};
+
+use forebay_aqm::base::own::Own;
+use forebay_aqm::base::params::ParamError;
+use forebay_aqm::{ENTRIES, Spec};
+
+static KNOWN: RwLock<Vec<Own>> = RwLock::new(Vec::new());
+
+/// Adds a discipline to those that scenarios, `--aqm` and comparisons know. `false`: the name is taken.
+pub fn register(own: Own) -> bool {
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let name = own.entry().name;
+    let taken = ENTRIES.iter().chain(known.iter().map(Own::entry)).any(|entry| entry.name == name);
+    if !taken {
+        known.push(own);
+    }
+    !taken
+}
+
+/// Reads a discipline, built in or registered.
+pub fn parse(text: &str) -> Result<Spec, ParamError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    match known.iter().find(|own| words.first() == Some(&own.entry().name)) {
+        Some(own) => Spec::own(own, &words[1..]),
+        None => Spec::parse(text),
+    }
+}

@@ -1,0 +1,56 @@
+//! A discipline of one's own is known wherever a name is read, and the example of one runs.
+
+#[path = "../../../examples/my_first_aqm.rs"]
+mod my_first_aqm;
+
+use std::path::Path;
+
+use forebay_lab::own;
+use forebay_lab::scenario::{self, Overrides};
+
+#[test]
+fn the_example_stands_in_a_comparison_like_any_other() {
+    std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+    my_first_aqm::main().unwrap();
+    // It was registered there: now it is read, checked and written like a built-in one.
+    let spec = own::parse("my_first slope=0.5 ecn=off").unwrap();
+    assert_eq!((spec.name(), spec.canonical().as_str()), ("my_first", "my_first slope=0.5 ecn=off"));
+    assert_eq!(own::parse(&spec.canonical()).unwrap(), spec);
+    assert_eq!(spec.entry().about.source, "mine");
+    let error = own::parse("my_first slop=0.5").unwrap_err();
+    assert_eq!(error.hint.as_deref(), Some("did you mean slope?"));
+    assert!(own::parse("my_first slope=7").unwrap_err().accepts.contains("from 0 to 1"));
+}
+
+#[test]
+fn a_name_is_given_once_and_built_in_ones_are_taken() {
+    assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("red")));
+    assert!(own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
+    assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
+}
+
+/// Behind a pointer it is the same discipline: the same packets.
+#[test]
+fn a_copy_of_a_built_in_one_gives_the_same_run() {
+    own::register(forebay_aqm::base::own::Own::law::<forebay_aqm::law::pi::Pi>("my_pi"));
+    own::register(forebay_aqm::base::own::Own::queue::<forebay_aqm::queue::red_tail::RedTail>("my_red_tail"));
+    for (own, built_in) in [("my_pi q_ref=20", "pi q_ref=20"), ("my_red_tail n=5", "red_tail n=5")] {
+        let text = r#"
+            version = 1
+            duration = "5s"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p" }
+            access = { rate = "10mbit", delays = ["10ms"] }
+            egress = { delay = "10ms" }
+            [[flows]]
+            kind = "ftp"
+            count = 20
+        "#;
+        let overrides = Overrides { aqm: vec![own.to_string(), built_in.to_string()], ..Overrides::default() };
+        let plan = forebay_lab::plan::Plan::new(scenario::parse("own", text, &overrides).unwrap(), 1, 1);
+        let runs = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap());
+        let prints: Vec<String> = runs.map(|run| run.summary.fingerprint.clone()).collect();
+        assert_eq!(prints[0], prints[1], "{own}");
+    }
+}
