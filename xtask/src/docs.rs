@@ -1,11 +1,12 @@
-//! `cargo xtask docs`: the table of disciplines in README.md, from the registry.
+//! `cargo xtask docs`: what is generated from the code. Here the table of disciplines in README.md; the book and the
+//! list of RFC requirements have modules of their own.
 
 use std::fmt::Write;
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 
-use crate::program;
+use crate::{book, coverage, program};
 
 pub(crate) const README: &str = "README.md";
 /// What stands before and after the table.
@@ -20,7 +21,8 @@ pub(crate) fn run() -> Result<(), String> {
         program::write(README, &new)?;
     }
     println!("{README}: {} disciplines", ENTRIES.len());
-    Ok(())
+    coverage::write()?;
+    book::write()
 }
 
 /// `readme` with the table as the registry has it now.

@@ -1,9 +1,11 @@
 //! `cargo xtask`: the project's chores, each one command; the list is [`USAGE`].
 
 mod bless;
+mod book;
 mod browser;
 mod cargo_tests;
 mod ci;
+mod coverage;
 mod docs;
 mod mutants;
 mod peers;
@@ -24,7 +26,7 @@ cargo xtask test           every test; ends with `N passed, N failed, N skipped`
 cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
-cargo xtask docs           writes the table of disciplines in README.md
+cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory

@@ -13,9 +13,9 @@ mod words;
 
 use std::process::ExitCode;
 
-use crate::mutants;
 use crate::tally::Tally;
 use crate::tree::Tree;
+use crate::{book, coverage, mutants};
 
 /// A rule: its name, what it asks for, and what it finds.
 struct Rule {
@@ -39,6 +39,12 @@ const RULES: &[Rule] = &[
     Rule { name: "registry", what: "every discipline has its golden trace and its reference", check: registry::files },
     Rule { name: "mutants", what: "deliberate faults of a discipline still fit its source", check: mutants::findings },
     Rule { name: "docs", what: "the table of disciplines in README.md is current", check: registry::table },
+    Rule { name: "book", what: "the book says what the code says", check: book::findings },
+    Rule {
+        name: "coverage",
+        what: "docs/rfc-coverage.md lists the tests of RFC requirements",
+        check: coverage::findings,
+    },
     Rule { name: "claims", what: "every claim has a quick verdict on record", check: claims::check },
     Rule { name: "links", what: "files that the documents name exist", check: links::check },
     Rule {

@@ -1,0 +1,142 @@
+//! The texts of the book, from the declarations of the disciplines.
+
+use std::fmt::Write;
+
+use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+
+use crate::tree::Tree;
+
+/// The table of contents, as mdBook reads it.
+pub(super) fn summary(entries: &[Entry]) -> String {
+    let mut out = String::from("# Summary\n\n- [Disciplines](disciplines.md)\n");
+    for entry in entries {
+        let _ = writeln!(out, "  - [{0}](disciplines/{0}.md)", entry.name);
+    }
+    out
+}
+
+/// All disciplines, a line each.
+pub(super) fn index(entries: &[Entry]) -> String {
+    let mut out = String::from(
+        "# Disciplines\n\nWritten by `cargo xtask docs` from the code; `forebay explain NAME` says the same.\n\n\
+         | name | what it does |\n|---|---|\n",
+    );
+    for entry in entries {
+        let _ = writeln!(out, "| [`{0}`](disciplines/{0}.md) | {1} |", entry.name, cell(entry.about.summary));
+    }
+    out + "\n" + COMMON
+}
+
+const COMMON: &str = "\
+Every discipline is one file that reads beside its source, is compared with a literal transcription of the published
+listing on random traffic, has a golden trace, and a list of deliberate faults that its tests must find. The pictures
+show 20 long TCP flows through 20 Mb/s, and 40 more from 10 s to 20 s; drop-tail is drawn in grey. Parameters that every
+discipline takes beside its own are `ecn`, `th` and `hard_limit`.
+";
+
+/// The page of one discipline.
+pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
+    let about = entry.about;
+    let mut out = format!("# {}\n\n", entry.name);
+    if let Some((base, preset)) = entry.variant_of {
+        let preset = entry.presets.iter().find(|known| known.name == preset);
+        let settings = preset.map_or("", |preset| preset.settings);
+        let _ = writeln!(out, "`{base} {settings}`. What follows is of [`{base}`]({base}.md).\n");
+    }
+    let _ = writeln!(out, "{}.\n\nSource: {}.\n", upper(about.summary), about.source);
+    let _ = writeln!(out, "```text\n{}\n```\n", about.rule);
+    let _ = writeln!(out, "![Queue and state of {0} against time](../pictures/{0}.svg)\n", entry.name);
+    out += "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n";
+    for param in entry.params.iter().chain(Common::SPECS) {
+        let _ = writeln!(
+            out,
+            "| `{}` | `{}` | {} | {} | {} | {} |",
+            param.name,
+            cell(&(param.default)()),
+            cell(&accepted(param)),
+            cell(param.symbol),
+            cell(param.doc.trim()),
+            cell(param.source)
+        );
+    }
+    if !entry.presets.is_empty() {
+        out += "\n## Presets\n\n| name | settings | source |\n|---|---|---|\n";
+    }
+    for preset in entry.presets {
+        let _ = writeln!(out, "| `{}` | `{}` | {} |", preset.name, cell(preset.settings), cell(preset.source));
+    }
+    if let Some(tc) = entry.tc {
+        let _ =
+            writeln!(out, "\n## As tc(8) writes it\n\n`{}`\n\nstarts from `{}`.", tc.synopsis(entry.name), tc.defaults);
+    }
+    if !entry.probes.is_empty() {
+        out += "\n## Probes\n\n| name | unit | meaning |\n|---|---|---|\n";
+    }
+    for probe in entry.probes {
+        let unit = cell(probe.unit);
+        let _ = writeln!(out, "| `{}.{}` | {unit} | {} |", entry.name, probe.name, cell(probe.doc.trim()));
+    }
+    if !about.deviations.is_empty() {
+        out += "\n## Differences from the source\n\n";
+    }
+    for (i, deviation) in about.deviations.iter().enumerate() {
+        let _ = writeln!(out, "{}. {}.", i + 1, upper(deviation.trim_end_matches('.')));
+    }
+    out + &checks(entry, tree)
+}
+
+/// What guards the rule.
+fn checks(entry: &Entry, tree: &Tree) -> String {
+    let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
+    let faults = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
+    let faults = faults.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count());
+    format!(
+        "\n## In the code\n\n\
+         | what | where |\n|---|---|\n\
+         | rule | `crates/aqm/src/{}/{rule}.rs` |\n\
+         | published listing, transcribed | `crates/aqm/tests/reference/{rule}.rs` |\n\
+         | golden trace | `crates/aqm/golden/{}.txt` |\n\
+         | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |\n",
+        entry.rung, entry.name
+    )
+}
+
+/// The words or the range that a parameter takes.
+fn accepted(param: &ParamSpec) -> String {
+    match param.unit {
+        "packets|bytes" => format!("{} to {} packets or bytes", param.range.0, param.range.1),
+        words if words.contains('|') => words.replace('|', ", "),
+        "1" => format!("{} to {}", param.range.0, param.range.1),
+        unit => format!("{} to {} {unit}", param.range.0, param.range.1),
+    }
+}
+
+/// `text` as a sentence begins.
+fn upper(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `text` within a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_aqm::ENTRIES;
+
+    #[test]
+    fn a_page_has_every_parameter_preset_probe_and_deviation() {
+        for entry in ENTRIES {
+            let page = discipline(entry, &Tree::of(&[]));
+            let has = |text: String| assert!(page.contains(&text), "{}: no {text}", entry.name);
+            entry.params.iter().chain(Common::SPECS).for_each(|p| has(format!("\n| `{}` | ", p.name)));
+            entry.presets.iter().for_each(|p| has(format!("\n| `{}` | ", p.name)));
+            entry.probes.iter().for_each(|p| has(format!("\n| `{}.{}` | ", entry.name, p.name)));
+            (1..=entry.about.deviations.len()).for_each(|n| has(format!("\n{n}. ")));
+        }
+    }
+}
