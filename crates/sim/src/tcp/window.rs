@@ -47,16 +47,21 @@ impl Window {
         self.cwnd = cwnd.min(self.limit);
     }
 
+    /// A reduction to `cwnd`, at least `least` packets; what is smaller already stays.
+    const fn reduce_to(&mut self, cwnd: f64, least: f64) {
+        self.cwnd = self.cwnd.min(cwnd.max(least));
+    }
+
     /// Loss: half of the window, at least a packet, which also becomes the threshold.
     pub fn halve(&mut self) {
-        self.halve_for_mark();
-        self.cwnd = self.cwnd.max(1.0);
+        self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
+        self.reduce_to(self.cwnd / 2.0, 1.0);
     }
 
     /// Mark: half of the window, which also becomes the threshold; it may leave the window [closed](Self::is_closed).
     pub fn halve_for_mark(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
-        self.cwnd /= 2.0;
+        self.reduce_to(self.cwnd / 2.0, 0.0);
     }
 
     /// Below one packet, nothing leaves before the timer expires (RFC 3168 section 6.1.2).
@@ -68,7 +73,7 @@ impl Window {
     /// Loss or mark: this part of the window, at least `least` packets, which also becomes the threshold.
     pub fn cut(&mut self, part: f64, least: f64) {
         self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
-        self.cwnd = (self.cwnd * part).max(least);
+        self.reduce_to(self.cwnd * part, least);
     }
 
     /// The threshold again as it was before the last cut.
@@ -84,13 +89,29 @@ impl Window {
 
     /// Takes back `packets` of the window, down to one.
     pub fn deflate(&mut self, packets: f64) {
-        self.cwnd = (self.cwnd - packets).max(1.0);
+        self.reduce_to(self.cwnd - packets, 1.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_reduction_raises_the_window(cwnd in 0.1f64..20.0, part in 0.0f64..1.0, least in 0.0f64..4.0) {
+            let reduced = |reduce: fn(&mut Window, f64, f64)| {
+                let mut w = Window::new(cwnd, f64::INFINITY);
+                reduce(&mut w, part, least);
+                w.cwnd()
+            };
+            prop_assert!(reduced(|w, _, _| w.halve()) <= cwnd);
+            prop_assert!(reduced(|w, _, _| w.halve_for_mark()) <= cwnd);
+            prop_assert!(reduced(|w, part, least| w.cut(part, least)) <= cwnd);
+            prop_assert!(reduced(|w, part, _| w.deflate(10.0 * part)) <= cwnd);
+        }
+    }
 
     #[test]
     fn slow_start_doubles_and_avoidance_adds_one_a_round() {

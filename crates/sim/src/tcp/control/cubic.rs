@@ -89,8 +89,10 @@ impl Cubic {
         self.reduce(window, 2.0);
     }
 
+    /// Section 4.6: down to one packet; a mark there closes the window.
     pub(super) fn on_mark(&mut self, window: &mut Window) {
-        self.reduce(window, 1.0);
+        let least = if window.cwnd() > 1.0 { 1.0 } else { 0.0 };
+        self.reduce(window, least);
     }
 
     /// Section 4.8: BETA for the threshold, and no plateau.

@@ -4,7 +4,7 @@ use super::super::window::Window;
 
 /// Section 3.3: weight of the newest window in the estimate.
 const GAIN: f64 = 1.0 / 16.0;
-/// The smallest window after a reduction, as in Linux.
+/// The smallest window that a mark leaves of a larger one, as in Linux.
 const LEAST: f64 = 2.0;
 
 /// State of the estimate.
@@ -38,9 +38,12 @@ impl Dctcp {
         }
     }
 
-    /// Step 9.
+    /// Step 9; at a window of one RFC 3168 section 6.1.2 still holds, and the window closes.
     pub(super) fn on_mark(&self, window: &mut Window) {
-        window.cut(1.0 - self.alpha / 2.0, LEAST);
+        match window.cwnd() {
+            cwnd if cwnd <= 1.0 => window.halve_for_mark(),
+            cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= LEAST { LEAST } else { 1.0 }),
+        }
     }
 
     /// Estimated share of marked packets.
