@@ -84,7 +84,11 @@ impl Sender {
         self.note_cut(Cut::FastRetransmit);
         self.timed = None;
         if self.recovery == Recovery::Tahoe {
+            let ssthresh = self.window.ssthresh();
             self.window.collapse();
+            if reduced {
+                self.window.restore_threshold(ssthresh);
+            }
             self.next = self.una;
         } else {
             if !reduced {
