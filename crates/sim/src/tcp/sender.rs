@@ -3,7 +3,8 @@
 //! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
 //! halved, not what is in flight; retransmissions keep the flow's ECT codepoint. Senders that ns-2 has, up to SACK:
 //! every timeout of the same packet takes half of the window again as the threshold; a mark that is echoed after a
-//! timeout reduces once more. Without selective acknowledgements also: fast
+//! timeout reduces once more; the loss of the packet with CWR, the first that is sent after a mark, does not.
+//! Without selective acknowledgements also: fast
 //! recovery may begin at a window of one; after a timeout the first two duplicate acknowledgements release
 //! the next packet in order, be it new or sent before.
 //!
@@ -328,7 +329,7 @@ impl Sender {
         }
         self.counts.ecn_cuts += 1;
         self.recover = self.high;
-        self.note_cut(Cut::Mark);
+        self.note_cut(Cut::Mark, true);
         let at_one = self.window.cwnd() <= 1.0;
         if at_one && self.marked_at_one {
             self.rtt.back_off();
@@ -351,10 +352,11 @@ impl Sender {
         self.last_cut == Cut::Mark && control.is_none_or(Control::answers_mark_as_loss)
     }
 
-    /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2).
-    fn note_cut(&mut self, cut: Cut) {
+    /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2). It tells
+    /// nothing of what does not shrink it, or the echo of a mark would end that was not answered.
+    fn note_cut(&mut self, cut: Cut, shrinks: bool) {
         self.last_cut = cut;
-        self.cwr = self.ecn;
+        self.cwr |= self.ecn && shrinks;
     }
 
     /// [`deadline`](Self::deadline) has come. What the pacer held back is for [`poll`](Self::poll) to give out.
@@ -379,7 +381,7 @@ impl Sender {
         let again = core::mem::replace(&mut self.timed_out, self.una) == self.una && !self.follows_ns2();
         let is_reduced = again || self.mark_counts_as_loss() && self.una < self.recover;
         self.recover = self.high;
-        self.note_cut(Cut::Timeout);
+        self.note_cut(Cut::Timeout, true);
         self.in_recovery = false;
         self.inflation = 0;
         self.dup_acks = 0;
@@ -402,7 +404,7 @@ impl Sender {
     fn reopen(&mut self) {
         if self.window.is_closed() {
             self.recover = self.high;
-            self.note_cut(Cut::Timeout);
+            self.note_cut(Cut::Timeout, true);
             self.timed = None;
             self.window.set(1.0);
         }

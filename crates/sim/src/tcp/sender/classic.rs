@@ -81,7 +81,7 @@ impl Sender {
         // A mark in the same window has already halved it.
         let reduced = self.last_cut == Cut::Mark && self.una <= self.recover;
         self.recover = self.high;
-        self.note_cut(Cut::FastRetransmit);
+        self.note_cut(Cut::FastRetransmit, true);
         self.timed = None;
         if self.recovery == Recovery::Tahoe {
             let ssthresh = self.window.ssthresh();

@@ -178,8 +178,9 @@ impl Sender {
     /// RFC 6675 section 5, steps 1 to 4, outside of recovery.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
-        // A mark in the same window has already reduced it.
-        let is_reduced = self.mark_counts_as_loss() && self.una <= self.recover;
+        // A mark has already reduced the window for what was sent before it; ns-2 takes the packet with CWR for such.
+        let of_marked_window = self.una < self.recover + u32::from(self.follows_ns2());
+        let is_reduced = self.mark_counts_as_loss() && of_marked_window;
         let Some(selective) = &mut self.selective else { return };
         if self.dup_acks < DUP_THRESHOLD && !selective.board.bottom_is_lost(self.una) {
             selective.board.forget_retransmissions(self.una);
@@ -191,7 +192,7 @@ impl Sender {
         }
         selective.board.enter_recovery(self.una);
         self.recover = self.high;
-        self.note_cut(Cut::FastRetransmit);
+        self.note_cut(Cut::FastRetransmit, !is_reduced || self.follows_ns2());
         self.in_recovery = true;
         self.timed = None;
         self.retransmit = Some(self.una);
