@@ -144,19 +144,27 @@ impl Sampler {
 }
 
 /// The largest rate of the latest rounds.
+///
+/// Only a new rate makes the filter forget (draft section 4.1.1.3): rounds in which the application was the limit, or
+/// ProbeRTT, show no rate of the path, and leave the estimate as it was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxRate {
     by_round: [f64; ROUNDS],
     round: usize,
+    /// Rounds begun since the latest rate.
+    silent: usize,
 }
 
 impl MaxRate {
-    pub(super) fn next_round(&mut self) {
-        self.round = (self.round + 1) % ROUNDS;
-        self.by_round[self.round] = 0.0;
+    pub(super) const fn next_round(&mut self) {
+        self.silent += 1;
     }
 
     pub(super) fn update(&mut self, rate: f64) {
+        for _ in 0..core::mem::take(&mut self.silent).min(ROUNDS) {
+            self.round = (self.round + 1) % ROUNDS;
+            self.by_round[self.round] = 0.0;
+        }
         let slot = &mut self.by_round[self.round];
         *slot = slot.max(rate);
     }
@@ -227,6 +235,22 @@ mod tests {
         (0..2).for_each(|seq| sampler.arrived(at(100), seq));
         sampler.take(None);
         assert!(!sampler.is_app_limited());
+    }
+
+    #[test]
+    fn rounds_without_a_rate_forget_nothing() {
+        let mut filter = MaxRate::default();
+        filter.update(100.0);
+        (0..25).for_each(|_| filter.next_round());
+        assert_eq!(filter.get(), 100.0);
+        filter.update(50.0);
+        assert_eq!(filter.get(), 50.0, "the old rate is 25 rounds old");
+        (0..9).for_each(|_| filter.next_round());
+        filter.update(40.0);
+        assert_eq!(filter.get(), 50.0);
+        filter.next_round();
+        filter.update(40.0);
+        assert_eq!(filter.get(), 40.0);
     }
 
     #[test]
