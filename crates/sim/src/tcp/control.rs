@@ -130,10 +130,17 @@ impl Control {
         }
     }
 
-    /// The application had nothing to send for so long.
-    pub(super) fn idle(&mut self, silent: Span) {
+    /// The application, and not the window, was the limit until now.
+    pub(super) fn rest(&mut self, now: Instant) {
         if let Self::Cubic(cubic) = self {
-            cubic.idle(silent);
+            cubic.rest(now);
+        }
+    }
+
+    /// The window was made smaller after silence.
+    pub(super) const fn restart(&mut self) {
+        if let Self::Cubic(cubic) = self {
+            cubic.restart();
         }
     }
 }

@@ -194,12 +194,16 @@ impl Sender {
             return;
         }
         if let Some(selective) = &mut self.selective {
-            selective.control.idle(silent);
+            selective.control.rest(now);
         }
         // BBR paces what the window allows, however old it is.
         let paces = matches!(self.selective.as_deref(), Some(Selective { control: Control::Bbr(_), .. }));
-        if self.idle_restart && !paces && silent > self.rtt.timeout() {
-            self.window.set(self.window.cwnd().min(f64::from(self.initial_window)));
+        let restart = f64::from(self.initial_window);
+        if self.idle_restart && !paces && silent > self.rtt.timeout() && self.window.cwnd() > restart {
+            self.window.set(restart);
+            if let Some(selective) = &mut self.selective {
+                selective.control.restart();
+            }
         }
     }
 

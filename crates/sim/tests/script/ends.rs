@@ -86,7 +86,10 @@ impl Stage {
             }
             _ => return Ok(false),
         }
-        self.poll();
+        // What a path carries, its next run sends.
+        if self.path.is_none() {
+            self.poll();
+        }
         Ok(true)
     }
 

@@ -39,5 +39,5 @@ fn step(stage: &mut Stage, line: &str) -> Result<(), String> {
     if !stage.send(pause, verb, rest)? {
         return Err(format!("no such event or check: {verb}"));
     }
-    if verb == "run" { Ok(()) } else { stage.expect_sends(outcome.unwrap_or_default()) }
+    if stage.path.is_some() { Ok(()) } else { stage.expect_sends(outcome.unwrap_or_default()) }
 }

@@ -4,7 +4,7 @@
 //! proves spurious (section 4.9). `cwnd` stands for what is in flight in the reductions, which section 4.6 allows
 //! where the window does not grow unused.
 
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Instant;
 
 use super::super::window::Window;
 use super::Acked;
@@ -29,8 +29,10 @@ pub(crate) struct Cubic {
     w_est: f64,
     /// `cwnd_prior`: the window before the last reduction.
     prior: f64,
-    /// Beginning of this stage of congestion avoidance.
+    /// Beginning of this stage of congestion avoidance, later by the time in which the application was the limit.
     epoch: Option<Instant>,
+    /// Up to when the time has been accounted for.
+    seen: Instant,
     /// The stage follows a reduction without a timeout: only then is there a plateau to return to.
     has_plateau: bool,
 }
@@ -43,6 +45,7 @@ impl Cubic {
     }
 
     pub(super) fn grow(&mut self, window: &mut Window, acked: Acked) {
+        self.seen = acked.now;
         if window.in_slow_start() {
             window.grow();
             return;
@@ -102,8 +105,14 @@ impl Cubic {
         window.set(1.0);
     }
 
-    /// Section 4.2: time in which the application had nothing to send does not count.
-    pub(super) fn idle(&mut self, silent: Span) {
-        self.epoch = self.epoch.map(|epoch| epoch + silent);
+    /// Section 4.2: time in which the application limits the window does not count.
+    pub(super) fn rest(&mut self, now: Instant) {
+        let rested = now.since(core::mem::replace(&mut self.seen, now));
+        self.epoch = self.epoch.map(|epoch| epoch + rested);
+    }
+
+    /// The window is smaller after silence, for no congestion: the next stage begins from there.
+    pub(super) const fn restart(&mut self) {
+        self.epoch = None;
     }
 }

@@ -157,10 +157,13 @@ impl Sender {
         if reported > 0 && !self.in_recovery && !self.after_timeout() {
             self.on_report(now);
         }
-        if acked > 0 && !self.in_recovery && !ece && !self.is_application_limited(outstanding) {
+        if acked > 0 && !self.in_recovery && !ece {
+            let limited = self.is_application_limited(outstanding);
             let acked = Acked { now, packets: delivered, srtt: self.rtt.precise() };
-            if let Some(selective) = &mut self.selective {
-                selective.control.grow(&mut self.window, acked);
+            match &mut self.selective {
+                Some(selective) if limited => selective.control.rest(now),
+                Some(selective) => selective.control.grow(&mut self.window, acked),
+                None => {}
             }
         }
         let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
