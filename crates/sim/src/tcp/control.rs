@@ -115,10 +115,11 @@ impl Control {
         }
     }
 
-    pub(super) fn on_timeout(&mut self, window: &mut Window) {
+    /// `reduced`: the threshold stays, this congestion has been answered.
+    pub(super) fn on_timeout(&mut self, window: &mut Window, reduced: bool) {
         match self {
             Self::Reno | Self::Dctcp(_) => window.collapse(),
-            Self::Cubic(cubic) => cubic.on_timeout(window),
+            Self::Cubic(cubic) => cubic.on_timeout(window, reduced),
             Self::Bbr(bbr) => bbr.on_timeout(window),
         }
     }

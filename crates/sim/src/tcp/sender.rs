@@ -390,7 +390,7 @@ impl Sender {
         self.inflation = 0;
         self.dup_acks = 0;
         match &mut self.selective {
-            Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window),
+            Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window, is_reduced),
             None => self.window.collapse(),
         }
         // RFC 3168 section 6.1.2: the threshold falls once in a round trip. RFC 5681 section 3.1: and once for a packet.

@@ -98,9 +98,12 @@ impl Cubic {
         self.reduce(window, least);
     }
 
-    /// Section 4.8: BETA for the threshold, and no plateau.
-    pub(super) fn on_timeout(&mut self, window: &mut Window) {
-        self.reduce(window, 1.0);
+    /// Section 4.8: BETA for the threshold, unless it was `reduced` for this already, and no plateau.
+    pub(super) fn on_timeout(&mut self, window: &mut Window, reduced: bool) {
+        if !reduced {
+            self.reduce(window, 1.0);
+        }
+        self.epoch = None;
         self.has_plateau = false;
         window.set(1.0);
     }
@@ -114,5 +117,43 @@ impl Cubic {
     /// The window is smaller after silence, for no congestion: the next stage begins from there.
     pub(super) const fn restart(&mut self) {
         self.epoch = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_aqm::base::time::Span;
+
+    /// Acknowledgements 10 ms apart, until `cwnd` is reached.
+    fn grow_to(cubic: &mut Cubic, window: &mut Window, mut now: Instant, cwnd: f64) {
+        while window.cwnd() < cwnd {
+            now += Span::from_millis(10);
+            cubic.grow(window, Acked { now, packets: 1, srtt: Span::from_millis(100) });
+        }
+    }
+
+    /// Section 4.3: `cwnd_prior` is of the time when the threshold was set last, and a timeout that leaves the
+    /// threshold leaves it too; section 4.7: so is the plateau that a loss is compared with.
+    #[test]
+    fn a_timeout_that_leaves_the_threshold_leaves_what_goes_with_it() {
+        let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
+        cubic.on_timeout(&mut window, false);
+        cubic.on_timeout(&mut window, true);
+        assert_eq!((window.cwnd(), window.ssthresh(), cubic.prior), (1.0, 28.0, 40.0));
+        grow_to(&mut cubic, &mut window, Instant::ZERO, 20.0);
+        cubic.on_loss(&mut window);
+        assert_eq!(cubic.w_max, 0.85 * 20.0, "a loss below the plateau");
+    }
+
+    /// Section 4.8: the stage after a timeout has its plateau where it begins.
+    #[test]
+    fn after_a_timeout_there_is_no_plateau_to_return_to() {
+        let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
+        cubic.on_mark(&mut window);
+        cubic.on_timeout(&mut window, true);
+        assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 28.0));
+        grow_to(&mut cubic, &mut window, Instant::ZERO, 28.1);
+        assert_eq!((cubic.w_max, cubic.k), (28.0, 0.0));
     }
 }

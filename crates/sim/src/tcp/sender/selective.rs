@@ -38,9 +38,9 @@ impl Selective {
         Self { board: Scoreboard::default(), control: Control::new(options, rng) }
     }
 
-    pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window) {
+    pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window, reduced: bool) {
         self.board.on_timeout(una, high);
-        self.control.on_timeout(window);
+        self.control.on_timeout(window, reduced);
     }
 }
 
