@@ -419,6 +419,7 @@ impl Sender {
         if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
     }
 
+    /// The timer runs while something is outstanding (RFC 6298 rules 5.2 and 5.3), or a mark has closed the window.
     #[inline]
     fn rearm(&mut self, now: Instant) {
         let runs = self.high > self.una || self.window.is_closed();

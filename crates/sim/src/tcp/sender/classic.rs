@@ -36,10 +36,10 @@ impl Sender {
         }
         self.in_recovery = false;
         self.inflation = 0;
-        self.rearm(now);
         if !(ece || self.is_application_limited(outstanding)) {
             self.window.grow();
         }
+        self.rearm(now);
     }
 
     /// RFC 6582 section 3.2 step 3: the next hole is known; retransmit it, deflate by what was

@@ -147,7 +147,6 @@ impl Sender {
         }
         if acked > 0 {
             self.acknowledge(now, ack, ece);
-            self.rearm(now);
         }
         self.in_recovery &= ack < self.recover;
         if was_repairing && !self.in_recovery && !self.after_timeout() {
@@ -165,6 +164,9 @@ impl Sender {
                 Some(selective) => selective.control.grow(&mut self.window, acked),
                 None => {}
             }
+        }
+        if acked > 0 {
+            self.rearm(now);
         }
         let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
         if let Some(selective) = &mut self.selective {
