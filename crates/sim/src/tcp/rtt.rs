@@ -77,7 +77,7 @@ impl Rtt {
     /// The timer expired: double (RFC 6298 rule 5.5).
     pub fn back_off(&mut self) {
         if self.timeout() < self.options.max_rto {
-            self.backoff *= 2;
+            self.backoff = self.backoff.saturating_mul(2);
         }
         if self.backoff > FORGET_BACKOFF {
             self.var4 += self.srtt8 >> 3;
@@ -139,6 +139,23 @@ mod tests {
         assert_eq!(rtt.timeout(), Span::from_millis(60_000));
         rtt.end_backoff();
         assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
+    }
+
+    #[test]
+    fn backoff_ends_nowhere_before_the_maximum() {
+        let mut rtt = Rtt::new(RttOptions {
+            min_rto: Span::from_nanos(1),
+            max_rto: Span::from_nanos(u64::MAX),
+            tick: Span::from_nanos(1),
+            phase: Span::ZERO,
+        });
+        rtt.measure(at(0), Instant::from_nanos(1));
+        let mut before = rtt.timeout();
+        for _ in 0..100 {
+            rtt.back_off();
+            assert!(rtt.timeout() >= before);
+            before = rtt.timeout();
+        }
     }
 
     #[test]

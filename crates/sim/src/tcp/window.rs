@@ -15,7 +15,7 @@ pub struct Window {
 impl Window {
     /// Begins in slow start at `initial` packets; the receiver takes up to `limit`.
     pub const fn new(initial: f64, limit: f64) -> Self {
-        Self { cwnd: initial, ssthresh: f64::INFINITY, limit }
+        Self { cwnd: initial.min(limit), ssthresh: f64::INFINITY, limit }
     }
 
     /// Congestion window in packets.
@@ -134,6 +134,13 @@ mod tests {
         (0..1000).for_each(|_| w.grow());
         w.halve();
         assert_eq!(w.cwnd(), 10.0);
+    }
+
+    #[test]
+    fn an_initial_window_beyond_the_receivers_is_not_what_a_loss_halves() {
+        let mut w = Window::new(10.0, 4.0);
+        w.halve();
+        assert_eq!((w.cwnd(), w.ssthresh()), (2.0, 2.0));
     }
 
     #[test]
