@@ -18,6 +18,9 @@ pub type HostId = usize;
 /// Index into [`Network::routes`].
 pub type RouteId = usize;
 
+/// What the first link of a flow may carry: 32 bits number that, and a window that is outstanding at the end.
+const MOST_PACKETS: u32 = u32::MAX - (1 << 24);
+
 /// What the wire of a link does beside sending at its rate. By default nothing.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Conditions {
@@ -202,7 +205,7 @@ impl Network {
                 return fail(format!("flow {} names a host or route that does not exist", flow.name));
             }
             let first = &self.links[self.routes[flow.forward][0]];
-            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(u32::MAX) {
+            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MOST_PACKETS) {
                 return fail(format!("flow {} could send more packets than its 32 bits can number", flow.name));
             }
         }
