@@ -286,7 +286,7 @@ impl Sender {
             return;
         }
         if ece && self.ecn {
-            self.on_mark(ack);
+            self.on_mark(now, ack);
         }
         if ack > self.una {
             self.on_new_ack(now, ack, ece && self.ecn);
@@ -327,7 +327,7 @@ impl Sender {
 
     /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2). At a window of one it
     /// closes the window; as marks go on there, the timer backs off.
-    fn on_mark(&mut self, ack: u32) {
+    fn on_mark(&mut self, now: Instant, ack: u32) {
         if ack <= self.recover && !(self.follows_ns2() && self.last_cut == Cut::Timeout) {
             return;
         }
@@ -342,6 +342,10 @@ impl Sender {
         match &mut self.selective {
             Some(selective) => selective.control.on_mark(&mut self.window),
             None => self.window.halve_for_mark(),
+        }
+        // Only the timer opens the window again. ns-2 leaves one that runs alone.
+        if self.window.is_closed() && (self.rto_at == Instant::NEVER || !self.follows_ns2()) {
+            self.rearm(now);
         }
     }
 

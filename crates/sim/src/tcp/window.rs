@@ -87,9 +87,16 @@ impl Window {
         self.cwnd = 1.0;
     }
 
-    /// Takes back `packets` of the window, down to one.
+    /// Tahoe's loss: as a timeout, but a closed window stays closed.
+    pub fn collapse_for_loss(&mut self) {
+        let cwnd = self.cwnd;
+        self.collapse();
+        self.cwnd = self.cwnd.min(cwnd);
+    }
+
+    /// Takes back `packets` of the window, down to one. As in ns-2 that opens a closed window.
     pub fn deflate(&mut self, packets: f64) {
-        self.reduce_to(self.cwnd - packets, 1.0);
+        self.cwnd = (self.cwnd - packets).max(1.0);
     }
 }
 
@@ -109,7 +116,7 @@ mod tests {
             prop_assert!(reduced(|w, _, _| w.halve()) <= cwnd);
             prop_assert!(reduced(|w, _, _| w.halve_for_mark()) <= cwnd);
             prop_assert!(reduced(|w, part, least| w.cut(part, least)) <= cwnd);
-            prop_assert!(reduced(|w, part, _| w.deflate(10.0 * part)) <= cwnd);
+            prop_assert!(reduced(|w, _, _| w.collapse_for_loss()) <= cwnd);
         }
     }
 

@@ -85,7 +85,7 @@ impl Sender {
         self.timed = None;
         if self.recovery == Recovery::Tahoe {
             let ssthresh = self.window.ssthresh();
-            self.window.collapse();
+            self.window.collapse_for_loss();
             if reduced {
                 self.window.restore_threshold(ssthresh);
             }

@@ -143,7 +143,7 @@ impl Sender {
             self.measure(sent, now);
         }
         if ece {
-            self.on_mark(ack);
+            self.on_mark(now, ack);
         }
         if acked > 0 {
             self.acknowledge(now, ack, ece);
