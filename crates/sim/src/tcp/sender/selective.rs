@@ -142,6 +142,10 @@ impl Sender {
             // What lies before the packet that is timed may take long to repair, but says nothing about the round trip.
             self.measure(sent, now);
         }
+        if !self.follows_ns2() {
+            // Before a mark moves `recover`: with ns-2 recovery goes on then.
+            self.in_recovery &= ack < self.recover;
+        }
         if ece {
             self.on_mark(now, ack);
         }
