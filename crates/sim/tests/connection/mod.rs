@@ -1,0 +1,143 @@
+//! A connection over a random path, from its first packet to its last acknowledgement.
+
+mod rules;
+pub(crate) mod setting;
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::sender::{Send, Sender};
+
+use rules::Rules;
+use setting::Setting;
+
+/// Long enough for a connection that waits for its timer with every packet.
+const PATIENCE: Span = Span::from_millis(100_000_000);
+
+enum Event {
+    Data(Send, Ecn),
+    Ack(Ack),
+    Offer,
+}
+
+pub(crate) struct Connection {
+    setting: Setting,
+    rng: Rng,
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    /// By time and order of insertion.
+    events: BTreeMap<(u64, u64), Event>,
+    serial: u64,
+    /// When the last packet arrives that is on its way there, and back.
+    last_arrival: [u64; 2],
+    rules: Rules,
+}
+
+impl Connection {
+    pub(crate) fn new(seed: u64) -> Self {
+        let setting = Setting::new(seed);
+        let mut new = Self {
+            rng: Rng::stream(seed, "path"),
+            now: Instant::ZERO,
+            sender: Sender::new(setting.options, Span::ZERO, Rng::stream(seed, "sender")),
+            receiver: Receiver::new(&setting.options),
+            events: BTreeMap::new(),
+            serial: 0,
+            last_arrival: [0; 2],
+            rules: Rules::new(&setting),
+            setting,
+        };
+        for i in 0..u64::from(new.setting.bursts) {
+            new.push(i * new.setting.pause, Event::Offer);
+        }
+        new
+    }
+
+    /// Everything handed over is acknowledged in the end.
+    pub(crate) fn run(mut self) {
+        let total = self.setting.burst * self.setting.bursts;
+        while self.sender.acknowledged() < total {
+            let event = self.events.keys().next().map(|(at, _)| *at);
+            let [sends, answers] = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.map(Instant::nanos));
+            let next = [event, sends, answers].into_iter().flatten().min().expect("the connection goes on");
+            assert!(next < PATIENCE.nanos(), "the connection comes to its end");
+            self.now = Instant::from_nanos(next.max(self.now.nanos()));
+            if event == Some(next) {
+                let (_, event) = self.events.pop_first().unwrap();
+                self.happens(event);
+            } else if sends == Some(next) {
+                let before = self.sender.clone();
+                self.sender.on_deadline(self.now);
+                self.rules.timer(self.now, &before, &self.sender);
+            } else {
+                let ack = self.receiver.ack();
+                self.answer(ack);
+            }
+            self.send();
+            assert_eq!(self.sender.check(), Ok(()));
+        }
+        assert_eq!(self.receiver.in_order(), total);
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Data(send, ecn) => {
+                let prior = self.receiver.before_data(ecn);
+                let ack = self.receiver.on_data(self.now, send.seq, ecn, send.cwr);
+                [prior, ack].into_iter().flatten().for_each(|ack| self.answer(ack));
+            }
+            Event::Ack(ack) => {
+                let before = self.sender.clone();
+                self.sender.on_ack(self.now, ack.next, ack.ece, self.receiver.collect(ack.ticket));
+                self.rules.ack(&before, &self.sender, ack);
+            }
+            Event::Offer => {
+                let before = self.sender.cwnd();
+                self.sender.offer(self.now, self.setting.burst);
+                self.rules.offered += self.setting.burst;
+                assert!(self.sender.cwnd() <= before, "silence does not raise the window");
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        while let Some(send) = self.sender.poll(self.now) {
+            self.rules.sends(&self.sender, send);
+            if self.rng.uniform() >= self.setting.loss {
+                let capable = self.setting.options.ecn_capable();
+                let marked = capable && self.rng.uniform() < self.setting.mark;
+                let plain = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+                let at = self.arrival(0);
+                self.push(at, Event::Data(send, if marked { Ecn::Ce } else { plain }));
+            }
+        }
+        self.rules.pauses(&self.sender);
+    }
+
+    fn answer(&mut self, ack: Ack) {
+        if self.rng.uniform() >= self.setting.ack_loss {
+            let at = self.arrival(1);
+            self.push(at, Event::Ack(ack));
+        }
+    }
+
+    /// When what leaves now arrives; acknowledgements keep their order.
+    fn arrival(&mut self, way: usize) -> u64 {
+        let [least, more] = self.setting.delay;
+        let mut at = self.now.nanos() + least + self.rng.below(more);
+        if way == 1 || !self.setting.overtakes {
+            at = at.max(self.last_arrival[way]);
+        }
+        self.last_arrival[way] = at;
+        at
+    }
+
+    fn push(&mut self, at: u64, event: Event) {
+        self.serial += 1;
+        self.events.insert((at, self.serial), event);
+    }
+}

@@ -1,0 +1,172 @@
+//! What every sender keeps to, checked with all that happens to it.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::tcp::receiver::Ack;
+use forebay_sim::tcp::sender::{Send, Sender};
+use forebay_sim::tcp::{Recovery, TcpOptions, Variant};
+
+use super::setting::Setting;
+
+/// What was seen of a sender.
+pub(crate) struct Rules {
+    options: TcpOptions,
+    /// The shortest round trip that there is.
+    least_rtt: u64,
+    /// One beyond the last packet sent, and what the application has handed over.
+    high: u32,
+    pub(crate) offered: u32,
+    /// Echoes of acknowledgements up to here are answered.
+    answered_until: u32,
+    /// The threshold fell last when this was outstanding; for a mark: nothing has been lost since.
+    reduced_until: u32,
+    marked_until: u32,
+    /// A mark at a window of one: nothing new leaves now.
+    waits: bool,
+    /// How often packets were sent again since the last timeout or the beginning of the last recovery.
+    again: BTreeMap<u32, u32>,
+    /// When the timer expired last, after how long, if nothing has come since.
+    expired: Option<(Instant, Span)>,
+}
+
+impl Rules {
+    pub(crate) fn new(setting: &Setting) -> Self {
+        Self {
+            options: setting.options,
+            least_rtt: 2 * setting.delay[0],
+            high: 0,
+            offered: 0,
+            answered_until: 0,
+            reduced_until: 0,
+            marked_until: 0,
+            waits: false,
+            again: BTreeMap::new(),
+            expired: None,
+        }
+    }
+
+    fn is(&self, variant: Variant) -> bool {
+        self.options.variant == variant
+    }
+
+    fn is_selective(&self) -> bool {
+        self.options.variant.recovery() == Recovery::Sack
+    }
+
+    /// Those that ns-2 has keep some of its habits.
+    fn follows_ns2(&self) -> bool {
+        !matches!(self.options.variant, Variant::Cubic | Variant::Dctcp | Variant::Bbr)
+    }
+
+    /// An acknowledgement has come.
+    pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
+        self.expired = None;
+        self.check_measurements(after);
+        if !self.is(Variant::Bbr) {
+            self.check_window(before, after, ack);
+        }
+        let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
+        if recovers {
+            self.again.clear();
+            self.check_threshold(before, after);
+            (self.answered_until, self.marked_until) = (self.high, 0);
+        }
+        if after.ssthresh() < before.ssthresh() {
+            // DCTCP answers a loss after a mark, which may have reduced only a little.
+            let twice = self.is(Variant::Cubic) && after.acknowledged() < self.reduced_until;
+            assert!(!twice, "RFC 3168 section 6.1.2: one reduction in a window of data");
+            self.reduced_until = self.high;
+        }
+    }
+
+    fn check_window(&mut self, before: &Sender, after: &Sender, ack: Ack) {
+        let (old, new) = (before.cwnd(), after.cwnd());
+        let ece = ack.ece && self.options.ecn_capable();
+        let cut = after.counts().ecn_cuts > before.counts().ecn_cuts;
+        let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
+        // A partial acknowledgement opens NewReno's closed window, as in ns-2.
+        let opens = self.is(Variant::NewReno) && old < 1.0 && new == 1.0;
+        assert!(!ece || new <= old || opens, "RFC 3168 section 6.1.2: an echo does not raise the window");
+        assert!(!recovers || new <= old, "nor does a loss");
+        let acked = ack.next.saturating_sub(before.acknowledged());
+        assert!(new <= old + f64::from(acked.max(1)), "nor anything else by more than is acknowledged");
+        assert!(!ece || ack.next <= self.answered_until || cut, "RFC 3168 section 6.1.2: the first echo is answered");
+        assert!(!cut || ack.next > self.answered_until || self.follows_ns2(), "and the others are not");
+        if cut {
+            (self.answered_until, self.marked_until) = (self.high, self.high);
+            // Without selective acknowledgements limited transmit and recovery may still release a packet.
+            self.waits = old <= 1.0 && self.is_selective();
+        }
+    }
+
+    /// A loss in a window that was reduced for a mark leaves the threshold; to ns-2 the packet with CWR is of that window.
+    fn check_threshold(&self, before: &Sender, after: &Sender) {
+        let una = after.acknowledged();
+        let marked = self.marked_until > 0 && una < self.marked_until + u32::from(self.follows_ns2());
+        let now = after.counts().ecn_cuts > before.counts().ecn_cuts;
+        let stays = !marked || now || self.is(Variant::Dctcp) || after.ssthresh() == before.ssthresh();
+        assert!(stays, "RFC 3168 section 6.1.2: the threshold stays in a marked window");
+    }
+
+    /// Whatever is measured is a round trip (Karn's algorithm, RFC 6298 section 3).
+    fn check_measurements(&self, sender: &Sender) {
+        let srtt = sender.rtt().precise().nanos();
+        // Integer arithmetic rounds down.
+        assert!(srtt == 0 || srtt + 16 >= self.least_rtt, "no round trip is so short");
+        let rto = sender.rtt().timeout();
+        let most = self.options.max_rto.max(self.options.tick * 2);
+        assert!((self.options.min_rto..=most).contains(&rto), "RFC 6298 rules 2.4 and 2.5");
+        let found = sender.path_model().and_then(|model| model.min_rtt);
+        assert!(found.is_none_or(|rtt| rtt.nanos() >= self.least_rtt), "BBR finds no round trip that is shorter");
+        assert!(sender.marked_share().is_none_or(|alpha| (0.0..=1.0).contains(&alpha)), "alpha is a share");
+    }
+
+    /// A deadline has come.
+    pub(crate) fn timer(&mut self, now: Instant, before: &Sender, after: &Sender) {
+        self.waits = false;
+        if after.counts().timeouts == before.counts().timeouts {
+            return;
+        }
+        assert!(self.high > after.acknowledged(), "what is acknowledged does not time out");
+        assert_eq!(after.cwnd(), 1.0, "RFC 5681 section 3.1: the loss window");
+        let most = before.ssthresh().max(0.7 * before.cwnd()).max(2.0);
+        assert!(after.ssthresh() <= most, "RFC 5681 section 3.1: the threshold does not rise");
+        if let Some((at, after)) = self.expired {
+            let least = (after * 2).min(self.options.max_rto);
+            assert!(now.since(at) >= least, "RFC 6298 rule 5.5: backoff doubles");
+        }
+        self.expired = Some((now, before.rtt().timeout()));
+        self.again.clear();
+        (self.answered_until, self.reduced_until, self.marked_until) = (self.high, self.high, 0);
+    }
+
+    /// A packet leaves.
+    pub(crate) fn sends(&mut self, sender: &Sender, send: Send) {
+        let una = sender.acknowledged();
+        let new = send.seq == self.high;
+        assert!(send.seq >= una, "what is acknowledged is not sent");
+        assert!(send.seq <= self.high && send.seq < self.offered, "what there is is sent, in order");
+        assert!(new || !send.cwr, "RFC 3168 section 6.1.5: no CWR on what is sent again");
+        assert!(!new || !self.waits, "RFC 3168 section 6.1.2: marked at a window of one, a sender waits for its timer");
+        self.high += u32::from(new);
+        assert!(self.high - una <= self.options.window, "the receiver's window");
+        if !new && self.is_selective() {
+            // RFC 6675 section 4, rule 4: the second is the rescue retransmission.
+            // A mark prolongs a recovery of Sack, as in ns-2.
+            let prolonged = self.follows_ns2() && self.options.ecn;
+            let times = self.again.entry(send.seq).or_default();
+            *times += 1;
+            assert!(*times <= 2 || prolonged, "nothing is sent again three times in a recovery");
+        }
+    }
+
+    /// Nothing more leaves for now.
+    pub(crate) fn pauses(&mut self, sender: &Sender) {
+        self.waits = false;
+        let (outstanding, runs) = (self.high > sender.acknowledged(), sender.deadline().is_some());
+        assert!(!outstanding || runs, "RFC 6298 rule 5.1: a timer runs");
+        let idle = !outstanding && sender.cwnd() >= 1.0 && !self.options.paced();
+        assert!(!idle || !runs, "RFC 6298 rule 5.2: no timer runs");
+    }
+}

@@ -1,0 +1,56 @@
+//! What a random connection is.
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Span;
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+/// A connection and its path, drawn from a seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) options: TcpOptions,
+    /// Probabilities that data and acknowledgements are lost, and that data is marked.
+    pub(crate) loss: f64,
+    pub(crate) ack_loss: f64,
+    pub(crate) mark: f64,
+    /// One way; the second is what is added to it by lot.
+    pub(crate) delay: [u64; 2],
+    /// May a packet overtake another?
+    pub(crate) overtakes: bool,
+    /// How many packets the application hands over at a time, how often, and how long it waits in between, in ns.
+    pub(crate) burst: u32,
+    pub(crate) bursts: u32,
+    pub(crate) pause: u64,
+}
+
+impl Setting {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = Rng::stream(seed, "setting");
+        let variant = Variant::WORDS[rng.below(7) as usize].1;
+        let mut chance = |n: u64| rng.below(n) == 0;
+        let [ecn, pacing, idle_restart, delayed_ack, limited_transmit] =
+            [chance(2), chance(4), !chance(4), chance(3), chance(2)];
+        let [no_loss, no_ack_loss, no_mark, all_marked, overtakes] =
+            [chance(3), chance(2), chance(4), chance(12), chance(3)];
+        let ms = |rng: &mut Rng, most| Span::from_millis(1 + rng.below(most));
+        let min_rto = ms(&mut rng, 300);
+        let options = TcpOptions {
+            variant,
+            initial_window: 1 + rng.below(12) as u32,
+            window: if rng.below(3) == 0 { 1 + rng.below(30) as u32 } else { u32::MAX },
+            delayed_ack,
+            limited_transmit,
+            min_rto,
+            max_rto: min_rto + ms(&mut rng, 20_000),
+            tick: ms(&mut rng, 20),
+            ecn,
+            pacing,
+            idle_restart,
+        };
+        let mut share = |most: f64, zero: bool| if zero { 0.0 } else { most * rng.uniform() };
+        let (loss, ack_loss) = (share(0.3, no_loss), share(0.3, no_ack_loss));
+        let mark = if all_marked { 1.0 } else { share(0.5, no_mark) };
+        let delay = [100_000 + rng.below(100_000_000), 1 + rng.below(30_000_000)];
+        let (burst, bursts) = (1 + rng.below(200) as u32, 1 + rng.below(4) as u32);
+        Self { options, loss, ack_loss, mark, delay, overtakes, burst, bursts, pause: rng.below(3_000_000_000) }
+    }
+}
