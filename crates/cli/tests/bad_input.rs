@@ -96,7 +96,7 @@ const BAD: &[Bad] = &[
         from: "",
         to: "",
         words: &["--set", "vary.flows.ftp.count=[5, 5]"],
-        says: &["short.toml: vary.flows.ftp.count", "raqm q0=50 [flows.ftp.count=5]' twice", "once"],
+        says: &["--set: vary.flows.ftp.count: found '5' twice, expected every value once"],
     },
     Bad {
         name: "too-long",
@@ -181,6 +181,8 @@ fn every_wrong_axis_is_refused() {
         ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends take the same unit"]),
         ("flows.0.count=5,50", &["found 'flows.0.count'", "leaves flows.ftp.count alone, which varies too"]),
         ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "with [compare]"]),
+        ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit' for the same runs"]),
+        ("title=a,b\tc", &["title: found 'b\\tc', expected a text without line breaks"]),
         ("vary.flows.ftp.count=5,50", &["the path that varies, without 'vary.'"]),
     ] {
         refused(&place, vary, &["sweep", "varied.toml", "--vary", vary], &[&["--vary: "], says].concat());
@@ -190,7 +192,9 @@ fn every_wrong_axis_is_refused() {
     let held = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,10", "--set", "flows.ftp.count=20"];
     refused(&place, "held", &held, &["--vary: flows.ftp.count: ", "a path that --set leaves alone"]);
     let same = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,5"];
-    refused(&place, "same", &same, &["short.toml: vary.flows.ftp.count: ", "[flows.ftp.count=5]' twice"]);
+    refused(&place, "same", &same, &["--vary: vary.flows.ftp.count: found '5' twice, expected every value once"]);
+    let both = ["sweep", "short.toml", "--vary", "compare.aqm=['pi'],['red']", "--aqm", "codel"];
+    refused(&place, "both", &both, &["--vary: compare.aqm: ", "expected a path that --aqm leaves alone"]);
     let many = ["sweep", "varied.toml", "--vary", "packet=501..10500/10000"];
     refused(&place, "many", &many, &["varied.toml:", "vary: found 2 x 10000 cases, expected at most 10000 cases"]);
     refused(&place, "none", &["sweep", "short.toml"], &["short.toml: found no axis, expected --vary PATH=VALUES"]);

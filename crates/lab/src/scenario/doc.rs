@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{Found, InputError};
+use super::write::quote;
 
 /// A text that values come from: a scenario file, or one argument of the command line.
 #[derive(Debug)]
@@ -51,11 +52,6 @@ impl Place {
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         let folder = if self.is_argument() { None } else { Path::new(&self.source.name).parent() };
         folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
-    }
-
-    /// The words written there.
-    pub(crate) fn words(&self) -> &str {
-        self.source.text.get(self.span.clone()).unwrap_or_default()
     }
 
     /// Byte offset of its first character.
@@ -136,6 +132,19 @@ impl Node {
             Value::Integer(n) => Some(n.to_string()),
             Value::Float(x) => Some(x.to_string()),
             Value::Flag(on) => Some(on.to_string()),
+        }
+    }
+
+    /// The value as a person would type it, on one line.
+    pub(crate) fn shown(&self) -> String {
+        let inner = |node: &Self| node.text().map_or_else(|| node.shown(), quote);
+        match &self.value {
+            Value::List(items) => format!("[{}]", items.iter().map(inner).collect::<Vec<_>>().join(", ")),
+            Value::Table(entries) => {
+                let entries = entries.iter().map(|e| format!("{} = {}", e.key, inner(&e.node)));
+                format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+            }
+            _ => self.scalar().unwrap_or_default(),
         }
     }
 

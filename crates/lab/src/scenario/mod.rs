@@ -25,6 +25,7 @@
 //! Values pass through four steps: a tree of places ([`parse`]), `--set`, `--vary` and `--aqm`, the product of
 //! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
 
+mod cases;
 mod doc;
 mod error;
 mod file;
@@ -46,7 +47,6 @@ mod write;
 use std::path::Path;
 
 use doc::{Entry, Node, Place, Source, Value};
-use vary::Axis;
 
 pub use error::{Fault, Found, InputError};
 pub use model::{
@@ -87,36 +87,20 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     for argument in &overrides.sets {
         set::set(&mut root, &mut axes, argument)?;
     }
-    points::vary(&mut axes, overrides)?;
+    points::vary(&root, &mut axes, overrides)?;
     if !overrides.aqm.is_empty() {
+        points::leave_aqm_alone(&mut axes, overrides)?;
         replace_compare(&mut root, &overrides.aqm);
     }
     let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     // A title in braces would be taken for an axis when the canonical text is read.
-    let stem = stem.replace(['{', '}'], "_");
+    let stem = stem.replace(|c: char| matches!(c, '{' | '}') || c.is_control(), "_");
     let cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
         .map(|(axes, node)| Ok(Case { axes, scenario: read::scenario(&node, &stem)? }))
         .collect::<Result<_, InputError>>()?;
-    same_links(&cases, &axes)?;
+    cases::check(&root, &axes, &cases)?;
     Ok(cases)
-}
-
-/// Refuses cases that measure other links than the first one does: a table has one link, and its rows are the cases.
-fn same_links(cases: &[Case], axes: &[Axis]) -> Result<(), InputError> {
-    let studied = |case: &Case| -> Vec<String> {
-        let links = case.scenario.topology.links();
-        links.into_iter().filter(|l| l.link.study).map(|l| l.name).collect()
-    };
-    let Some(first) = cases.first() else { return Ok(()) };
-    let links = studied(first);
-    let Some(other) = cases.iter().find(|case| studied(case) != links) else { return Ok(()) };
-    // The first case that differs has another value on the axis at fault, and on no other unless both are.
-    let moved = axes.iter().zip(first.axes.iter().zip(&other.axes)).find(|(_, (a, b))| a != b).map(|(axis, _)| axis);
-    let Some(axis) = moved.or(axes.first()) else { return Ok(()) };
-    let found = Found::text(&studied(other).join(", "));
-    let accepts = format!("the same links under study in every case, as in the first: {}", links.join(", "));
-    Err(axis.place.error(axis.key(), found, accepts).hint("measure them all in every case".to_string()))
 }
 
 /// Puts these disciplines in place of those of `[compare]` and their labels; its links stay.
@@ -133,7 +117,7 @@ fn replace_compare(root: &mut Node, aqm: &[String]) {
     });
     // What is no table is refused when it is read.
     if let Value::Table(compare) = &mut entries[at].node.value {
-        compare.retain(|e| !["aqm", "labels"].contains(&e.key.as_str()));
+        compare.retain(|e| !points::REPLACED.contains(&e.key.as_str()));
         compare.push(Entry { key: "aqm".to_string(), place: all, node: list });
     }
 }

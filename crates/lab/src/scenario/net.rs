@@ -177,6 +177,20 @@ impl Topology {
         out
     }
 
+    /// The links of [`Self::links`] in the same order, to be changed.
+    pub(crate) fn links_mut(&mut self) -> Vec<&mut Link> {
+        match self {
+            Self::Dumbbell(bell) => vec![&mut bell.bottleneck, &mut bell.reverse],
+            Self::ParkingLot(lot) => {
+                lot.bottlenecks.iter_mut().flat_map(|b| [&mut b.forward, &mut b.reverse]).collect()
+            }
+            Self::Graph(graph) => {
+                let ways = graph.links.iter_mut().flat_map(|edge| [Some(&mut edge.link), edge.reverse.as_mut()]);
+                ways.flatten().collect()
+            }
+        }
+    }
+
     /// The groups of hosts; a graph has none.
     pub fn access(&self) -> &[Access] {
         match self {

@@ -15,7 +15,7 @@ const RANGE: &str = "LO..HI/N, N equally spaced values from LO to HI, both inclu
 
 /// Adds the axes of `--vary`. One that the file varies already takes these values instead, at its place in
 /// the file's order; new ones vary faster than those of the file, the last fastest.
-pub(crate) fn vary(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
+pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
     for (i, argument) in overrides.vary.iter().enumerate() {
         let place = place(argument);
         let Some((path, values)) = parts(argument) else {
@@ -29,8 +29,14 @@ pub(crate) fn vary(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), In
         if overrides.vary[..i].iter().any(|other| parts(other).is_some_and(|(other, _)| other == path)) {
             return refuse("each path once, all its values in one --vary");
         }
-        let held = |set: &String| parts(set).is_some_and(|(set, _)| set.strip_prefix("vary.").unwrap_or(set) == path);
-        if overrides.sets.iter().any(held) {
+        let steps = set::steps(root, path);
+        let is_held = |set: &String| {
+            let Some((set, _)) = parts(set) else { return false };
+            let axis = set.strip_prefix("vary.");
+            // What is set above the axis stays but for the axis.
+            axis.map_or_else(|| set::steps(root, set).starts_with(&steps), |axis| set::steps(root, axis) == steps)
+        };
+        if overrides.sets.iter().any(is_held) {
             return refuse("a path that --set leaves alone");
         }
         let values = list(values).into_iter().map(|item| points(path, item)).collect::<Result<Vec<_>, _>>()?.concat();
@@ -41,6 +47,27 @@ pub(crate) fn vary(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), In
             None => axes.push(axis),
         }
     }
+    Ok(())
+}
+
+/// The keys of `[compare]` that `--aqm` takes the place of.
+pub(crate) const REPLACED: [&str; 2] = ["aqm", "labels"];
+
+/// Refuses arguments that say anything else of what `--aqm` replaces; axes of the file give way to it.
+pub(crate) fn leave_aqm_alone(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
+    let is_replaced = |path: &str| {
+        let mut steps = path.split('.').map(str::trim);
+        steps.next() == Some("compare") && steps.next().is_some_and(|key| REPLACED.contains(&key))
+    };
+    let sets = overrides.sets.iter().map(|set| ("--set", set.strip_prefix("vary.").unwrap_or(set)));
+    let varies = overrides.vary.iter().map(|vary| (OPTION, vary.as_str()));
+    for (option, argument) in sets.chain(varies) {
+        if let Some((path, _)) = parts(argument).filter(|(path, _)| is_replaced(path)) {
+            let place = Place::whole(&Source::argument(option, argument));
+            return Err(place.error(path, Found::text(path), "a path that --aqm leaves alone"));
+        }
+    }
+    axes.retain(|axis| !is_replaced(&axis.name));
     Ok(())
 }
 
@@ -77,7 +104,7 @@ fn split(text: &str) -> Vec<&str> {
     text.split(ends).map(str::trim).collect()
 }
 
-/// The values of one item. Each keeps the words it was written with, by which its case is called.
+/// The values of one item.
 fn points(path: &str, item: &str) -> Result<Vec<Node>, InputError> {
     let place = place(item);
     if item.is_empty() {
@@ -92,7 +119,7 @@ fn points(path: &str, item: &str) -> Result<Vec<Node>, InputError> {
 
 /// The values of `LO..HI/N`, or how to mend them; `None` for what is no range.
 fn range(item: &str) -> Option<Result<Vec<Value>, String>> {
-    let (lo, rest) = item.split_once("..")?;
+    let (lo, rest) = item.split_once("..").filter(|_| !item.starts_with(['"', '\'', '[', '{']))?;
     let numeric = |text: &str| text.trim_start_matches(['-', '+', '.', ' ']).starts_with(|c: char| c.is_ascii_digit());
     (numeric(lo) || numeric(rest)).then(|| spaced(lo, rest))
 }
@@ -146,13 +173,14 @@ fn value(number: f64, unit: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::doc;
     use super::*;
 
     fn axis(argument: &str) -> Result<Vec<String>, InputError> {
         let mut axes = Vec::new();
-        vary(&mut axes, &Overrides { vary: vec![argument.to_string()], ..Overrides::default() })?;
-        let show = |node: &Node| node.scalar().unwrap_or_else(|| node.place.words().to_string());
-        Ok(axes[0].values.iter().map(show).collect())
+        let root = doc::parse(&Source::file("", ""))?;
+        vary(&root, &mut axes, &Overrides { vary: vec![argument.to_string()], ..Overrides::default() })?;
+        Ok(axes[0].values.iter().map(Node::shown).collect())
     }
 
     #[test]
@@ -164,7 +192,7 @@ mod tests {
             ("a.b=raqm q0=50,pi", &["raqm q0=50", "pi"]),
             (r#"a.b=["1ms", "2ms"],["3ms"]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
             (r#"a.b=[["1ms", "2ms"], ["3ms"]]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
-            ("a.b={ uniform = ['0s', '1s'] },1s", &["{ uniform = ['0s', '1s'] }", "1s"]),
+            ("a.b={ uniform = ['0s', '1s'] },1s", &[r#"{ uniform = ["0s", "1s"] }"#, "1s"]),
             (r#"title="one, two",three"#, &["one, two", "three"]),
             ("a.b=../x.csv,y.csv", &["../x.csv", "y.csv"]),
         ] {

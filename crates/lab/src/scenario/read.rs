@@ -12,7 +12,7 @@ use super::limits;
 use super::model::{Contender, Report, Scenario};
 use super::net::Topology;
 use super::shape::{Kind, Shape, may, need};
-use super::table::{Table, text};
+use super::table::{self, Table, text};
 use super::topology::{self, topology};
 use super::values::{duration, reference, spec, time};
 
@@ -90,7 +90,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
         Some(node) => report(node)?,
         None => Report { series: vec!["queue".to_string()], reference: None },
     };
-    let title = table.text("title")?.unwrap_or(name).to_string();
+    let title = table.get("title").map_or(Ok(name), |node| table::name(node, "title"))?.to_string();
     table.done(&ROOT);
     let scenario = Scenario { title, duration, warmup, packet, topology, flows, compare, compared, report };
     limits::check(root, &scenario)?;
@@ -136,7 +136,7 @@ fn compare(node: &Node, topology: &Topology) -> Result<(Vec<Contender>, Vec<Stri
     for (i, (item, path)) in items.iter().enumerate() {
         let spec = spec(item, path)?;
         let label = match labels.get(i) {
-            Some((label, path)) => text(label, path)?.to_string(),
+            Some((label, path)) => table::name(label, path)?.to_string(),
             None => tidy(text(item, path)?),
         };
         out.push(Contender { label: unique(label, &out), spec });

@@ -23,11 +23,20 @@ pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Resu
     if path == "vary" {
         return Err(place.error(path, Found::text(path), "vary.AXIS=[values]"));
     }
-    match axes.iter_mut().find(|a| a.name == path) {
-        Some(axis) => axis.values = vec![value],
-        None => assign(root, path, &value, &place, path)?,
+    let here = steps(root, path);
+    for axis in axes.iter_mut() {
+        let varies = steps(root, &axis.name);
+        if here == varies {
+            let values = Node { value: Value::List(vec![value]), place: place.clone() };
+            *axis = Axis::read(&axis.name, place, &values)?;
+            return Ok(());
+        }
+        if here.starts_with(&varies) {
+            let accepts = format!("a path that leaves {} alone, which varies", axis.name);
+            return Err(place.error(path, Found::text(path), accepts));
+        }
     }
-    Ok(())
+    assign(root, path, &value, &place, path)
 }
 
 /// TOML if it reads as a TOML value, the plain words otherwise: `40`, `20ms`, `["1ms", "2ms"]`.

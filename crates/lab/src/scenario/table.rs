@@ -218,6 +218,15 @@ pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError
     })
 }
 
+/// What results are called by: a text without line breaks and other control characters, which a terminal would obey.
+pub(crate) fn name<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError> {
+    let text = text(node, path)?;
+    if text.contains(char::is_control) { Err(node.error(path, NO_CONTROL)) } else { Ok(text) }
+}
+
+/// What names and the values of axes are.
+pub(crate) const NO_CONTROL: &str = "a text without line breaks and other control characters";
+
 /// A whole number in `range`.
 pub(crate) fn whole(node: &Node, path: &str, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let number = match node.value {

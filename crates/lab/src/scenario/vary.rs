@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::doc::{Entry, Node, Place, Value, join};
 use super::error::{Found, InputError, did_you_mean};
 use super::set::{self, assign};
+use super::table::NO_CONTROL;
 
 /// More cases than this are taken for a slip.
 pub(crate) const MOST_CASES: usize = 10_000;
@@ -40,10 +41,20 @@ impl Axis {
         if !axis.is_path() && !is_name(name) {
             return Err(place.error(key, Found::text(name), "a name of letters, digits, - and _, or a dotted path"));
         }
+        let shown: Vec<String> = axis.values.iter().map(Node::shown).collect();
+        for (i, (value, words)) in axis.values.iter().zip(&shown).enumerate() {
+            if words.contains(char::is_control) {
+                return Err(value.error(key, NO_CONTROL));
+            }
+            if shown[..i].contains(words) {
+                return Err(value.place.error(key, Found::thing(format!("'{words}' twice")), "every value once"));
+            }
+        }
         Ok(axis)
     }
 
-    fn is_path(&self) -> bool {
+    /// Is it the path of a key, rather than a name for `{name}`?
+    pub(crate) fn is_path(&self) -> bool {
         self.name.contains('.') || PLAIN_PATHS.contains(&self.name.as_str())
     }
 
@@ -110,8 +121,7 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
     }
 }
 
-/// Refuses an axis whose values would be overwritten, by another axis or by `[compare]`: its cases would be
-/// the same runs under other names.
+/// Refuses an axis whose values another one would overwrite: its cases would be the same runs under other names.
 fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
     let paths: Vec<(&Axis, Vec<String>)> =
         axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, set::steps(root, &axis.name))).collect();
@@ -119,10 +129,6 @@ fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
         if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| steps.starts_with(path)) {
             let accepts = format!("a path that leaves {} alone, which varies too", earlier.name);
             return Err(later.place.error(later.key(), Found::text(&later.name), accepts));
-        }
-        if root.get("compare").is_some() && path.join(".") == "topology.bottleneck.aqm" {
-            let error = later.place.error(later.key(), Found::text(&later.name), "compare.aqm or --aqm");
-            return Err(error.hint("with [compare] the bottleneck's own discipline is not run".to_string()));
         }
     }
     Ok(())
@@ -139,8 +145,7 @@ fn case(root: &Node, axes: &[Axis], index: usize, used: &mut BTreeSet<String>) -
     for (axis, value) in picks.iter().filter(|(axis, _)| axis.is_path()) {
         assign(&mut node, &axis.name, value, &axis.place, &axis.key())?;
     }
-    let show = |value: &Node| value.scalar().unwrap_or_else(|| value.place.words().to_string());
-    let choices: Choices = picks.iter().map(|(axis, value)| (axis.name.clone(), show(value))).collect();
+    let choices: Choices = picks.iter().map(|(axis, value)| (axis.name.clone(), value.shown())).collect();
     let names: Choices =
         picks.iter().zip(&choices).filter(|((axis, _), _)| !axis.is_path()).map(|(_, c)| c.clone()).collect();
     fill(&mut node, "", &names, used)?;

@@ -255,7 +255,7 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
 }
 
 /// A TOML basic string.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

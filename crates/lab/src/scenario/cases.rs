@@ -1,0 +1,100 @@
+//! The cases of the axes side by side: what they must share, and what must tell them apart.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use super::Case;
+use super::doc::Node;
+use super::error::{Found, InputError};
+use super::model::Scenario;
+use super::set;
+use super::vary::Axis;
+
+/// Refuses cases that no table can show side by side, and cases that are the same runs under two labels.
+pub(crate) fn check(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
+    same_links(axes, cases)?;
+    own_disciplines(root, axes, cases)?;
+    other_runs(axes, cases)
+}
+
+/// Refuses cases that measure other links than the first one does: a table has one link, and its rows are the cases.
+fn same_links(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
+    let studied = |case: &Case| -> Vec<String> {
+        let links = case.scenario.topology.links();
+        links.into_iter().filter(|l| l.link.study).map(|l| l.name).collect()
+    };
+    let Some(first) = cases.first() else { return Ok(()) };
+    let links = studied(first);
+    let Some(other) = cases.iter().find(|case| studied(case) != links) else { return Ok(()) };
+    let Some((axis, _)) = moved(axes, first, other) else { return Ok(()) };
+    let found = Found::text(&studied(other).join(", "));
+    let accepts = format!("the same links under study in every case, as in the first: {}", links.join(", "));
+    Err(axis.place.error(axis.key(), found, accepts).hint("measure them all in every case".to_string()))
+}
+
+/// The first axis with another value in these two cases. If they are the first two at odds, it is at fault.
+fn moved<'a>(axes: &'a [Axis], one: &'a Case, other: &'a Case) -> Option<(&'a Axis, [&'a str; 2])> {
+    let values = one.axes.iter().zip(&other.axes).map(|((_, a), (_, b))| [a.as_str(), b.as_str()]);
+    axes.iter().zip(values).find(|(_, [a, b])| a != b)
+}
+
+/// Refuses as an axis the discipline of a link that `[compare]` puts others in the place of.
+fn own_disciplines(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
+    let is_written = root.get("compare").is_some() || axes.iter().any(|axis| axis.name.starts_with("compare."));
+    let Some(first) = cases.first().filter(|_| is_written) else { return Ok(()) };
+    let links = first.scenario.topology.links();
+    for axis in axes.iter().filter(|axis| axis.is_path()) {
+        let steps = set::steps(root, &axis.name);
+        let [top, path @ .., last] = steps.as_slice() else { continue };
+        let Some(link) = links.iter().find(|link| link.path == path && top == "topology" && last == "aqm") else {
+            continue;
+        };
+        if cases.iter().all(|case| case.scenario.compared.contains(&link.name)) {
+            let accepts = "compare.aqm or --aqm, where {q} stands for the value of an axis q";
+            let error = axis.place.error(axis.key(), Found::text(&axis.name), accepts);
+            return Err(error.hint(not_run(&link.name)));
+        }
+    }
+    Ok(())
+}
+
+fn not_run(link: &str) -> String {
+    format!("with [compare] the own discipline of {link} is not run")
+}
+
+/// Refuses two cases of the same runs, unless all that differs is a title given to either.
+fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
+    let mut seen = BTreeMap::new();
+    for case in cases {
+        let title = case.axes.iter().find(|(axis, _)| axis == "title");
+        let Some(twin) = seen.insert((title, essence(&case.scenario)), case) else { continue };
+        let Some((axis, [one, other])) = moved(axes, twin, case) else { continue };
+        let found = Found::thing(format!("'{one}' and '{other}' for the same runs"));
+        let error = axis.place.error(axis.key(), found, "every value to make other runs");
+        return Err(error.hint(overruled(&twin.scenario, &case.scenario).map(|link| not_run(&link))));
+    }
+    Ok(())
+}
+
+/// What decides over the runs of a scenario and what is recorded of them: all of it but words, and disciplines in whose
+/// place others are run.
+fn essence(scenario: &Scenario) -> [u8; 32] {
+    let mut bare = Scenario { title: String::new(), ..scenario.clone() };
+    bare.compare.iter_mut().for_each(|contender| contender.label.clear());
+    let is_compared: Vec<bool> =
+        scenario.topology.links().iter().map(|l| scenario.compared.contains(&l.name)).collect();
+    for (link, _) in bare.topology.links_mut().into_iter().zip(is_compared).filter(|(_, is_compared)| *is_compared) {
+        link.aqm = scenario.compare[0].spec.clone();
+    }
+    Sha256::digest(bare.to_toml()).into()
+}
+
+/// The first link that has another discipline of its own in these two, though others are run in its place in both.
+fn overruled(one: &Scenario, other: &Scenario) -> Option<String> {
+    let pairs = one.topology.links().into_iter().zip(other.topology.links());
+    let found = pairs
+        .into_iter()
+        .find(|(a, b)| a.link.aqm != b.link.aqm && [one, other].iter().all(|s| s.compared.contains(&a.name)));
+    found.map(|(a, _)| a.name)
+}
