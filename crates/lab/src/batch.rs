@@ -73,9 +73,14 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<(), BatchErr
         Ok(Some((job, record.slim())))
     };
     let jobs = plan.jobs();
-    let done: Vec<Option<(Job, RunRecord)>> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
-    let complete = done.iter().all(Option::is_some);
-    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().flatten().unzip();
+    let all = jobs.len();
+    // A thread takes the next job when it has finished one: a parallel iterator over the list would give each a share
+    // of it, and dear jobs in one share would leave the other threads idle.
+    let numbered = jobs.into_iter().enumerate().par_bridge().map(|(i, job)| Ok(one(job)?.map(|done| (i, done))));
+    let mut done: Vec<_> = numbered.filter_map(Result::transpose).collect::<Result<_, BatchError>>()?;
+    done.sort_unstable_by_key(|(i, _)| *i);
+    let complete = done.len() == all;
+    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().map(|(_, done)| done).unzip();
     store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
     if complete { Ok(()) } else { Err(BatchError::Interrupted) }
 }

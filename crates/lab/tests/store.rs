@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use forebay_lab::batch::{self, Control};
+use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::claims::ClaimResult;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
@@ -68,6 +69,30 @@ fn a_report_reads_what_the_plan_covers() {
     let shard = dir.join("runs/case000-aqm00-seed1.json");
     fs::copy(&shard, dir.join("runs/case000-aqm00-seed1.json.77.tmp")).unwrap();
     assert_eq!(seeds_on_disk(&dir), [1, 1], "a file that was never whole");
+}
+
+/// No thread goes ahead to runs that are not due yet: what is left of an interrupted batch is its beginning, and no
+/// thread keeps for itself what an idle one could do.
+#[test]
+fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
+    let dir = place("order");
+    let plan = plan_of(&["duration=100s"], 12);
+    let store = Store::open(&dir, &plan, json!({})).unwrap();
+    let (stop, done_s) = (AtomicBool::new(false), Mutex::new(0.0));
+    let progress = |seconds: f64| {
+        let mut done_s = done_s.lock().unwrap();
+        *done_s += seconds;
+        stop.store(*done_s > 800.0, Ordering::Relaxed);
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let ended = pool.install(|| batch::run(&plan, &store, &Control { stop: &stop, progress: &progress }));
+    assert!(matches!(ended, Err(BatchError::Interrupted)));
+    let there: Vec<bool> = plan.jobs().into_iter().map(|job| store.load(&plan, job).is_some()).collect();
+    let finished = there.iter().filter(|is_there| **is_there).count();
+    assert!((6..=8).contains(&finished) && !there[finished + 1..].contains(&true), "{there:?}");
+    let summary = store::read_json(&dir.join("summary.json")).unwrap();
+    let seeds: Vec<u64> = summary["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect();
+    assert!(seeds.len() == finished && seeds.is_sorted(), "{seeds:?}");
 }
 
 #[test]
