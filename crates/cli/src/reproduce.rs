@@ -36,16 +36,18 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
         results.extend(one(&reproduction, &dir, args, ui)?);
         places.push((dir.clone(), report::write_report(&dir)));
     }
-    if ui.json() {
-        ui.print_json(&reproduce::document(&results))?;
-    } else {
+    if !ui.json() {
         ui.print(&claims_table(ui, &results))?;
     }
     for (dir, report) in places {
+        // Under --json an error is the only document.
         let report = report?;
         if !ui.json() {
             ui.print(&format!("results  {}\nreport   {}", dir.display(), report.display()))?;
         }
+    }
+    if ui.json() {
+        ui.print_json(&reproduce::document(&results))?;
     }
     let broken = results.iter().any(|r| matches!(r.verdict, Verdict::NotReproduced | Verdict::Refuted));
     Ok(if args.strict && broken { Exit::Claims } else { Exit::Done })

@@ -48,13 +48,12 @@ pub(crate) fn batch(
     let document = store::read_json(&dir.join("summary.json"))?;
     let report = report::write_report(&dir);
     if ui.json() {
+        // An error is a document too, and there is to be one.
+        report?;
         ui.print_json(&document)?;
     } else {
         ui.print(&format!("{}\nresults  {}", tables(ui, &document), dir.display()))?;
-    }
-    let report = report?;
-    if !ui.json() {
-        ui.print(&format!("report   {}", report.display()))?;
+        ui.print(&format!("report   {}", report?.display()))?;
     }
     Ok(Exit::Done)
 }

@@ -184,3 +184,21 @@ fn report_builds_the_page_again() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("out/meta.json"), "{ended:?}");
 }
+
+/// Under --json a report that cannot be written is the one document, without it the last word.
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_after_all() {
+    let place = Place::new("no-report");
+    for (words, dir) in [(&["run", "short.toml", "--runs", "1"][..], "out"), (&["reproduce", "RAQM-TH1"], "paper")] {
+        place.run(&[words, &["-o", dir, "-q"]].concat()).good();
+        let page = place.dir.join(dir).join("report.html");
+        fs::remove_file(&page).unwrap();
+        fs::create_dir(&page).unwrap();
+        let ended = place.run(&[words, &["-o", dir, "-q"]].concat());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(!ended.stdout.is_empty() && ended.stderr.contains("report.html: "), "{ended:?}");
+        let json = place.run(&[words, &["-o", dir, "--json", "-q"]].concat());
+        assert_eq!((json.code, json.stderr.as_str()), (Some(1), ""), "{json:?}");
+        assert_eq!(json.json()["error"]["kind"], "io");
+    }
+}
