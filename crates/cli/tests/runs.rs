@@ -4,9 +4,10 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::SystemTime;
 
-use common::{Place, names};
+use common::{Ended, Place, names};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -200,5 +201,29 @@ fn a_report_that_cannot_be_written_is_an_error_after_all() {
         let json = place.run(&[words, &["-o", dir, "--json", "-q"]].concat());
         assert_eq!((json.code, json.stderr.as_str()), (Some(1), ""), "{json:?}");
         assert_eq!(json.json()["error"]["kind"], "io");
+    }
+}
+
+/// Of two scenarios that begin in one new directory at the same time one gets it, the other is told.
+#[test]
+fn a_new_directory_is_given_to_one_of_two() {
+    let place = Place::new("race");
+    for round in 0..8 {
+        let out = format!("out{round}");
+        let start = |count: &str| {
+            let set = format!("flows.ftp.count={count}");
+            let words =
+                ["run", "short.toml", "--runs", "1", "--json", "-q", "-o", &out, "--set", "duration=600ms", "--set"];
+            let mut command = place.command(&[&words[..], &[&set]].concat());
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let both = [start("3"), start("4")].map(|child| Ended::new(child.wait_with_output().unwrap()));
+        let mut codes = both.each_ref().map(|ended| ended.code);
+        codes.sort();
+        assert_eq!(codes, [Some(0), Some(2)], "round {round}: {both:?}");
+        let shown = both.iter().find(|ended| ended.code == Some(0)).unwrap().json();
+        let kept: Value =
+            serde_json::from_slice(&fs::read(place.dir.join(&out).join("summary.json")).unwrap()).unwrap();
+        assert_eq!(shown, kept);
     }
 }

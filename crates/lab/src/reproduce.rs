@@ -141,8 +141,7 @@ impl Reproduction {
     /// `meta` is what `meta.json` says beside the plans' own facts.
     pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
         let mut finished: Vec<(&str, &Plan, Vec<RunRecord>)> = Vec::new();
-        let earlier = self.earlier(dir).map_err(ReproduceError::Store)?;
-        self.write_meta(dir, meta)?;
+        let earlier = self.open(dir, meta).map_err(ReproduceError::Store)?;
         for (name, plan) in &self.plans {
             let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
@@ -159,7 +158,7 @@ impl Reproduction {
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         let meta_path = dir.join("meta.json");
         if !meta_path.exists() {
-            return if store::is_free(dir, "") { Ok(Vec::new()) } else { refuse("files that are no results") };
+            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are no results") };
         }
         let known = store::read_meta(dir)?;
         if known["kind"] != "reproduction" {
@@ -185,9 +184,21 @@ impl Reproduction {
         self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
     }
 
-    fn write_meta(&self, dir: &Path, meta: &Value) -> Result<(), ReproduceError> {
-        std::fs::create_dir_all(dir)
-            .map_err(|error| ReproduceError::Store(StoreError::Io { path: dir.to_path_buf(), error }))?;
+    /// Takes possession of `dir`; gives the results there that still count.
+    fn open(&self, dir: &Path, meta: &Value) -> Result<Vec<ClaimResult>, StoreError> {
+        let earlier = self.earlier(dir)?;
+        std::fs::create_dir_all(dir).map_err(|error| StoreError::Io { path: dir.to_path_buf(), error })?;
+        let (path, meta) = (dir.join("meta.json"), self.meta(meta));
+        if store::make_json(&path, &meta)? {
+            return Ok(earlier);
+        }
+        // It was there, or another process was faster.
+        let earlier = self.earlier(dir)?;
+        store::write_json(&path, &meta)?;
+        Ok(earlier)
+    }
+
+    fn meta(&self, meta: &Value) -> Value {
         let sections: Vec<Value> = self
             .file
             .sections
@@ -213,7 +224,7 @@ impl Reproduction {
         if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
             all.extend(meta);
         }
-        store::write_json(&dir.join("meta.json"), &all).map_err(ReproduceError::Store)
+        all
     }
 
     fn judge(&self, claim: &Claim, finished: &[(&str, &Plan, Vec<RunRecord>)]) -> Result<ClaimResult, ReproduceError> {

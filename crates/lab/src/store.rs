@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -90,39 +90,65 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 
 /// The same for content that `fill` writes bit by bit.
 fn fill_whole(path: &Path, fill: impl FnOnce(&mut fs::File) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    put_whole(path, fill, |part| fs::rename(part, path))
+}
+
+/// Fills a file beside `path` and has `put` give it that name.
+fn put_whole<T>(
+    path: &Path,
+    fill: impl FnOnce(&mut fs::File) -> Result<(), StoreError>,
+    put: impl FnOnce(&Path) -> std::io::Result<T>,
+) -> Result<T, StoreError> {
     let part = part_of(path);
     let write = || {
         let mut file = fs::File::create(&part).map_err(io(path))?;
         fill(&mut file)?;
-        file.sync_data().and_then(|()| fs::rename(&part, path)).map_err(io(path))
+        file.sync_data().and_then(|()| put(&part)).map_err(io(path))
     };
     let written = write();
-    if written.is_err() {
-        // Of no use to anyone; the error that counts is the first.
-        let _ = fs::remove_file(&part);
-    }
+    // Where it has its name, there is nothing to remove; the error that counts is the first.
+    let _ = fs::remove_file(&part);
     written
 }
 
 /// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
 /// whole, an empty `runs`, and a `scenario.toml` with just the content of `scenario`?
-pub fn is_free(dir: &Path, scenario: &str) -> bool {
-    let Ok(entries) = dir.read_dir() else { return !dir.exists() };
-    entries.flatten().all(|entry| {
+pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
+    let entries = match dir.read_dir() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        entries => entries.map_err(io(dir))?,
+    };
+    Ok(entries.flatten().all(|entry| {
         let path = entry.path();
         match entry.file_name().to_string_lossy().as_ref() {
             "runs" => path.read_dir().is_ok_and(|mut runs| runs.next().is_none()),
             "scenario.toml" => fs::read_to_string(&path).is_ok_and(|text| text == scenario),
             name => name.starts_with("meta.json.") && name.ends_with(".tmp"),
         }
-    })
+    }))
+}
+
+/// JSON for people and machines.
+fn json_text(path: &Path, value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(damaged(path))
 }
 
 /// Writes JSON for people and machines.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|e| StoreError::Damaged { path: path.to_path_buf(), reason: e.to_string() })?;
-    write_whole(path, (text + "\n").as_bytes())
+    write_whole(path, json_text(path, value)?.as_bytes())
+}
+
+/// The same for a file that is not there yet; false, and nothing is written, if it is: of several processes that
+/// begin at the same time one makes it.
+pub fn make_json(path: &Path, value: &impl Serialize) -> Result<bool, StoreError> {
+    let text = json_text(path, value)?;
+    let fill = |file: &mut fs::File| file.write_all(text.as_bytes()).map_err(io(path));
+    put_whole(path, fill, |part| match fs::hard_link(part, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Ok(()) => Ok(true),
+        // Some file systems have no links: there the last one wins, as a process that begins later would.
+        Err(_) => fs::rename(part, path).map(|()| true),
+    })
 }
 
 /// Reads JSON.
@@ -151,17 +177,19 @@ impl Store {
         let store = Self { dir: dir.to_path_buf() };
         let meta_path = store.path("meta.json");
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
-        if meta_path.exists() {
-            let known = read_meta(dir)?;
-            if known.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
-                return refuse("the results of another scenario");
-            }
-        } else if !is_free(dir, &first_scenario(plan)) {
+        let is_free = is_free(dir, &first_scenario(plan))?;
+        if !is_free && !meta_path.exists() {
             return refuse("files that are no results");
         }
         fs::create_dir_all(dir).map_err(io(dir))?;
+        let meta = store.meta(plan, meta);
         // First of all: from here on the directory says whose it is.
-        write_json(&meta_path, &store.meta(plan, meta))?;
+        if !is_free || !make_json(&meta_path, &meta)? {
+            if read_meta(dir)?.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
+                return refuse("the results of another scenario");
+            }
+            write_json(&meta_path, &meta)?;
+        }
         let runs = store.path("runs");
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         store.write_scenarios(plan)?;
