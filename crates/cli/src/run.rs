@@ -6,7 +6,7 @@ use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::lower;
 use forebay_lab::plan::{Plan, hex_hash};
 use forebay_lab::scenario::{self, Found, InputError, Overrides};
-use forebay_lab::store::{self, Store};
+use forebay_lab::store::Store;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
@@ -43,9 +43,7 @@ pub(crate) fn batch(
     let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
     let outcome = pool.install(|| batch::run(plan, &store, &control));
     progress.finish();
-    outcome.map_err(|error| failure(error, plan, &store))?;
-
-    let document = store::read_json(&dir.join("summary.json"))?;
+    let document = outcome.map_err(|error| failure(error, plan, &store))?;
     let report = report::write_report(&dir);
     if ui.json() {
         // An error is a document too, and there is to be one.

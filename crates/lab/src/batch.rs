@@ -6,6 +6,7 @@ use forebay_aqm::base::time::Instant;
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::Observer;
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
@@ -55,10 +56,10 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Runs what `store` does not hold yet and writes the summary, that of what has finished on an interruption.
+/// Runs what `store` does not hold yet, writes the summary, that of what has finished on an interruption, and gives it.
 /// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
 /// no more of a finished run than its summary.
-pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<(), BatchError> {
+pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Value, BatchError> {
     let one = |job: Job| -> Result<Option<(Job, RunRecord)>, BatchError> {
         let mut watch = Watch { control, seen_s: 0.0 };
         if let Some(record) = store.load(plan, job) {
@@ -81,6 +82,6 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<(), BatchErr
     done.sort_unstable_by_key(|(i, _)| *i);
     let complete = done.len() == all;
     let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().map(|(_, done)| done).unzip();
-    store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
-    if complete { Ok(()) } else { Err(BatchError::Interrupted) }
+    let summary = store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
+    if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
 }

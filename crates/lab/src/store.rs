@@ -255,8 +255,8 @@ impl Store {
         plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
     }
 
-    /// Writes the summary and the tables of what has finished: these jobs, whose records may be slim.
-    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<(), StoreError> {
+    /// Writes the summary, which it gives, and the tables of what has finished: these jobs, whose records may be slim.
+    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Value, StoreError> {
         let runs: Vec<_> = records.iter().flat_map(RunRecord::summaries).collect();
         let summary = json!({
             "version": 1,
@@ -267,7 +267,8 @@ impl Store {
         write_json(&self.path("summary.json"), &summary)?;
         let path = self.path("summary.parquet");
         write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;
-        self.write_tables(plan, jobs, &table::probes(records))
+        self.write_tables(plan, jobs, &table::probes(records))?;
+        Ok(summary)
     }
 
     /// The tables that grow with the runs, read from disk and written some at a time.
