@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::lower;
 use forebay_lab::plan::{Plan, hex_hash};
-use forebay_lab::scenario::{self, Found, InputError, Overrides};
+use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
 use forebay_lab::store::Store;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
@@ -16,6 +16,9 @@ use crate::failure::{Exit, Failure};
 use crate::output::Ui;
 use crate::progress::Progress;
 use crate::{interrupt, report, summary};
+
+/// More runs are taken for a slip: the summary of each is kept in memory until the last one has ended.
+const MOST_RUNS: u64 = 200_000;
 
 /// Runs the scenario and prints a table for each of its cases.
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -60,6 +63,7 @@ pub(crate) fn batch(
 pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: vary.to_vec(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
+    check_number(args, &cases)?;
     let plan = Plan::new(cases, args.seed, args.runs).with_revision(&build());
     check_labels(args, &plan)?;
     for case in &plan.cases {
@@ -72,6 +76,19 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
         }
     }
     Ok(plan)
+}
+
+/// Refuses more runs than memory has room for in the end.
+fn check_number(args: &BatchArgs, cases: &[Case]) -> Result<(), InputError> {
+    let points: usize = cases.iter().map(|case| case.scenario.compare.len()).sum();
+    let runs = points as u64 * args.runs;
+    if runs <= MOST_RUNS {
+        return Ok(());
+    }
+    let found = Found::thing(format!("{runs} runs"));
+    let error = InputError::new("--runs", "", found, format!("at most {MOST_RUNS} in all"));
+    let seeds = count(args.runs as usize, "seed");
+    Err(error.hint(format!("{}, {points} disciplines in them, {seeds} for each", count(cases.len(), "case"))))
 }
 
 /// Refuses what says the same thing twice: its runs would count double.
