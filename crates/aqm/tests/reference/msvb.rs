@@ -15,8 +15,8 @@ pub(crate) struct Msvb {
     phi: [f64; CLASSES],
     /// Of Q_v and every B, and of the bounds.
     unit: Unit,
-    cap: f64,
-    floor: f64,
+    cap: [f64; CLASSES],
+    floor: [f64; CLASSES],
     offered: bool,
     buffer: Buffer,
     seen: Seen,
@@ -43,18 +43,18 @@ impl Listing for Msvb {
         }
         for j in 0..CLASSES {
             self.b[j] += self.alpha[j] * self.phi[j] * c * dt;
-            if self.b[j] > self.cap {
-                self.b[j] = self.cap;
+            if self.b[j] > self.cap[j] {
+                self.b[j] = self.cap[j];
             }
         }
-        self.seen.note("at the cap", self.b[i] == self.cap);
+        self.seen.note("at the cap", self.b[i] == self.cap[i]);
         let (qv_before, bi_before) = (self.qv, self.b[i]);
 
         self.qv += size;
         self.b[i] -= self.alpha[i] * size;
-        self.seen.note("at the floor", self.b[i] < self.floor);
-        if self.b[i] < self.floor {
-            self.b[i] = self.floor;
+        self.seen.note("at the floor", self.b[i] < self.floor[i]);
+        if self.b[i] < self.floor[i] {
+            self.b[i] = self.floor[i];
         }
         self.p = 0.0;
         if self.qv > self.b[i] {
@@ -81,7 +81,7 @@ impl Listing for Msvb {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         // Rounding of a long sum relative to the sizes that went into it.
-        let size = self.cap.max(self.net.room(self.unit)).max(self.buffer.length(self.unit)).max(1.0);
+        let size = self.cap[self.class].max(self.net.room(self.unit)).max(self.buffer.length(self.unit)).max(1.0);
         vec![("p", self.p, 1.0), ("qv", self.qv, size), ("bv", self.b[self.class], size)]
     }
 
@@ -106,6 +106,13 @@ fn per_class(dice: &mut Dice, lo: f64, hi: f64) -> (String, [f64; CLASSES]) {
     (text, std::array::from_fn(|class| given[class % given.len()]))
 }
 
+/// The largest thresholds: one for all classes or several in turn, from next to nothing to more than the buffer.
+fn caps(dice: &mut Dice, room: f64, unit: Unit) -> (String, [f64; CLASSES]) {
+    let given: Vec<f64> = (0..dice.pick(&[1, 1, 3])).map(|_| dice.between(0.05, 1.5) * room).collect();
+    let text = given.iter().map(|cap| depth(*cap, unit)).collect::<Vec<_>>().join("/");
+    (text, std::array::from_fn(|class| given[class % given.len()]))
+}
+
 /// Random settings: the words that the library reads, and the listing set up the same way.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
@@ -115,18 +122,20 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         (dice.odds(0.3), dice.odds(0.7), dice.odds(0.5), dice.odds(0.3));
     // Nothing given: the buffer's own unit.
     let unit = if cap_given || init_given { dice.pick(&UNITS) } else { net.limit_in };
-    let cap = if cap_given { dice.between(0.05, 1.5) } else { 0.5 } * net.room(unit);
-    let init = if init_given { dice.between(0.0, cap) } else { cap };
-    let floor = if floor_given { 0.1 * cap } else { 0.0 };
-    let auto = |given, bound| if given { depth(bound, unit) } else { "auto".to_string() };
+    let (caps_text, cap) = match cap_given {
+        true => caps(dice, net.room(unit), unit),
+        false => ("auto".to_string(), [0.5 * net.room(unit); CLASSES]),
+    };
+    let least = cap.into_iter().fold(f64::INFINITY, f64::min);
+    let init = init_given.then(|| dice.between(0.0, least));
+    let floor = if floor_given { cap.map(|cap| 0.1 * cap) } else { [0.0; CLASSES] };
     let words = format!(
-        "alpha={alpha_text} phi={phi_text} b_cap={} b_init={} b_floor={} rate_basis={}",
-        auto(cap_given, cap),
-        auto(init_given, init),
+        "alpha={alpha_text} phi={phi_text} b_cap={caps_text} b_init={} b_floor={} rate_basis={}",
+        init.map_or("auto".to_string(), |init| depth(init, unit)),
         if floor_given { "auto" } else { "0" },
         if offered { "offered" } else { "accepted" },
     );
-    let b = [init.max(floor); CLASSES];
+    let b = std::array::from_fn(|class| init.unwrap_or(cap[class]).max(floor[class]));
     (words, Box::new(Msvb { net, alpha, phi, unit, cap, floor, offered, b, ..Msvb::default() }))
 }
 

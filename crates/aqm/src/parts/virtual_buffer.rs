@@ -1,0 +1,384 @@
+//! The virtual buffer of SVB and its family: a queue that is only counted, and a threshold on it.
+//!
+//! Q_v fills with traffic and drains at C; the threshold B fills at its share phi C and drains, alpha times as
+//! fast, with its own traffic. Arrivals are signalled with probability (Q_v - B)/Q_v. Between arrivals
+//! Q_v' = -C and B' = alpha phi C are integrated exactly, arrivals are impulses. All lengths are in one unit,
+//! packets or bytes.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::time::Instant;
+use crate::base::units::{Depth, Limit, Link};
+use crate::base::verdict::Fate;
+use crate::choice;
+
+choice! {
+    /// Which packets fill Q_v and drain B.
+    pub enum RateBasis {
+        /// Those that enter the buffer: Q_v is then the real backlog, but for its fluid drain.
+        Accepted = "accepted",
+        /// Every arrival: the paper's wording; for senders that are marked, not dropped.
+        Offered = "offered",
+    }
+}
+
+impl RateBasis {
+    /// Is a packet with this fate counted now?
+    #[inline]
+    pub const fn counts(self, fate: Fate) -> bool {
+        match fate {
+            Fate::Queued { .. } => true,
+            Fate::Dropped(_) => matches!(self, Self::Offered),
+            Fate::Delivered { .. } => false,
+        }
+    }
+}
+
+/// Automatic largest threshold as a fraction of the buffer. Ours.
+const CAP_OF_BUFFER: f64 = 0.5;
+/// Automatic smallest threshold as a fraction of the largest. Ours.
+const FLOOR_OF_CAP: f64 = 0.1;
+
+/// Q_v after `dt` without traffic: Q_v' = -C, projected at 0.
+fn drained(q_v: f64, capacity: f64, dt: f64) -> f64 {
+    (q_v - capacity * dt).max(0.0)
+}
+
+/// B after `dt` without traffic, if nothing bounds it: B' = fill.
+fn filled(b: f64, fill: f64, dt: f64) -> f64 {
+    b + fill * dt
+}
+
+/// B after `dt` without traffic, if it leaks: B' = kappa (rest - B).
+fn relaxed(b: f64, kappa: f64, rest: f64, dt: f64) -> f64 {
+    b - (rest - b) * libm::expm1(-kappa * dt)
+}
+
+/// B after traffic of `size`.
+fn charged(b: f64, alpha: f64, size: f64, floor: f64) -> f64 {
+    (b - alpha * size).max(floor)
+}
+
+/// max(0, (q - b)/q): what every member of the family signals with.
+#[inline]
+pub fn probability(q: f64, b: f64) -> f64 {
+    if q > b { (q - b) / q } else { 0.0 }
+}
+
+/// What the user says of the thresholds' bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds<'a> {
+    /// Largest: of all classes, or of each; none is half the buffer.
+    pub cap: &'a [Depth],
+    /// At the start; auto is the largest.
+    pub init: Auto<Depth>,
+    /// Smallest; auto is a tenth of the largest.
+    pub floor: Auto<Depth>,
+}
+
+/// The bounds of one threshold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Range {
+    /// Smallest.
+    pub floor: f64,
+    /// At the start.
+    pub init: f64,
+    /// Largest.
+    pub cap: f64,
+}
+
+impl Bounds<'_> {
+    /// What is given and not 0, which has no unit: from the lowest up, with one of the caps.
+    fn given(&self, cap: Option<&Depth>) -> impl Iterator<Item = (&'static str, Depth)> {
+        let given = |depth: Auto<Depth>| match depth {
+            Auto::Given(depth) => Some(depth),
+            Auto::Auto => None,
+        };
+        let all = [("b_floor", given(self.floor)), ("b_init", given(self.init)), ("b_cap", cap.copied())];
+        all.into_iter().filter_map(|(name, depth)| Some((name, depth.filter(|depth| depth.value() > 0.0)?)))
+    }
+
+    /// One unit, and floor, start and largest in their order.
+    pub fn check(&self) -> Result<(), String> {
+        let caps = self.cap.iter().map(Some).chain(self.cap.is_empty().then_some(None));
+        for cap in caps {
+            let pairs = self.given(cap).zip(self.given(cap).skip(1));
+            for ((lower, least), (upper, most)) in pairs {
+                if least.with(0.0) != most.with(0.0) {
+                    return Err(format!("{lower} and {upper} in the same unit, packets or bytes"));
+                }
+                if least > most {
+                    return Err(format!("{lower} at most {upper}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The unit of what is given; the buffer's own if nothing is. Its number is 0.
+    pub fn unit(&self, link: &Link) -> Depth {
+        let cap = self.cap.iter().find(|depth| depth.value() > 0.0);
+        match (self.given(cap).next(), link.limit) {
+            (Some((_, depth)), _) => depth.with(0.0),
+            (None, Limit::Packets(_)) => Depth::Packets(0.0),
+            (None, Limit::Bytes(_)) => Depth::Bytes(0.0),
+        }
+    }
+
+    /// Those of class `class`; classes beyond the list wrap around.
+    pub fn of(&self, class: usize, link: &Link) -> Range {
+        let unit = self.unit(link);
+        let buffer = match unit {
+            Depth::Packets(_) => link.limit_pkts(),
+            Depth::Bytes(_) => link.limit_bytes(),
+        };
+        let cap = match self.cap {
+            [] => CAP_OF_BUFFER * buffer,
+            caps => caps[class % caps.len()].value(),
+        };
+        let floor = self.floor.or(unit.with(FLOOR_OF_CAP * cap)).value().min(cap);
+        Range { floor, init: self.init.or(unit.with(cap)).value().clamp(floor, cap), cap }
+    }
+}
+
+/// How fast a threshold moves with its traffic, and the part of the link that it stands for.
+pub fn check_gains(alpha: &[f64], phi: &[f64]) -> Result<(), String> {
+    let within = |values: &[f64], top| values.iter().all(|v| (0.0..=top).contains(v));
+    if !within(alpha, 100.0) {
+        return Err("every alpha from 0 to 100".to_string());
+    }
+    if !within(phi, 1.0) {
+        return Err("every phi from 0 to 1".to_string());
+    }
+    Ok(())
+}
+
+/// B: a threshold on Q_v, as of the latest arrival that asked for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Threshold {
+    alpha: f64,
+    /// alpha phi C: how fast it fills.
+    fill: f64,
+    range: Range,
+    b: f64,
+    at: Instant,
+    /// Per second; 0 is no leak.
+    kappa: f64,
+    /// Where a leak would bring it without traffic.
+    rest: f64,
+}
+
+impl Threshold {
+    /// One that fills at alpha phi `capacity`.
+    pub const fn new(alpha: f64, phi: f64, capacity: f64, range: Range) -> Self {
+        Self { alpha, fill: alpha * phi * capacity, range, b: range.init, at: Instant::ZERO, kappa: 0.0, rest: 0.0 }
+    }
+
+    /// The same, drawn towards `target` at `kappa` per second and unit of distance.
+    #[must_use]
+    pub fn leaking(self, kappa: f64, target: f64) -> Self {
+        let rest = if kappa > 0.0 { target + self.fill / kappa } else { target };
+        Self { kappa, rest, ..self }
+    }
+
+    /// Lets time pass.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        let dt = now.since(self.at).secs();
+        let b =
+            if self.kappa > 0.0 { relaxed(self.b, self.kappa, self.rest, dt) } else { filled(self.b, self.fill, dt) };
+        self.b = b.min(self.range.cap);
+        self.at = now;
+    }
+
+    /// B with traffic of `size` counted.
+    #[inline]
+    fn with(&self, size: f64) -> f64 {
+        charged(self.b, self.alpha, size, self.range.floor)
+    }
+
+    /// B.
+    pub const fn value(&self) -> f64 {
+        self.b
+    }
+
+    /// Its bounds.
+    pub const fn range(&self) -> Range {
+        self.range
+    }
+}
+
+/// Q_v, as of the latest arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualBuffer {
+    unit: Depth,
+    capacity: f64,
+    q_v: f64,
+    at: Instant,
+}
+
+impl VirtualBuffer {
+    /// An empty one in front of `link`, in this unit.
+    pub fn new(unit: Depth, link: &Link) -> Self {
+        Self { unit, capacity: unit.per_sec(link.rate, link.mean_packet), q_v: 0.0, at: Instant::ZERO }
+    }
+
+    /// C, in its unit per second.
+    pub const fn capacity(&self) -> f64 {
+        self.capacity
+    }
+
+    /// Its unit; the number is 0.
+    pub const fn unit(&self) -> Depth {
+        self.unit
+    }
+
+    /// Q_v.
+    pub const fn value(&self) -> f64 {
+        self.q_v
+    }
+
+    /// Lets time pass for Q_v and for the one threshold that is needed; the probability of a signal for
+    /// `packet`, from both as they would stand if it were counted.
+    #[inline]
+    pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> f64 {
+        self.q_v = drained(self.q_v, self.capacity, now.since(self.at).secs());
+        self.at = now;
+        threshold.advance(now);
+        let size = self.unit.weigh(packet);
+        probability(self.q_v + size, threshold.with(size))
+    }
+
+    /// `packet`, the latest arrival, counts.
+    #[inline]
+    pub fn count(&mut self, threshold: &mut Threshold, packet: &Packet) {
+        let size = self.unit.weigh(packet);
+        self.q_v += size;
+        threshold.b = threshold.with(size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::time::Span;
+    use crate::base::units::{Bytes, Rate};
+    use crate::base::verdict::Reason;
+
+    /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+    const PKTS: Depth = Depth::Packets(0.0);
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn bounds(cap: &[Depth], init: Option<Depth>, floor: Option<Depth>) -> Bounds<'_> {
+        let auto = |depth: Option<Depth>| depth.map_or(Auto::Auto, Auto::Given);
+        Bounds { cap, init: auto(init), floor: auto(floor) }
+    }
+
+    #[test]
+    fn equations_by_hand() {
+        assert_eq!(drained(10.0, 1250.0, 0.004), 5.0);
+        assert_eq!(drained(1.0, 1250.0, 0.004), 0.0);
+        // alpha phi C dt = 0.5 x 0.1 x 1250 x 0.02 = 1.25.
+        assert_eq!(filled(20.0, 0.5 * 0.1 * 1250.0, 0.02), 21.25);
+        assert_eq!(charged(20.0, 0.5, 1.0, 0.0), 19.5);
+        assert_eq!(charged(0.25, 0.5, 1.0, 0.0), 0.0);
+        assert_eq!(probability(80.0, 60.0), 0.25);
+        assert_eq!(probability(60.0, 80.0), 0.0);
+        assert_eq!(probability(0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn a_leak_halves_the_distance_to_where_it_rests() {
+        // kappa = 0.1/s: half of the way in ln 2/0.1 = 6.93 s, whether at once or in two steps.
+        let half = core::f64::consts::LN_2 / 0.1;
+        assert!((relaxed(10.0, 0.1, 50.0, half) - 30.0).abs() < 1e-12);
+        let steps = relaxed(relaxed(10.0, 0.1, 50.0, 1.0), 0.1, 50.0, half - 1.0);
+        assert!((steps - 30.0).abs() < 1e-12);
+        assert_eq!(relaxed(10.0, 0.1, 50.0, 0.0), 10.0);
+        // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) rests at 20 + 62.5.
+        let range = Range { floor: 0.0, init: 20.0, cap: 1000.0 };
+        let mut leaking = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.1, 20.0);
+        assert_eq!(leaking.rest, 82.5);
+        leaking.advance(at(1_000_000));
+        assert!((leaking.value() - 82.5).abs() < 1e-9);
+        // No leak: 100 s of 6.25 a second.
+        let mut plain = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.0, 20.0);
+        plain.advance(at(100_000));
+        assert_eq!(plain.value(), 645.0);
+    }
+
+    #[test]
+    fn a_packet_counts_only_when_told_to() {
+        let mut buffer = VirtualBuffer::new(PKTS, &LINK);
+        let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), Range { floor: 0.0, init: 2.5, cap: 2.5 });
+        let packet = Packet { len: 1000, ..Packet::default() };
+        assert_eq!(buffer.arrival(&mut b, &packet, at(0)), 0.0);
+        buffer.count(&mut b, &packet);
+        assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
+        // It would make them 2 and 0: certain.
+        assert_eq!(buffer.arrival(&mut b, &packet, at(0)), 1.0);
+        assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
+        // 0.4 ms drain half a packet: 1.5 and 0 now.
+        assert_eq!(buffer.arrival(&mut b, &packet, Instant::from_nanos(400_000)), 1.0);
+        assert_eq!(buffer.value(), 0.5);
+    }
+
+    #[test]
+    fn a_threshold_stays_within_its_bounds() {
+        let mut b = Threshold::new(1.0, 1.0, 1000.0, Range { floor: 3.0, init: 5.0, cap: 8.0 });
+        assert_eq!((b.value(), b.with(1.0), b.with(9.0)), (5.0, 4.0, 3.0));
+        b.advance(at(2));
+        assert_eq!(b.value(), 7.0);
+        b.advance(at(10_000));
+        assert_eq!(b.value(), 8.0);
+    }
+
+    #[test]
+    fn what_enters_counts_and_what_is_dropped_only_if_offered() {
+        use RateBasis::{Accepted, Offered};
+        for basis in [Accepted, Offered] {
+            assert!(basis.counts(Fate::Queued { marked: false }) && basis.counts(Fate::Queued { marked: true }));
+            assert!(!basis.counts(Fate::Delivered { marked: false }));
+            for reason in [Reason::Early, Reason::Overflow] {
+                assert_eq!(basis.counts(Fate::Dropped(reason)), basis == Offered);
+            }
+        }
+    }
+
+    #[test]
+    fn unit_and_bounds_follow_what_is_given() {
+        let (p, b) = (Depth::Packets, Depth::Bytes);
+        let none = Some(p(0.0));
+        let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));
+        let range = |floor, init, cap| Range { floor, init, cap };
+        assert_eq!(of(bounds(&[], None, none), 7), (p(0.0), range(0.0, 50.0, 50.0)));
+        assert_eq!(of(bounds(&[], None, None), 7), (p(0.0), range(5.0, 50.0, 50.0)));
+        assert_eq!(of(bounds(&[p(20.0)], None, none), 7), (p(0.0), range(0.0, 20.0, 20.0)));
+        assert_eq!(of(bounds(&[], Some(b(3e4)), none), 0), (b(0.0), range(0.0, 3e4, 5e4)));
+        // A list is gone through in turn; what is above a class's largest is cut.
+        let caps = [p(20.0), p(8.0), p(0.0)];
+        let list = bounds(&caps, Some(p(10.0)), Some(p(1.0)));
+        assert_eq!(
+            [3, 4, 5].map(|class| list.of(class, &LINK)),
+            [range(1.0, 10.0, 20.0), range(1.0, 8.0, 8.0), range(0.0, 0.0, 0.0)]
+        );
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let (p, b) = (Depth::Packets, Depth::Bytes);
+        let refused = |cap: &[Depth], init, floor| bounds(cap, init, floor).check().is_err();
+        assert!(refused(&[p(50.0)], Some(b(1000.0)), None) && refused(&[p(50.0)], None, Some(p(60.0))));
+        assert!(refused(&[p(50.0), p(5.0)], Some(p(10.0)), None) && refused(&[], Some(p(10.0)), Some(p(11.0))));
+        assert!(!refused(&[p(50.0)], None, Some(b(0.0))) && !refused(&[p(9.0), p(10.0)], Some(p(9.0)), Some(p(9.0))));
+        assert!(check_gains(&[0.5, -1.0], &[0.1]).is_err() && check_gains(&[0.5], &[0.5, 1.5]).is_err());
+        assert!(check_gains(&[100.0, 0.0], &[1.0]).is_ok());
+    }
+}
