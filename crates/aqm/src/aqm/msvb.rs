@@ -52,7 +52,7 @@ fn slot(packet: &Packet) -> usize {
 }
 
 fn bounds(params: &Params) -> Bounds<'_> {
-    Bounds { cap: params.b_cap.given(), init: params.b_init, floor: params.b_floor }
+    Bounds { cap: params.b_cap.given(), init: params.b_init, floor: params.b_floor, target: Auto::Auto }
 }
 
 impl Msvb {

@@ -77,6 +77,8 @@ pub struct Bounds<'a> {
     pub init: Auto<Depth>,
     /// Smallest; auto is a tenth of the largest.
     pub floor: Auto<Depth>,
+    /// Where a leak draws it; auto is where it starts.
+    pub target: Auto<Depth>,
 }
 
 /// The bounds of one threshold.
@@ -88,31 +90,38 @@ pub struct Range {
     pub init: f64,
     /// Largest.
     pub cap: f64,
+    /// Where a leak draws it.
+    pub target: f64,
 }
 
 impl Bounds<'_> {
-    /// What is given and not 0, which has no unit: from the lowest up, with one of the caps.
-    fn given(&self, cap: Option<&Depth>) -> impl Iterator<Item = (&'static str, Depth)> {
-        let given = |depth: Auto<Depth>| match depth {
-            Auto::Given(depth) => Some(depth),
+    /// What is given, by name and rank: what has a lower one must not be larger.
+    fn given(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
+        let one = |name, rank, depth| match depth {
+            Auto::Given(depth) => Some((name, rank, depth)),
             Auto::Auto => None,
         };
-        let all = [("b_floor", given(self.floor)), ("b_init", given(self.init)), ("b_cap", cap.copied())];
-        all.into_iter().filter_map(|(name, depth)| Some((name, depth.filter(|depth| depth.value() > 0.0)?)))
+        let inner = [one("b_floor", 0, self.floor), one("b_init", 1, self.init), one("b_target", 1, self.target)];
+        inner.into_iter().flatten().chain(self.cap.iter().map(|cap| ("b_cap", 2, *cap)))
     }
 
-    /// One unit, and floor, start and largest in their order.
+    /// The same less what is 0, which has no unit.
+    fn with_unit(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
+        self.given().filter(|(.., depth)| depth.value() > 0.0)
+    }
+
+    /// One unit, and smallest, start and target, largest in their order.
     pub fn check(&self) -> Result<(), String> {
-        let caps = self.cap.iter().map(Some).chain(self.cap.is_empty().then_some(None));
-        for cap in caps {
-            let pairs = self.given(cap).zip(self.given(cap).skip(1));
-            for ((lower, least), (upper, most)) in pairs {
-                if least.with(0.0) != most.with(0.0) {
-                    return Err(format!("{lower} and {upper} in the same unit, packets or bytes"));
-                }
-                if least > most {
-                    return Err(format!("{lower} at most {upper}"));
-                }
+        let mut others = self.with_unit();
+        if let Some((name, _, depth)) = others.next()
+            && let Some((other, ..)) = others.find(|(.., other)| other.with(0.0) != depth.with(0.0))
+        {
+            return Err(format!("{name} and {other} in the same unit, packets or bytes"));
+        }
+        for (lower, rank, least) in self.given() {
+            let broken = |(_, above, most): &(_, u8, Depth)| *above > rank && least.value() > most.value();
+            if let Some((upper, ..)) = self.given().find(broken) {
+                return Err(format!("{lower} at most {upper}"));
             }
         }
         Ok(())
@@ -120,9 +129,8 @@ impl Bounds<'_> {
 
     /// The unit of what is given; the buffer's own if nothing is. Its number is 0.
     pub fn unit(&self, link: &Link) -> Depth {
-        let cap = self.cap.iter().find(|depth| depth.value() > 0.0);
-        match (self.given(cap).next(), link.limit) {
-            (Some((_, depth)), _) => depth.with(0.0),
+        match (self.with_unit().next(), link.limit) {
+            (Some((.., depth)), _) => depth.with(0.0),
             (None, Limit::Packets(_)) => Depth::Packets(0.0),
             (None, Limit::Bytes(_)) => Depth::Bytes(0.0),
         }
@@ -140,7 +148,9 @@ impl Bounds<'_> {
             caps => caps[class % caps.len()].value(),
         };
         let floor = self.floor.or(unit.with(FLOOR_OF_CAP * cap)).value().min(cap);
-        Range { floor, init: self.init.or(unit.with(cap)).value().clamp(floor, cap), cap }
+        let init = self.init.or(unit.with(cap)).value().clamp(floor, cap);
+        let target = self.target.or(unit.with(init)).value().clamp(floor, cap);
+        Range { floor, init, cap, target }
     }
 }
 
@@ -177,10 +187,10 @@ impl Threshold {
         Self { alpha, fill: alpha * phi * capacity, range, b: range.init, at: Instant::ZERO, kappa: 0.0, rest: 0.0 }
     }
 
-    /// The same, drawn towards `target` at `kappa` per second and unit of distance.
+    /// The same, drawn back to its target at `kappa` per second and unit of distance.
     #[must_use]
-    pub fn leaking(self, kappa: f64, target: f64) -> Self {
-        let rest = if kappa > 0.0 { target + self.fill / kappa } else { target };
+    pub fn leaking(self, kappa: f64) -> Self {
+        let rest = if kappa > 0.0 { self.range.target + self.fill / kappa } else { 0.0 };
         Self { kappa, rest, ..self }
     }
 
@@ -204,11 +214,6 @@ impl Threshold {
     pub const fn value(&self) -> f64 {
         self.b
     }
-
-    /// Its bounds.
-    pub const fn range(&self) -> Range {
-        self.range
-    }
 }
 
 /// Q_v, as of the latest arrival.
@@ -229,11 +234,6 @@ impl VirtualBuffer {
     /// C, in its unit per second.
     pub const fn capacity(&self) -> f64 {
         self.capacity
-    }
-
-    /// Its unit; the number is 0.
-    pub const fn unit(&self) -> Depth {
-        self.unit
     }
 
     /// Q_v.
@@ -276,9 +276,13 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
+    fn range(floor: f64, init: f64, cap: f64) -> Range {
+        Range { floor, init, cap, target: init }
+    }
+
     fn bounds(cap: &[Depth], init: Option<Depth>, floor: Option<Depth>) -> Bounds<'_> {
         let auto = |depth: Option<Depth>| depth.map_or(Auto::Auto, Auto::Given);
-        Bounds { cap, init: auto(init), floor: auto(floor) }
+        Bounds { cap, init: auto(init), floor: auto(floor), target: Auto::Auto }
     }
 
     #[test]
@@ -303,13 +307,13 @@ mod tests {
         assert!((steps - 30.0).abs() < 1e-12);
         assert_eq!(relaxed(10.0, 0.1, 50.0, 0.0), 10.0);
         // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) rests at 20 + 62.5.
-        let range = Range { floor: 0.0, init: 20.0, cap: 1000.0 };
-        let mut leaking = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.1, 20.0);
+        let range = range(0.0, 20.0, 1000.0);
+        let mut leaking = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.1);
         assert_eq!(leaking.rest, 82.5);
         leaking.advance(at(1_000_000));
         assert!((leaking.value() - 82.5).abs() < 1e-9);
         // No leak: 100 s of 6.25 a second.
-        let mut plain = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.0, 20.0);
+        let mut plain = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.0);
         plain.advance(at(100_000));
         assert_eq!(plain.value(), 645.0);
     }
@@ -317,7 +321,7 @@ mod tests {
     #[test]
     fn a_packet_counts_only_when_told_to() {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
-        let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), Range { floor: 0.0, init: 2.5, cap: 2.5 });
+        let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };
         assert_eq!(buffer.arrival(&mut b, &packet, at(0)), 0.0);
         buffer.count(&mut b, &packet);
@@ -332,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_threshold_stays_within_its_bounds() {
-        let mut b = Threshold::new(1.0, 1.0, 1000.0, Range { floor: 3.0, init: 5.0, cap: 8.0 });
+        let mut b = Threshold::new(1.0, 1.0, 1000.0, range(3.0, 5.0, 8.0));
         assert_eq!((b.value(), b.with(1.0), b.with(9.0)), (5.0, 4.0, 3.0));
         b.advance(at(2));
         assert_eq!(b.value(), 7.0);
@@ -357,7 +361,6 @@ mod tests {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let none = Some(p(0.0));
         let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));
-        let range = |floor, init, cap| Range { floor, init, cap };
         assert_eq!(of(bounds(&[], None, none), 7), (p(0.0), range(0.0, 50.0, 50.0)));
         assert_eq!(of(bounds(&[], None, None), 7), (p(0.0), range(5.0, 50.0, 50.0)));
         assert_eq!(of(bounds(&[p(20.0)], None, none), 7), (p(0.0), range(0.0, 20.0, 20.0)));
@@ -377,7 +380,13 @@ mod tests {
         let refused = |cap: &[Depth], init, floor| bounds(cap, init, floor).check().is_err();
         assert!(refused(&[p(50.0)], Some(b(1000.0)), None) && refused(&[p(50.0)], None, Some(p(60.0))));
         assert!(refused(&[p(50.0), p(5.0)], Some(p(10.0)), None) && refused(&[], Some(p(10.0)), Some(p(11.0))));
+        assert!(refused(&[p(0.0)], Some(p(1.0)), None) && refused(&[p(5.0), b(5.0)], None, None));
         assert!(!refused(&[p(50.0)], None, Some(b(0.0))) && !refused(&[p(9.0), p(10.0)], Some(p(9.0)), Some(p(9.0))));
+        let caps = [p(50.0)];
+        let target = |target| Bounds { target: Auto::Given(target), ..bounds(&caps, Some(p(40.0)), Some(p(5.0))) };
+        assert_eq!([4.0, 5.0, 45.0, 51.0].map(|n| target(p(n)).check().is_ok()), [false, true, true, false]);
+        assert!(target(b(45.0)).check().is_err());
+        assert_eq!(target(p(45.0)).of(0, &LINK), Range { target: 45.0, ..range(5.0, 40.0, 50.0) });
         assert!(check_gains(&[0.5, -1.0], &[0.1]).is_err() && check_gains(&[0.5], &[0.5, 1.5]).is_err());
         assert!(check_gains(&[100.0, 0.0], &[1.0]).is_ok());
     }

@@ -13,6 +13,7 @@ pub(crate) mod raqm;
 pub(crate) mod red;
 pub(crate) mod red_tail;
 pub(crate) mod rem;
+pub(crate) mod svb;
 pub(crate) mod traffic;
 
 use std::collections::{BTreeMap, VecDeque};
