@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
@@ -120,7 +120,8 @@ fn rounded(x: f64) -> String {
     }
 }
 
-/// Times and packets of the plan, 16 flows in 4 pairs and 10 classes, every fourth flow ECT, one of UDP.
+/// Times and packets of the plan, 16 flows in 4 pairs and 10 classes, every fourth flow ECT, one of UDP, the
+/// first half within its profile.
 fn arrivals() -> Vec<(Instant, Packet)> {
     let (mut out, mut rng, mut now) = (Vec::new(), Rng::stream(1, "arrivals"), Instant::ZERO);
     for &(until, load, group) in PHASES {
@@ -130,10 +131,10 @@ fn arrivals() -> Vec<(Instant, Packet)> {
                 let (slot, flow) = (out.len() as u32, rng.below(16) as u32);
                 let ecn = if flow % 4 == 3 { Ecn::Ect0 } else { Ecn::NotEct };
                 let proto = if flow == 0 { Proto::Udp } else { Proto::Tcp };
-                let class = (flow % 10) as u8;
+                let (class, colour) = ((flow % 10) as u8, if flow < 8 { Colour::In } else { Colour::Out });
                 out.push((
                     now,
-                    Packet { slot, len: 1000, flow, pair: flow / 4, class, ecn, proto, ..Packet::default() },
+                    Packet { slot, len: 1000, flow, pair: flow / 4, class, ecn, colour, proto, ..Packet::default() },
                 ));
             }
             now += Span::from_secs(rng.exponential(0.002 * group as f64 / load));

@@ -13,6 +13,7 @@ pub(crate) mod raqm;
 pub(crate) mod red;
 pub(crate) mod red_tail;
 pub(crate) mod rem;
+pub(crate) mod sio;
 pub(crate) mod svb;
 pub(crate) mod traffic;
 
@@ -36,7 +37,6 @@ pub(crate) struct Pkt {
     #[allow(dead_code, reason = "for dual queues")]
     pub(crate) l4s: bool,
     /// OUT of its profile.
-    #[allow(dead_code, reason = "for RIO and SIO")]
     pub(crate) out: bool,
     pub(crate) tstamp: u64,
 }

@@ -1,0 +1,341 @@
+//! SIO: SVB for packets within their profile, a threshold on the real queue for the others (section 3.3).
+//!
+//! A marker at the edge says IN or OUT. IN packets are judged by a virtual queue of their own against the whole
+//! link, so they are signalled only when there are more of them than it can carry. OUT packets are judged by how
+//! far the real queue exceeds B_out, which is halved whenever an IN packet is lost: OUT makes room for IN.
+
+use alloc::string::{String, ToString};
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::Aqm;
+use crate::base::packet::{Colour, Packet};
+use crate::base::params::Auto;
+use crate::base::port::Level;
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Depth, Link};
+use crate::base::verdict::{Fate, Verdict};
+use crate::parts::depths::Given;
+use crate::parts::virtual_buffer::{Bounds, RateBasis, Threshold, VirtualBuffer, probability};
+use crate::{params, probes};
+
+params! {
+    /// Knobs of SIO.
+    pub struct Params {
+        /// How fast the threshold of IN moves.
+        alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha_in", "ours: Lemma 3.1 bounds it, no number is printed";
+        /// Largest threshold of IN; its unit is that of Q_in. Auto is half the buffer.
+        b_cap: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
+        /// Threshold of IN at the start; auto is b_cap.
+        b_init: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_v,in(0)", "ours: not in the paper";
+        /// Smallest threshold of IN; auto is a tenth of b_cap.
+        b_floor: Auto<Depth> = Auto::Given(Depth::Packets(0.0)), in 0.0 ..= 1e9, "", "eq. (4) has 0";
+        /// Real queue up to which OUT packets pass, at the start.
+        b_out: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "B_out", "section 4.1";
+        /// What losses of IN packets leave of it at least; 0 is the paper's.
+        b_out_floor: Depth = Depth::Packets(1.0), in 0.0 ..= 1e9, "", "ours: it would go to 0 and stay there";
+        /// Time after a halving in which further losses of IN packets halve nothing.
+        hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "ours: a round-trip time, 100 ms, would be one; the paper has none";
+        /// Give B_out a packet back for every second without a loss of an IN packet, up to where it started.
+        recover: bool = false, in 0.0 ..= 1.0, "", "ours: in the paper it never recovers";
+        /// Which IN packets fill Q_in and drain B_in.
+        rate_basis: RateBasis = RateBasis::Accepted, in 0.0 ..= 1.0, "", "ours: with drops, offered starves IN";
+    }
+}
+
+/// Share of the link that IN packets may take. Section 3.3.
+const PHI_IN: f64 = 1.0;
+/// What a loss of an IN packet leaves of B_out. Section 3.3.
+const LEFT: f64 = 0.5;
+/// Recovery: a packet for so long without a loss. Ours.
+const STEP: Span = Span::from_millis(1000);
+
+/// B_out, in its own unit.
+struct Out {
+    first: Depth,
+    least: f64,
+    /// A packet.
+    step: f64,
+    hold: Span,
+    recover: bool,
+    b: f64,
+    halved: Option<Instant>,
+    /// When IN lost a packet, or B_out got one back.
+    since: Instant,
+}
+
+impl Out {
+    /// An IN packet is lost at `now`.
+    fn lost(&mut self, now: Instant) {
+        self.recovered(now);
+        self.since = now;
+        if self.halved.is_none_or(|last| now.since(last) >= self.hold) {
+            self.halved = Some(now);
+            self.b = (LEFT * self.b).max(self.least);
+        }
+    }
+
+    /// Whole seconds without a loss give a packet each.
+    fn recovered(&mut self, now: Instant) {
+        if self.recover && now.since(self.since) >= STEP {
+            let steps = now.since(self.since).nanos() / STEP.nanos();
+            self.since += STEP * steps;
+            self.b = (self.b + self.step * steps as f64).min(self.first.value());
+        }
+    }
+}
+
+/// State of SIO.
+pub struct Sio {
+    rate_basis: RateBasis,
+    buffer: VirtualBuffer,
+    threshold: Threshold,
+    out: Out,
+    p: f64,
+}
+
+fn bounds(params: &Params) -> Bounds<'_> {
+    Bounds { cap: params.b_cap.given(), init: params.b_init, floor: params.b_floor, target: Auto::Auto }
+}
+
+impl Design for Sio {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "two colours: IN judged by SVB, OUT by the real queue against a threshold that losses of IN halve",
+        source: "SVB with In and Out (SIO), section 3.3 and eq. (4) of the MSVB paper",
+        rule: "arrival IN:   Q_in = max(0, Q_in - C dt) + size\n\
+               \u{20}             B_in = max(b_floor, min(b_cap, B_in + alpha C dt) - alpha size)\n\
+               \u{20}             p = max(0, (Q_in - B_in)/Q_in)\n\
+               arrival OUT:  p = max(0, (q - B_out)/q),  q the real queue it meets\n\
+               both:         if u < p: mark or drop\n\
+               IN dropped:   B_out = max(b_out_floor, B_out/2), once within hold\n\
+               \u{20}             rate_basis=accepted: size is taken back from Q_in and B_in\n\
+               recover:      a second without: B_out += 1 packet, up to b_out",
+        deviations: &[
+            "eq. (4) is reconstructed: the denominator of p_out is a damaged glyph, the text says 'the real queue length'",
+            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
+            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds for B_in",
+            "rate_basis=accepted by default, of IN packets; offered is the literal rule",
+            "b_out_floor=1p keeps B_out above 0; the paper's never recovers, after a few losses every OUT packet that \
+             meets a queue is signalled (b_out_floor=0)",
+            "hold and recover are ours, and off by default",
+            "a loss is a drop, early or for want of room; a mark halves nothing",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "paper",
+            settings: "ecn=off alpha=0.5 b_cap=auto b_init=auto b_floor=0 b_out=20 b_out_floor=0 hold=0 recover=off \
+                       rate_basis=accepted",
+            source: "sections 3.3 and 4.1; alpha, the bounds of B_in and the basis are ours",
+        },
+        Preset {
+            name: "literal",
+            settings: "b_floor=0 b_out=20 b_out_floor=0 hold=0 recover=off rate_basis=offered",
+            source: "eq. (4) as printed, for senders that respond to ECN",
+        },
+        Preset {
+            name: "recovering",
+            settings: "hold=100ms recover=on",
+            source: "ours: one halving a round-trip time, and a way back",
+        },
+    ];
+
+    fn check(params: &Params) -> Result<(), String> {
+        bounds(params).check()?;
+        let (b_out, least) = (params.b_out, params.b_out_floor);
+        if least.value() > 0.0 && least.with(0.0) != b_out.with(0.0) {
+            return Err("b_out and b_out_floor in the same unit, packets or bytes".to_string());
+        }
+        if least.value() > b_out.value() {
+            return Err("b_out_floor at most b_out".to_string());
+        }
+        Ok(())
+    }
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let bounds = bounds(params);
+        let buffer = VirtualBuffer::new(bounds.unit(link), link);
+        let threshold = Threshold::new(params.alpha, PHI_IN, buffer.capacity(), bounds.of(0, link));
+        let step = match params.b_out {
+            Depth::Packets(_) => 1.0,
+            Depth::Bytes(_) => link.mean_packet.0 as f64,
+        };
+        let out = Out {
+            first: params.b_out,
+            least: params.b_out_floor.value(),
+            step,
+            hold: params.hold,
+            recover: params.recover,
+            b: params.b_out.value(),
+            halved: None,
+            since: Instant::ZERO,
+        };
+        Self { rate_basis: params.rate_basis, buffer, threshold, out, p: 0.0 }
+    }
+}
+
+impl Aqm for Sio {
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        self.p = if packet.colour == Colour::In {
+            self.buffer.arrival(&mut self.threshold, packet, cx.now)
+        } else {
+            self.out.recovered(cx.now);
+            probability(self.out.first.measure(level), self.out.b)
+        };
+        if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn settled(&mut self, packet: &Packet, fate: Fate, cx: &mut Cx) {
+        if packet.colour != Colour::In {
+            return;
+        }
+        if self.rate_basis.counts(fate) {
+            self.buffer.count(&mut self.threshold, packet);
+        }
+        if let Fate::Dropped(_) = fate {
+            self.out.lost(cx.now);
+        }
+    }
+}
+
+probes! { Sio {
+    /// Signal probability of the latest arrival.
+    p ["1"] = |s| s.p;
+    /// Threshold of OUT packets on the real queue.
+    b_out ["packets|bytes"] = |s| s.out.b;
+    /// Virtual queue of IN packets after the latest of them.
+    q_in ["packets|bytes"] = |s| s.buffer.value();
+    /// Threshold of IN packets after the latest of them.
+    b_in ["packets|bytes"] = |s| s.threshold.value();
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+
+    fn params(settings: &str) -> Params {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        params
+    }
+
+    fn queue(settings: &str) -> Queue<Fifo<Sio>> {
+        let params = params(settings);
+        Sio::check(&params).unwrap();
+        Queue::new(Fifo::new(Sio::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+    }
+
+    fn sio(queue: &Queue<Fifo<Sio>>) -> &Sio {
+        queue.discipline().aqm()
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn packet(colour: Colour) -> Packet {
+        Packet { len: 1000, colour, ecn: Ecn::Ect0, ..Packet::default() }
+    }
+
+    #[test]
+    fn in_packets_follow_svb_at_the_whole_link() {
+        let mut queue = queue("alpha=0.5 b_cap=4p");
+        let state = |queue: &Queue<_>| (sio(queue).buffer.value(), sio(queue).threshold.value(), sio(queue).p);
+        // Three at once: Q_in 1, 2, 3 and B_in 3.5, 3, 2.5, so p = 0, 0, 0.5/3.
+        (0..3).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
+        assert_eq!(state(&queue), (3.0, 2.5, 0.5 / 3.0));
+        // OUT packets leave both alone; 8 ms at 1250 packets a second are ten, so Q_in and B_in start anew.
+        queue.arrive(packet(Colour::Out), at(4));
+        assert_eq!(state(&queue), (3.0, 2.5, 0.0));
+        queue.arrive(packet(Colour::In), at(8));
+        assert_eq!(state(&queue), (1.0, 3.5, 0.0));
+    }
+
+    #[test]
+    fn out_packets_are_judged_by_the_real_queue() {
+        let mut queue = queue("b_out=20 b_cap=1000p");
+        let p = |queue: &mut Queue<_>| {
+            queue.arrive(packet(Colour::Out), at(0));
+            sio(queue).p
+        };
+        (0..20).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
+        // 20 wait: just at the threshold. Then 21, 22, 23: (q - 20)/q.
+        assert_eq!([(); 4].map(|()| p(&mut queue)), [0.0, 1.0 / 21.0, 2.0 / 22.0, 3.0 / 23.0]);
+        while queue.depart(at(0)).is_some() {}
+        assert_eq!(p(&mut queue), 0.0, "an empty queue has room for all");
+    }
+
+    #[test]
+    fn only_a_dropped_in_packet_halves() {
+        let mut queue = queue("b_out=20 b_cap=1000p b_out_floor=1");
+        let b_out = |queue: &Queue<_>| sio(queue).out.b;
+        let full = |colour| Packet { ecn: Ecn::NotEct, ..packet(colour) };
+        (0..100).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
+        queue.arrive(full(Colour::Out), at(0));
+        assert_eq!((b_out(&queue), queue.port.discarded().len()), (20.0, 1), "an OUT packet is lost");
+        for want in [10.0, 5.0, 2.5, 1.25, 1.0, 1.0] {
+            queue.arrive(full(Colour::In), at(0));
+            assert_eq!(b_out(&queue), want);
+        }
+        // Marks: b_cap=0 makes every IN packet certain, ECT ones are queued all the same.
+        let mut queue = self::queue("b_out=20 b_cap=0p");
+        queue.arrive(packet(Colour::In), at(0));
+        assert_eq!((sio(&queue).p, b_out(&queue), queue.port.tally().marked.pkts), (1.0, 20.0, 1));
+        queue.arrive(full(Colour::In), at(0));
+        assert_eq!((b_out(&queue), queue.port.tally().dropped_early.pkts), (10.0, 1), "an early drop");
+    }
+
+    /// B_out after IN packets are lost at these times, in ms, and one OUT packet that only looks.
+    fn after(settings: &str, losses: &[u64], look: u64) -> f64 {
+        let mut queue = queue(&alloc::format!("b_out=20 b_out_floor=0 b_cap=0p {settings}"));
+        for &ms in losses {
+            queue.arrive(Packet { ecn: Ecn::NotEct, ..packet(Colour::In) }, at(ms));
+        }
+        queue.arrive(packet(Colour::Out), at(look));
+        sio(&queue).out.b
+    }
+
+    #[test]
+    fn hold_allows_one_halving_at_a_time() {
+        assert_eq!(after("", &[0, 50, 99, 100], 100), 1.25);
+        assert_eq!(after("hold=100ms", &[0, 50, 99], 100), 10.0);
+        assert_eq!(after("hold=100ms", &[0, 50, 100, 199], 199), 5.0);
+    }
+
+    #[test]
+    fn recovery_gives_a_packet_a_second() {
+        assert_eq!(after("", &[0], 1_000_000), 10.0, "the paper's never recovers");
+        let recovered = |losses: &[u64], look| after("recover=on", losses, look);
+        assert_eq!([999, 1000, 1999, 2500, 60_000].map(|look| recovered(&[0], look)), [10.0, 11.0, 11.0, 12.0, 20.0]);
+        // At 1500 ms one packet has come back: 11 become 5.5, and the second begins anew.
+        assert_eq!([1500, 2499, 2500].map(|look| recovered(&[0, 1500], look)), [5.5, 5.5, 6.5]);
+        // A loss that hold keeps from halving begins the second anew all the same.
+        assert_eq!(after("recover=on hold=10s", &[0, 900], 1800), 10.0);
+        // In bytes a packet is a mean one.
+        let mut queue = queue("b_out=20000b b_out_floor=0 b_cap=0p recover=on");
+        queue.arrive(Packet { ecn: Ecn::NotEct, ..packet(Colour::In) }, at(0));
+        queue.arrive(packet(Colour::Out), at(3000));
+        assert_eq!(sio(&queue).out.b, 13_000.0);
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        let refused = |settings| Sio::check(&params(settings)).is_err();
+        assert!(refused("b_out=20kb") && refused("b_out=0.5") && refused("b_cap=50 b_floor=60"));
+        assert!(!refused("b_out=20kb b_out_floor=0") && !refused("b_cap=50kb b_out=1"));
+    }
+}
