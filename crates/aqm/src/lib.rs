@@ -16,7 +16,7 @@ pub mod testing;
 
 // One line per discipline. This is the only other place that adding one touches.
 registry! {
-    law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc }
+    law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
     aqm { droptail: DropTail, red: Red, codel: CoDel, msvb: Msvb, svb: Svb, sio: Sio }
     queue { red_tail: RedTail }
     variants { raqm_plus: raqm "plus" }
