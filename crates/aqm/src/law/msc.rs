@@ -76,11 +76,20 @@ impl Design for Msc {
             "smooth_switch=on (ours) makes p_a = max(p_floor, 1 - gamma/rho)",
         ],
     };
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "paper",
-        settings: "ecn=off q_ref=40 alpha=0.1 gamma=1 ts_s=10ms ts_l=200ms r_w=0.5 p_floor=0.01 smooth_switch=off",
-        source: "section 4; ts_l, r_w and the size of alpha are not printed and are ours",
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "paper",
+            settings: "ecn=off q_ref=40 alpha=0.1 gamma=1 ts_s=10ms ts_l=200ms r_w=0.5 p_floor=0.01 smooth_switch=off",
+            source: "section 4; ts_l, r_w and the size of alpha are not printed and are ours",
+        },
+        Preset {
+            name: "listing",
+            settings: "ecn=off alpha=1 gamma=1 p_floor=0.01 smooth_switch=off",
+            source: "section 3.3, the listing's initial values",
+        },
+        Preset { name: "zero", settings: "p_floor=0", source: "section 3.3: 'or zero'" },
+        Preset { name: "smooth", settings: "smooth_switch=on", source: "ours" },
+    ];
 
     fn build(params: &Params, link: &Link) -> Self {
         Self { rate: link.rate.bytes_per_sec(), rho: 1.0, p_a: params.p_floor, p_d: 0.0, params: params.clone() }

@@ -37,6 +37,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Where the rate filter starts.
+    pub enum FilterStart {
+        /// At 0: the paper's listing.
+        Zero = "zero",
+        /// At the first period's rate.
+        Sample = "sample",
+    }
+}
+
 /// The gain: adaptive (eps alpha_hat) or static, given as m = alpha r0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Gain {
@@ -84,8 +94,12 @@ params! {
         period: Span = Span::from_millis(1000), in 1e-6 ..= 1e4, "T", "section 3";
         /// Weight of the old rate in the filter.
         f: f64 = 0.1, in 0.0 ..= 0.999, "f", "section 3";
-        /// Target input rate; auto is the link's capacity.
-        r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 3";
+        /// Where the filter starts: at 0, or at the rate of the first period.
+        r_init: FilterStart = FilterStart::Zero, in 0.0 ..= 1.0, "r(0)", "Fig. 1; sample is ours";
+        /// Target input rate; auto is gamma C.
+        r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 2.1: C or gamma C";
+        /// Part of the link's capacity that an automatic r0 is.
+        gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 2.1; 1 in section 3";
         /// Probability before the first period ends.
         p_init: f64 = 2e-4, in 0.0 ..= 1.0, "p_0", "Fig. 1";
         /// Smallest probability; a product cannot leave 0.
@@ -166,7 +180,7 @@ impl Design for Raqm {
             "eps defaults to 0.5, the fastest; the paper's 'close to 1' (preset=paper: 0.9) oscillates",
             "kappa and the rate bases other than offered are ours; raqm_plus sets them",
             "the rate filter starts at r = 0, as in the listing: r comes out low in the first period, by the \
-             fraction f, and pulls p down; so in raqm_plus",
+             fraction f, and pulls p down; so in raqm_plus; r_init=sample (ours) starts it with the first sample",
             "with rate_basis=offered (the listing) the queue, once p has saturated at 1, settles at q0 times the \
              drop ratio, not at q0",
         ],
@@ -182,10 +196,18 @@ impl Design for Raqm {
             settings: "rate_basis=post_drop alpha=2 kappa=5",
             source: "ours: counts what early drops let through, and pulls towards q0",
         },
+        Preset {
+            name: "fast",
+            settings: "p_min=0.0002",
+            source: "ours: p never falls below where it starts, and so comes back soon",
+        },
     ];
 
     fn build(params: &Params, link: &Link) -> Self {
-        let r0 = params.r0.or(link.rate).bytes_per_sec();
+        let r0 = match params.r0 {
+            Auto::Given(rate) => rate.bytes_per_sec(),
+            Auto::Auto => params.gamma * link.rate.bytes_per_sec(),
+        };
         Self { r0, r: 0.0, m: FIRST_GAIN, p: params.p_init, measured: false, params: params.clone() }
     }
 }
@@ -201,7 +223,11 @@ impl Law for Raqm {
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
         let Params { f, alpha, eps, c_max, p_min, kappa, q0, .. } = self.params;
-        self.r = (1.0 - f) * self.bytes(&sample.period) / sample.dt.secs() + f * self.r;
+        let measured = self.bytes(&sample.period) / sample.dt.secs();
+        if !self.measured && self.params.r_init == FilterStart::Sample {
+            self.r = measured;
+        }
+        self.r = (1.0 - f) * measured + f * self.r;
         let x = self.r / self.r0;
         self.m = match alpha {
             Gain::Static(m) => m,
@@ -210,8 +236,11 @@ impl Law for Raqm {
         };
         self.measured = true;
         // raqm_plus: the target r0 + kappa (q0 - q), as a fraction of r0 in q0's own unit.
-        let capacity = q0.per_sec(Rate((self.r0 * 8.0) as u64), sample.link.mean_packet);
-        let pull = kappa * (q0.value() - sample.backlog(q0)) / capacity;
+        let unit = match q0 {
+            Depth::Packets(_) => sample.link.mean_packet.0 as f64,
+            Depth::Bytes(_) => 1.0,
+        };
+        let pull = kappa * (q0.value() - sample.backlog(q0)) / (self.r0 / unit);
         self.p = step(self.p, self.m, x - pull, p_min);
         self.actuation()
     }
@@ -248,6 +277,33 @@ mod tests {
         // From 1e-6 at x = 1.2, m = 2, ln p grows 0.4 a period: 0.01 after 24 steps, not before 23.
         let after = |n| (0..n).fold(1e-6, |p, _| step(p, 2.0, 1.2, 1e-6));
         assert!(after(23) < 0.01 && after(24) > 0.01);
+    }
+
+    #[test]
+    fn the_filter_starts_at_0_or_with_the_first_rate() {
+        use crate::base::port::Count;
+        use crate::base::time::Instant;
+        use crate::base::units::{Bytes, Limit};
+        let link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
+        let after = |settings: &str, bytes: [u64; 2]| {
+            let mut params = Params::default();
+            for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+                crate::base::params::ParamSet::set(&mut params, key, value).unwrap().unwrap();
+            }
+            let mut raqm = Raqm::build(&params, &link);
+            for bytes in bytes {
+                let period = Tally { offered: Count { pkts: 1, bytes }, ..Tally::default() };
+                let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
+                raqm.update(0, &Sample { now, dt, link, backlog_pkts: 0.0, backlog_bytes: 0.0, period });
+            }
+            (raqm.r, raqm.r0)
+        };
+        // f = 0.1: 0.9 x 1 MB/s, then 0.9 x 2 + 0.1 x 0.9; started with the sample 1, then 0.9 x 2 + 0.1 x 1.
+        let near = |(r, r0): (f64, f64), want: (f64, f64)| (r - want.0).abs() < 1e-6 && r0 == want.1;
+        assert!(near(after("", [1_000_000, 2_000_000]), (1_890_000.0, 1e6)));
+        assert!(near(after("r_init=sample", [1_000_000, 2_000_000]), (1_900_000.0, 1e6)));
+        assert!(near(after("r_init=sample gamma=0.75", [1_000_000, 1_000_000]), (1_000_000.0, 7.5e5)));
+        assert!(near(after("r0=4mbit gamma=0.75 f=0", [1_000_000, 8]), (8.0, 5e5)));
     }
 
     #[test]

@@ -24,8 +24,10 @@ pub(crate) struct Settings {
     /// Nanoseconds.
     pub(crate) period: u64,
     pub(crate) f: f64,
+    /// Start the filter with the first sample.
+    pub(crate) first_sample: bool,
     /// Bits per second.
-    pub(crate) r0: u64,
+    pub(crate) r0: f64,
     pub(crate) p_init: f64,
     pub(crate) p_min: f64,
     pub(crate) c_max: f64,
@@ -105,6 +107,9 @@ impl Listing for Raqm {
         self.next += self.set.period;
         let set = self.set;
         let t = set.period as f64 / SECOND;
+        if self.periods == 0 && set.first_sample {
+            self.r = self.i as f64 / t;
+        }
         self.r = (1.0 - set.f) * self.i as f64 / t + set.f * self.r;
         self.i = 0;
         // Rates and the queue in one unit: packets of the mean size, or bytes.
@@ -112,7 +117,7 @@ impl Listing for Raqm {
             Unit::Pkts => self.net.mean_pktsize as f64,
             Unit::Bytes => 1.0,
         };
-        let (r, r0) = (self.r / per_unit, set.r0 as f64 / 8.0 / per_unit);
+        let (r, r0) = (self.r / per_unit, set.r0 / 8.0 / per_unit);
         let alpha = match set.m {
             Some(m) => m / r0,
             None if self.periods == 0 => 2.0 / r0,
@@ -159,6 +164,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let dependent = dice.odds(0.7);
     let (basis_word, basis) =
         dice.pick(&[("offered", Basis::Offered), ("post_drop", Basis::PostDrop), ("accepted", Basis::Accepted)]);
+    let (c, gamma) = (trace.net.bandwidth as f64, dice.pick(&[1.0, 1.0, 0.95, 0.7]));
     let set = Settings {
         q0: dependent.then_some(q0),
         q0_in,
@@ -166,7 +172,8 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         eps: dice.between(0.1, 1.0),
         period: if trace.grid { dice.pick(&[10, 20, 100]) * MS } else { dice.scale(2e6, 1e9) as u64 },
         f: dice.pick(&[0.0, 0.1, 0.5]),
-        r0: (trace.net.bandwidth as f64 * dice.pick(&[1.0, 0.9, 0.5])) as u64,
+        first_sample: dice.odds(0.3),
+        r0: if gamma < 1.0 { gamma * c } else { (c * dice.pick(&[1.0, 0.9, 0.5])).floor() },
         p_init: dice.pick(&[2e-4, 0.01, 0.5]),
         p_min: dice.pick(&[0.0, 1e-6, 1e-3]),
         c_max: dice.pick(&[8.0, 5.0]),
@@ -175,14 +182,15 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         basis,
     };
     let words = format!(
-        "q0={} mode={} alpha={} eps={} period={}ns f={} r0={}bit p_init={} p_min={} c_max={} kappa={} rate_basis={}",
+        "q0={} mode={} alpha={} eps={} period={}ns f={} r_init={} r0={} gamma={gamma} p_init={} p_min={} c_max={} kappa={} rate_basis={}",
         depth(q0, q0_in),
         if dependent { "queue-dependent" } else { "queue-independent" },
         set.m.map_or("adaptive".to_string(), |m| m.to_string()),
         set.eps,
         set.period,
         set.f,
-        set.r0,
+        if set.first_sample { "sample" } else { "zero" },
+        if gamma < 1.0 { "auto".to_string() } else { format!("{}bit", set.r0) },
         set.p_init,
         set.p_min,
         set.c_max,
