@@ -18,6 +18,6 @@ pub mod testing;
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
     aqm { droptail: DropTail, red: Red, codel: CoDel, msvb: Msvb, svb: Svb, sio: Sio }
-    queue { red_tail: RedTail }
+    queue { red_tail: RedTail, wrr: Wrr }
     variants { raqm_plus: raqm "plus" }
 }

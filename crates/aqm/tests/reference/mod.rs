@@ -17,6 +17,7 @@ pub(crate) mod rem;
 pub(crate) mod sio;
 pub(crate) mod svb;
 pub(crate) mod traffic;
+pub(crate) mod wrr;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -215,8 +215,9 @@ impl Red {
     }
 }
 
-impl Listing for Red {
-    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+impl Red {
+    /// `enque`, told whether there is room: of one queue among several that share a buffer.
+    pub(crate) fn offer(&mut self, pkt: Pkt, now: u64, full: bool, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let mut m = 0;
         if self.idle {
@@ -231,7 +232,6 @@ impl Listing for Red {
 
         let mut ce = false;
         let mut droptype = self.drop_logic(&pkt, qlen, u, &mut ce);
-        let full = self.buffer.full(&self.net, &pkt);
         if full {
             droptype = DropType::Forced;
         }
@@ -244,6 +244,23 @@ impl Listing for Red {
         }
         self.buffer.q.push_back(pkt);
         if ce { Outcome::Marked } else { Outcome::Queued }
+    }
+
+    /// The waiting packets.
+    pub(crate) fn waiting(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Has the link found it empty since it last held a packet?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
+    }
+}
+
+impl Listing for Red {
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+        let full = self.buffer.full(&self.net, &pkt);
+        self.offer(pkt, now, full, uniform)
     }
 
     fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {

@@ -1,0 +1,186 @@
+//! Deficit round robin: queues take turns, and each turn is worth a quantum (Shreedhar and Varghese 1995).
+//!
+//! A queue whose turn comes gets its quantum on account and sends heads for as long as the account pays for them;
+//! what is left is kept for the next turn, unless the queue runs empty. With equal costs it is weighted round robin
+//! by packets. It knows no packets, only numbers: what a head costs is told by the caller, in whole units.
+//! Work-conserving. A decision takes constant time if each quantum pays for a head, else one more look at each
+//! queue, however many rounds it stands for.
+
+/// The most queues that there can be.
+pub const MOST: usize = 32;
+
+/// Queues that take turns, by number.
+#[derive(Clone, Debug)]
+pub struct RoundRobin {
+    quanta: [u64; MOST],
+    accounts: [u64; MOST],
+    /// Bit i: queue i holds packets.
+    backlogged: u32,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+impl RoundRobin {
+    /// Queues 0, 1, ... with these quanta, each at least 1; the first [`MOST`] of them. The first turn is queue 0's.
+    pub fn new(quanta: impl Iterator<Item = u64>) -> Self {
+        let mut own = [1; MOST];
+        own.iter_mut().zip(quanta).for_each(|(own, quantum)| *own = quantum.max(1));
+        Self { quanta: own, accounts: [0; MOST], backlogged: 0, turn: MOST - 1 }
+    }
+
+    /// Queue `i` holds packets.
+    #[inline]
+    pub const fn joined(&mut self, i: usize) {
+        self.backlogged |= 1 << i;
+    }
+
+    /// Which queue sends its head, given what the head of a queue that holds packets costs; `None` if none does.
+    #[inline]
+    pub fn pick(&mut self, cost: impl Fn(usize) -> u64) -> Option<usize> {
+        if self.backlogged == 0 {
+            return None;
+        }
+        if self.holds(self.turn) && self.pays(self.turn, &cost) {
+            return Some(self.turn);
+        }
+        loop {
+            for _ in 0..self.backlogged.count_ones() {
+                self.turn = self.next();
+                self.accounts[self.turn] += self.quanta[self.turn];
+                if self.pays(self.turn, &cost) {
+                    return Some(self.turn);
+                }
+            }
+            self.skip_rounds(&cost);
+        }
+    }
+
+    /// Queue `i` has sent its head, which cost so much; `more`: it holds another packet.
+    #[inline]
+    pub const fn sent(&mut self, i: usize, cost: u64, more: bool) {
+        if more {
+            self.accounts[i] = self.accounts[i].saturating_sub(cost);
+        } else {
+            self.accounts[i] = 0;
+            self.backlogged &= !(1 << i);
+        }
+    }
+
+    const fn holds(&self, i: usize) -> bool {
+        self.backlogged >> i & 1 == 1
+    }
+
+    fn pays(&self, i: usize, cost: impl Fn(usize) -> u64) -> bool {
+        self.accounts[i] >= cost(i)
+    }
+
+    /// The queue after the one whose turn it is, among those that hold packets: itself, if it is the only one.
+    const fn next(&self) -> usize {
+        let after = self.turn as u32 + 1;
+        // Queues above the turn keep their place, the others come 32 later.
+        let from_next = self.backlogged.rotate_right(after % MOST as u32);
+        (after + from_next.trailing_zeros()) as usize % MOST
+    }
+
+    /// Nobody could pay in a whole round: nor could anybody in so many more, which are over at once.
+    #[inline(never)]
+    fn skip_rounds(&mut self, cost: impl Fn(usize) -> u64) {
+        let waiting = self.backlogged;
+        let holders = || (0..MOST).filter(|i| waiting >> i & 1 == 1);
+        // A queue needs ceil(missing/quantum) turns; until the one of the last of them nobody sends.
+        let rounds = holders().map(|i| (cost(i) - self.accounts[i] - 1) / self.quanta[i]).min().unwrap_or(0);
+        holders().for_each(|i| self.accounts[i] += rounds * self.quanta[i]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use alloc::vec::Vec;
+
+    /// Who sends, `n` times, where nobody ever runs empty.
+    fn order(quanta: &[u64], costs: &[u64], n: usize) -> Vec<usize> {
+        let mut turns = RoundRobin::new(quanta.iter().copied());
+        (0..quanta.len()).for_each(|i| turns.joined(i));
+        let send = |_| {
+            let i = turns.pick(|i| costs[i]).unwrap();
+            turns.sent(i, costs[i], true);
+            i
+        };
+        (0..n).map(send).collect()
+    }
+
+    #[test]
+    fn equal_costs_are_weighted_round_robin() {
+        assert_eq!(order(&[1, 2, 3], &[1, 1, 1], 12), [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn what_a_turn_leaves_is_kept() {
+        // Quanta of 500 and heads of 400: 500 pays one and leaves 100, then 600 and 200, 700 and 300, 800 pays two.
+        assert_eq!(order(&[500, 500], &[400, 500], 9), [0, 1, 0, 1, 0, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn costs_follow_the_quanta_whatever_the_heads_cost() {
+        for (quanta, costs) in
+            [([100, 300], [500, 500]), ([1500, 4500], [1500, 40]), ([1, 3], [40, 9000]), ([7, 21], [65, 1])]
+        {
+            let sent = order(&quanta, &costs, 100_000);
+            let total = |i| sent.iter().filter(|&&j| j == i).count() as f64 * costs[i] as f64;
+            let share = total(0) / (total(0) + total(1));
+            assert!((share - 0.25).abs() < 0.01, "{quanta:?} {costs:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn an_empty_queue_keeps_nothing_and_delays_nobody() {
+        let mut turns = RoundRobin::new([1000, 1000].into_iter());
+        assert_eq!(turns.pick(|_| 0), None);
+        turns.joined(1);
+        assert_eq!(turns.pick(|_| 100), Some(1));
+        turns.sent(1, 100, false);
+        assert_eq!(turns.pick(|_| 0), None);
+        turns.joined(1);
+        // The 900 that its last turn left are gone: it waits for the next turn, which is at once.
+        assert_eq!((turns.pick(|_| 950), turns.accounts[1]), (Some(1), 1000));
+        turns.joined(0);
+        turns.sent(1, 950, true);
+        assert_eq!(turns.pick(|_| 950), Some(0));
+    }
+
+    #[test]
+    fn many_rounds_at_once_are_as_many_one_by_one() {
+        let mut rng = Rng::stream(1, "rounds");
+        for _ in 0..2000 {
+            let n = 1 + rng.below(6) as usize;
+            let quanta: Vec<u64> = (0..n).map(|_| 1 + rng.below(50)).collect();
+            let mut turns = RoundRobin::new(quanta.iter().copied());
+            let (mut accounts, mut turn, mut held) = (alloc::vec![0; n], n - 1, alloc::vec![false; n]);
+            for _ in 0..50 {
+                let i = rng.below(n as u64) as usize;
+                held[i] = true;
+                turns.joined(i);
+                let costs: Vec<u64> = (0..n).map(|_| 1 + rng.below(500)).collect();
+                // As the paper's listing goes about it.
+                while !held[turn] || accounts[turn] < costs[turn] {
+                    turn = (turn + 1) % n;
+                    accounts[turn] += if held[turn] { quanta[turn] } else { 0 };
+                }
+                let picked = turns.pick(|i| costs[i]);
+                assert_eq!((picked, turns.accounts[turn]), (Some(turn), accounts[turn]));
+                let more = rng.uniform() < 0.7;
+                turns.sent(turn, costs[turn], more);
+                held[turn] = more;
+                accounts[turn] = if more { accounts[turn] - costs[turn] } else { 0 };
+            }
+        }
+    }
+
+    #[test]
+    fn all_32_take_part() {
+        let sent = order(&[1; MOST], &[1; MOST], 2 * MOST);
+        assert_eq!(sent, (0..MOST).chain(0..MOST).collect::<Vec<_>>());
+    }
+}
