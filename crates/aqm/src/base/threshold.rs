@@ -145,7 +145,9 @@ mod tests {
     fn filled(words: &str, ecn: Ecn) -> crate::base::host::Queue<AnyDiscipline> {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
         let mut queue = Spec::parse(words).unwrap().queue(link, Rng::stream(1, "queue"));
-        (0..100).for_each(|slot| queue.arrive(Packet { slot, len: 500, ecn, ..Packet::default() }, Instant::ZERO));
+        for slot in 0..100 {
+            queue.arrive(Packet { slot, len: 500, ecn, class: (slot % 10) as u8, ..Packet::default() }, Instant::ZERO);
+        }
         queue
     }
 
