@@ -1,10 +1,12 @@
 //! PI: proportional-integral control of the queue (Hollot, Misra, Towsley, Gong 2002).
 //!
 //! The integral of (q - q_ref) sets p, so the queue settles at q_ref whatever the load; how soon
-//! depends on gains that were designed for one link, one N and one RTT.
+//! depends on gains that were designed for one link, one N and one RTT. `preset=tuned` designs them for
+//! the link at hand.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
+use crate::base::params::Auto;
 use crate::base::time::Span;
 use crate::base::units::{Depth, Link};
 use crate::{params, probes};
@@ -14,33 +16,73 @@ params! {
     pub struct Params {
         /// Queue length that the integral action holds, in the unit of q; in bytes p goes by packet size too.
         q_ref: Depth = Depth::Packets(50.0), in 0.0 ..= 1e9, "q_ref", "ns-2.35 default";
-        /// Gain on the present error, per packet (per byte if q_ref is in bytes).
-        a: f64 = 1.822e-5, in 0.0 ..= 1e3, "a", "Hollot et al. section V; ns-2.35 default";
-        /// Gain on the previous error.
-        b: f64 = 1.816e-5, in 0.0 ..= 1e3, "b", "Hollot et al. section V; ns-2.35 default";
+        /// Gain on the present error, per packet; auto is designed from n, rtt, w_g and the link.
+        a: Auto<f64> = Auto::Given(1.822e-5), in 0.0 ..= 1e3, "a", "Hollot et al. section V; ns-2.35 default";
+        /// Gain on the previous error, per packet; auto likewise.
+        b: Auto<f64> = Auto::Given(1.816e-5), in 0.0 ..= 1e3, "b", "Hollot et al. section V; ns-2.35 default";
         /// Updates per second.
         w: f64 = 170.0, in 1e-3 ..= 1e6, "w", "ns-2.35 default";
+        /// Design point: connections, the fewest that are to be stable.
+        n: u32 = 60, in 1.0 ..= 1000000.0, "N", "Hollot et al. section V";
+        /// Design point: round trip, queueing included, the longest that is to be stable.
+        rtt: Span = Span::from_millis(246), in 1e-4 ..= 1e2, "R", "Hollot et al. section V";
+        /// Design point: crossover in radians a second; auto is 2 n/(rtt^2 C), but at most 0.5/rtt.
+        w_g: Auto<f64> = Auto::Auto, in 1e-6 ..= 1e6, "w_g", "Hollot et al. have 2N/(R^2 C); the bound is ours";
     }
+}
+
+/// Largest automatic w_g times R: a phase margin of 34.8 degrees. Ours.
+const MOST_W_G_R: f64 = 0.5;
+
+/// 2N/(R^2 C), the slow pole of TCP, which the controller's zero cancels. C in packets a second.
+fn zero(n: f64, rtt: f64, c: f64) -> f64 {
+    2.0 * n / (rtt * rtt * c)
+}
+
+/// The gains a and b that cross over at `w_g`, sampled every `ts` (bilinear transform).
+fn gains(n: f64, rtt: f64, c: f64, w_g: f64, ts: f64) -> (f64, f64) {
+    let z = zero(n, rtt, c);
+    let k = w_g * z * libm::sqrt(w_g * w_g + 1.0 / (rtt * rtt)) * 2.0 * n / (c * c);
+    (k * (1.0 / z + ts / 2.0), k * (1.0 / z - ts / 2.0))
+}
+
+/// The gains for `link`: those given, those designed where they are not.
+fn designed(params: &Params, link: &Link) -> (f64, f64) {
+    let (n, rtt, c) = (f64::from(params.n), params.rtt.secs(), link.pkts_per_sec());
+    let w_g = params.w_g.or(zero(n, rtt, c).min(MOST_W_G_R / rtt));
+    let (a, b) = gains(n, rtt, c, w_g, 1.0 / params.w);
+    (params.a.or(a), params.b.or(b))
 }
 
 /// State of PI.
 pub struct Pi {
     params: Params,
+    /// The gains in use.
+    gains: (f64, f64),
     /// Byte mode: the mean that packet sizes are measured by.
     per_byte: Option<f64>,
     p: f64,
-    q_old: f64,
+    /// Errors are in packets, in byte mode of mean size.
+    error_old: f64,
 }
 
 /// One step: p + a (q - q_ref) - b (q_old - q_ref), kept a probability.
-fn step(p: f64, q: f64, q_old: f64, params: &Params) -> f64 {
-    let q_ref = params.q_ref.value();
-    (params.a * (q - q_ref) - params.b * (q_old - q_ref) + p).clamp(0.0, 1.0)
+fn step(p: f64, error: f64, error_old: f64, (a, b): (f64, f64)) -> f64 {
+    (a * error - b * error_old + p).clamp(0.0, 1.0)
 }
 
 impl Pi {
     const fn actuation(&self) -> Actuation {
         Actuation { per_byte: self.per_byte, ..Actuation::bernoulli(self.p) }
+    }
+
+    /// q - q_ref in packets.
+    fn error(&self, q: f64) -> f64 {
+        let q_ref = self.params.q_ref.value();
+        match self.per_byte {
+            None => q - q_ref,
+            Some(mean) => (q - q_ref) / mean,
+        }
     }
 }
 
@@ -50,22 +92,36 @@ impl Design for Pi {
         summary: "proportional-integral controller of the queue length",
         source: "Hollot, Misra, Towsley, Gong: Analysis and Design of Controllers for AQM Routers, IEEE TAC 2002",
         rule: "every 1/w s:  p = clamp(p + a (q - q_ref) - b (q_old - q_ref), 0, 1);  q_old = q\n\
-               arrival:      if u < p: mark or drop;  q_ref in bytes: u < p size/mean",
+               arrival:      if u < p: mark or drop\n\
+               in bytes:     q and q_ref over the mean packet;  u < p size/mean\n\
+               auto gains:   z = 2N/(R^2 C);  K = w_g z sqrt(w_g^2 + 1/R^2) 2N/C^2\n\
+               \u{20}             a = K (1/z + 1/2w);  b = K (1/z - 1/2w)",
         deviations: &[
             "ns-2.35's rule, with u < p for its u <= p",
-            "q_ref in bytes is ns-2's queue_in_bytes_ and bytes_ in one",
+            "q_ref in bytes is ns-2's queue_in_bytes_ and bytes_ in one, and its qref_ times the mean packet",
             "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
+            "automatic gains are rederived from Hollot et al.'s loop; at their design point they are 2 % above the printed ones",
         ],
     };
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "ns2",
-        settings: "ecn=off q_ref=50 a=1.822e-5 b=1.816e-5 w=170",
-        source: "ns-2.35 defaults, drops instead of marks",
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "ecn=off q_ref=50 a=1.822e-5 b=1.816e-5 w=170",
+            source: "ns-2.35 defaults, drops instead of marks",
+        },
+        Preset {
+            name: "tuned",
+            settings: "a=auto b=auto w=160",
+            source: "Hollot et al.'s design rule for this link; say for which n and rtt",
+        },
+    ];
 
     fn build(params: &Params, link: &Link) -> Self {
         let per_byte = matches!(params.q_ref, Depth::Bytes(_)).then_some(link.mean_packet.0 as f64);
-        Self { params: params.clone(), per_byte, p: 0.0, q_old: 0.0 }
+        let mut pi = Self { params: params.clone(), gains: designed(params, link), per_byte, p: 0.0, error_old: 0.0 };
+        // q_old is 0 at first, not the error.
+        pi.error_old = pi.error(0.0);
+        pi
     }
 }
 
@@ -79,9 +135,9 @@ impl Law for Pi {
     }
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        let q = sample.backlog(self.params.q_ref);
-        self.p = step(self.p, q, self.q_old, &self.params);
-        self.q_old = q;
+        let error = self.error(sample.backlog(self.params.q_ref));
+        self.p = step(self.p, error, self.error_old, self.gains);
+        self.error_old = error;
         self.actuation()
     }
 }
@@ -94,19 +150,106 @@ probes! { Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::params::ParamSet;
+    use crate::base::port::{Count, Tally};
+    use crate::base::time::Instant;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    /// The defaults.
+    const NS2: (f64, f64) = (1.822e-5, 1.816e-5);
+    /// 15 Mb/s of 500-byte packets: C = 3750 packets a second.
+    const LINK: Link = Link { rate: Rate(15_000_000), limit: Limit::Packets(800), mean_packet: Bytes(500) };
+
+    fn pi(settings: &str, link: &Link) -> Pi {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        Pi::build(&params, link)
+    }
+
+    /// p after updates at these queues of `len`-byte packets.
+    fn p_after(pi: &mut Pi, queues: &[f64], len: f64) -> f64 {
+        for q in queues {
+            let sample = Sample {
+                now: Instant::ZERO,
+                dt: Span::from_millis(6),
+                link: LINK,
+                backlog_pkts: *q,
+                backlog_bytes: q * len,
+                period: Tally { offered: Count::default(), ..Tally::default() },
+            };
+            pi.update(0, &sample);
+        }
+        pi.p
+    }
+
+    fn near(got: f64, want: f64, relative: f64) {
+        assert!((got / want - 1.0).abs() <= relative, "{got} is not {want}");
+    }
 
     #[test]
     fn saturated_error_moves_p_by_five_ten_thousandths_a_second() {
         // A full 100-packet buffer at q_ref 50: (a - b) x 50 x 170 Hz = 5.1e-4 per second.
-        let params = Params::default();
-        let one_second = (0..170).fold(0.1, |p, _| step(p, 100.0, 100.0, &params));
+        let one_second = (0..170).fold(0.1, |p, _| step(p, 50.0, 50.0, NS2));
         assert!((one_second - 0.1 - 5.1e-4).abs() < 1e-9);
     }
 
     #[test]
     fn p_stays_a_probability() {
-        let params = Params::default();
-        assert_eq!(step(0.0, 0.0, 100.0, &params), 0.0);
-        assert_eq!(step(1.0, 1e9, 0.0, &params), 1.0);
+        assert_eq!(step(0.0, -50.0, 50.0, NS2), 0.0);
+        assert_eq!(step(1.0, 1e9, -50.0, NS2), 1.0);
+    }
+
+    #[test]
+    fn the_first_update_compares_with_an_empty_queue() {
+        // 60 packets at q_ref 50: 10 a + 50 b; then 60 again: 10 (a - b) more.
+        let mut pi = pi("", &LINK);
+        near(p_after(&mut pi, &[60.0], 500.0), 10.0 * NS2.0 + 50.0 * NS2.1, 1e-12);
+        near(p_after(&mut pi, &[60.0], 500.0), 20.0 * NS2.0 + 40.0 * NS2.1, 1e-12);
+    }
+
+    #[test]
+    fn bytes_count_as_packets_of_mean_size() {
+        let queues = [10.0, 80.0, 120.0, 60.0];
+        let packets = p_after(&mut pi("q_ref=50p", &LINK), &queues, 500.0);
+        near(p_after(&mut pi("q_ref=25000b", &LINK), &queues, 500.0), packets, 1e-12);
+        // 1500-byte packets are three each: 30, 240, 360, 180 of them.
+        let tripled = queues.map(|q| 3.0 * q);
+        let long = p_after(&mut pi("q_ref=25000b", &LINK), &queues, 1500.0);
+        near(long, p_after(&mut pi("q_ref=50p", &LINK), &tripled, 500.0), 1e-12);
+    }
+
+    #[test]
+    fn byte_mode_weighs_a_packet_by_its_length() {
+        assert_eq!(pi("q_ref=50p", &LINK).initial().per_byte, None);
+        assert_eq!(pi("q_ref=25000b", &LINK).initial().per_byte, Some(500.0));
+    }
+
+    #[test]
+    fn the_design_rule_gives_the_published_gains() {
+        // Worked in the specification: z 0.529, a 1.857e-5, b 1.851e-5; printed are 1.822e-5 and 1.816e-5.
+        near(zero(60.0, 0.246, 3750.0), 0.529, 5e-4);
+        let (a, b) = gains(60.0, 0.246, 3750.0, 0.53, 1.0 / 160.0);
+        near(a, 1.857e-5, 3e-4);
+        near(b, 1.851e-5, 3e-4);
+        near(a, 1.822e-5, 0.02);
+        near(b, 1.816e-5, 0.02);
+    }
+
+    #[test]
+    fn tuned_gains_follow_link_connections_and_round_trip() {
+        // The published design point, where w_g is z = 0.5288; and one where 0.5/R = 4.17 is below z = 5.56.
+        let slow = pi("a=auto b=auto w=160 n=60 rtt=246ms", &LINK).gains;
+        assert_eq!(slow, gains(60.0, 0.246, 3750.0, zero(60.0, 0.246, 3750.0), 1.0 / 160.0));
+        near(slow.0, 1.857e-5, 0.003);
+        let link = Link { rate: Rate(10_000_000), ..LINK };
+        let fast = pi("a=auto b=auto w=160 n=100 rtt=120ms", &link).gains;
+        near(fast.0, 1.26e-3, 4e-3);
+        // An integrator: a - b = K Ts, K = 6.901e-3.
+        near(fast.0 - fast.1, 6.901e-3 / 160.0, 1e-3);
+        // The crossover given, or one gain of the two.
+        assert_eq!(pi("a=auto b=auto w=160 n=100 rtt=120ms w_g=4.166666666666667", &link).gains, fast);
+        assert_eq!(pi("a=auto b=0.001 w=160 n=100 rtt=120ms", &link).gains, (fast.0, 0.001));
     }
 }

@@ -116,6 +116,40 @@ probes! { Rem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::params::ParamSet;
+    use crate::base::port::{Count, Tally};
+    use crate::base::time::Instant;
+    use crate::base::units::{Limit, Rate};
+
+    /// 10 Mb/s of 500-byte packets: 5 in 2 ms.
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
+
+    fn rem(settings: &str) -> Rem {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        Rem::build(&params, &LINK)
+    }
+
+    /// The price after 2 ms in which `x` packets of `len` bytes arrived, all but two of them accepted, `q` waiting.
+    fn price_after(rem: &mut Rem, x: u64, q: f64, len: u64) -> f64 {
+        let count = |pkts| Count { pkts, bytes: pkts * len };
+        let sample = Sample {
+            now: Instant::ZERO,
+            dt: Span::from_millis(2),
+            link: LINK,
+            backlog_pkts: q,
+            backlog_bytes: q * len as f64,
+            period: Tally { offered: count(x), accepted: count(x.saturating_sub(2)), ..Tally::default() },
+        };
+        rem.update(0, &sample);
+        rem.price
+    }
+
+    fn near(got: f64, want: f64) {
+        assert!((got - want).abs() <= 1e-12 * want.abs().max(1.0), "{got} is not {want}");
+    }
 
     #[test]
     fn price_for_five_percent() {
@@ -132,5 +166,37 @@ mod tests {
         let params = Params::default();
         assert_eq!(step(7.0, 5.0, 25.0, 2.5, 50.0, &params), 7.0);
         assert!(step(7.0, 5.0, 26.0, 2.5, 50.0, &params) > 7.0);
+    }
+
+    #[test]
+    fn the_price_counts_every_arrival_and_the_queue_above_b() {
+        // 9 arrivals, dropped ones among them, c = 5; (40 - 20)/10 for the queue: 0.001 x (9 + 2 - 5).
+        let mut rem = rem("");
+        near(price_after(&mut rem, 9, 40.0, 500), 0.006);
+        near(price_after(&mut rem, 5, 20.0, 500), 0.006);
+        assert_eq!(price_after(&mut rem, 0, 0.0, 500), 0.0, "0.006 - 0.007: never below 0");
+        near(rem.p, 0.0);
+    }
+
+    #[test]
+    fn bytes_count_as_packets_of_mean_size() {
+        let after = |settings, len| price_after(&mut rem(settings), 6, 50.0, len);
+        near(after("bytes=on", 500), after("", 500));
+        // 250-byte packets are half of one each: 0.001 x (3 + (25 - 20)/10 - 5) and not x (6 + 3 - 5).
+        assert_eq!(after("bytes=on gamma=1", 250), 0.0);
+        near(after("bytes=on gamma=1", 1000), 12.0 + 8.0 - 5.0);
+        // The mean is the link's, or the one given: 100 packets' worth are then 50, c is 2.5.
+        near(after("bytes=on gamma=1 mean_packet=1000", 1000), 6.0 + 3.0 - 2.5);
+        // b in bytes is the same queue.
+        near(after("bytes=on b=10000b", 500), after("bytes=on b=20p", 500));
+        near(after("b=10000b", 500), after("b=20p", 500));
+    }
+
+    #[test]
+    fn byte_mode_weighs_a_packet_by_its_length_and_marks_leave() {
+        let of = |settings| rem(settings).initial();
+        assert_eq!((of("").per_byte, of("bytes=on").per_byte), (None, Some(500.0)));
+        assert_eq!(of("bytes=on mean_packet=1000").per_byte, Some(1000.0));
+        assert_eq!(of("").act_on, ActOn::Departure);
     }
 }
