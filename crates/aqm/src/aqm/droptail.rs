@@ -1,4 +1,4 @@
-//! Drop-tail: no opinion; the port drops what does not fit.
+//! Drop-tail: no opinion; the port drops what does not fit, or from the front what has waited longest.
 
 use crate::base::design::{About, Design, Preset, Probes};
 use crate::base::ladder::Aqm;
@@ -7,30 +7,125 @@ use crate::base::units::Link;
 use crate::params;
 
 params! {
-    /// Drop-tail has no knobs.
-    pub struct Params {}
-}
-
-/// Accepts whatever fits.
-pub struct DropTail;
-
-impl Design for DropTail {
-    type Params = Params;
-    const ABOUT: About = About {
-        summary: "drop an arrival only when the buffer is full",
-        source: "RFC 7567 section 2, as the default to compare with",
-        rule: "arrival: if it does not fit: drop, else enqueue",
-        deviations: &["ns-2's drop-tail holds one packet less than its limit: compare with queue = limit - 1"],
-    };
-    const PRESETS: &'static [Preset] =
-        &[Preset { name: "ns2", settings: "ecn=off", source: "ns-2.35 drop-tail; give it one packet less" }];
-    const TC: Option<Tc> =
-        Some(Tc { defaults: "ecn=off hard_limit=1000p", words: &[("limit", Tail::Packets("hard_limit"))] });
-
-    fn build(_: &Params, _: &Link) -> Self {
-        Self
+    /// The knob of drop-tail.
+    pub struct Params {
+        /// A full buffer drops its oldest packets instead of the arrival.
+        front: bool = false, in 0.0 ..= 1.0, "drop_front_", "Lakshman et al. 1996; ns-2.35 has it off";
     }
 }
 
+/// Accepts whatever fits; also what a discipline of several lists says of those that it only stores.
+pub struct DropTail;
+
 impl Aqm for DropTail {}
-impl Probes for DropTail {}
+
+/// Drop-tail or, with `front`, drop-front.
+pub struct TailOrFront {
+    front: bool,
+}
+
+impl Design for TailOrFront {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "drop an arrival, or the oldest packet, only when the buffer is full",
+        source: "RFC 7567 section 2, as the default to compare with; front: Lakshman, Neidhardt, Ott: The Drop from \
+                 Front Strategy in TCP and in TCP over ATM, INFOCOM 1996",
+        rule: "arrival:   if it does not fit: drop, else enqueue\n\
+               front=on:  while it does not fit: drop the oldest;  enqueue",
+        deviations: &[
+            "ns-2's drop-tail holds one packet less than its limit: compare with queue = limit - 1",
+            "front=on with a buffer in bytes drops as many as are needed; ns-2 drops one, and may hold more than its limit",
+            "front=on drops the arrival, and no other, if it is longer than the whole buffer",
+        ],
+    };
+    const PRESETS: &'static [Preset] =
+        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; give it one packet less" }];
+    const TC: Option<Tc> =
+        Some(Tc { defaults: "ecn=off hard_limit=1000p", words: &[("limit", Tail::Packets("hard_limit"))] });
+
+    fn build(params: &Params, _: &Link) -> Self {
+        Self { front: params.front }
+    }
+}
+
+impl Aqm for TailOrFront {
+    #[inline]
+    fn makes_room(&self) -> bool {
+        self.front
+    }
+}
+
+impl Probes for TailOrFront {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::cx::Cx;
+    use crate::base::host::Queue;
+    use crate::base::packet::Packet;
+    use crate::base::params::ParamSet;
+    use crate::base::port::{ListId, Port};
+    use crate::base::rng::Rng;
+    use crate::base::time::Instant;
+    use crate::base::units::{Bytes, Limit, Rate};
+    use crate::base::verdict::{Fate, Reason, Verdict};
+    use alloc::vec::Vec;
+
+    fn queue(front: &str, limit: Limit) -> Queue<Fifo<TailOrFront>> {
+        let link = Link { rate: Rate(10_000_000), limit, mean_packet: Bytes(500) };
+        let mut params = Params::default();
+        params.set("front", front).unwrap().unwrap();
+        Queue::new(Fifo::new(TailOrFront::build(&params, &link)), link, true, Rng::stream(1, "queue"))
+    }
+
+    /// Offers packets of these lengths, numbered from 0: who was dropped, in order, and who waits.
+    fn fates(queue: &mut Queue<Fifo<TailOrFront>>, lengths: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        for (slot, &len) in (0..).zip(lengths) {
+            queue.arrive(Packet { slot, len, ..Packet::default() }, Instant::ZERO);
+            assert_eq!(queue.port.check(), Ok(()));
+        }
+        assert!(queue.port.discarded().iter().all(|(_, reason)| *reason == Reason::Overflow));
+        let dropped = queue.port.discarded().drain(..).map(|(packet, _)| packet.slot).collect();
+        (dropped, core::iter::from_fn(|| queue.depart(Instant::ZERO)).map(|packet| packet.slot).collect())
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_arrival_or_the_oldest() {
+        let fates = |front| fates(&mut queue(front, Limit::Packets(3)), &[500; 5]);
+        assert_eq!(fates("off"), (alloc::vec![3, 4], alloc::vec![0, 1, 2]));
+        assert_eq!(fates("on"), (alloc::vec![0, 1], alloc::vec![2, 3, 4]));
+    }
+
+    #[test]
+    fn in_bytes_as_many_go_as_are_needed() {
+        let fates = |lengths: &[u32]| fates(&mut queue("on", Limit::Bytes(1000)), lengths);
+        assert_eq!(fates(&[300, 300, 300, 100]), (alloc::vec![], alloc::vec![0, 1, 2, 3]));
+        assert_eq!(fates(&[300, 300, 300, 600]), (alloc::vec![0, 1], alloc::vec![2, 3]));
+        assert_eq!(fates(&[300, 300, 300, 1000]), (alloc::vec![0, 1, 2], alloc::vec![3]));
+        // Longer than the buffer: nobody goes in vain.
+        assert_eq!(fates(&[300, 300, 1001, 300]), (alloc::vec![2], alloc::vec![0, 1, 3]));
+    }
+
+    #[test]
+    fn a_buffer_of_nothing_drops_the_arrival() {
+        assert_eq!(fates(&mut queue("on", Limit::Packets(0)), &[500; 2]), (alloc::vec![0, 1], alloc::vec![]));
+    }
+
+    #[test]
+    fn lists_that_share_the_memory_do_not_go_for_it() {
+        let link = Link { rate: Rate(10_000_000), limit: Limit::Bytes(1000), mean_packet: Bytes(500) };
+        let (mut port, mut rng) = (Port::new(link, 2, true), Rng::stream(1, "port"));
+        let mut cx = Cx { now: Instant::ZERO, rng: &mut rng };
+        let mut offer = |list, len| {
+            let packet = Packet { len, ..Packet::default() };
+            let fate = port.admit(ListId(list), packet, Verdict::Accept, &mut TailOrFront { front: true }, &mut cx);
+            (fate == Fate::Queued { marked: false }, port.level(ListId(0)).bytes(), port.level(ListId(1)).bytes())
+        };
+        assert_eq!(offer(0, 300), (true, 300, 0));
+        assert_eq!(offer(1, 600), (true, 300, 600));
+        assert_eq!(offer(0, 400), (true, 400, 600));
+        assert_eq!(offer(0, 401), (false, 400, 600));
+        assert_eq!(offer(1, 200), (true, 400, 200));
+    }
+}

@@ -126,6 +126,12 @@ pub trait Aqm {
         Verdict::Accept
     }
 
+    /// Asked where an arrival that it accepts does not fit: are the oldest packets of the list dropped for it?
+    #[inline]
+    fn makes_room(&self) -> bool {
+        false
+    }
+
     /// What really happened to a packet.
     #[inline]
     fn settled(&mut self, _packet: &Packet, _fate: Fate, _cx: &mut Cx) {}

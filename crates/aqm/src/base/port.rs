@@ -170,7 +170,7 @@ impl Port {
         }
     }
 
-    /// An arrival's fate: `verdict`, unless the buffer is full.
+    /// An arrival's fate: `verdict`, unless the buffer is full and [`Aqm::makes_room`] does not help.
     #[inline]
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,
@@ -182,7 +182,10 @@ impl Port {
     ) -> Fate {
         self.tally.offered.add(packet.len);
         let fate = match verdict {
-            _ if !self.fits(packet.len) => Fate::Dropped(Reason::Overflow),
+            _ if !self.fits(packet.len) => match verdict {
+                Verdict::Accept if aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
+                _ => Fate::Dropped(Reason::Overflow),
+            },
             Verdict::Accept => Fate::Queued { marked: false },
             Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
             Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
@@ -233,6 +236,23 @@ impl Port {
         let mut packet = self.pop(list)?;
         self.settle(list, &mut packet, Fate::Dropped(reason), aqm, cx);
         Some(packet)
+    }
+
+    /// The fate of an arrival of `len` bytes that does not fit, and is accepted all the same: the oldest packets of
+    /// `list` go for it, but none of them if not even all would do. Seldom asked for, so kept out of the way.
+    #[cold]
+    #[inline(never)]
+    fn make_room<A: Aqm + ?Sized>(&mut self, list: ListId, len: u32, aqm: &mut A, cx: &mut Cx) -> Fate {
+        let others = self.bytes - self.lists[usize::from(list.0)].bytes;
+        if matches!(self.link.limit, Limit::Bytes(b) if others + u64::from(len) > b) {
+            return Fate::Dropped(Reason::Overflow);
+        }
+        while !self.fits(len) {
+            if self.drop_head(list, Reason::Overflow, aqm, cx).is_none() {
+                return Fate::Dropped(Reason::Overflow);
+            }
+        }
+        Fate::Queued { marked: false }
     }
 
     /// A waiting packet of `list`, each equally likely: how many wait before it, and it.
