@@ -77,12 +77,18 @@ impl Lane {
             delay: self.delay,
             limit: self.limit,
             // Drop-tail has a fast path that a test proves equal to the discipline.
-            discipline: Some(&self.discipline).filter(|d| d.name() != "droptail").cloned(),
+            discipline: Some(&self.discipline).filter(|discipline| !is_plain(discipline)).cloned(),
             mean_packet: Bytes(u64::from(packet)),
             conditions: self.conditions.clone(),
             study: self.study,
         }
     }
+}
+
+/// Is it drop-tail with no option but ECN, which says nothing to it?
+fn is_plain(discipline: &Spec) -> bool {
+    let ecn = if discipline.ecn() { "on" } else { "off" };
+    Spec::parse(&format!("droptail ecn={ecn}")).is_ok_and(|plain| plain == *discipline)
 }
 
 /// A host: what it sends waits a random processing time first, order kept.

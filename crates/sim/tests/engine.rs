@@ -37,6 +37,17 @@ fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
     }
 }
 
+/// Arithmetic knows the buffer and nothing else: an option of drop-tail must not be lost on it.
+#[test]
+fn drop_tail_with_options_is_a_discipline() {
+    let go = |aqm, limit| run(&case1(&dumbbell(aqm, limit, JITTER), 40, 20, TcpOptions::default(), 1), 1);
+    let (plain, small) = (go("droptail", 100), go("droptail", 20));
+    assert!(go("droptail preset=ns2", 100) == plain, "ecn=off changes nothing, and costs nothing");
+    assert_eq!(go("droptail hard_limit=20p", 100).fingerprint, small.fingerprint);
+    assert_ne!(go("droptail th=0.5", 100).fingerprint, plain.fingerprint);
+    assert_ne!(go("droptail front=on", 100).fingerprint, plain.fingerprint);
+}
+
 /// A server that never sends of its own answers ahead of time. One more flow, from every server and too
 /// late to begin, takes that away and must change nothing.
 #[test]
