@@ -5,6 +5,7 @@
 #![expect(clippy::manual_clamp, reason = "as the listings write it")]
 
 pub(crate) mod aaqm;
+pub(crate) mod avq;
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod msc;

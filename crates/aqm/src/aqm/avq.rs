@@ -1,0 +1,253 @@
+//! AVQ: a virtual queue whose capacity adapts until the arrivals fill a share gamma of the link (Kunniyur, Srikant
+//! 2001). ns-2 calls it Vq; details follow that.
+//!
+//! The same packets arrive at the virtual queue, which is served a little slower than the real one: what would
+//! overflow there is signalled here. No queue length enters, only the rate, so the real queue stays short.
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::Aqm;
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::port::Level;
+use crate::base::time::Instant;
+use crate::base::units::{Depth, Link};
+use crate::base::verdict::Verdict;
+use crate::{params, probes};
+
+params! {
+    /// Knobs of AVQ.
+    pub struct Params {
+        /// Share of the link that the arrivals are to fill.
+        gamma: f64 = 0.98, in 0.0 ..= 10.0, "gamma", "ns-2.35 gamma_; Kunniyur and Srikant section V";
+        /// How fast the virtual capacity follows, per second.
+        alpha: f64 = 0.15, in 0.0 ..= 1e6, "alpha", "ns-2.35, hard-coded there";
+        /// Buffer of the virtual queue; auto is that of the real one. The other unit is turned by the mean packet.
+        limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B", "ns-2.35 buflim_ = 1";
+        /// Virtual capacity at the start, as a share of the link's.
+        ecnlim: f64 = 0.8, in 0.0 ..= 1.0, "C~(0)/C", "ns-2.35 ecnlim_";
+        /// Count bytes; off counts packets, each of the link's mean.
+        bytes: bool = true, in 0.0 ..= 1.0, "queue_in_bytes_", "ns-2.35 has it on since 2002";
+    }
+}
+
+/// State of AVQ, in bytes or in packets.
+pub struct Avq {
+    unit: Depth,
+    capacity: f64,
+    limit: f64,
+    alpha: f64,
+    /// alpha gamma C: how fast C~ grows without arrivals.
+    growth: f64,
+    vq: f64,
+    ct: f64,
+    /// When vq and when ct were as they are; never before the first packet.
+    vq_at: Option<Instant>,
+    ct_at: Option<Instant>,
+}
+
+/// Seconds since `last`, which becomes `now`.
+fn elapsed(last: &mut Option<Instant>, now: Instant) -> f64 {
+    now.since(last.replace(now).unwrap_or(now)).secs()
+}
+
+impl Avq {
+    /// The virtual queue takes `size`, unless that is more than it holds: true if it overflows.
+    fn overflows(&mut self, size: f64, now: Instant) -> bool {
+        let dt = elapsed(&mut self.vq_at, now);
+        self.vq = (self.vq - self.ct * dt).max(0.0) + size;
+        let over = self.vq > self.limit;
+        if over {
+            self.vq -= size;
+        }
+        over
+    }
+
+    /// C~ = C~ + alpha (gamma C dt - size), within 0 and C.
+    fn adapt(&mut self, size: f64, now: Instant) {
+        let dt = elapsed(&mut self.ct_at, now);
+        self.ct = (self.ct + self.growth * dt - self.alpha * size).clamp(0.0, self.capacity);
+    }
+}
+
+impl Design for Avq {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "adaptive virtual queue: signals what a slower, virtual queue would drop",
+        source: "Kunniyur, Srikant: Analysis and Design of an Adaptive Virtual Queue Algorithm for AQM, SIGCOMM 2001; \
+                 ns-2.35 Queue/Vq",
+        rule: "arrival:  VQ = max(0, VQ - C~ dt) + size\n\
+               \u{20}         if VQ > limit:  VQ = VQ - size;  mark or drop\n\
+               \u{20}         unless dropped here:  C~ = clamp(C~ + alpha (gamma C dt' - size), 0, C)\n\
+               \u{20}         dt since the last arrival, dt' since C~ was last changed",
+        deviations: &[
+            "ns-2.35's rule: the paper cuts C~ at C before it takes size off (its text was not at hand)",
+            "with ECN on, packets that are not ECT are dropped; ns-2.35 in marking mode lets them pass",
+            "limit is the virtual buffer alone; in ns-2 limit_ is both, so give the queue or hard_limit the same size",
+            "mean packet is the link's; ns-2 has 1000 bytes whatever the traffic",
+            "alpha is a parameter; ns-2 has 0.15 hard-coded",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "ecn=off gamma=0.98 alpha=0.15 limit=auto ecnlim=0.8 bytes=on",
+            source: "ns-2.35 defaults, drops instead of marks",
+        },
+        Preset {
+            name: "aaqm",
+            settings: "gamma=0.9 alpha=0.5",
+            source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
+        },
+    ];
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let unit = if params.bytes { Depth::Bytes(0.0) } else { Depth::Packets(0.0) };
+        let mean = link.mean_packet.0 as f64;
+        let limit = match (params.limit, unit) {
+            (Auto::Auto, Depth::Bytes(_)) => link.limit_bytes(),
+            (Auto::Auto, Depth::Packets(_)) => link.limit_pkts(),
+            (Auto::Given(Depth::Packets(n)), Depth::Bytes(_)) => n * mean,
+            (Auto::Given(Depth::Bytes(n)), Depth::Packets(_)) => n / mean,
+            (Auto::Given(depth), _) => depth.value(),
+        };
+        let &Params { gamma, alpha, ecnlim, .. } = params;
+        let capacity = unit.per_sec(link.rate, link.mean_packet);
+        let (growth, ct) = (alpha * gamma * capacity, ecnlim * capacity);
+        Self { unit, capacity, limit, alpha, growth, vq: 0.0, ct, vq_at: None, ct_at: None }
+    }
+}
+
+impl Aqm for Avq {
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let size = self.unit.weigh(packet);
+        // A packet dropped here is no arrival to C~, whose clock does not move on either; a marked one is.
+        self.ct_at.get_or_insert(cx.now);
+        let signal = self.overflows(size, cx.now);
+        if !signal || level.marks(packet) {
+            self.adapt(size, cx.now);
+        }
+        if signal { Verdict::Signal } else { Verdict::Accept }
+    }
+}
+
+probes! { Avq {
+    /// Virtual queue.
+    vq ["packets|bytes"] = |s| s.vq;
+    /// Virtual capacity as a share of the link's.
+    ct ["1"] = |s| s.ct / s.capacity;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::time::Span;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    /// 10 Mb/s of 1000-byte packets: C = 1.25e6 bytes or 1250 packets a second.
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+
+    fn queue(settings: &str) -> Queue<Fifo<Avq>> {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+    }
+
+    /// Offers a packet after `ms`: was it dropped, VQ, C~ in the unit a second.
+    fn offer(queue: &mut Queue<Fifo<Avq>>, ms: u64, len: u32, ecn: Ecn) -> (bool, f64, f64) {
+        queue.arrive(Packet { len, ecn, ..Packet::default() }, Instant::ZERO + Span::from_millis(ms));
+        let dropped = !core::mem::take(queue.port.discarded()).is_empty();
+        let avq = queue.discipline().aqm();
+        (dropped, avq.vq, avq.ct)
+    }
+
+    fn near((dropped, vq, ct): (bool, f64, f64), want: (bool, f64, f64)) {
+        let close = (vq - want.1).abs() < 1e-6 && (ct - want.2).abs() < 1e-6;
+        assert!(dropped == want.0 && close, "{:?} is not {want:?}", (dropped, vq, ct));
+    }
+
+    #[test]
+    fn the_virtual_queue_drains_at_its_capacity_which_follows_the_arrivals() {
+        // C~ begins at 1e6. The first packet takes 0.15 x 1000 off, whenever it comes. In the next millisecond
+        // 999.85 bytes drain; C~ gains 0.15 (0.98 x 1250 - 1000) = 33.75.
+        let mut queue = queue("");
+        near(offer(&mut queue, 700, 1000, Ecn::NotEct), (false, 1000.0, 999_850.0));
+        near(offer(&mut queue, 701, 1000, Ecn::NotEct), (false, 1000.15, 999_883.75));
+        // Ten seconds would bring 1,837,500: it stops at C.
+        near(offer(&mut queue, 10_701, 1000, Ecn::NotEct), (false, 1000.0, 1_250_000.0));
+    }
+
+    #[test]
+    fn a_dropped_packet_is_no_arrival_and_a_marked_one_is() {
+        for (ecn, drops) in [(Ecn::NotEct, true), (Ecn::Ect0, false)] {
+            let mut queue = queue("limit=2p");
+            offer(&mut queue, 0, 1000, ecn);
+            near(offer(&mut queue, 0, 1000, ecn), (false, 2000.0, 999_700.0));
+            // 2000 - 999.7 + 1000 is above the limit of 2000, which two packets met exactly.
+            let third = offer(&mut queue, 1, 1000, ecn);
+            // Another millisecond on: the clock of C~ has stood still at the drop, not at the mark.
+            let fourth = offer(&mut queue, 2, 500, ecn);
+            if drops {
+                near(third, (true, 1000.3, 999_700.0));
+                near(fourth, (false, 500.6, 999_700.0 + 0.15 * (0.98 * 2500.0 - 500.0)));
+            } else {
+                near(third, (false, 1000.3, 999_733.75));
+                near(fourth, (false, 500.566_25, 999_733.75 + 0.15 * (0.98 * 1250.0 - 500.0)));
+            }
+            assert_eq!(queue.port.tally().marked.pkts, u64::from(!drops));
+        }
+    }
+
+    #[test]
+    fn capacity_stays_within_nothing_and_the_links() {
+        let mut queue = queue("alpha=500 ecnlim=0.5");
+        near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 1000.0, 125_000.0));
+        near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 2000.0, 0.0));
+        // 500 (0.98 x 3750 - 1000) = 1,337,500 is more than C.
+        near(offer(&mut queue, 3, 1000, Ecn::NotEct), (false, 3000.0, 1_250_000.0));
+    }
+
+    #[test]
+    fn packets_count_one_each_whatever_their_length() {
+        let mut queue = queue("bytes=off limit=3000b");
+        for (len, vq) in [(40, 1.0), (1500, 2.0), (1000, 3.0)] {
+            near(offer(&mut queue, 0, len, Ecn::NotEct), (false, vq, 1000.0 - 0.15 * vq));
+        }
+        assert!(offer(&mut queue, 0, 40, Ecn::NotEct).0);
+    }
+
+    #[test]
+    fn limits_come_in_either_unit_or_from_the_buffer() {
+        let limit = |settings| queue(settings).discipline().aqm().limit;
+        assert_eq!([limit(""), limit("bytes=off")], [100_000.0, 100.0]);
+        assert_eq!([limit("limit=20p"), limit("limit=20p bytes=off")], [20_000.0, 20.0]);
+        assert_eq!([limit("limit=20000b"), limit("limit=20000b bytes=off")], [20_000.0, 20.0]);
+    }
+
+    #[test]
+    fn arrivals_settle_at_gamma_of_the_link() {
+        // Offered 1.1 C for 60 s and dropped: what is accepted tends to 0.98 C.
+        let mut queue = queue("limit=20p");
+        let gap = Span::from_secs(0.0008 / 1.1);
+        let (mut now, mut seen) = (Instant::ZERO, 0);
+        for n in 0..82_500 {
+            now += gap;
+            queue.arrive(Packet { len: 1000, ..Packet::default() }, now);
+            queue.depart(now);
+            queue.port.discarded().clear();
+            if n == 41_250 {
+                seen = queue.port.tally().accepted.pkts;
+            }
+        }
+        let rate = (queue.port.tally().accepted.pkts - seen) as f64 / 30.0;
+        assert!((rate / 1250.0 - 0.98).abs() < 0.005, "{rate}");
+    }
+}
