@@ -6,6 +6,7 @@
 
 pub(crate) mod aaqm;
 pub(crate) mod avq;
+pub(crate) mod blue;
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod msc;

@@ -1,0 +1,216 @@
+//! BLUE: a signal probability that grows with overflows and shrinks when the link falls idle (Feng, Kandlur, Saha,
+//! Shin 1999).
+//!
+//! No queue length enters: p is whatever keeps the buffer from overflowing and the link from idling. Between two
+//! changes lies a freeze, so that senders can respond.
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::Aqm;
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::port::Level;
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Depth, Link};
+use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::{params, probes};
+
+params! {
+    /// Knobs of BLUE.
+    pub struct Params {
+        /// What an overflow adds to p.
+        d1: f64 = 0.0025, in 0.0 ..= 1.0, "d1", "scripts of the authors' ns code; d1 >> d2";
+        /// What an idle link takes off p.
+        d2: f64 = 0.00025, in 0.0 ..= 1.0, "d2", "scripts of the authors' ns code";
+        /// p changes only when it has not for longer than this.
+        freeze: Span = Span::from_millis(100), in 0.0 ..= 1e3, "freeze_time", "scripts of the authors' ns code";
+        /// An arrival that meets more than this counts as an overflow too; auto is never.
+        l: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "L", "Feng et al.: 'or Qlen > L'";
+        /// Increases and decreases freeze apart, each after its own kind.
+        apart: bool = false, in 0.0 ..= 1.0, "", "the authors' ns code; the paper has one freeze";
+    }
+}
+
+/// State of BLUE.
+pub struct Blue {
+    params: Params,
+    p: f64,
+    /// When p was last increased and last decreased, or changed at all if they do not freeze apart.
+    last: [Instant; 2],
+}
+
+impl Blue {
+    /// p + `by`, kept a probability, unless frozen.
+    fn change(&mut self, by: f64, now: Instant) {
+        let Params { freeze, apart, .. } = self.params;
+        let last = &mut self.last[usize::from(apart && by < 0.0)];
+        if now.since(*last) > freeze {
+            *last = now;
+            self.p = (self.p + by).clamp(0.0, 1.0);
+        }
+    }
+}
+
+impl Design for Blue {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "p grows at overflows and shrinks when the link is idle",
+        source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, CSE-TR-387-99; \
+                 IEEE/ACM ToN 2002",
+        rule: "arrival:          if u < p: mark or drop\n\
+               overflow, q > l:  if now - last > freeze:  p = min(1, p + d1);  last = now\n\
+               link idle:        if now - last > freeze:  p = max(0, p - d2);  last = now",
+        deviations: &[
+            "a drop at a full buffer is an overflow also where u < p; the authors' ns code looks at p first",
+            "the link falls idle once, when a departure finds nothing: a long silence takes d2 off once, as in the paper",
+            "the papers' text was not at hand: rule and values follow the authors' ns code and the literature",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "ecn=off d1=0.0025 d2=0.00025 freeze=100ms l=auto apart=on",
+            source: "the authors' code for ns and its scripts, drops instead of marks; ns-2.35 has no BLUE",
+        },
+        Preset {
+            name: "paper",
+            settings: "d1=0.02 d2=0.002 freeze=100ms l=auto apart=off",
+            source: "Feng et al. as cited in the literature; not checked against the text",
+        },
+        Preset {
+            name: "aaqm",
+            settings: "d1=0.0025 d2=0.0025",
+            source: "the AAQM paper describes one delta for both directions; its value is lost",
+        },
+    ];
+
+    fn build(params: &Params, _: &Link) -> Self {
+        Self { params: params.clone(), p: 0.0, last: [Instant::ZERO; 2] }
+    }
+}
+
+impl Aqm for Blue {
+    #[inline]
+    fn arrival(&mut self, _: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let signal = cx.rng.uniform() < self.p;
+        if let Auto::Given(l) = self.params.l
+            && l.measure(level) > l.value()
+        {
+            self.change(self.params.d1, cx.now);
+        }
+        if signal { Verdict::Signal } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn settled(&mut self, _: &Packet, fate: Fate, cx: &mut Cx) {
+        if fate == Fate::Dropped(Reason::Overflow) {
+            self.change(self.params.d1, cx.now);
+        }
+    }
+
+    fn emptied(&mut self, cx: &mut Cx) {
+        self.change(-self.params.d2, cx.now);
+    }
+}
+
+probes! { Blue {
+    /// Signal probability.
+    p ["1"] = |s| s.p;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::host::Queue;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(3), mean_packet: Bytes(500) };
+
+    fn queue(settings: &str) -> Queue<Fifo<Blue>> {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        Queue::new(Fifo::new(Blue::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// p after four arrivals, three of which fill the buffer if it was empty.
+    fn overflow(queue: &mut Queue<Fifo<Blue>>, ms: u64) -> f64 {
+        (0..4).for_each(|_| queue.arrive(Packet { len: 500, ..Packet::default() }, at(ms)));
+        queue.discipline().aqm().p
+    }
+
+    /// p after the queue has been emptied.
+    fn idle(queue: &mut Queue<Fifo<Blue>>, ms: u64) -> f64 {
+        while queue.depart(at(ms)).is_some() {}
+        queue.discipline().aqm().p
+    }
+
+    #[test]
+    fn overflows_and_idling_move_p_unless_frozen() {
+        let mut queue = queue("d1=0.01 d2=0.004 freeze=10ms");
+        assert_eq!(overflow(&mut queue, 10), 0.0, "the start freezes too");
+        assert_eq!(overflow(&mut queue, 11), 0.01);
+        assert_eq!(overflow(&mut queue, 21), 0.01, "10 ms later is not longer than 10 ms");
+        assert_eq!(idle(&mut queue, 21), 0.01, "one freeze for both");
+        assert_eq!(idle(&mut queue, 22), 0.01 - 0.004);
+        assert_eq!(overflow(&mut queue, 32), 0.01 - 0.004);
+        assert_eq!(overflow(&mut queue, 33), 0.01 - 0.004 + 0.01);
+    }
+
+    #[test]
+    fn each_direction_may_freeze_by_itself() {
+        let mut queue = queue("d1=0.01 d2=0.004 freeze=10ms apart=on");
+        assert_eq!(overflow(&mut queue, 11), 0.01);
+        assert_eq!(idle(&mut queue, 12), 0.01 - 0.004, "nothing has frozen decreases yet");
+        assert_eq!(overflow(&mut queue, 21), 0.01 - 0.004);
+        assert_eq!(overflow(&mut queue, 22), 0.01 - 0.004 + 0.01);
+        assert_eq!(idle(&mut queue, 22), 0.01 - 0.004 + 0.01);
+        assert_eq!(idle(&mut queue, 23), 0.01 - 0.004 + 0.01 - 0.004);
+    }
+
+    #[test]
+    fn p_stays_a_probability() {
+        let mut queue = queue("d1=0.7 d2=0.8 freeze=0s");
+        assert_eq!(overflow(&mut queue, 1), 0.7);
+        let mut full = || (2..50).map(|ms| overflow(&mut queue, ms)).fold(0.0, f64::max);
+        assert_eq!(full(), 1.0);
+        assert!(idle(&mut queue, 60) < 0.21);
+        assert_eq!(idle(&mut queue, 61), 0.0);
+    }
+
+    #[test]
+    fn a_long_queue_counts_as_an_overflow() {
+        // The third arrival meets two packets, more than 1; with L = 2 only the fourth, which overflows, counts.
+        for (l, after) in [("1p", [0.0, 0.0, 0.01, 0.01]), ("999b", [0.0, 0.0, 0.01, 0.01]), ("2p", [0.0, 0.0, 0.0, 0.01])]
+        {
+            let mut queue = queue(&alloc::format!("d1=0.01 freeze=10ms l={l}"));
+            let p = after.map(|_| {
+                queue.arrive(Packet { len: 500, ..Packet::default() }, at(100));
+                queue.discipline().aqm().p
+            });
+            assert_eq!(p, after, "l={l}");
+        }
+    }
+
+    #[test]
+    fn signals_come_with_probability_p() {
+        let mut queue = queue("d1=0.3 freeze=1s");
+        overflow(&mut queue, 2000);
+        queue.port.discarded().clear();
+        // p = 0.3 of 20,000: the standard deviation is 65; allow five.
+        for _ in 0..20_000 {
+            queue.depart(at(2000));
+            queue.arrive(Packet { len: 500, ..Packet::default() }, at(2000));
+        }
+        let early = queue.port.tally().dropped_early.pkts as f64;
+        assert!((early - 6000.0).abs() < 325.0, "{early}");
+    }
+}
