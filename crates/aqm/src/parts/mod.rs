@@ -2,7 +2,11 @@
 
 pub mod adaptive;
 pub mod depths;
+pub mod delay_pi;
+pub mod drain_time;
 pub mod pair_table;
+pub mod pie_rule;
+pub mod pie_state;
 pub mod red_curve;
 pub mod round_robin;
 pub mod share;

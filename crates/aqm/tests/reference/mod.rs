@@ -12,6 +12,7 @@ pub(crate) mod droptail;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;
+pub(crate) mod pie;
 pub(crate) mod raqm;
 pub(crate) mod red;
 pub(crate) mod red_tail;

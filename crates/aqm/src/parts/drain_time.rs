@@ -1,0 +1,106 @@
+//! How long a queue takes to send a given number of bytes, measured at departures (RFC 8033 section 5.2).
+//!
+//! Only while enough waits: a queue that runs empty meanwhile would seem slow.
+
+use crate::base::time::Instant;
+
+/// A threshold of so many bytes is measured exactly; a smaller one takes part in an average by its share of this.
+pub const FULL_WEIGHT: f64 = 65_536.0;
+
+/// The measured time for `threshold` bytes, and from it the delay of a backlog.
+#[derive(Clone, Debug)]
+pub struct DrainTime {
+    threshold: u64,
+    /// Bytes sent since `start`, while measuring.
+    counted: Option<u64>,
+    start: Instant,
+    /// Average time for `threshold` bytes in seconds; 0 before the first sample.
+    average: f64,
+}
+
+impl DrainTime {
+    /// Measures over `threshold` bytes, from 1 to 65,536; nothing is known yet.
+    pub const fn new(threshold: u64) -> Self {
+        Self { threshold, counted: None, start: Instant::ZERO, average: 0.0 }
+    }
+
+    /// Forgets what is known and measures from now on.
+    pub fn restart(&mut self, now: Instant) {
+        *self = Self { counted: Some(0), start: now, ..Self::new(self.threshold) };
+    }
+
+    /// Breaks the measurement off; what is known stays.
+    pub fn stop(&mut self) {
+        self.counted = None;
+    }
+
+    /// `len` bytes left at `now`, and `backlog` bytes behind them.
+    pub fn departure(&mut self, len: u32, backlog: u64, now: Instant) {
+        if let Some(counted) = &mut self.counted {
+            *counted += u64::from(len);
+            if *counted >= self.threshold {
+                let sample = now.since(self.start).secs();
+                let weight = self.threshold as f64 / FULL_WEIGHT;
+                let first = self.average == 0.0;
+                self.average = if first { sample } else { sample * weight + self.average * (1.0 - weight) };
+                self.counted = None;
+            }
+        }
+        if backlog >= self.threshold && self.counted.is_none() {
+            (self.counted, self.start) = (Some(0), now);
+        }
+    }
+
+    /// Time that `backlog` bytes need, in seconds; 0 while nothing is known.
+    pub fn delay(&self, backlog: u64) -> f64 {
+        backlog as f64 * self.average / self.threshold as f64
+    }
+
+    /// Is there a sample?
+    pub fn is_known(&self) -> bool {
+        self.average > 0.0
+    }
+
+    /// Bits per second; 0 while nothing is known.
+    pub fn rate(&self) -> f64 {
+        if self.is_known() { self.threshold as f64 * 8.0 / self.average } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn measures_the_time_for_a_threshold_of_bytes() {
+        let mut drain = DrainTime::new(16_384);
+        // 1000 bytes every 2 ms: 4 Mb/s. The departure at 0 starts the measurement and does not count in it.
+        (0..=17).for_each(|n| drain.departure(1000, 50_000, at(2 * n)));
+        assert!((drain.delay(16_384) - 0.034).abs() < 1e-15, "17 packets are the first to exceed 16,384 bytes");
+        assert!((drain.delay(8_192) - 0.017).abs() < 1e-15);
+        assert!((drain.rate() - 16_384.0 * 8.0 / 0.034).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_quarter_of_each_new_sample_is_taken() {
+        let mut drain = DrainTime::new(16_384);
+        drain.departure(1000, 50_000, at(0));
+        drain.departure(20_000, 50_000, at(40));
+        drain.departure(20_000, 50_000, at(120)); // weight 2^14/2^16: 40 + (80 - 40)/4
+        assert!((drain.delay(16_384) - 0.050).abs() < 1e-15);
+    }
+
+    #[test]
+    fn does_not_begin_with_less_than_a_threshold_waiting() {
+        let mut drain = DrainTime::new(16_384);
+        (0..100).for_each(|n| drain.departure(1000, 16_383, at(n)));
+        assert!(!drain.is_known() && drain.delay(50_000) == 0.0 && drain.rate() == 0.0);
+        drain.departure(1000, 16_384, at(100));
+        drain.departure(16_384, 0, at(101));
+        assert!(drain.is_known() && drain.counted.is_none());
+    }
+}
