@@ -152,8 +152,7 @@ impl Port {
 
     /// The oldest packet of `list`.
     pub fn head(&self, list: ListId) -> Option<&Packet> {
-        let head = self.lists[usize::from(list.0)].head;
-        (head != NONE).then(|| &self.nodes[head as usize].packet)
+        self.level(list).head()
     }
 
     /// Packets dropped since the host last looked; it must release their slots.
@@ -417,6 +416,12 @@ impl<'a> Level<'a> {
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.list.bytes
+    }
+
+    /// The oldest packet waiting in this list.
+    pub fn head(&self) -> Option<&'a Packet> {
+        let head = self.list.head;
+        (head != NONE).then(|| &self.port.nodes[head as usize].packet)
     }
 
     /// Packets waiting in all lists of the port.

@@ -25,6 +25,39 @@ impl Gains {
     }
 }
 
+/// The base probability p' of PI2 and DualPI2, which grows with the load; what packets meet is made from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    gains: Gains,
+    most: f64,
+    p: f64,
+    before: f64,
+}
+
+impl Base {
+    /// p' = 0, to be kept at `most` at most.
+    pub const fn new(gains: Gains, most: f64) -> Self {
+        Self { gains, most, p: 0.0, before: 0.0 }
+    }
+
+    /// A period has passed and the delay is so many seconds: RFC 9332 Figure 6.
+    pub fn update(&mut self, delay: f64) {
+        self.p = (self.p + self.gains.change(delay, self.before)).clamp(0.0, self.most);
+        self.before = delay;
+    }
+
+    /// p'.
+    #[inline]
+    pub const fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// The delay of the last update, in seconds.
+    pub const fn delay(&self) -> f64 {
+        self.before
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +69,19 @@ mod tests {
         assert!((gains.change(0.020, 0.010) - 0.013_125).abs() < 1e-15);
         assert!((gains.change(0.005, 0.010) + 0.007_5).abs() < 1e-15);
         assert_eq!(gains.change(0.015, 0.015), 0.0);
+    }
+
+    #[test]
+    fn the_base_probability_stays_within_its_bounds() {
+        // RFC 9332's gains: 0.15 x 10 ms + 3 x 25 ms, then the integral part alone.
+        let mut base = Base::new(Gains::new(Span::from_millis(15), 0.15, 3.0), 0.5);
+        base.update(0.025);
+        assert!((base.p() - 0.0765).abs() < 1e-15 && base.delay() == 0.025);
+        base.update(0.025);
+        assert!((base.p() - 0.078).abs() < 1e-15);
+        base.update(1.0);
+        assert_eq!(base.p(), 0.5);
+        base.update(0.0);
+        assert_eq!(base.p(), 0.0);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod adaptive;
 pub mod depths;
+pub mod coupled;
 pub mod delay_pi;
 pub mod drain_time;
 pub mod pair_table;

@@ -12,6 +12,7 @@ pub(crate) mod droptail;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;
+pub(crate) mod pi2;
 pub(crate) mod pie;
 pub(crate) mod raqm;
 pub(crate) mod red;
@@ -39,7 +40,6 @@ pub(crate) struct Pkt {
     pub(crate) udp: bool,
     pub(crate) ect: bool,
     /// ECT(1) or CE: of the L queue (RFC 9331).
-    #[allow(dead_code, reason = "for dual queues")]
     pub(crate) l4s: bool,
     /// OUT of its profile.
     pub(crate) out: bool,

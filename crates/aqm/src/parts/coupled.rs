@@ -1,0 +1,207 @@
+//! Signals coupled by a square (PI2; RFC 9332 section 2.4): classic packets meet p'^2, scalable ones k p'.
+//!
+//! A classic sender's rate falls with the root of the probability, a scalable one's with the probability itself, so
+//! both get the same from one p'.
+
+use crate::base::verdict::Verdict;
+use crate::choice;
+
+choice! {
+    /// How a probability becomes a decision.
+    pub enum Toss {
+        /// At random; for a square the larger of two numbers is compared with its root.
+        Random = "random",
+        /// Probabilities add up, and every whole is a signal: RFC 9332's `recur`.
+        Accumulate = "accumulate",
+    }
+}
+
+choice! {
+    /// What happens when marks alone no longer hold the load back.
+    pub enum Overload {
+        /// ECN-capable packets are dropped too, with the classic probability.
+        Drop = "drop",
+        /// p' stays where all scalable packets are marked, and delay grows.
+        Delay = "delay",
+    }
+}
+
+/// Decisions of one queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Tosses {
+    toss: Toss,
+    count: f64,
+}
+
+impl Tosses {
+    /// Nothing accumulated.
+    pub const fn new(toss: Toss) -> Self {
+        Self { toss, count: 0.0 }
+    }
+
+    /// True with likelihood `p`.
+    pub fn linear(&mut self, p: f64, u: [f64; 2]) -> bool {
+        match self.toss {
+            Toss::Random => u[0] < p,
+            Toss::Accumulate => {
+                self.count += p;
+                let whole = self.count > 1.0;
+                self.count -= f64::from(u8::from(whole));
+                whole
+            }
+        }
+    }
+
+    /// True with likelihood `root` squared.
+    pub fn squared(&mut self, root: f64, u: [f64; 2]) -> bool {
+        match self.toss {
+            Toss::Random => u[0].max(u[1]) < root,
+            Toss::Accumulate => self.linear(root * root, u),
+        }
+    }
+
+    /// What has accumulated; 0 if decisions are random.
+    pub const fn count(&self) -> f64 {
+        self.count
+    }
+}
+
+/// The relation between the two probabilities, and its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Coupling {
+    /// The coupling factor.
+    pub k: f64,
+    /// Classic probability from which classic packets are dropped whether ECN-capable or not.
+    pub p_cmax: f64,
+    /// What happens beyond.
+    pub overload: Overload,
+}
+
+impl Coupling {
+    /// min(1/k^2, 1): at this classic probability the coupled one is 1.
+    pub fn p_cmax(k: f64) -> f64 {
+        (1.0 / (k * k)).min(1.0)
+    }
+
+    /// The largest p'.
+    pub fn most(&self) -> f64 {
+        match self.overload {
+            Overload::Drop => 1.0,
+            Overload::Delay => (1.0 / self.k).min(1.0),
+        }
+    }
+
+    /// The coupled probability, k p'.
+    pub fn linear(&self, p: f64) -> f64 {
+        (self.k * p).min(1.0)
+    }
+
+    /// Do scalable packets meet drops?
+    pub fn is_saturated(&self, p: f64) -> bool {
+        self.overload == Overload::Drop && self.k * p >= 1.0
+    }
+
+    /// Are classic packets dropped whether ECN-capable or not?
+    pub fn disables_ecn(&self, p: f64) -> bool {
+        self.overload == Overload::Drop && p * p >= self.p_cmax
+    }
+
+    /// What a classic packet hears.
+    #[inline]
+    pub fn classic(&self, p: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
+        match tosses.squared(p, u) {
+            false => Verdict::Accept,
+            true if self.disables_ecn(p) => Verdict::Drop,
+            true => Verdict::Signal,
+        }
+    }
+
+    /// What a scalable packet hears, for which its own queue asks for probability `native`.
+    #[inline]
+    pub fn scalable(&self, p: f64, native: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
+        if self.is_saturated(p) && tosses.squared(p, u) {
+            return Verdict::Drop;
+        }
+        if tosses.linear(self.linear(p).max(native), u) { Verdict::Signal } else { Verdict::Accept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+
+    const TWO: Coupling = Coupling { k: 2.0, p_cmax: 0.25, overload: Overload::Drop };
+
+    /// How many of 10,000 packets are told to be accepted, signalled, dropped.
+    fn counts(toss: Toss, mut hears: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
+        let (mut tosses, mut rng) = (Tosses::new(toss), Rng::stream(1, "tosses"));
+        let mut counts = [0; 3];
+        for _ in 0..10_000 {
+            let verdict = hears(&mut tosses, [rng.uniform(), rng.uniform()]);
+            counts[match verdict {
+                Verdict::Accept => 0,
+                Verdict::Signal => 1,
+                Verdict::Drop => 2,
+            }] += 1;
+        }
+        counts
+    }
+
+    /// Within five standard deviations of 10,000 tosses, or one if they accumulate.
+    fn near(toss: Toss, got: u32, p: f64) -> bool {
+        let allowed = if toss == Toss::Random { 5.0 * libm::sqrt(1e4 * p * (1.0 - p)) } else { 1.0 };
+        (f64::from(got) - 1e4 * p).abs() <= allowed + 0.5
+    }
+
+    #[test]
+    fn classic_packets_meet_the_square_and_scalable_ones_k_times_p() {
+        for toss in [Toss::Random, Toss::Accumulate] {
+            for p in [0.0, 0.1, 0.3, 0.45] {
+                let [_, classic, dropped] = counts(toss, |tosses, u| TWO.classic(p, tosses, u));
+                assert!(near(toss, classic, p * p) && dropped == 0, "{toss:?} {p}: {classic}");
+                let [_, scalable, dropped] = counts(toss, |tosses, u| TWO.scalable(p, 0.0, tosses, u));
+                assert!(near(toss, scalable, 2.0 * p) && dropped == 0, "{toss:?} {p}: {scalable}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_own_queue_can_ask_for_more_but_not_for_less() {
+        for toss in [Toss::Random, Toss::Accumulate] {
+            let marked = |native| counts(toss, |tosses, u| TWO.scalable(0.2, native, tosses, u))[1];
+            assert!(near(toss, marked(0.1), 0.4) && near(toss, marked(0.7), 0.7));
+        }
+    }
+
+    #[test]
+    fn from_a_quarter_on_both_kinds_are_dropped_alike() {
+        for toss in [Toss::Random, Toss::Accumulate] {
+            for p in [0.5, 0.6, 0.9] {
+                let [_, marked, classic] = counts(toss, |tosses, u| TWO.classic(p, tosses, u));
+                assert!(marked == 0 && near(toss, classic, p * p), "{toss:?} {p}: {classic}");
+                let [passed, marked, scalable] = counts(toss, |tosses, u| TWO.scalable(p, 0.0, tosses, u));
+                assert!(near(toss, scalable, p * p), "{toss:?} {p}: {scalable}");
+                assert!(passed <= 1 && near(toss, marked, 1.0 - p * p), "the rest is marked: {marked}");
+            }
+        }
+    }
+
+    #[test]
+    fn delay_instead_of_drops_caps_p_where_all_is_marked() {
+        let delay = Coupling { overload: Overload::Delay, ..TWO };
+        assert_eq!((TWO.most(), delay.most()), (1.0, 0.5));
+        let [passed, marked, dropped] = counts(Toss::Random, |tosses, u| delay.scalable(0.5, 0.0, tosses, u));
+        assert_eq!((passed, marked, dropped), (0, 10_000, 0));
+        let [_, marked, dropped] = counts(Toss::Random, |tosses, u| delay.classic(0.5, tosses, u));
+        assert!(near(Toss::Random, marked, 0.25) && dropped == 0);
+    }
+
+    #[test]
+    fn a_whole_must_be_exceeded() {
+        let mut tosses = Tosses::new(Toss::Accumulate);
+        let told: [bool; 6] = core::array::from_fn(|_| tosses.linear(0.5, [0.0; 2]));
+        assert_eq!(told, [false, false, true, false, true, false], "0.5, 1.0, 1.5 and so on");
+        assert_eq!((tosses.count(), Coupling::p_cmax(2.0), Coupling::p_cmax(0.5)), (1.0, 0.25, 1.0));
+    }
+}
