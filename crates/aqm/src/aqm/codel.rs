@@ -10,7 +10,7 @@ use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
-use crate::base::params::Auto;
+use crate::base::params::{Auto, Off};
 use crate::base::port::Level;
 use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
@@ -39,26 +39,46 @@ params! {
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
         /// The square root of the control law.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
+        /// ECT packets that have stayed longer than this are marked, whatever the control law says.
+        ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
     }
 }
 
 /// A cycle that begins within so many intervals of the last one's next drop takes over its rate.
 const MEMORY: u64 = 16;
 
-/// State of CoDel.
-pub struct CoDel {
+/// The rule, with what all the queues under it share.
+pub struct Rule {
     params: Params,
     max_packet: u32,
     sojourn: Span,
-    first_above: Option<Instant>,
-    dropping: bool,
+}
+
+/// What one queue under CoDel remembers.
+#[derive(Clone, Copy, Default)]
+pub struct State {
+    /// `Instant::ZERO`: the delay is not above target.
+    first_above: Instant,
     drop_next: Instant,
     count: u32,
     last_count: u32,
     /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
     reciprocal: u32,
+    dropping: bool,
     /// The present dequeue has dropped: the next drop is scheduled if the next packet is bad too.
     unscheduled: bool,
+}
+
+/// CoDel on one queue, for as long as a packet is judged.
+pub struct Judge<'a> {
+    rule: &'a mut Rule,
+    state: &'a mut State,
+}
+
+/// State of CoDel.
+pub struct CoDel {
+    rule: Rule,
+    state: State,
 }
 
 /// The control law: time between drops, interval/sqrt(count).
@@ -67,28 +87,23 @@ pub fn gap(interval: Span, count: u32) -> Span {
 }
 
 /// x (3 - count x^2)/2 with x a fraction of 2^32, of which the upper 16 bits are kept.
-fn newton_step(x: u32, count: u32) -> u32 {
-    let x = u64::from(x);
-    let bracket = (3 << 32) - u64::from(count) * ((x * x) >> 32);
-    (((bracket >> 2) * x) >> 31) as u32 & 0xffff_0000
+///
+/// Wraps where Linux does: a count that an overflow has raised by 64 at once is far from its root.
+const fn newton_step(x: u32, count: u32) -> u32 {
+    let x = x as u64;
+    let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
+    ((bracket >> 2).wrapping_mul(x) >> 31) as u32 & 0xffff_0000
 }
 
-impl CoDel {
-    /// RFC 8289's `dodequeue`: has the delay been above target for an interval, this packet included?
-    fn ok_to_drop(&mut self, packet: &Packet, level: &Level, now: Instant) -> bool {
-        self.max_packet = self.max_packet.max(packet.len);
-        self.sojourn = now.since(packet.arrived);
-        let small = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
-        if self.sojourn < self.params.target || level.bytes() <= small.0 {
-            self.first_above = None;
-            return false;
-        }
-        now >= *self.first_above.get_or_insert(now + self.params.interval)
+impl State {
+    /// `drops` more packets were dropped here for want of room: the signal grows.
+    pub const fn count_drops(&mut self, drops: u32) {
+        self.count = self.count.wrapping_add(drops);
     }
 
-    fn enter(&mut self, now: Instant) {
-        let delta = self.count - self.last_count;
-        if delta > 1 && now.since(self.drop_next) < self.params.interval * MEMORY {
+    fn enter(&mut self, params: &Params, now: Instant) {
+        let delta = self.count.wrapping_sub(self.last_count);
+        if delta > 1 && now.since(self.drop_next) < params.interval * MEMORY {
             self.count = delta;
             self.reciprocal = newton_step(self.reciprocal, delta);
         } else {
@@ -97,17 +112,104 @@ impl CoDel {
         }
         self.dropping = true;
         self.last_count = self.count;
-        self.drop_next = now + self.gap();
+        self.drop_next = now + self.gap(params);
     }
 
-    fn gap(&self) -> Span {
-        match self.params.inv_sqrt {
-            InverseSqrt::Exact => gap(self.params.interval, self.count),
+    fn gap(&self, params: &Params) -> Span {
+        match params.inv_sqrt {
+            InverseSqrt::Exact => gap(params.interval, self.count),
             InverseSqrt::Newton => {
-                let scaled = u128::from(self.params.interval.nanos()) * u128::from(self.reciprocal);
+                let scaled = u128::from(params.interval.nanos()) * u128::from(self.reciprocal);
                 Span::from_nanos((scaled >> 32) as u64)
             }
         }
+    }
+}
+
+impl Rule {
+    /// For queues that have seen no packet yet.
+    pub const fn new(params: Params) -> Self {
+        Self { params, max_packet: 0, sojourn: Span::ZERO }
+    }
+
+    /// CoDel on the queue with `state`.
+    #[inline]
+    pub const fn on<'a>(&'a mut self, state: &'a mut State) -> Judge<'a> {
+        Judge { rule: self, state }
+    }
+
+    /// Time the last judged packet had waited.
+    pub const fn sojourn(&self) -> Span {
+        self.sojourn
+    }
+
+    /// Has the last judged packet stayed longer than `ce_threshold`?
+    #[inline]
+    fn is_late(&self) -> bool {
+        matches!(self.params.ce_threshold, Off::At(threshold) if self.sojourn > threshold)
+    }
+
+    /// RFC 8289's `dodequeue`: has the delay been above target for an interval, this packet included?
+    #[inline]
+    fn ok_to_drop(&mut self, state: &mut State, packet: &Packet, level: &Level, now: Instant) -> bool {
+        self.max_packet = self.max_packet.max(packet.len);
+        self.sojourn = now.since(packet.arrived);
+        let small = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
+        // What waits for the link in all queues: section 4.4.
+        if self.sojourn < self.params.target || level.shared_bytes() <= small.0 {
+            state.first_above = Instant::ZERO;
+            return false;
+        }
+        if state.first_above == Instant::ZERO {
+            state.first_above = now + self.params.interval;
+        }
+        now >= state.first_above
+    }
+
+    /// Is this packet to carry a signal of the control law?
+    #[inline]
+    fn signals(&mut self, state: &mut State, packet: &Packet, level: &Level, now: Instant) -> bool {
+        let bad = self.ok_to_drop(state, packet, level, now);
+        if mem::take(&mut state.unscheduled) && bad {
+            state.drop_next += state.gap(&self.params);
+        }
+        if !state.dropping && bad {
+            // The packet behind this one passes, good or bad: drop_next lies ahead.
+            state.enter(&self.params, now);
+            return true;
+        }
+        state.dropping = bad;
+        if !bad || now < state.drop_next {
+            return false;
+        }
+        state.count = state.count.wrapping_add(1);
+        state.reciprocal = newton_step(state.reciprocal, state.count);
+        if level.marks(packet) {
+            state.drop_next += state.gap(&self.params);
+        } else {
+            state.unscheduled = true;
+        }
+        true
+    }
+}
+
+impl Aqm for Judge<'_> {
+    #[inline]
+    fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let rule = &mut *self.rule;
+        let due = rule.signals(self.state, packet, level, cx.now);
+        if due || rule.is_late() && level.marks(packet) {
+            Verdict::Signal
+        } else {
+            Verdict::Accept
+        }
+    }
+
+    #[inline]
+    fn emptied(&mut self, _: &mut Cx) {
+        self.state.first_above = Instant::ZERO;
+        self.state.dropping = false;
+        self.state.unscheduled = false;
     }
 }
 
@@ -121,13 +223,14 @@ impl Design for CoDel {
                \u{20}                               drop_next = now + interval/sqrt(count)\n\
                \u{20}           dropping, not bad or empty:  leave\n\
                \u{20}           dropping, now >= drop_next:  drop; count += 1;\n\
-               \u{20}                               if the next is bad: drop_next += interval/sqrt(count), and again",
+               \u{20}                               if the next is bad: drop_next += interval/sqrt(count), and again\n\
+               \u{20}           delay > ce_threshold:  mark",
         deviations: &[
             "maxpacket is the largest packet seen so far; the RFC suggests the interface's MTU (mtu=...)",
             "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
-            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, its ce_threshold, that an idle \
-             link leaves first_above_time standing, nor its strict > where delay has been above target for \
-             exactly an interval: here that packet is bad, as in the RFC",
+            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, nor its strict > where delay \
+             has been above target for exactly an interval: here that packet is bad, as in the RFC",
+            "ce_threshold marks with ecn=on only (Linux: always), whatever the traffic class",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -154,60 +257,29 @@ impl Design for CoDel {
     });
 
     fn build(params: &Params, _: &Link) -> Self {
-        Self {
-            params: params.clone(),
-            max_packet: 0,
-            sojourn: Span::ZERO,
-            first_above: None,
-            dropping: false,
-            drop_next: Instant::ZERO,
-            count: 0,
-            last_count: 0,
-            reciprocal: 0,
-            unscheduled: false,
-        }
+        Self { rule: Rule::new(params.clone()), state: State::default() }
     }
 }
 
 impl Aqm for CoDel {
+    #[inline]
     fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let bad = self.ok_to_drop(packet, level, cx.now);
-        if mem::take(&mut self.unscheduled) && bad {
-            self.drop_next += self.gap();
-        }
-        if !self.dropping && bad {
-            // The packet behind this one passes, good or bad: drop_next lies ahead.
-            self.enter(cx.now);
-            return Verdict::Signal;
-        }
-        self.dropping = bad;
-        if !bad || cx.now < self.drop_next {
-            return Verdict::Accept;
-        }
-        self.count += 1;
-        self.reciprocal = newton_step(self.reciprocal, self.count);
-        if level.marks(packet) {
-            self.drop_next += self.gap();
-        } else {
-            self.unscheduled = true;
-        }
-        Verdict::Signal
+        self.rule.on(&mut self.state).departure(packet, level, cx)
     }
 
-    fn emptied(&mut self, _: &mut Cx) {
-        self.first_above = None;
-        self.dropping = false;
-        self.unscheduled = false;
+    #[inline]
+    fn emptied(&mut self, cx: &mut Cx) {
+        self.rule.on(&mut self.state).emptied(cx);
     }
 }
 
 probes! { CoDel {
     /// Drops of the present or last dropping state, which set the rate.
-    count ["1"] = |s| f64::from(s.count);
+    count ["1"] = |s| f64::from(s.state.count);
     /// Time the last judged packet had waited.
-    sojourn ["s"] = |s| s.sojourn.secs();
+    sojourn ["s"] = |s| s.rule.sojourn.secs();
     /// 1 in the dropping state.
-    dropping ["1"] = |s| f64::from(u8::from(s.dropping));
+    dropping ["1"] = |s| f64::from(u8::from(s.state.dropping));
 } }
 
 #[cfg(test)]
@@ -215,6 +287,7 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
     use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
@@ -290,30 +363,40 @@ mod tests {
 
     #[test]
     fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
-        let mut codel = CoDel {
-            first_above: Some(ms(1)),
-            dropping: true,
-            unscheduled: true,
-            count: 7,
-            ..CoDel::build(&Params::default(), &LINK)
-        };
+        let mut codel = CoDel::build(&Params::default(), &LINK);
+        codel.state = State { first_above: ms(1), dropping: true, unscheduled: true, count: 7, ..State::default() };
         codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-        assert!(codel.first_above.is_none() && !codel.dropping && !codel.unscheduled);
-        assert_eq!(codel.count, 7);
+        assert!(codel.state.first_above == Instant::ZERO && !codel.state.dropping && !codel.state.unscheduled);
+        assert_eq!(codel.state.count, 7);
     }
 
     #[test]
     fn rate_is_taken_over_within_sixteen_intervals() {
         // Left at count 7 that began at 1: the next cycle begins at 6, unless it is too late or delta is 1.
         let count_of = |last_count, now| {
-            let left = CoDel { count: 7, last_count, drop_next: ms(1000), ..CoDel::build(&Params::default(), &LINK) };
-            let mut codel = CoDel { reciprocal: 0x6000_0000, ..left };
-            codel.enter(ms(now));
-            (codel.count, codel.drop_next.since(ms(now)))
+            let left = State { count: 7, last_count, drop_next: ms(1000), ..State::default() };
+            let mut state = State { reciprocal: 0x6000_0000, ..left };
+            state.enter(&Params::default(), ms(now));
+            (state.count, state.drop_next.since(ms(now)))
         };
         assert_eq!(count_of(1, 2599), (6, gap(Span::from_millis(100), 6)));
         assert_eq!(count_of(1, 900).0, 6); // left before its next drop was due
         assert_eq!(count_of(1, 2600), (1, Span::from_millis(100)));
         assert_eq!(count_of(6, 1001).0, 1);
+    }
+
+    #[test]
+    fn late_packets_are_marked_above_ce_threshold_and_never_dropped_for_it() {
+        let params = Params { ce_threshold: Off::At(Span::from_millis(1)), ..Params::default() };
+        let mut queue = Queue::new(Fifo::new(CoDel::build(&params, &LINK)), LINK, true, Rng::stream(1, "codel"));
+        for slot in 0..4 {
+            let ecn = if slot == 1 { Ecn::NotEct } else { Ecn::Ect0 };
+            queue.arrive(Packet { slot, len: 1000, ecn, ..Packet::default() }, Instant::ZERO);
+        }
+        let mut sent = |t| queue.depart(ms(t)).map(|p| (p.slot, p.ecn));
+        assert_eq!(sent(1), Some((0, Ecn::Ect0)), "exactly the threshold is not above it");
+        assert_eq!(sent(2), Some((1, Ecn::NotEct)));
+        assert_eq!(sent(3), Some((2, Ecn::Ce)));
+        assert_eq!(sent(4), Some((3, Ecn::Ce)));
     }
 }

@@ -186,6 +186,38 @@ impl<T: Value> Value for Auto<T> {
     }
 }
 
+/// A value that switches something on; `off` leaves it out.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Off<T> {
+    /// Left out.
+    Off,
+    /// On, at this value.
+    At(T),
+}
+
+impl<T: Value> Value for Off<T> {
+    const ACCEPTS: &'static str = T::ACCEPTS;
+    const UNIT: &'static str = T::UNIT;
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        if text.trim() == "off" {
+            return Ok(Self::Off);
+        }
+        T::parse(text).map(Self::At).map_err(|e| BadValue { accepts: format!("off, or {}", e.accepts).into(), ..e })
+    }
+    fn show(&self) -> String {
+        match self {
+            Self::Off => "off".to_string(),
+            Self::At(value) => value.show(),
+        }
+    }
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Off => None,
+            Self::At(value) => value.number(),
+        }
+    }
+}
+
 /// The most classes a per-class parameter tells apart.
 pub const MAX_CLASSES: usize = 32;
 

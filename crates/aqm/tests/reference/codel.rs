@@ -1,7 +1,8 @@
 //! CoDel: RFC 8289 sections 5.5 (`deque`) and 5.6 (`dodequeue`, `control_law`).
 //!
 //! Added to the RFC's listing, as in Linux's `codel_dequeue`: a packet that can be marked is marked
-//! where the listing drops it, and is then the one that leaves. `linux` takes its square root too.
+//! where the listing drops it, and is then the one that leaves; what leaves late is marked too. `linux` takes its square
+//! root too.
 //! A drop never empties the queue: what is dropped leaves more than maxpacket behind it.
 
 use crate::differ;
@@ -19,6 +20,8 @@ pub(crate) struct Settings {
     /// None: the largest packet seen.
     pub(crate) mtu: Option<u64>,
     pub(crate) linux: bool,
+    /// Nanoseconds; None: off.
+    pub(crate) ce_threshold: Option<u64>,
 }
 
 struct DodequeueResult {
@@ -40,12 +43,13 @@ pub(crate) struct CoDel {
     maxpacket: u64,
     /// Q0.16.
     rec_inv_sqrt: u16,
+    ldelay: u64,
 }
 
 impl CoDel {
     pub(crate) fn new(net: Net, set: Settings) -> Self {
         let (buffer, seen) = Default::default();
-        let (first_above_time, drop_next, count, lastcount, maxpacket, rec_inv_sqrt) = Default::default();
+        let (first_above_time, drop_next, count, lastcount, maxpacket, rec_inv_sqrt, ldelay) = Default::default();
         let dropping = false;
         Self {
             net,
@@ -59,6 +63,7 @@ impl CoDel {
             dropping,
             maxpacket,
             rec_inv_sqrt,
+            ldelay,
         }
     }
 
@@ -73,9 +78,9 @@ impl CoDel {
     fn codel_newton_step(&mut self) {
         let invsqrt = u32::from(self.rec_inv_sqrt) << 16;
         let invsqrt2 = ((u64::from(invsqrt) * u64::from(invsqrt)) >> 32) as u32;
-        let mut val = (3_u64 << 32) - u64::from(self.count) * u64::from(invsqrt2);
+        let mut val = (3_u64 << 32).wrapping_sub(u64::from(self.count) * u64::from(invsqrt2));
         val >>= 2;
-        val = (val * u64::from(invsqrt)) >> (32 - 2 + 1);
+        val = val.wrapping_mul(u64::from(invsqrt)) >> (32 - 2 + 1);
         self.rec_inv_sqrt = (val >> 16) as u16;
     }
 
@@ -91,6 +96,7 @@ impl CoDel {
         }
         let maxpacket = self.set.mtu.unwrap_or(self.maxpacket);
         let sojourn_time = now - pkt.tstamp;
+        self.ldelay = sojourn_time;
         self.seen.note("sojourn exactly target", sojourn_time == self.set.target);
         self.seen.note("saved by a short queue", sojourn_time >= self.set.target && self.buffer.bytes() <= maxpacket);
         if sojourn_time < self.set.target || self.buffer.bytes() <= maxpacket {
@@ -185,6 +191,9 @@ impl Listing for CoDel {
         } else {
             (r.p, false)
         };
+        let late = self.set.ce_threshold.is_some_and(|ce_threshold| self.ldelay > ce_threshold) && self.set_ce(p);
+        self.seen.note("marked for being late alone", late && !marked);
+        let marked = marked || late;
         Departure { dropped, sent: p.map(|pkt| (pkt.id, marked)) }
     }
 
@@ -212,11 +221,13 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         interval: interval * MS,
         mtu: dice.odds(0.3).then(|| dice.pick(&[0, 1514, 5000])),
         linux: dice.odds(0.3),
+        ce_threshold: dice.odds(0.3).then(|| dice.pick(&[0, 1, 3, 8]) * MS),
     };
     let words = format!(
-        "target={target}ms interval={interval}ms mtu={} inv_sqrt={}",
+        "target={target}ms interval={interval}ms mtu={} inv_sqrt={} ce_threshold={}",
         set.mtu.map_or("auto".to_string(), |mtu| mtu.to_string()),
         if set.linux { "newton" } else { "exact" },
+        set.ce_threshold.map_or("off".to_string(), |ns| format!("{ns}ns")),
     );
     (words, Box::new(CoDel::new(trace.net, set)))
 }
@@ -236,6 +247,7 @@ fn agrees() {
         "bad packet passes behind the first drop",
         "last cycle long ago",
         "last cycle's count taken over",
+        "marked for being late alone",
     ];
     differ("codel", case, &branches);
 }
