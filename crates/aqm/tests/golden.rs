@@ -29,7 +29,7 @@ const PHASES: &[(u64, f64, u64)] = &[
 const FOLLOWED: u32 = 97;
 /// The first signals of each second are shown.
 const SIGNALS_A_SECOND: usize = 5;
-const LINES: usize = 120;
+const LINES: usize = 150;
 
 struct Trace {
     queue: Queue<AnyDiscipline>,

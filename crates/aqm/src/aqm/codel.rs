@@ -65,8 +65,19 @@ pub struct State {
     /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
     reciprocal: u32,
     dropping: bool,
-    /// The present dequeue has dropped: the next drop is scheduled if the next packet is bad too.
-    unscheduled: bool,
+    behind: Behind,
+}
+
+/// What the packet judged next is behind, within one dequeue.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Behind {
+    /// No drop.
+    #[default]
+    Nothing,
+    /// The first drop of the dropping state: it passes, good or bad.
+    First,
+    /// A later one: if it is bad the next drop is scheduled.
+    Later,
 }
 
 /// CoDel on one queue, for as long as a packet is judged.
@@ -170,12 +181,14 @@ impl Rule {
     #[inline]
     fn signals(&mut self, state: &mut State, packet: &Packet, level: &Level, now: Instant) -> bool {
         let bad = self.ok_to_drop(state, packet, level, now);
-        if mem::take(&mut state.unscheduled) && bad {
-            state.drop_next += state.gap(&self.params);
+        match mem::take(&mut state.behind) {
+            Behind::First => return false,
+            Behind::Later if bad => state.drop_next += state.gap(&self.params),
+            _ => {}
         }
         if !state.dropping && bad {
-            // The packet behind this one passes, good or bad: drop_next lies ahead.
             state.enter(&self.params, now);
+            state.behind = if level.marks(packet) { Behind::Nothing } else { Behind::First };
             return true;
         }
         state.dropping = bad;
@@ -187,7 +200,7 @@ impl Rule {
         if level.marks(packet) {
             state.drop_next += state.gap(&self.params);
         } else {
-            state.unscheduled = true;
+            state.behind = Behind::Later;
         }
         true
     }
@@ -209,7 +222,7 @@ impl Aqm for Judge<'_> {
     fn emptied(&mut self, _: &mut Cx) {
         self.state.first_above = Instant::ZERO;
         self.state.dropping = false;
-        self.state.unscheduled = false;
+        self.state.behind = Behind::Nothing;
     }
 }
 
@@ -364,9 +377,10 @@ mod tests {
     #[test]
     fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
         let mut codel = CoDel::build(&Params::default(), &LINK);
-        codel.state = State { first_above: ms(1), dropping: true, unscheduled: true, count: 7, ..State::default() };
+        codel.state = State { first_above: ms(1), dropping: true, count: 7, ..State::default() };
+        codel.state.behind = Behind::Later;
         codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-        assert!(codel.state.first_above == Instant::ZERO && !codel.state.dropping && !codel.state.unscheduled);
+        assert!(codel.state.first_above == Instant::ZERO && !codel.state.dropping && codel.state.behind == Behind::Nothing);
         assert_eq!(codel.state.count, 7);
     }
 

@@ -59,7 +59,12 @@ impl Rng {
 
 fn split_mix(x: &mut u64) -> u64 {
     *x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *x;
+    mix(*x)
+}
+
+/// A permutation in which every bit of `z` changes half of all bits: SplitMix64's, for hashing too.
+#[inline]
+pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

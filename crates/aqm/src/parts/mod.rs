@@ -5,6 +5,8 @@ pub mod depths;
 pub mod coupled;
 pub mod delay_pi;
 pub mod drain_time;
+pub mod buckets;
+pub mod flow_queues;
 pub mod pair_table;
 pub mod pie_rule;
 pub mod pie_state;

@@ -9,6 +9,7 @@ pub(crate) mod avq;
 pub(crate) mod blue;
 pub(crate) mod codel;
 pub(crate) mod droptail;
+pub(crate) mod fq_codel;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;

@@ -1,0 +1,119 @@
+//! Which of a fixed number of queues a packet belongs to.
+//!
+//! Stochastic fair queueing gives each flow a queue of its own by hashing, so that two flows now and then share one.
+
+use crate::base::packet::Packet;
+use crate::base::port::ListId;
+use crate::base::rng::mix;
+use crate::choice;
+
+choice! {
+    /// Whose packets stay together.
+    pub enum Key {
+        /// Those of a flow (5-tuple).
+        Flow = "flow",
+        /// Those of a source-destination pair.
+        Pair = "pair",
+    }
+}
+
+choice! {
+    /// How a key becomes a queue.
+    pub enum Hash {
+        /// By a hash that the salt changes: flows collide as in a router.
+        Salted = "salted",
+        /// The key modulo the number of queues: as many keys in a row as there are queues never collide.
+        Exact = "exact",
+        /// ns-2's hash in DRR, of what is a source address there.
+        Ns2 = "ns2",
+    }
+}
+
+/// The most queues: their numbers and one that is none fit 16 bits.
+pub const MOST: u32 = 65_535;
+
+/// See the module's text.
+pub struct Buckets {
+    count: u32,
+    key: Key,
+    hash: Hash,
+    salt: u32,
+}
+
+impl Buckets {
+    /// `count` queues, 1 to [`MOST`].
+    pub const fn new(count: u32, key: Key, hash: Hash, salt: u32) -> Self {
+        Self { count, key, hash, salt }
+    }
+
+    /// How many queues there are.
+    pub const fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The queue of `packet`.
+    #[inline]
+    pub fn of(&self, packet: &Packet) -> ListId {
+        let key = match self.key {
+            Key::Flow => packet.flow,
+            Key::Pair => packet.pair,
+        };
+        let at = match self.hash {
+            // The upper half of the hash scaled to the count, as Linux's reciprocal_scale.
+            Hash::Salted => {
+                let hash = mix(u64::from(self.salt) << 32 | u64::from(key)) >> 32;
+                ((hash * u64::from(self.count)) >> 32) as u32
+            }
+            Hash::Exact => key % self.count,
+            Hash::Ns2 => ns2(key) % self.count,
+        };
+        ListId(at as u16)
+    }
+}
+
+/// Modulus of ns-2's hash, which calls it a large prime: 2^24 - 1 is 3 x 5592405.
+const NS2_MODULUS: i32 = (2 << 23) - 1;
+
+/// ns-2.35, `DRR::hash` with mask_ 0; what is negative there wraps here.
+const fn ns2(key: u32) -> u32 {
+    let i = key as i32;
+    (i.wrapping_add(i >> 8).wrapping_add(!(i >> 4)) % NS2_MODULUS + 1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(hash: Hash, count: u32, salt: u32, flow: u32) -> u16 {
+        Buckets::new(count, Key::Flow, hash, salt).of(&Packet { flow, ..Packet::default() }).0
+    }
+
+    #[test]
+    fn a_row_of_keys_has_a_queue_each_if_wanted() {
+        assert_eq!([0, 9, 10, 4_000_000_007].map(|flow| of(Hash::Exact, 10, 0, flow)), [0, 9, 0, 7]);
+    }
+
+    #[test]
+    fn ns2_adds_shifted_addresses() {
+        // 1 + 0 + ~0 = 0, plus 1; 300 + 1 + ~18 = 282, plus 1; 0 + 0 + ~0 = -1, plus 1.
+        assert_eq!([1, 300, 0].map(|flow| of(Hash::Ns2, 1000, 0, flow)), [1, 283, 0]);
+    }
+
+    #[test]
+    fn pairs_stay_together_if_wanted() {
+        let by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, 1);
+        let queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() });
+        assert_eq!(queue(1, 5), queue(2, 5));
+        assert_ne!(queue(1, 5), queue(1, 6));
+    }
+
+    #[test]
+    fn the_salted_hash_spreads_evenly_and_the_salt_changes_it() {
+        let mut held = [0; 64];
+        (0..64_000).for_each(|flow| held[usize::from(of(Hash::Salted, 64, 7, flow))] += 1);
+        // Of 1000 expected the standard deviation is 31.4; the largest of 64 deviations is some 2.4 of them.
+        assert!(held.iter().all(|&n: &i32| (n - 1000).abs() < 5 * 32), "{held:?}");
+        let moved = (0..1000).filter(|&flow| of(Hash::Salted, 64, 7, flow) != of(Hash::Salted, 64, 8, flow)).count();
+        assert!((950..1000).contains(&moved), "{moved}: 984 expected");
+    }
+}

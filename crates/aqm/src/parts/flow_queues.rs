@@ -1,0 +1,299 @@
+//! Flow queueing: queues that take turns, those that have built no backlog first.
+//!
+//! Chains are intrusive lists of queue numbers, so that a queue joins, leaves or changes its chain in constant time.
+//! Over them [`FlowQueues`] is the scheduler of FQ-CoDel and FQ-PIE, a deficit round robin (Shreedhar and Varghese
+//! 1996) with two tiers, as DRR++; [`fattest`] finds the queue that pays when the buffer is full.
+
+use alloc::vec::Vec;
+
+use crate::base::port::{ListId, Port};
+
+const NONE: u16 = u16::MAX;
+
+/// What follows each queue in its chain. A queue is in one chain at most.
+pub struct Links {
+    next: Vec<u16>,
+}
+
+/// Queues in a row.
+#[derive(Clone, Copy)]
+pub struct Chain {
+    head: u16,
+    tail: u16,
+}
+
+impl Chain {
+    /// No queue.
+    pub const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    /// The first one.
+    #[inline]
+    pub fn first(self) -> Option<ListId> {
+        (self.head != NONE).then_some(ListId(self.head))
+    }
+
+    /// Is there none?
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.head == NONE
+    }
+}
+
+impl Links {
+    /// For `count` queues in no chain.
+    pub fn new(count: usize) -> Self {
+        Self { next: alloc::vec![NONE; count] }
+    }
+
+    /// Appends a queue that is in no chain.
+    #[inline]
+    pub fn push(&mut self, chain: &mut Chain, queue: ListId) {
+        self.next[usize::from(queue.0)] = NONE;
+        if chain.tail == NONE {
+            chain.head = queue.0;
+        } else {
+            self.next[usize::from(chain.tail)] = queue.0;
+        }
+        chain.tail = queue.0;
+    }
+
+    /// Takes the first one off.
+    #[inline]
+    pub fn pop(&self, chain: &mut Chain) -> Option<ListId> {
+        let first = chain.first()?;
+        chain.head = self.next[usize::from(first.0)];
+        if chain.head == NONE {
+            chain.tail = NONE;
+        }
+        Some(first)
+    }
+
+    /// Takes `queue` out of `chain`, wherever it is: it walks there from the head.
+    pub fn remove(&mut self, chain: &mut Chain, queue: ListId) {
+        if chain.head == queue.0 {
+            self.pop(chain);
+            return;
+        }
+        let before = self.walk(*chain).find(|at| self.next[usize::from(at.0)] == queue.0);
+        if let Some(before) = before {
+            self.next[usize::from(before.0)] = self.next[usize::from(queue.0)];
+            if chain.tail == queue.0 {
+                chain.tail = before.0;
+            }
+        }
+    }
+
+    /// The queues of `chain` in their order.
+    pub fn walk(&self, chain: Chain) -> impl Iterator<Item = ListId> + '_ {
+        let mut at = chain.head;
+        core::iter::from_fn(move || {
+            let queue = (at != NONE).then_some(ListId(at))?;
+            at = self.next[usize::from(at)];
+            Some(queue)
+        })
+    }
+}
+
+/// Which of several fattest queues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tie {
+    /// The first one met.
+    First,
+    /// The one with the lowest number: Linux scans its table.
+    Lowest,
+}
+
+/// The queue of `queues` with the most bytes, `arriving` (where to, how many) counted.
+pub fn fattest(queues: impl Iterator<Item = ListId>, port: &Port, arriving: (ListId, u32), tie: Tie) -> ListId {
+    let (mut most, mut found) = (0, arriving.0);
+    for queue in queues {
+        let own = if queue == arriving.0 { u64::from(arriving.1) } else { 0 };
+        let bytes = port.level(queue).bytes() + own;
+        if bytes > most || (bytes == most && tie == Tie::Lowest && queue.0 < found.0) {
+            (most, found) = (bytes, queue);
+        }
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    /// In no chain: it has nothing to send.
+    Idle,
+    New,
+    Old,
+}
+
+#[derive(Clone, Copy)]
+struct Flow {
+    /// Bytes it may still send in this round; below 0 it owes them.
+    credit: i32,
+    tier: Tier,
+}
+
+/// Deficit round robin with new queues before old ones.
+pub struct FlowQueues {
+    flows: Vec<Flow>,
+    links: Links,
+    new: Chain,
+    old: Chain,
+    quantum: i32,
+    /// RFC 8290: a new queue that empties always joins the old ones; Linux lets it go if there are none.
+    always_old: bool,
+}
+
+impl FlowQueues {
+    /// `count` queues that may send `quantum` bytes a round, above 0; where an emptied new queue goes: see `always_old`.
+    pub fn new(count: usize, quantum: i32, always_old: bool) -> Self {
+        Self {
+            flows: alloc::vec![Flow { credit: 0, tier: Tier::Idle }; count],
+            links: Links::new(count),
+            new: Chain::EMPTY,
+            old: Chain::EMPTY,
+            quantum,
+            always_old,
+        }
+    }
+
+    /// A packet for `queue`: unless it is active already it becomes the last new one, with a quantum.
+    #[inline]
+    pub fn activate(&mut self, queue: ListId) {
+        let flow = &mut self.flows[usize::from(queue.0)];
+        if flow.tier == Tier::Idle {
+            *flow = Flow { credit: self.quantum, tier: Tier::New };
+            self.links.push(&mut self.new, queue);
+        }
+    }
+
+    /// Whose turn it is, perhaps of a queue that has nothing left.
+    #[inline]
+    pub fn turn(&mut self) -> Option<ListId> {
+        loop {
+            let chain = if self.new.is_empty() { &mut self.old } else { &mut self.new };
+            let queue = chain.first()?;
+            let flow = &mut self.flows[usize::from(queue.0)];
+            if flow.credit > 0 {
+                return Some(queue);
+            }
+            *flow = Flow { credit: flow.credit + self.quantum, tier: Tier::Old };
+            self.links.pop(chain);
+            self.links.push(&mut self.old, queue);
+        }
+    }
+
+    /// The queue whose turn it is sent `len` bytes.
+    #[inline]
+    pub fn sent(&mut self, queue: ListId, len: u32) {
+        let credit = &mut self.flows[usize::from(queue.0)].credit;
+        *credit = credit.saturating_sub_unsigned(len);
+    }
+
+    /// The queue whose turn it is has nothing to send: a new one waits with the old ones first, so that it cannot
+    /// come back before each of them had its turn.
+    #[inline]
+    pub fn empty(&mut self, queue: ListId) {
+        let flow = &mut self.flows[usize::from(queue.0)];
+        if flow.tier == Tier::Old {
+            self.links.pop(&mut self.old);
+            flow.tier = Tier::Idle;
+            return;
+        }
+        self.links.pop(&mut self.new);
+        if self.always_old || !self.old.is_empty() {
+            self.links.push(&mut self.old, queue);
+            flow.tier = Tier::Old;
+        } else {
+            flow.tier = Tier::Idle;
+        }
+    }
+
+    /// Every active queue, new ones first.
+    pub fn active(&self) -> impl Iterator<Item = ListId> + '_ {
+        self.links.walk(self.new).chain(self.links.walk(self.old))
+    }
+
+    /// How many queues are new, and how many old.
+    pub fn lengths(&self) -> (usize, usize) {
+        (self.links.walk(self.new).count(), self.links.walk(self.old).count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves `flows`, which have so many packets of these lengths each; who sent, packet by packet.
+    fn order(flows: &mut FlowQueues, waiting: &mut [(u32, u32)], packets: usize) -> Vec<u16> {
+        let mut sent = Vec::new();
+        while sent.len() < packets {
+            let Some(queue) = flows.turn() else { break };
+            let (count, len) = &mut waiting[usize::from(queue.0)];
+            if *count == 0 {
+                flows.empty(queue);
+                continue;
+            }
+            *count -= 1;
+            flows.sent(queue, *len);
+            sent.push(queue.0);
+        }
+        sent
+    }
+
+    #[test]
+    fn three_packets_of_a_third_of_the_quantum_for_one_of_a_whole() {
+        let mut flows = FlowQueues::new(2, 300, true);
+        (0..2).for_each(|at| flows.activate(ListId(at)));
+        assert_eq!(order(&mut flows, &mut [(9, 100), (9, 300)], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn what_a_queue_sent_too_much_it_owes() {
+        let mut flows = FlowQueues::new(2, 300, true);
+        (0..2).for_each(|at| flows.activate(ListId(at)));
+        // 0 sends 250 and 250 with 300, owes 200, has 100 in the next round and owes 150 after it.
+        assert_eq!(order(&mut flows, &mut [(9, 250), (9, 300)], 6), [0, 0, 1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn new_queues_go_first_and_once() {
+        let mut flows = FlowQueues::new(4, 300, true);
+        (0..2).for_each(|at| flows.activate(ListId(at)));
+        let mut waiting = [(9, 300), (9, 300), (0, 0), (2, 300)];
+        assert_eq!(order(&mut flows, &mut waiting, 2), [0, 1]);
+        flows.activate(ListId(3));
+        assert_eq!(order(&mut flows, &mut waiting, 4), [3, 0, 1, 3]);
+        assert_eq!(flows.lengths(), (0, 3));
+    }
+
+    #[test]
+    fn a_new_queue_that_empties_waits_with_the_old_ones() {
+        for always_old in [true, false] {
+            let mut flows = FlowQueues::new(2, 300, always_old);
+            flows.activate(ListId(0));
+            let mut waiting = [(1, 100), (0, 0)];
+            assert_eq!(order(&mut flows, &mut waiting, 1), [0]);
+            let queue = flows.turn().unwrap();
+            flows.empty(queue);
+            // With no old queue at hand Linux lets it go.
+            assert_eq!(flows.lengths(), (0, usize::from(always_old)));
+        }
+    }
+
+    #[test]
+    fn queues_leave_a_chain_from_anywhere() {
+        let (mut links, mut chain) = (Links::new(4), Chain::EMPTY);
+        let held = |links: &Links, chain| links.walk(chain).map(|queue| queue.0).collect::<Vec<_>>();
+        (0..4).for_each(|at| links.push(&mut chain, ListId(at)));
+        links.remove(&mut chain, ListId(1));
+        assert_eq!(held(&links, chain), [0, 2, 3]);
+        links.remove(&mut chain, ListId(3));
+        links.push(&mut chain, ListId(1));
+        assert_eq!(held(&links, chain), [0, 2, 1], "the tail is known");
+        links.remove(&mut chain, ListId(0));
+        links.remove(&mut chain, ListId(2));
+        links.remove(&mut chain, ListId(1));
+        assert!(chain.is_empty());
+        links.push(&mut chain, ListId(3));
+        assert_eq!(held(&links, chain), [3]);
+    }
+}
