@@ -59,6 +59,8 @@ pub struct Pi {
     params: Params,
     /// The gains in use.
     gains: (f64, f64),
+    /// 1/w, kept: a compiler that moves the division out of a loop over ticks has it at every packet of any discipline.
+    period: Span,
     /// Byte mode: the mean that packet sizes are measured by.
     per_byte: Option<f64>,
     p: f64,
@@ -118,7 +120,8 @@ impl Design for Pi {
 
     fn build(params: &Params, link: &Link) -> Self {
         let per_byte = matches!(params.q_ref, Depth::Bytes(_)).then_some(link.mean_packet.0 as f64);
-        let mut pi = Self { params: params.clone(), gains: designed(params, link), per_byte, p: 0.0, error_old: 0.0 };
+        let (gains, period) = (designed(params, link), Span::from_secs(1.0 / params.w));
+        let mut pi = Self { params: params.clone(), gains, period, per_byte, p: 0.0, error_old: 0.0 };
         // q_old is 0 at first, not the error.
         pi.error_old = pi.error(0.0);
         pi
@@ -127,7 +130,7 @@ impl Design for Pi {
 
 impl Law for Pi {
     fn period(&self, _: usize) -> Span {
-        Span::from_secs(1.0 / self.params.w)
+        self.period
     }
 
     fn initial(&self) -> Actuation {
