@@ -198,12 +198,15 @@ impl Port {
     /// Pop, judge, discard, pop again: the loop of every drop-at-dequeue rule, here once.
     #[inline]
     pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
-        while let Some(mut packet) = self.pop(list) {
-            let fate = match aqm.departure(&packet, &self.level(list), cx) {
+        while let Some(at) = self.unlink(list) {
+            // Judged where it lies, then copied once: a copy that is judged and changed would be made in pieces.
+            let judged = &self.nodes[at as usize].packet;
+            let fate = match aqm.departure(judged, &self.level(list), cx) {
                 Verdict::Accept => Fate::Delivered { marked: false },
-                Verdict::Signal if self.marks(&packet) => Fate::Delivered { marked: true },
+                Verdict::Signal if self.marks(judged) => Fate::Delivered { marked: true },
                 Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
             };
+            let mut packet = *judged;
             self.settle(list, &mut packet, fate, aqm, cx);
             if !matches!(fate, Fate::Dropped(_)) {
                 return Some(packet);
@@ -352,18 +355,25 @@ impl Port {
 
     #[inline]
     fn pop(&mut self, list: ListId) -> Option<Packet> {
+        self.unlink(list).map(|at| self.nodes[at as usize].packet)
+    }
+
+    /// Takes the oldest packet off `list`: its node, which is free for the next one.
+    #[inline]
+    fn unlink(&mut self, list: ListId) -> Option<u32> {
         let held = &mut self.lists[usize::from(list.0)];
         let at = held.head;
         if at == NONE {
             return None;
         }
-        let Node { packet, next } = self.nodes[at as usize];
+        let node = &self.nodes[at as usize];
+        let (len, next) = (node.packet.len, node.next);
         held.head = next;
         if next == NONE {
             held.tail = NONE;
         }
-        self.release(list, at, packet.len);
-        Some(packet)
+        self.release(list, at, len);
+        Some(at)
     }
 
     /// Node `at` of `list` holds no packet any more.
