@@ -82,6 +82,7 @@ impl FqCodel {
     }
 
     /// Drops from the head of the fattest queue, `packet` for `list` counted as its last; false if it is among them.
+    #[inline(never)]
     fn relieve(&mut self, packet: Packet, list: ListId, port: &mut Port, cx: &mut Cx) -> bool {
         let fat = fattest(self.flows.active(), port, (list, packet.len), Tie::Lowest);
         let level = port.level(fat);
