@@ -7,8 +7,10 @@
 pub(crate) mod aaqm;
 pub(crate) mod avq;
 pub(crate) mod blue;
+pub(crate) mod cobalt;
 pub(crate) mod codel;
 pub(crate) mod droptail;
+pub(crate) mod drr;
 pub(crate) mod fq_codel;
 pub(crate) mod msc;
 pub(crate) mod msvb;
