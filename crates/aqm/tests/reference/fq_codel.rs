@@ -104,8 +104,7 @@ impl FqCodel {
         } else {
             let threshold = maxbacklog >> 1;
             let mut len = 0;
-            loop {
-                let Some(pkt) = flow.q.pop_front() else { break };
+            while let Some(pkt) = flow.q.pop_front() {
                 len += u64::from(pkt.size);
                 self.dropped.push(pkt.id);
                 i += 1;

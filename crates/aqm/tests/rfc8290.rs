@@ -1,0 +1,262 @@
+//! FQ-CoDel against the text of RFC 8290: what it asks for, and what it says FQ-CoDel does.
+//!
+//! Comments of the form "RFC 8290 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered. The RFC
+//! has three such words; tests of what it says without one have no such comment.
+
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::ladder::Discipline;
+use forebay_aqm::base::packet::{Ecn, Packet};
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
+use forebay_aqm::{AnyDiscipline, Spec};
+
+/// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
+const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(1000), mean_packet: Bytes(1000) };
+
+fn at(ms: f64) -> Instant {
+    Instant::from_nanos((ms * 1e6).round() as u64)
+}
+
+struct Fq {
+    queue: Queue<AnyDiscipline>,
+}
+
+impl Fq {
+    fn new(words: &str) -> Self {
+        Self { queue: Spec::parse(words).expect("a valid discipline").queue(LINK, Rng::stream(1, "queue")) }
+    }
+
+    /// `n` packets of `flow`, numbered as they come, at `ms`.
+    fn offer(&mut self, flow: u32, n: u32, len: u32, ms: f64) {
+        for _ in 0..n {
+            let slot = self.queue.port.tally().offered.pkts as u32;
+            self.queue.arrive(Packet { slot, flow, pair: flow, len, ..Packet::default() }, at(ms));
+        }
+    }
+
+    /// Flows of the next `n` packets sent at `ms`.
+    fn sent(&mut self, n: usize, ms: f64) -> Vec<u32> {
+        (0..n).map_while(|_| self.queue.depart(at(ms))).map(|packet| packet.flow).collect()
+    }
+
+    /// Numbers of the packets dropped since the last question.
+    fn dropped(&mut self) -> Vec<u32> {
+        self.queue.port.discarded().drain(..).map(|(packet, _)| packet.slot).collect()
+    }
+
+    /// Queues in the lists of new and of old ones.
+    fn lists(&self) -> (f64, f64) {
+        (self.queue.discipline().probe(0), self.queue.discipline().probe(1))
+    }
+}
+
+fn default(key: &str) -> String {
+    Spec::parse("fq_codel").unwrap().get(key).unwrap()
+}
+
+/// Section 1.3: with one queue it behaves as CoDel by itself.
+#[test]
+fn rfc8290_1_3_one_queue_is_codel() {
+    let (mut fq, mut codel) = (Fq::new("fq_codel flows=1"), Fq::new("codel"));
+    let mut rng = Rng::stream(1, "traffic");
+    let mut ms = 0.0;
+    for _ in 0..20_000 {
+        ms += rng.exponential(0.5);
+        if rng.uniform() < 0.55 && codel.queue.port.pkts() < 900 {
+            let (flow, len) = (rng.below(10) as u32, 40 + rng.below(1460) as u32);
+            fq.offer(flow, 1, len, ms);
+            codel.offer(flow, 1, len, ms);
+        } else {
+            let [a, b] = [&mut fq, &mut codel].map(|queue| queue.queue.depart(at(ms)).map(|packet| packet.slot));
+            assert_eq!(a, b, "{ms} ms");
+        }
+        assert_eq!(fq.dropped(), codel.dropped());
+    }
+    assert!(codel.queue.port.tally().dropped_early.pkts > 50);
+}
+
+/// Section 3: of packets of a third of the quantum three are sent for one of a whole.
+#[test]
+fn rfc8290_3_rounds_are_fair_in_bytes() {
+    let mut fq = Fq::new("fq_codel hash=exact quantum=900b");
+    fq.offer(1, 9, 300, 0.0);
+    fq.offer(2, 9, 900, 0.0);
+    assert_eq!(fq.sent(8, 0.0), [1, 1, 1, 2, 1, 1, 1, 2]);
+}
+
+/// Section 4.1: what becomes active is added to the end of the new queues with a quantum of credits; what is active
+/// stays in its list.
+#[test]
+fn rfc8290_4_1_new_queues_stand_in_line_in_front_of_the_old() {
+    let mut fq = Fq::new("fq_codel hash=exact quantum=1000b");
+    for flow in [1, 2] {
+        fq.offer(flow, 5, 1000, 0.0);
+    }
+    assert_eq!(fq.lists(), (2.0, 0.0));
+    assert_eq!(fq.sent(2, 0.0), [1, 2]);
+    for flow in [5, 4, 1] {
+        fq.offer(flow, 1, 400, 0.0);
+    }
+    assert_eq!(fq.sent(6, 0.0), [5, 4, 1, 2, 1, 2], "5 and 4 in the order they came, then the old ones");
+}
+
+/// Section 4.1: the hash depends on a number chosen at the start, so that collisions cannot be foreseen.
+#[test]
+fn rfc8290_4_1_the_hash_is_salted() {
+    let queue_of = |salt: u32, flow| {
+        let mut fq = Fq::new(&format!("fq_codel salt={salt}"));
+        fq.offer(flow, 1, 100, 0.0);
+        fq.offer(1, 1, 100, 0.0);
+        fq.lists().0 == 1.0
+    };
+    let colliding: Vec<Vec<u32>> =
+        (0..2).map(|salt| (2..4000).filter(|&flow| queue_of(salt, flow)).collect()).collect();
+    assert!(colliding.iter().all(|flows| !flows.is_empty()) && colliding[0] != colliding[1]);
+}
+
+/// Section 4.1: over the limit half of the packets of the queue with most bytes are dropped from its head, 64 at most.
+#[test]
+fn rfc8290_4_1_an_overflow_takes_half_of_the_fattest_queue() {
+    let run = |limit: u32, fat: u32| {
+        let mut fq = Fq::new(&format!("fq_codel hash=exact hard_limit={limit}p"));
+        fq.offer(1, fat, 1000, 0.0);
+        fq.offer(2, limit - fat, 100, 0.0);
+        assert!(fq.dropped().is_empty());
+        fq.offer(3, 1, 100, 0.0);
+        fq.dropped()
+    };
+    assert_eq!(run(20, 10), (0..5).collect::<Vec<_>>());
+    assert_eq!(run(6, 1), [0], "half of one packet is one");
+    assert_eq!(run(900, 600), (0..64).collect::<Vec<_>>());
+    // Most packets are not most bytes; the arrival counts where it belongs.
+    let mut fq = Fq::new("fq_codel hash=exact hard_limit=6p");
+    fq.offer(1, 4, 100, 0.0);
+    fq.offer(2, 2, 300, 0.0);
+    fq.offer(1, 1, 250, 0.0);
+    assert_eq!(fq.dropped(), [0, 1], "650 bytes against 600: half of five packets");
+}
+
+/// RFC 8290 section 4.1.1 (SHOULD): without ports the addresses and the protocol are hashed: packets of one pair share
+/// a queue.
+#[test]
+fn rfc8290_4_1_1_addresses_alone_can_be_hashed() {
+    let queues = |key: &str| {
+        let mut fq = Fq::new(&format!("fq_codel key={key}"));
+        for flow in 0..20 {
+            fq.queue.arrive(Packet { flow, pair: 7, len: 100, ..Packet::default() }, at(0.0));
+        }
+        fq.lists().0
+    };
+    assert_eq!(queues("pair"), 1.0);
+    assert!(queues("flow") > 15.0);
+}
+
+/// Section 4.2 and figure 1: new to old when the credits are used up or the queue is empty, old to empty when it is
+/// empty, old to the end of the old when its credits are used up.
+#[test]
+fn rfc8290_4_2_queues_change_lists_as_in_figure_1() {
+    let mut fq = Fq::new("fq_codel hash=exact quantum=1000b");
+    fq.offer(1, 2, 1000, 0.0);
+    fq.offer(2, 1, 100, 0.0);
+    assert_eq!(fq.lists(), (2.0, 0.0), "arrival: new");
+    assert_eq!((fq.sent(2, 0.0), fq.lists()), (vec![1, 2], (1.0, 1.0)), "credits used up: old");
+    assert_eq!((fq.sent(1, 0.0), fq.lists()), (vec![1], (0.0, 2.0)), "empty: old, behind queue 1");
+    assert_eq!((fq.sent(1, 0.0), fq.lists()), (vec![], (0.0, 0.0)), "empty: gone");
+}
+
+/// Section 4.2: an emptied new queue waits for a whole round of the old ones, so that it cannot starve them however
+/// its packets are timed.
+#[test]
+fn rfc8290_4_2_a_queue_that_keeps_coming_back_does_not_starve_the_others() {
+    let mut fq = Fq::new("fq_codel hash=exact quantum=1000b");
+    fq.offer(1, 300, 1000, 0.0);
+    fq.offer(2, 300, 1000, 0.0);
+    // At each request flow 3 has one packet waiting.
+    let (mut counts, mut offered) = ([0_u32; 4], 0);
+    for _ in 0..300 {
+        if counts[3] == offered {
+            fq.offer(3, 1, 300, 0.0);
+            offered += 1;
+        }
+        fq.sent(1, 0.0).iter().for_each(|&flow| counts[flow as usize] += 1);
+    }
+    // Bytes are shared evenly, to a quantum and a packet.
+    let bytes = [counts[1] * 1000, counts[2] * 1000, counts[3] * 300];
+    assert!(bytes.iter().all(|b| b.abs_diff(bytes[0]) <= 2000), "{bytes:?}");
+}
+
+/// RFC 8290 section 5.2.1 (SHOULD): interval is in the order of the worst round trip: 100 ms, and it can be set.
+#[test]
+fn rfc8290_5_2_1_interval_is_100_ms_and_can_be_set() {
+    assert_eq!((default("interval"), default("target")), ("100ms".to_string(), "5ms".to_string()));
+    for interval in [20.0, 100.0, 300.0] {
+        let mut fq = Fq::new(&format!("fq_codel hash=exact interval={interval}ms"));
+        fq.offer(1, 900, 1000, 0.0);
+        assert_eq!([5.0, 4.9 + interval].map(|ms| (fq.sent(1, ms).len(), fq.dropped().len())), [(1, 0); 2]);
+        assert_eq!((fq.sent(1, 5.0 + interval).len(), fq.dropped().len()), (1, 1));
+    }
+}
+
+/// RFC 8290 section 5.2.3 (MUST): a limit on the packets of all queues together is enforced; a queue has none of its
+/// own.
+#[test]
+fn rfc8290_5_2_3_the_limit_is_enforced_on_all_queues_together() {
+    assert!(Spec::parse("fq_codel preset=linux").unwrap().canonical().contains("hard_limit=10240p"));
+    let mut fq = Fq::new("fq_codel hard_limit=100p");
+    fq.offer(1, 100, 1000, 0.0);
+    assert_eq!((fq.queue.port.pkts(), fq.dropped().len()), (100, 0), "one queue may have all of it");
+    for flow in 0..1000 {
+        fq.offer(flow, 3, 1000, 0.0);
+        assert!(fq.queue.port.pkts() <= 100);
+    }
+}
+
+/// Sections 5.2.4 to 5.2.7: defaults of quantum, flows, ECN and ce_threshold.
+#[test]
+fn rfc8290_5_2_defaults() {
+    let defaults = ["quantum", "flows", "ecn", "ce_threshold", "drop_batch"].map(default);
+    assert_eq!(defaults, ["1514b", "1024", "on", "off", "64"]);
+    assert_eq!(Spec::parse("fq_codel").unwrap().build(&LINK).lists(), 1024);
+}
+
+/// Section 5.2.6: ECT packets are marked by default, and dropped with ecn=off.
+#[test]
+fn rfc8290_5_2_6_ecn_can_be_switched_off() {
+    for (words, fates) in [("fq_codel", (1, 0)), ("fq_codel ecn=off", (0, 1))] {
+        let mut fq = Fq::new(words);
+        for _ in 0..10 {
+            fq.queue.arrive(Packet { len: 1000, ecn: Ecn::Ect0, ..Packet::default() }, at(0.0));
+        }
+        fq.sent(1, 5.0);
+        fq.sent(1, 105.0);
+        let tally = fq.queue.port.tally();
+        assert_eq!((tally.marked.pkts, tally.dropped_early.pkts), fates);
+    }
+}
+
+/// Section 5.2.7: above ce_threshold ECT packets are marked though CoDel's target is higher.
+#[test]
+fn rfc8290_5_2_7_ce_threshold_marks_below_target() {
+    let mut fq = Fq::new("fq_codel ce_threshold=1ms");
+    for ecn in [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0] {
+        fq.queue.arrive(Packet { len: 1000, ecn, ..Packet::default() }, at(0.0));
+    }
+    let leaves = [1.0, 1.1, 1.2, 1.3].map(|ms| fq.queue.depart(at(ms)).unwrap().ecn);
+    assert_eq!(leaves, [Ecn::Ect0, Ecn::Ce, Ecn::NotEct, Ecn::Ce]);
+}
+
+/// Section 5.3: of 100 flows 90.78 % meet no other in their queue.
+#[test]
+fn rfc8290_5_3_flows_collide_as_often_as_chance_has_it() {
+    let shares_with_flow_0 = |salt, flow| {
+        let mut fq = Fq::new(&format!("fq_codel salt={salt}"));
+        fq.offer(0, 1, 100, 0.0);
+        fq.offer(flow, 1, 100, 0.0);
+        fq.lists().0 == 1.0
+    };
+    let salts = 400;
+    let alone = (0..salts).filter(|&salt| (1..100).all(|flow| !shares_with_flow_0(salt, flow))).count();
+    // The standard error of 400 tosses of 0.9078 is 0.0145.
+    assert!((alone as f64 / f64::from(salts) - 0.9078).abs() < 3.0 * 0.0145, "{alone}");
+}
