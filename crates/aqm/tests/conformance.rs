@@ -24,7 +24,8 @@ fn promises(spec: &Spec) -> Promises {
         _ => Order::PerFlow,
     };
     // RED's family lets an arrival pass that meets a queue of at most one packet.
-    let spares_empty = matches!(entry.name, "droptail" | "codel" | "red" | "ared" | "red_tail" | "pie" | "cobalt" | "drr");
+    let spares_empty =
+        matches!(entry.name, "droptail" | "codel" | "red" | "ared" | "red_tail" | "pie" | "cobalt" | "drr");
     Promises { order, ecn: spec.ecn(), spares_empty }
 }
 

@@ -1,11 +1,11 @@
 //! Bricks that several disciplines share, one per file.
 
 pub mod adaptive;
-pub mod depths;
+pub mod buckets;
 pub mod coupled;
 pub mod delay_pi;
+pub mod depths;
 pub mod drain_time;
-pub mod buckets;
 pub mod flow_queues;
 pub mod pair_table;
 pub mod pie_rule;
