@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn a_long_queue_counts_as_an_overflow() {
         // The third arrival meets two packets, more than 1; with L = 2 only the fourth, which overflows, counts.
-        for (l, after) in [("1p", [0.0, 0.0, 0.01, 0.01]), ("999b", [0.0, 0.0, 0.01, 0.01]), ("2p", [0.0, 0.0, 0.0, 0.01])]
+        for (l, after) in
+            [("1p", [0.0, 0.0, 0.01, 0.01]), ("999b", [0.0, 0.0, 0.01, 0.01]), ("2p", [0.0, 0.0, 0.0, 0.01])]
         {
             let mut queue = queue(&alloc::format!("d1=0.01 freeze=10ms l={l}"));
             let p = after.map(|_| {

@@ -211,11 +211,7 @@ impl Aqm for Judge<'_> {
     fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let rule = &mut *self.rule;
         let due = rule.signals(self.state, packet, level, cx.now);
-        if due || rule.is_late() && level.marks(packet) {
-            Verdict::Signal
-        } else {
-            Verdict::Accept
-        }
+        if due || rule.is_late() && level.marks(packet) { Verdict::Signal } else { Verdict::Accept }
     }
 
     #[inline]
@@ -380,7 +376,9 @@ mod tests {
         codel.state = State { first_above: ms(1), dropping: true, count: 7, ..State::default() };
         codel.state.behind = Behind::Later;
         codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-        assert!(codel.state.first_above == Instant::ZERO && !codel.state.dropping && codel.state.behind == Behind::Nothing);
+        assert!(
+            codel.state.first_above == Instant::ZERO && !codel.state.dropping && codel.state.behind == Behind::Nothing
+        );
         assert_eq!(codel.state.count, 7);
     }
 

@@ -237,7 +237,8 @@ mod tests {
 
     /// 100 packets wait since 0 and an update at 30 ms made p' = alpha (30 - 20) ms + beta 30 ms.
     fn congested(words: &str) -> Queue<AnyDiscipline> {
-        let mut queue = Spec::parse(&alloc::format!("pi2 tupdate=30ms {words}")).unwrap().queue(LINK, Rng::stream(1, "q"));
+        let mut queue =
+            Spec::parse(&alloc::format!("pi2 tupdate=30ms {words}")).unwrap().queue(LINK, Rng::stream(1, "q"));
         (0..100).for_each(|_| queue.arrive(packet(Ecn::NotEct), at(0)));
         queue.tick(at(30));
         queue

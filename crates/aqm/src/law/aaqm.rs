@@ -158,7 +158,8 @@ mod tests {
     fn a_thousand_periods_of_growth_make_every_packet_a_signal() {
         let mut aaqm = Aaqm::build(&Params::default(), &LINK);
         let dt = aaqm.period(0);
-        let sample = |period| Sample { now: Instant::ZERO, dt, link: LINK, backlog_pkts: 0.0, backlog_bytes: 0.0, period };
+        let sample =
+            |period| Sample { now: Instant::ZERO, dt, link: LINK, backlog_pkts: 0.0, backlog_bytes: 0.0, period };
         assert_eq!(aaqm.initial(), Actuation::bernoulli(0.0));
         let after = (0..1000).map(|_| aaqm.update(0, &sample(period(60, 48)))).last();
         assert!(matches!(after.map(|a| a.signal), Some(crate::base::ladder::Signal::Bernoulli(p)) if p > 0.999_999));

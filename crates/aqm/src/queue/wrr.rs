@@ -317,8 +317,7 @@ mod tests {
         assert_eq!(avg(&queue), 0.5 * 0.5 + 0.5 * 2.0);
         (0..8).for_each(|_| queue.arrive(packet(1, 1000), at(0)));
         // Class 0 sends at 0, 1.6 and 3.2 ms; the link asks again at 4 ms: two packet times until 5.6 ms.
-        let sent: Vec<u8> =
-            (0..7).filter_map(|n| queue.depart(at(800 * n))).map(|packet| packet.class).collect();
+        let sent: Vec<u8> = (0..7).filter_map(|n| queue.depart(at(800 * n))).map(|packet| packet.class).collect();
         assert_eq!(sent, [0, 1, 0, 1, 0, 1, 1]);
         queue.arrive(packet(0, 1000), at(5600));
         assert_eq!(avg(&queue), 1.25 * 0.5 * 0.5 * 0.5);
