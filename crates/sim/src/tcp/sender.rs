@@ -3,10 +3,11 @@
 //! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
 //! halved, not what is in flight; retransmissions keep the flow's ECT codepoint. Senders that ns-2 has, up to SACK:
 //! every timeout of the same packet takes half of the window again as the threshold; a mark that is echoed after a
-//! timeout reduces once more; the loss of the packet with CWR, the first that is sent after a mark, does not.
-//! Without selective acknowledgements also: fast
-//! recovery may begin at a window of one; after a timeout the first two duplicate acknowledgements release
-//! the next packet in order, be it new or sent before.
+//! timeout reduces once more; the loss of the packet with CWR, the first that is sent after a mark, does not; a mark that
+//! closes the window leaves a running timer alone; one in the acknowledgement that ends SACK's recovery prolongs it.
+//! Without selective acknowledgements also: fast recovery may begin at a window of one; after a timeout the first two
+//! duplicate acknowledgements release the next packet in order, be it new or sent before; a partial acknowledgement
+//! opens a closed window. `docs/tcp.md` has the list for users.
 //!
 //! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`.
 
