@@ -103,7 +103,7 @@ const BAD: &[Bad] = &[
         from: "",
         to: "",
         words: &["--set", "duration=100000s"],
-        says: &["short.toml: ", "19 hours"],
+        says: &["--set: duration: found '100000s', expected a time above 0 and at most 70368s"],
     },
 ];
 

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use forebay_aqm::base::time::Instant;
+use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, InputError, Overrides};
+use forebay_sim::world::Observer;
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 
@@ -135,6 +138,40 @@ fn limits_across_keys_hold_for_arguments_too() {
         assert_eq!((error.file.as_str(), error.line, error.key.as_str()), ("--set", None, key), "{error}");
         assert!(error.to_string().contains(words), "{error}");
         check_surfaces(&error);
+    }
+}
+
+/// Ends a run as soon as it has begun.
+struct Enough;
+
+impl Observer for Enough {
+    fn reached(&mut self, _: Instant) -> bool {
+        false
+    }
+}
+
+/// The engine's agenda has 131,072 places. A pair of hosts of which one acknowledges late takes four.
+#[test]
+fn more_hosts_than_the_agenda_has_places_for_are_refused() {
+    let group =
+        |i: u32, hosts: u32| format!("{{ name = \"g{i}\", rate = \"1mbit\", delays = [\"1ms\"], hosts = {hosts} }}");
+    let flows = |i: u32, more: &str| format!("[[flows]]\nkind = \"ftp\"\nname = \"f{i}\"\nhosts = \"g{i}\"\n{more}\n");
+    let text = |last: u32, more: &str| {
+        let groups: Vec<String> = (0..4).map(|i| group(i, if i < 3 { 10_000 } else { last })).collect();
+        let network = EXAMPLE.split("access     =").next().unwrap();
+        let flows: String = (0..4).map(|i| flows(i, more)).collect();
+        format!("{network}access = [{}]\negress = {{ delay = \"1ms\" }}\n{flows}", groups.join(", "))
+    };
+    let full = "count = 10000\ndelayed_ack = true";
+    let read = |text: &str| scenario::parse("scenario.toml", text, &Overrides::default());
+    let error = read(&text(10_000, full)).unwrap_err();
+    assert_eq!((error.line, error.key.as_str()), (Some(10), "topology.access"), "{error}");
+    assert!(error.found.as_str().contains("160005") && error.accepts.contains("at most 131072"), "{error}");
+    check_surfaces(&error);
+    for (last, more) in [(2_000, full), (10_000, "count = 10000"), (10_000, "count = 5\ndelayed_ack = true")] {
+        let cases = read(&text(last, more)).unwrap_or_else(|e| panic!("{e}"));
+        let plan = Plan::new(cases, 1, 1);
+        assert!(plan.run(plan.jobs()[0], &mut Enough).unwrap().is_none(), "it could start");
     }
 }
 

@@ -6,6 +6,8 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
+use crate::agenda::Sources;
+use crate::ahead::Ahead;
 use crate::loss::LossModel;
 use crate::schedule::Schedule;
 use crate::source::Pattern;
@@ -216,6 +218,12 @@ impl Network {
             }
         }
         Ok(())
+    }
+
+    /// How many event sources it has; an agenda holds [`MAX_SOURCES`](crate::agenda::MAX_SOURCES).
+    pub fn sources(&self) -> usize {
+        let managed = self.links.iter().filter(|link| link.discipline.is_some()).count();
+        Sources { managed, pipes: Ahead::new(self).pipes }.count()
     }
 }
 

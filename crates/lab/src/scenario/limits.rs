@@ -2,12 +2,14 @@
 //! classes of hosts.
 
 use forebay_aqm::base::units::Limit;
+use forebay_sim::agenda::MAX_SOURCES;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
-use super::model::{Class, FlowGroup, FlowKind, Scenario};
+use super::model::{Class, Ends, FlowGroup, FlowKind, Scenario};
 use super::net::NamedLink;
 use crate::layout::{Layout, senders};
+use crate::lower;
 
 /// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
@@ -17,6 +19,7 @@ const MOST_CLASSES: u64 = 256;
 /// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     routes(root, scenario)?;
+    sources(root, scenario)?;
     let hosts = senders(&scenario.topology, &scenario.flows);
     let mut total = 0.0;
     for (i, group) in scenario.flows.iter().enumerate() {
@@ -25,6 +28,30 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> 
         if total > f64::from(MOST_FLOWS) {
             let key = if group.kind == FlowKind::ShortTcp { "arrivals" } else { "count" };
             return Err(at_group(root, i, group, key, format!("at most {MOST_FLOWS} flows in all, not {total:.0}")));
+        }
+    }
+    Ok(())
+}
+
+/// The agenda of the engine has room for the hosts and links.
+fn sources(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    let hosts = |group: &FlowGroup| match group.ends {
+        Ends::Pairs { access, .. } => scenario.topology.access()[access].hosts as usize,
+        Ends::Nodes { .. } => 0,
+    };
+    // Each pair of hosts has two of them and four links, each link with a discipline two timers and what it sends. Most
+    // scenarios are far below, and no graph comes near: there is no need to build them.
+    let pairs: usize = scenario.flows.iter().map(hosts).sum();
+    if 6 * pairs + 3 * scenario.topology.links().len() < MAX_SOURCES / 2 {
+        return Ok(());
+    }
+    for contender in &scenario.compare {
+        let sources = lower::network(scenario, &contender.spec, 1).sources();
+        if sources > MAX_SOURCES {
+            let access = root.get("topology").and_then(|topology| topology.get("access")).unwrap_or(root);
+            let found = Found::thing(format!("{sources} hosts and links at which packets wait"));
+            let error = access.place.error("topology.access", found, format!("at most {MAX_SOURCES}"));
+            return Err(error.hint("fewer hosts with flows".to_string()));
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use super::net::Topology;
 use super::shape::{Kind, Shape, may, need};
 use super::table::{self, Table, text};
 use super::topology::{self, topology};
-use super::values::{duration, reference, spec, time};
+use super::values::{reference, run_time, spec, time};
 
 static ROOT: Shape = Shape {
     doc: "A Forebay scenario: network, traffic, and the disciplines to compare.",
@@ -73,7 +73,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     version(&table)?;
     table.expect(&ROOT)?;
     table.get("vary");
-    let duration = table.need("duration", duration)?;
+    let duration = table.need("duration", run_time)?;
     let warmup = table.or("warmup", Span::ZERO, time)?;
     if warmup >= duration {
         return Err(table.bad("warmup", BadValue::new("a time before the end of the run")));

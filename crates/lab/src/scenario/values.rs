@@ -4,6 +4,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
+use forebay_sim::agenda::MAX_NANOS;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
@@ -36,6 +37,17 @@ pub(crate) fn duration(words: &str) -> Parsed<Span> {
     match time(words) {
         Ok(Span::ZERO) => Err(BadValue::new(ACCEPTS)),
         Err(bad) if bad.hint.is_none() && text::span(words).is_err() => Err(BadValue::new(ACCEPTS)),
+        other => other,
+    }
+}
+
+/// How long a run may last.
+pub(crate) fn run_time(words: &str) -> Parsed<Span> {
+    const LONGEST_S: u64 = MAX_NANOS / 2 / 1_000_000_000;
+    match duration(words) {
+        Ok(time) if time.nanos() > LONGEST_S * 1_000_000_000 => {
+            Err(BadValue::new(format!("a time above 0 and at most {LONGEST_S}s")))
+        }
         other => other,
     }
 }
