@@ -234,6 +234,13 @@ fn bench_cases() -> clap::builder::PossibleValuesParser {
     sims.chain([DISCIPLINES]).collect::<Vec<_>>().into()
 }
 
+/// What an error of the parser says, without the usage that follows it.
+fn one_line(text: &str) -> String {
+    let said = text.lines().take_while(|line| !["Usage:", "For more"].iter().any(|end| line.starts_with(end)));
+    let parts: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
+    parts.join(", ").trim_start_matches("error: ").replace(":, ", ": ")
+}
+
 /// The arguments of this process; what help, version or a wrong word says is said here.
 pub(crate) fn parse() -> Result<Cli, Exit> {
     let error = match Cli::try_parse() {
@@ -242,9 +249,7 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
     };
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if !asked && std::env::args_os().any(|word| word == "--json") {
-        let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Ui::new(true, true).fail_usage(message);
+        Ui::new(true, true).fail_usage(&one_line(&error.to_string()));
     } else {
         // The reader may have gone: nobody is left to tell.
         let _ = error.print();

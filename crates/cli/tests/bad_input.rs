@@ -227,6 +227,28 @@ fn words_of_the_command_line_are_checked() {
     assert_eq!(place.names(), ["short.toml"]);
 }
 
+/// All that people are told but the usage, also under --json.
+#[test]
+fn a_wrong_word_is_told_whole_under_json() {
+    let place = Place::new("told");
+    for (words, message) in [
+        (&["run"][..], "the following required arguments were not provided: <SCENARIO.toml>"),
+        (
+            &["run", "short.toml", "--rnus", "2"],
+            "unexpected argument '--rnus' found, tip: a similar argument exists: '--runs'",
+        ),
+        (&["swep", "short.toml"], "unrecognized subcommand 'swep', tip: a similar subcommand exists: 'sweep'"),
+    ] {
+        let json = place.run(&[words, &["--json"]].concat());
+        assert_eq!(json.json()["error"]["message"], message);
+    }
+    let json = place.run(&["list", "traffik", "--json"]).json();
+    let message = json["error"]["message"].as_str().unwrap();
+    for part in ["'traffik'", "[possible values: disciplines, ", "tip: a similar value exists: 'traffic'"] {
+        assert!(message.contains(part) && !message.contains('\n'), "{message}");
+    }
+}
+
 #[test]
 fn another_scenarios_directory_is_left_alone() {
     let place = Place::new("foreign");
