@@ -33,6 +33,16 @@ pub(crate) fn tables(ui: &Ui, summary: &Value) -> String {
     further.map(|here| heading(ui, &here) + &table(ui, &here) + "\n").collect()
 }
 
+/// Where there are several links, which one the differences are of.
+pub(crate) fn legend(summary: &Value) -> Option<String> {
+    match each(&runs(summary), "link").as_slice() {
+        [] | [_] => None,
+        [first, ..] => {
+            Some(format!("differences and settling are those at link {first}; the report has them for every link"))
+        }
+    }
+}
+
 fn heading(ui: &Ui, here: &Here) -> String {
     let own = match &here.own {
         Own::Always(aqm) => format!(" ({aqm})"),

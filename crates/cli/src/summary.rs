@@ -217,7 +217,8 @@ fn legend(ui: &Ui, summary: &Value) -> String {
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          a run that never settles counts in full; (k of n): that many settle".to_string(),
     ];
-    lines.into_iter().chain(wire_losses(summary)).map(|line| ui.tone(Tone::Faint, &line) + "\n").collect()
+    let more = links::legend(summary).into_iter().chain(wire_losses(summary));
+    lines.into_iter().chain(more).map(|line| ui.tone(Tone::Faint, &line) + "\n").collect()
 }
 
 /// What each link lost on the wire in all its runs, where any did.

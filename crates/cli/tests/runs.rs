@@ -63,6 +63,8 @@ fn every_link_under_study_has_its_table() {
     assert_eq!((rows("droptail"), rows("codel"), rows("raqm_plus q0=20")), (3, 4, 4), "{printed}");
     let one = place.run(&["run", "short.toml", "--runs", "1", "-q"]).good().stdout;
     assert!(!one.contains("link "), "{one}");
+    let said = "differences and settling are those at link west; the report has them for every link\n";
+    assert!(printed.contains(said), "{printed}");
 }
 
 /// A link that keeps its own discipline says so, be it the first one or another.
