@@ -1,5 +1,6 @@
 //! How a command ends: the fixed exit codes, and what is said about a failure.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -85,9 +86,14 @@ impl std::fmt::Display for Failure {
 
 impl Failure {
     /// The exit code that it means.
-    pub(crate) const fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Input(_) | Self::Store(StoreError::Foreign { .. }) => Exit::Input,
+            Self::Store(StoreError::Io { error, .. })
+                if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
+            {
+                Exit::Unavailable
+            }
             Self::Store(_) | Self::Run(_) | Self::Stdout(_) => Exit::Failed,
             Self::Unavailable(_) => Exit::Unavailable,
             Self::Interrupted { .. } => Exit::Interrupted,
@@ -120,5 +126,18 @@ impl Failure {
             }),
             Self::NoReader | Self::Stdout(_) => json!({ "kind": "output", "message": message }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_permitted_has_a_code_of_its_own() {
+        let exit = |kind: ErrorKind| Failure::Store(StoreError::Io { path: "out".into(), error: kind.into() }).exit();
+        assert_eq!(exit(ErrorKind::PermissionDenied), Exit::Unavailable);
+        assert_eq!(exit(ErrorKind::ReadOnlyFilesystem), Exit::Unavailable);
+        assert_eq!(exit(ErrorKind::StorageFull), Exit::Failed);
     }
 }
