@@ -1,5 +1,7 @@
 //! `--set PATH=VALUE`: one value of the document replaced or added, by its dotted path.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::doc::{self, Entry, Node, Place, Source, Value};
 use super::error::{Found, InputError, did_you_mean};
 use super::vary::Axis;
@@ -135,13 +137,15 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
 /// What the tables of a list are called: their `name`, else their `kind`, numbered from the second on.
 pub(crate) fn names(items: &[Node]) -> Vec<Option<String>> {
     let given = |node: &Node| node.get("name").and_then(Node::text).map(str::to_string);
-    let mut taken: Vec<String> = items.iter().filter_map(given).collect();
+    let taken: BTreeSet<String> = items.iter().filter_map(given).collect();
+    let mut last: BTreeMap<String, u32> = BTreeMap::new();
     let mut name = |node: &Node| {
         given(node).or_else(|| {
             let kind = node.get("kind")?.text()?;
-            let numbered = (2..).map(|i| format!("{kind}-{i}"));
-            let free = std::iter::once(kind.to_string()).chain(numbered).find(|name| !taken.contains(name))?;
-            taken.push(free.clone());
+            let last = last.entry(kind.to_string()).or_default();
+            let numbered = (*last + 1..).map(|i| (i, if i == 1 { kind.to_string() } else { format!("{kind}-{i}") }));
+            let (number, free) = numbered.into_iter().find(|(_, name)| !taken.contains(name))?;
+            *last = number;
             Some(free)
         })
     };
