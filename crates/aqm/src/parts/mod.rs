@@ -14,4 +14,5 @@ pub mod red_curve;
 pub mod round_robin;
 pub mod share;
 pub mod split;
+pub mod token_bucket;
 pub mod virtual_buffer;

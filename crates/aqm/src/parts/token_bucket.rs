@@ -1,0 +1,124 @@
+//! A token bucket that colours packets at the edge: IN within the profile, OUT beyond it.
+//!
+//! Tokens are bytes: they come at the committed information rate up to the committed burst size. A packet for
+//! which there are enough is IN and takes them, any other is OUT and takes none (ns-2.35's token-bucket policer
+//! with one rate). Integers throughout, so that a source at exactly the rate is within its profile for ever.
+
+use crate::base::packet::Colour;
+use crate::base::time::Instant;
+use crate::base::units::{Bytes, Rate};
+
+/// Bits of a byte times nanoseconds of a second: tokens are counted in bit nanoseconds per second.
+const TOKENS_OF_BYTE: u64 = 8 * 1_000_000_000;
+/// The largest burst size that the counter holds.
+const LARGEST: u64 = u64::MAX / TOKENS_OF_BYTE;
+
+/// One profile: a rate, a burst, and what is left of it.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenBucket {
+    rate: Rate,
+    size: u64,
+    tokens: u64,
+    at: Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket at time 0, of at most 2 GB.
+    pub const fn new(rate: Rate, burst: Bytes) -> Self {
+        let burst = if burst.0 < LARGEST { burst.0 } else { LARGEST };
+        let size = burst * TOKENS_OF_BYTE;
+        Self { rate, size, tokens: size, at: Instant::ZERO }
+    }
+
+    /// The colour of a packet of `len` bytes at `now`; times must not decrease.
+    #[inline]
+    pub fn colour(&mut self, len: u32, now: Instant) -> Colour {
+        let earned = u128::from(now.since(self.at).nanos()) * u128::from(self.rate.0);
+        self.at = now;
+        self.tokens =
+            u64::try_from(earned).map_or(self.size, |earned| self.tokens.saturating_add(earned).min(self.size));
+        match self.tokens.checked_sub(u64::from(len) * TOKENS_OF_BYTE) {
+            Some(left) => {
+                self.tokens = left;
+                Colour::In
+            }
+            None => Colour::Out,
+        }
+    }
+
+    /// Bytes that a packet may have now and still be IN, as of the latest packet.
+    pub const fn level(&self) -> f64 {
+        self.tokens as f64 / TOKENS_OF_BYTE as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::base::time::Span;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(us)
+    }
+
+    /// 1 Mb/s and eight packets of 1000 bytes: one packet's tokens in 8 ms.
+    fn bucket() -> TokenBucket {
+        TokenBucket::new(Rate(1_000_000), Bytes(8000))
+    }
+
+    #[test]
+    fn a_full_bucket_passes_a_burst_and_then_the_rate() {
+        let mut bucket = bucket();
+        let colours: [Colour; 9] = core::array::from_fn(|_| bucket.colour(1000, at(0)));
+        assert_eq!(colours[..8], [Colour::In; 8]);
+        assert_eq!((colours[8], bucket.level()), (Colour::Out, 0.0));
+        assert_eq!((bucket.colour(1000, at(7999)), bucket.level()), (Colour::Out, 999.875), "OUT takes nothing");
+        assert_eq!((bucket.colour(1000, at(8000)), bucket.level()), (Colour::In, 0.0));
+    }
+
+    #[test]
+    fn a_bucket_overflows_at_its_size() {
+        let mut bucket = bucket();
+        assert_eq!((bucket.colour(1000, at(1)), bucket.level()), (Colour::In, 7000.0));
+        // 10 s would bring 1.25 MB.
+        assert_eq!((bucket.colour(8001, at(10_000_000)), bucket.level()), (Colour::Out, 8000.0));
+        assert_eq!((bucket.colour(8000, at(10_000_000)), bucket.level()), (Colour::In, 0.0));
+        // However long, and however fast.
+        let mut fast = TokenBucket::new(Rate(1_000_000_000_000_000), Bytes(u64::MAX));
+        assert_eq!(fast.colour(u32::MAX / 2, Instant::NEVER), Colour::In);
+    }
+
+    #[test]
+    fn exactly_the_rate_is_in_for_ever() {
+        let mut bucket = TokenBucket::new(Rate(1_000_000), Bytes(1000));
+        assert!((0..100_000).all(|n| bucket.colour(1000, at(8000 * n)) == Colour::In));
+        // A nanosecond early each time: every packet but the first misses some bits, the next one has twice as much.
+        let mut early = TokenBucket::new(Rate(1_000_000), Bytes(1000));
+        let colours = (0..1000).map(|n| early.colour(1000, Instant::from_nanos(7_999_999 * n)));
+        assert_eq!(colours.filter(|colour| *colour == Colour::In).count(), 500);
+    }
+
+    #[test]
+    fn in_bytes_of_any_interval_are_at_most_burst_and_rate() {
+        let mut rng = Rng::stream(1, "bucket");
+        let mut bucket = bucket();
+        let (mut now, mut passed) = (0.0, alloc::vec::Vec::new());
+        while now < 20.0 {
+            now += rng.exponential(0.002);
+            let len = 40 + rng.below(1461) as u32;
+            if bucket.colour(len, Instant::ZERO + Span::from_secs(now)) == Colour::In {
+                passed.push((now, f64::from(len)));
+            }
+        }
+        let bytes: f64 = passed.iter().map(|(_, len)| len).sum();
+        assert!((bytes / (8000.0 + 125_000.0 * 20.0) - 1.0).abs() < 0.01, "{bytes}");
+        for from in (0..passed.len()).step_by(37) {
+            let mut sum = 0.0;
+            for (at, len) in &passed[from..] {
+                sum += len;
+                assert!(sum <= 8000.0 + 125_000.0 * (at - passed[from].0) + 1.0);
+            }
+        }
+    }
+}
