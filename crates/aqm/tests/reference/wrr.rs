@@ -106,7 +106,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let net = trace.net;
     let classes = dice.pick(&[1, 2, 3, 10, 32]);
     let quantum = dice.pick(&[net.mean_pktsize, net.mean_pktsize, 40, 3000]);
-    let weights: Vec<f64> = (0..dice.pick(&[1, 2, 4, 10])).map(|_| dice.pick(&[1.0, 2.0, 3.0, 0.3, 0.05])).collect();
+    let weights: Vec<f64> = (0..dice.pick(&[1, 2, 4, 10])).map(|_| dice.pick(&[1.0, 2.0, 3.0, 0.37, 0.05])).collect();
     let [qib, limit_in] = [(); 2].map(|()| dice.pick(&UNITS));
     let limit = threshold(dice, &net, limit_in, 1.0, 40.0);
     let th_min = threshold(dice, &net, qib, 0.1, 10.0);
