@@ -53,6 +53,8 @@ pub(crate) struct Flow {
     pub(crate) class: u8,
     /// What its data says of ECN.
     pub(crate) ecn: Ecn,
+    /// The marker of its data; none has this number if there is none.
+    pub(crate) marker: u32,
     /// Does its data pass a link under study?
     pub(crate) watched: bool,
     /// Has it started?
@@ -98,6 +100,7 @@ impl Flow {
             ack: spec.ack,
             class: spec.class,
             ecn,
+            marker: spec.marker.map_or(u32::MAX, |marker| marker as u32),
             watched,
             started: false,
             stopped: false,

@@ -56,6 +56,7 @@ impl Graph {
             links: self.edges.iter().map(|edge| edge.lane.link(&edge.name, self.packet)).collect(),
             hosts: self.nodes.iter().map(|n| HostSpec { name: format!("node/{n}"), jitter: self.jitter }).collect(),
             routes: Vec::new(),
+            markers: Vec::new(),
             flows: Vec::new(),
         }
     }

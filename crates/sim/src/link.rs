@@ -239,8 +239,14 @@ impl Link {
     /// says, given the time it takes to send: 0 but for a host's inexact line (see `World::emit`), and never
     /// more than half of that time to either side, so that order is kept. A line with a schedule keeps to it.
     #[inline(always)]
-    pub fn pass(&mut self, len: u16, class: u8, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
-        let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(len, class, now, wander) };
+    pub fn pass(
+        &mut self,
+        len: u16,
+        counted_as: (u8, Colour),
+        now: u64,
+        wander: impl FnOnce(u64) -> i64,
+    ) -> Result<u64, u64> {
+        let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(len, counted_as, now, wander) };
         let sent = line.admit(now, self.transmitter.nanos(len), wander);
         self.dropped += u64::from(sent.is_none());
         self.books.offer(now);
@@ -253,14 +259,20 @@ impl Link {
     }
 
     #[inline(never)]
-    fn pass_watched(&mut self, len: u16, class: u8, now: u64, wander: impl FnOnce(u64) -> i64) -> Result<u64, u64> {
+    fn pass_watched(
+        &mut self,
+        len: u16,
+        (class, colour): (u8, Colour),
+        now: u64,
+        wander: impl FnOnce(u64) -> i64,
+    ) -> Result<u64, u64> {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
         plain.begin_due(now, &mut self.meter, &mut self.books);
         self.books.offer(now);
         if let Some(meter) = &mut self.meter {
-            meter.offer(now, class, Colour::In);
+            meter.offer(now, class, colour);
         }
         let waits = plain.free > now;
         let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
@@ -270,7 +282,7 @@ impl Link {
         if !plain.fits(len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
-                meter.lose(now, class, Colour::In, Loss::Overflow);
+                meter.lose(now, class, colour, Loss::Overflow);
             }
             return Err(now);
         }
@@ -292,7 +304,7 @@ impl Link {
         self.books.balance(self.dropped, plain.waiting.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.waiting.len() as u32);
-            meter.serve(start, time, start - now, class, Colour::In);
+            meter.serve(start, time, start - now, class, colour);
         }
         let arrival = plain.free + self.delay;
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
@@ -325,11 +337,12 @@ impl Link {
             pair: tag.pair,
             ecn: segment.mark.ecn(),
             class: segment.class,
+            colour: segment.mark.colour(),
             proto: tag.proto,
             ..Packet::default()
         };
         if let Some(meter) = &mut self.meter {
-            meter.offer(now, segment.class, Colour::In);
+            meter.offer(now, segment.class, segment.mark.colour());
         }
         managed.queue.arrive(packet, Instant::from_nanos(now));
         self.dropped += managed.release_dropped(now, self.meter.as_deref_mut(), &mut on_drop);

@@ -19,6 +19,8 @@ pub type LinkId = usize;
 pub type HostId = usize;
 /// Index into [`Network::routes`].
 pub type RouteId = usize;
+/// Index into [`Network::markers`].
+pub type MarkerId = usize;
 
 /// What the first link of a flow may carry: 32 bits number that, and a window that is outstanding at the end.
 const MOST_PACKETS: u32 = u32::MAX - (1 << 24);
@@ -111,6 +113,15 @@ pub enum Traffic {
     Datagrams(Pattern),
 }
 
+/// A token bucket at the edge, for one flow or several: what exceeds it is OUT of its profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MarkerSpec {
+    /// Committed information rate.
+    pub cir: Rate,
+    /// Committed burst size.
+    pub cbs: Bytes,
+}
+
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -140,6 +151,8 @@ pub struct FlowSpec {
     pub class: u8,
     /// Source-destination pair.
     pub pair: u32,
+    /// The marker that its data pass as it leaves the host.
+    pub marker: Option<MarkerId>,
 }
 
 /// Where a flow is attached.
@@ -170,6 +183,8 @@ pub struct Network {
     pub hosts: Vec<HostSpec>,
     /// Sequences of links.
     pub routes: Vec<Vec<LinkId>>,
+    /// Markers at the edge.
+    pub markers: Vec<MarkerSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
 }
@@ -211,6 +226,9 @@ impl Network {
             let hosts = flow.from < self.hosts.len() && flow.to < self.hosts.len();
             if !hosts || flow.forward >= self.routes.len() || flow.back >= self.routes.len() {
                 return fail(format!("flow {} names a host or route that does not exist", flow.name));
+            }
+            if flow.marker.is_some_and(|marker| marker >= self.markers.len()) {
+                return fail(format!("flow {} names a marker that does not exist", flow.name));
             }
             let first = &self.links[self.routes[flow.forward][0]];
             if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MOST_PACKETS) {

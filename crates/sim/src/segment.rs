@@ -1,6 +1,6 @@
 //! What travels: one record of 32 bytes, carried by value from pipe to pipe.
 
-use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::packet::{Colour, Ecn};
 
 /// What a segment is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,13 +39,22 @@ pub struct Segment {
     pub mark: Mark,
 }
 
-/// Kind, ECN codepoint and the TCP flags ECE and CWR (RFC 3168) in one byte.
+impl Segment {
+    /// What it is counted as: its class and colour.
+    #[inline]
+    pub const fn counted_as(&self) -> (u8, Colour) {
+        (self.class, self.mark.colour())
+    }
+}
+
+/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168) and the colour in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u8);
 
 impl Mark {
     const ECE: u8 = 1 << 4;
     const CWR: u8 = 1 << 5;
+    const OUT: u8 = 1 << 6;
 
     /// Data or a datagram; `cwr`: its sender has reduced its window.
     #[inline]
@@ -87,6 +96,19 @@ impl Mark {
         Self(self.0 & !(3 << 2) | ecn.bits() << 2)
     }
 
+    /// The same in this colour.
+    #[inline]
+    #[must_use]
+    pub const fn with_colour(self, colour: Colour) -> Self {
+        Self(self.0 & !Self::OUT | if colour.bits() == Colour::Out.bits() { Self::OUT } else { 0 })
+    }
+
+    /// What a marker wrote; IN where there was none.
+    #[inline]
+    pub const fn colour(self) -> Colour {
+        if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }
+    }
+
     /// ECN-Echo.
     #[inline]
     pub const fn ece(self) -> bool {
@@ -111,6 +133,12 @@ mod tests {
                 for cwr in [false, true] {
                     let mark = Mark::data(kind, Ecn::Ect0, cwr).with_ecn(ecn);
                     assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (kind, ecn, cwr, false));
+                    let out = mark.with_colour(Colour::Out);
+                    assert_eq!(
+                        (mark.colour(), out.colour(), out.with_colour(Colour::In)),
+                        (Colour::In, Colour::Out, mark)
+                    );
+                    assert_eq!((out.kind(), out.with_ecn(ecn), out.cwr(), out.ece()), (kind, out, cwr, false));
                 }
             }
         }

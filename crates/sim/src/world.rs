@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use forebay_aqm::base::packet::Proto;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
+use forebay_aqm::parts::token_bucket::TokenBucket;
 
 use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
@@ -90,6 +91,7 @@ pub struct World {
     managed_at: Vec<u32>,
     hops: Vec<Hop>,
     hosts: Vec<Host>,
+    markers: Vec<TokenBucket>,
     flows: Vec<Flow>,
     tags: Vec<Tag>,
     timers: BinaryHeap<Alarm>,
@@ -172,6 +174,7 @@ impl World {
             managed_at,
             hops,
             hosts: net.hosts.iter().map(host).collect(),
+            markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
             flows: net.flows.iter().map(|f| Flow::new(f, seed, &route_start, watched(f))).collect(),
             tags: net.flows.iter().map(tag).collect(),
             timers: BinaryHeap::new(),
@@ -256,7 +259,7 @@ impl World {
                 self.arrive(link, segment);
                 return;
             }
-            let arrival = match self.links[link].pass(segment.len, segment.class, at, |_| 0) {
+            let arrival = match self.links[link].pass(segment.len, segment.counted_as(), at, |_| 0) {
                 Ok(arrival) => arrival,
                 Err(at) => return self.lost(segment, at),
             };
@@ -450,16 +453,13 @@ impl World {
     #[inline(always)]
     fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, cwr: bool) {
         let flow = &self.flows[id];
-        let segment = Segment {
-            at: 0,
-            sent: self.now,
-            flow: id as u32,
-            seq,
-            hop: flow.forward,
-            len,
-            class: flow.class,
-            mark: Mark::data(kind, flow.ecn, cwr),
+        let mark = Mark::data(kind, flow.ecn, cwr);
+        let mark = match self.markers.get_mut(flow.marker as usize) {
+            Some(bucket) => mark.with_colour(bucket.colour(u32::from(len), Instant::from_nanos(self.now))),
+            None => mark,
         };
+        let segment =
+            Segment { at: 0, sent: self.now, flow: id as u32, seq, hop: flow.forward, len, class: flow.class, mark };
         self.emit::<true>(flow.from as usize, segment, self.now);
     }
 
@@ -501,7 +501,7 @@ impl World {
             0 => 0,
             most => host.rng.below(most + 1) as i64 - (most / 2) as i64,
         };
-        let arrival = match self.links[link].pass(segment.len, segment.class, segment.at, wander) {
+        let arrival = match self.links[link].pass(segment.len, segment.counted_as(), segment.at, wander) {
             Ok(arrival) => arrival,
             Err(at) => return self.lost(segment, at),
         };

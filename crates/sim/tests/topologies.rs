@@ -57,6 +57,7 @@ fn flow(group: u32, name: String, at: Attachment, pair: u32) -> FlowSpec {
         ack: 40,
         class: 0,
         pair,
+        marker: None,
     }
 }
 

@@ -78,6 +78,7 @@ impl Connection {
             ack: 40,
             class: 0,
             pair: 0,
+            marker: None,
         };
         // Timeouts leave few packets to many seconds, and differ more.
         let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));
@@ -88,6 +89,7 @@ impl Connection {
             links: vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)],
             hosts: vec![host("a"), host("b")],
             routes: vec![vec![0], vec![1]],
+            markers: vec![],
             flows: vec![flow],
         }
     }

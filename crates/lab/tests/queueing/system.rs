@@ -132,6 +132,7 @@ impl System {
             ack: 40,
             class: 0,
             pair: 0,
+            marker: None,
         };
         Network {
             duration,
@@ -140,6 +141,7 @@ impl System {
             links: vec![link("there", true), link("back", false)],
             hosts: vec![host("a"), host("b")],
             routes: vec![vec![0], vec![1]],
+            markers: vec![],
             flows: vec![flow],
         }
     }

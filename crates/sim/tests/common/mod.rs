@@ -53,6 +53,7 @@ pub(crate) fn case1(bell: &Dumbbell, count: usize, secs: u64, options: TcpOption
             ack: 40,
             class: 0,
             pair: i as u32,
+            marker: None,
         });
     }
     net

@@ -93,6 +93,7 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         ack: dice.whole(40, 80) as u16,
         class: dice.whole(0, 7) as u8,
         pair: dice.whole(0, 5) as u32,
+        marker: None,
     }
 }
 
