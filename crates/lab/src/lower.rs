@@ -1,14 +1,16 @@
 //! From a scenario to a network the simulator can run: groups become flows, times are drawn.
 
+use std::collections::BTreeMap;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
+use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
 use crate::layout::{Layout, Place, Way};
-use crate::scenario::{Class, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
+use crate::scenario::{Class, FlowGroup, FlowKind, Marker, Per, Scenario, TcpOptions, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -56,10 +58,15 @@ fn add_group(
     (number, group): (u32, &FlowGroup),
     lives: Vec<Life>,
 ) {
+    let mut markers = BTreeMap::new();
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at: Attachment { from, to, forward, back }, host, pair } =
             layout.attach(way, i as usize, group.direction);
         let (traffic, packet) = traffic(group, scenario.packet);
+        let marker = group.marker.map(|marker| {
+            let owner = if marker.per == Per::Host { from } else { i as usize };
+            *markers.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
+        });
         net.flows.push(FlowSpec {
             group: number,
             name: format!("{}/{serial}", group.name),
@@ -77,8 +84,14 @@ fn add_group(
                 Class::Host => host as u8,
             },
             pair,
+            marker,
         });
     }
+}
+
+fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
+    net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
+    net.markers.len() - 1
 }
 
 /// Poisson arrivals in [from, to), each with a lifetime of its own.
@@ -195,6 +208,29 @@ mod tests {
         assert_eq!((names(1), names(5)), (["client/far/1", "server/far/1"], ["client/near/3", "server/near/3"]));
         let back: Vec<&str> = net.routes[net.flows[5].back].iter().map(|&l| net.links[l].name.as_str()).collect();
         assert_eq!(back, ["egress-back/near/3", "reverse", "access-back/near/3"]);
+    }
+
+    #[test]
+    fn a_marker_is_its_hosts_or_its_flows() {
+        let marker = |per: &str| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\ncount = 5\nactive = [[\"0s\", \"2s\"], [\"3s\", \"end\"]]\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"1mbit\", cbs = \"8p\"{per} }}\n\
+                 [[flows]]\nkind = \"cbr\"\nrate = \"1mbit\"\n\
+                 [[flows]]\nkind = \"cbr\"\nname = \"own\"\nrate = \"1mbit\"\npacket = 200\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"2mbit\", cbs = \"3p\" }}\n"
+            )
+        };
+        let ids = |net: &Network| net.flows.iter().map(|flow| flow.marker).collect::<Vec<_>>();
+        let net = lowered(&marker(""));
+        // Two hosts, five flows with two lives each, one without a marker, one with its own.
+        let host = |i: usize| Some(i % 2);
+        let expected: Vec<_> = (0..5).chain(0..5).map(host).chain([None, Some(2)]).collect();
+        assert_eq!(ids(&net), expected);
+        let burst = |i: usize| net.markers[i].cbs.0;
+        assert_eq!((net.markers.len(), burst(0), burst(2)), (3, 8 * net.flows[0].packet as u64, 600));
+        let each = lowered(&marker(", per = \"flow\""));
+        assert_eq!(ids(&each), (0..5).chain(0..5).map(Some).chain([None, Some(5)]).collect::<Vec<_>>());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use forebay_aqm::base::units::Rate;
 
 use super::doc::{Node, Value};
 use super::error::InputError;
-use super::limits::MOST_FLOWS;
+use super::limits::{MOST_FLOWS, packet_of};
+use super::marker::{MARKER, marker};
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
 use super::net::{Access, Topology};
 use super::set::names;
@@ -33,6 +34,7 @@ const COMMON: &[Key] = &[
     may("leave", Kind::Text, "The last bottleneck of a parking lot on the way; default the last of all."),
     may("from", Kind::Text, "The node of a graph that sends, and needed there."),
     may("to", Kind::Text, "The node of a graph that receives, and needed there."),
+    MARKER,
 ];
 
 const START: Key =
@@ -130,8 +132,8 @@ static ONOFF: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-const LATER: &[&str] = &["rtt", "marker", "size", "repeat"];
-const LATER_DATAGRAMS: &[&str] = &["ecn", "rtt", "marker", "size", "repeat"];
+const LATER: &[&str] = &["rtt", "size", "repeat"];
+const LATER_DATAGRAMS: &[&str] = &["ecn", "rtt", "size", "repeat"];
 const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
@@ -186,6 +188,10 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         active,
         arrivals,
         lifetime,
+        marker: table
+            .get("marker")
+            .map(|node| marker(node, &table.path_of("marker"), packet_of(kind, packet)))
+            .transpose()?,
         transport,
     };
     table.done(shape);

@@ -134,9 +134,18 @@ fn is_written(root: &Node, path: &[String]) -> bool {
 
 /// The packets of a group, in bytes: data, and acknowledgements.
 const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
-    match group.kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => (scenario.packet, group.transport.ack),
-        FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => (packet, 0),
+    let ack = match group.kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => group.transport.ack,
+        FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => 0,
+    };
+    (packet_of(group.kind, scenario.packet), ack)
+}
+
+/// A packet of data of this kind in bytes, where the scenario's has `default`.
+pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
+    match kind {
+        FlowKind::Ftp | FlowKind::ShortTcp => default,
+        FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => packet,
     }
 }
 

@@ -31,6 +31,7 @@ mod error;
 mod file;
 mod flows;
 mod limits;
+mod marker;
 mod model;
 mod net;
 mod points;
@@ -49,6 +50,7 @@ use std::path::Path;
 use doc::{Entry, Node, Place, Source, Value};
 
 pub use error::{Fault, Found, InputError};
+pub use marker::{Marker, Per};
 pub use model::{
     Class, Contender, Direction, Ends, FlowGroup, FlowKind, Report, Scenario, TcpOptions, TcpVariant, Uniform,
 };

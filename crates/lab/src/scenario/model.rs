@@ -6,6 +6,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Rate};
 
+use super::marker::Marker;
 use super::net::Topology;
 
 /// One experiment, every default filled in.
@@ -74,6 +75,8 @@ pub struct FlowGroup {
     pub arrivals: Option<f64>,
     /// How long a flow lives; `short-tcp` only.
     pub lifetime: Option<Uniform>,
+    /// What colours their packets; all are IN without.
+    pub marker: Option<Marker>,
     /// Their TCP; the defaults, and of no effect, for `cbr` and `onoff`.
     pub transport: TcpOptions,
 }

@@ -9,6 +9,7 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
 use forebay_sim::schedule::Schedule;
 
+use super::marker::Per;
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
 
@@ -207,6 +208,12 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     }
     if let Some(lifetime) = group.lifetime {
         out.set("lifetime", uniform(lifetime));
+    }
+    if let Some(marker) = &group.marker {
+        let per = if marker.per == Per::Host { "host" } else { "flow" };
+        let (cir, cbs) = (show_rate(marker.cir), show_limit(marker.cbs));
+        let table = format!("{{ kind = \"token-bucket\", cir = \"{cir}\", cbs = \"{cbs}\", per = \"{per}\" }}");
+        out.set("marker", table);
     }
     match group.kind {
         FlowKind::Ftp | FlowKind::ShortTcp => write_tcp(out, &group.transport),

@@ -1,0 +1,79 @@
+//! `marker` of `[[flows]]`: a token bucket at the edge that colours the packets of a group.
+
+use forebay_aqm::base::text::{self, BadValue};
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
+
+use super::doc::Node;
+use super::error::InputError;
+use super::shape::{Key, Kind, Shape, may, need};
+use super::table::Table;
+
+/// A token bucket: what exceeds it is OUT of its profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// Committed information rate.
+    pub cir: Rate,
+    /// Committed burst size, in packets of the group or in bytes.
+    pub cbs: Limit,
+    /// Who has one.
+    pub per: Per,
+}
+
+/// Who has a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Each host, for all flows of the group that it sends.
+    Host,
+    /// Each flow.
+    Flow,
+}
+
+impl Marker {
+    /// The burst size, for packets of `packet` bytes.
+    pub const fn burst(&self, packet: u32) -> Bytes {
+        match self.cbs {
+            Limit::Packets(n) => Bytes(n as u64 * packet as u64),
+            Limit::Bytes(bytes) => Bytes(bytes),
+        }
+    }
+}
+
+/// Every kind of marker.
+const SHAPES: &[&Shape] = &[&TOKEN_BUCKET];
+
+pub(crate) const MARKER: Key = may("marker", Kind::OneOf(SHAPES), "What colours packets; default all are IN.");
+
+static TOKEN_BUCKET: Shape = Shape {
+    doc: "IN as long as there are tokens, which come at cir up to cbs; what is OUT takes none.",
+    tag: Some("token-bucket"),
+    groups: &[&[
+        need("cir", Kind::Quantity, "Committed information rate."),
+        need("cbs", Kind::Quantity, "Committed burst size, in packets such as 8p or in bytes; at least a packet."),
+        may(
+            "per",
+            Kind::Word(&["host", "flow"]),
+            "Who has a bucket: each host of the group, or each flow; default host.",
+        ),
+    ]],
+    later: &[],
+};
+
+/// The largest burst, in bytes.
+const LARGEST: u64 = 1_000_000_000;
+
+/// Reads it, for packets of `packet` bytes.
+pub(crate) fn marker(node: &Node, path: &str, packet: u32) -> Result<Marker, InputError> {
+    let table = Table::open(node, path, &TOKEN_BUCKET)?;
+    table.word("kind", None, &[("token-bucket", ())], &[])?;
+    let marker = Marker {
+        cir: table.need("cir", text::rate)?,
+        cbs: table.need("cbs", text::limit)?,
+        per: table.word("per", Some(Per::Host), &[("host", Per::Host), ("flow", Per::Flow)], &[])?,
+    };
+    if !(u64::from(packet)..=LARGEST).contains(&marker.burst(packet).0) {
+        let accepts = format!("at least a packet, {packet}b, and at most {LARGEST}b");
+        return Err(table.bad("cbs", BadValue::new(accepts)));
+    }
+    table.done(&TOKEN_BUCKET);
+    Ok(marker)
+}
