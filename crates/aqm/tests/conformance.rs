@@ -23,9 +23,7 @@ fn promises(spec: &Spec) -> Promises {
         (_, "red_tail") => Order::Lists(2),
         _ => Order::PerFlow,
     };
-    // RED's family lets an arrival pass that meets a queue of at most one packet.
-    let spares_empty =
-        matches!(entry.name, "droptail" | "codel" | "red" | "ared" | "red_tail" | "pie" | "cobalt" | "drr");
+    let spares_empty = matches!(entry.name, "droptail" | "codel" | "red" | "ared" | "red_tail" | "pie" | "cobalt" | "drr" | "dynamic_red" | "rio" | "feng_red" | "rule" | "ns2");
     Promises { order, ecn: spec.ecn(), spares_empty }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A slow average lets bursts through and answers standing queues. Between two thresholds its excess
 //! sets a probability, spread so that the gaps between drops come out even; above the upper one the
-//! gentle form climbs on to 1 at twice that threshold. Details follow ns-2.35.
+//! gentle form climbs on to 1 at twice that threshold. The details
+//! are ns-2.35's, or those of the paper, or Linux's.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -12,28 +13,48 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::units::{Depth, Link};
+use crate::base::tc::{Tail, Tc};
+use crate::base::time::Span;
+use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::red_curve::{Average, Curve, spaced};
+use crate::parts::early::{Config, Early};
+use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
+use crate::parts::spacing::Rule;
 use crate::{params, probes};
 
 params! {
     /// Knobs of RED.
     pub struct Params {
-        /// Average below which nothing happens; auto is max(5, 5 ms of packets / 2), at most a third of a given max_th.
-        min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_";
-        /// Average at which the probability reaches max_p; auto is 3 min_th, at least a packet above min_th.
-        max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_";
+        /// Whose listing, where they differ: idle time, the count, what an automatic value is.
+        rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; the paper, section IV; Linux net/red.h";
+        /// Average below which nothing happens; auto: ns-2's max(5, 5 ms of packets / 2), paper's 5, tc's max_th/3.
+        min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_; tc min";
+        /// Average at which the probability reaches max_p; auto is 3 min_th, at least a packet above min_th; tc: limit/4.
+        max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_; tc max";
         /// Probability at max_th.
-        max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_";
-        /// Weight of the queue met by an arrival in the average; auto remembers about 1 s of packets.
-        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1";
+        max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_; tc probability";
+        /// Weight of the queue met by an arrival in the average; auto: by auto_w, paper's 0.002, tc's by burst.
+        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_";
+        /// rule=ns2: what an automatic w_q remembers.
+        auto_w: AutoWeight = AutoWeight::Rtts, in 0.0 ..= 1.0, "", "ns-2.35 q_weight_ = -1, 0, -2";
+        /// rule=ns2: the link's propagation delay, which makes the round trips of auto_w=rtts longer than 100 ms.
+        delay: Span = Span::ZERO, in 0.0 ..= 10.0, "delay", "ns-2.35 has the link's own";
+        /// rule=linux: packets of a burst that an automatic w_q lets through; auto is (2 min_th + max_th)/3.
+        burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc burst";
+        /// Packet size that turns bytes into packets; auto is the scenario's packet.
+        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 has 500 whatever the traffic; tc avpkt";
         /// Above max_th, climb to 1 at 2 max_th instead of jumping there.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "Floyd 2000; ns-2.35 default";
         /// After a drop, wait 1/p packets before the next may come.
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
         /// Byte mode: a packet counts by its length over the mean.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
+        /// An idle link lets the average decay.
+        idle: bool = true, in 0.0 ..= 1.0, "m", "the paper, section IV; ns-2.35, Linux";
+        /// A high average drops ECT packets too, instead of marking them.
+        harddrop: bool = true, in 0.0 ..= 1.0, "harddrop", "ns-2.35; tc harddrop";
+        /// With ECN on, packets that cannot be marked are queued instead of dropped.
+        nodrop: bool = false, in 0.0 ..= 1.0, "nodrop", "tc nodrop";
         /// ns-2's late rule: a high average forces no drop, and ECT packets are marked only below mark_p.
         use_mark_p: bool = false, in 0.0 ..= 1.0, "use_mark_p", "ns-2.35 has it on";
         /// Base probability from which ECT packets too are dropped, if use_mark_p.
@@ -41,82 +62,33 @@ params! {
     }
 }
 
-/// Queueing delay in seconds that the automatic thresholds aim at. ns-2.35 targetdelay_.
-const TARGET_DELAY: f64 = 0.005;
-/// Smallest automatic min_th, in packets.
-const LEAST_MIN_TH: f64 = 5.0;
-
-/// ns-2's w_q for `rate` packets a second: memory of ten round trips of 100 ms, or three packet times.
-pub fn auto_weight(rate: f64) -> f64 {
-    let rtt = (3.0 / rate).max(0.1);
-    1.0 - libm::exp(-1.0 / (10.0 * rtt * rate))
-}
-
-/// ns-2's min_th in packets for `rate` packets a second.
-pub fn auto_min_th(rate: f64) -> f64 {
-    (TARGET_DELAY * rate / 2.0).max(LEAST_MIN_TH)
-}
-
-/// The thresholds, given or automatic, in one unit: that of the one given, else bytes in byte mode. An
-/// automatic one keeps clear of the given one; ns-2 would let them cross.
-pub fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, bytes: bool, link: &Link) -> (Depth, f64) {
-    let auto = auto_min_th(link.pkts_per_sec());
-    let unit = match (min_th, max_th) {
-        (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
-        _ if bytes => Depth::Bytes(0.0),
-        _ => Depth::Packets(0.0),
-    };
-    let packet = match unit {
-        Depth::Packets(_) => 1.0,
-        Depth::Bytes(_) => link.mean_packet.0 as f64,
-    };
-    let auto_min = match max_th {
-        Auto::Auto => auto * packet,
-        Auto::Given(max) => (auto * packet).min(max.value() / 3.0),
-    };
-    let min = min_th.or(unit.with(auto_min));
-    let auto_max = (3.0 * min.value()).max(min.value() + packet);
-    (min, max_th.or(unit.with(auto_max)).value())
-}
-
-/// p_a in byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
-/// times the packet's length over the mean.
-fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> f64 {
-    match spaced(p_b, (count_bytes / mean) as f64, wait) {
-        p if p < 1.0 => p * f64::from(len) / mean as f64,
-        certain => certain,
-    }
-}
-
-/// State of RED. Queue, average and thresholds share one unit.
-pub struct Red {
-    params: Params,
-    mean_packet: u64,
-    min_th: Depth,
-    curve: Curve,
-    average: Average,
-    p: f64,
-    count: u64,
-    count_bytes: u64,
-    above: bool,
-}
-
-impl Red {
-    /// Is the average so high that every packet is dropped, ECN-capable or not?
-    fn is_forced(&self) -> bool {
-        let Curve { max_th, gentle, .. } = self.curve;
-        self.average.value() >= if gentle { 2.0 * max_th } else { max_th }
-    }
-
-    /// p_a for `packet`.
-    fn probability(&self, packet: &Packet) -> f64 {
-        let wait = self.params.wait;
-        if self.params.bytes {
-            spaced_bytes(self.p, self.count_bytes, packet.len, self.mean_packet, wait)
-        } else {
-            spaced(self.p, self.count as f64, wait)
+/// What RED and its relatives refuse: thresholds that contradict each other, and options that a listing has not.
+pub fn consistent(
+    (min_th, max_th): (Auto<Depth>, Auto<Depth>),
+    rule: Rule,
+    (wait, bytes, use_mark_p): (bool, bool, bool),
+) -> Result<(), String> {
+    match (min_th, max_th) {
+        (Auto::Given(Depth::Packets(_)), Auto::Given(Depth::Bytes(_)))
+        | (Auto::Given(Depth::Bytes(_)), Auto::Given(Depth::Packets(_))) => {
+            return Err("min_th and max_th both in packets, or both in bytes".to_string());
         }
+        (Auto::Given(min), Auto::Given(max)) if min.value() >= max.value() => {
+            return Err("min_th below max_th".to_string());
+        }
+        (Auto::Auto, Auto::Given(max)) if max.value() <= 0.0 => return Err("max_th above 0".to_string()),
+        _ => {}
     }
+    match rule {
+        Rule::Linux if wait || bytes => Err("rule=linux with wait=off and bytes=off: preset=linux".to_string()),
+        Rule::Linux | Rule::Paper if use_mark_p => Err("use_mark_p=off unless rule=ns2".to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// State of RED.
+pub struct Red {
+    early: Early,
 }
 
 impl Design for Red {
@@ -130,218 +102,211 @@ impl Design for Red {
                \u{20}         avg < min or q <= 1: accept;  avg >= max (gentle: 2 max): drop;\n\
                \u{20}         first of these: count = 1, accept;  else if u < p_a: mark or drop\n\
                signal or overflow:  count = 0\n\
-               use_mark_p:  never drop for avg alone;  signal: mark only if p_b < mark_p, else drop",
+               use_mark_p:  never drop for avg alone;  signal: mark only if p_b < mark_p, else drop\n\
+               paper:    idle: avg = (1-w)^m avg;  avg < min: count = -1;  else count += 1, u < p_a: mark or drop\n\
+               linux:    idle and count like that;  count = 0: r = u;  count p_b >= r: mark or drop, count = 0, r = u",
         deviations: &[
             "u < p for ns-2's u <= p; one u is drawn at every arrival",
-            "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
-            "automatic w_q takes round trips of 100 ms; ns-2 takes 3 link delays where those are longer",
+            "an automatic w_q takes a delay of 0 unless it is given",
             "an automatic min_th is at most a third of a given max_th, an automatic max_th at least a packet above \
              a given min_th; ns-2 lets them cross",
             "use_mark_p is off unless preset=ns2: a high average drops all, below it ECT packets are always marked",
             "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
             "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
+            "ns-2's experiments cautious_ and idle_pktsize_ are left out, and so are drop_front_ and drop_rand_: \
+             the arriving packet is dropped",
+            "ns-2's buffer in bytes takes a packet while anything is free of it; here it must fit",
+            "rule=paper: an idle time is one without anything to send, the packet in transmission counted; \
+             byte mode weighs by the mean packet, not the largest",
+            "rule=linux: exact numbers; the kernel's average, thresholds and random numbers are integers",
+            "rule=linux: an idle average decays by (1-w)^m; the kernel looks m up in 256 steps of whole powers of 2, \
+             and tc fills that table in its own units of time",
+            "rule=linux: adaptive is ared's; bandwidth is the link's; limit is the link's buffer, or hard_limit; \
+             a burst that tc refuses is taken as min_th",
         ],
     };
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "ns2",
-        settings: "ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto gentle=on wait=on bytes=on use_mark_p=on mark_p=0.1",
-        source: "ns-2.35 defaults: queue and drops in bytes, drops instead of marks",
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "rule=ns2 ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto auto_w=rtts mean_packet=500b gentle=on \
+                       wait=on bytes=on idle=on harddrop=on nodrop=off use_mark_p=on mark_p=0.1",
+            source: "ns-2.35 defaults: queue and drops in bytes, drops instead of marks",
+        },
+        Preset {
+            name: "paper",
+            settings: "rule=paper ecn=off min_th=5p max_th=15p max_p=0.02 w_q=0.002 gentle=off wait=off bytes=off idle=on \
+                       harddrop=off nodrop=off use_mark_p=off",
+            source: "Floyd, Jacobson 1993: Fig. 2, sections IV and VIII",
+        },
+        Preset {
+            name: "linux",
+            settings: "rule=linux ecn=off min_th=auto max_th=auto max_p=0.02 w_q=auto burst=auto gentle=off wait=off \
+                       bytes=off idle=on harddrop=off nodrop=off use_mark_p=off",
+            source: "Linux sch_red.c and red.h, tc's defaults; ecn=on, harddrop=on, nodrop=on are tc's words",
+        },
+    ];
+
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("limit", Tail::Size("hard_limit")),
+            ("min", Tail::Size("min_th")),
+            ("max", Tail::Size("max_th")),
+            ("avpkt", Tail::Size("mean_packet")),
+            ("burst", Tail::Number("burst")),
+            ("probability", Tail::Number("max_p")),
+            ("bandwidth", Tail::Ignored("the link's rate")),
+            ("ecn", Tail::Flag("ecn=on")),
+            ("harddrop", Tail::Flag("harddrop=on")),
+            ("nodrop", Tail::Flag("nodrop=on")),
+        ],
+    });
 
     fn check(params: &Params) -> Result<(), String> {
-        match (params.min_th, params.max_th) {
-            (Auto::Given(Depth::Packets(_)), Auto::Given(Depth::Bytes(_)))
-            | (Auto::Given(Depth::Bytes(_)), Auto::Given(Depth::Packets(_))) => {
-                Err("min_th and max_th both in packets, or both in bytes".into())
-            }
-            (Auto::Given(min), Auto::Given(max)) if min.value() >= max.value() => Err("min_th below max_th".into()),
-            (Auto::Auto, Auto::Given(max)) if max.value() <= 0.0 => Err("max_th above 0".into()),
-            _ => Ok(()),
-        }
+        let &Params { min_th, max_th, rule, wait, bytes, use_mark_p, .. } = params;
+        consistent((min_th, max_th), rule, (wait, bytes, use_mark_p))
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let &Params { max_p, w_q, gentle, bytes, .. } = params;
-        let (min_th, max_th) = thresholds(params.min_th, params.max_th, bytes, link);
-        let rate = link.pkts_per_sec();
-        Self {
-            params: params.clone(),
-            mean_packet: link.mean_packet.0,
-            min_th,
-            curve: Curve { min_th: min_th.value(), max_th, max_p, gentle },
-            average: Average::new(w_q.or(auto_weight(rate)), rate),
-            p: 0.0,
-            count: 0,
-            count_bytes: 0,
-            above: false,
-        }
+        let &Params { rule, min_th, max_th, bytes, w_q, auto_w, delay, burst, .. } = params;
+        let mean_packet = params.mean_packet.or(link.mean_packet);
+        let known = Known { rule, min_th, max_th, bytes, target: TARGET_DELAY, w_q, auto_w, delay, burst, mean_packet };
+        let &Params { max_p, gentle, wait, idle, harddrop, nodrop, .. } = params;
+        let mark_p = params.use_mark_p.then_some(params.mark_p);
+        let config = Config { known, max_p, gentle, wait, idle, harddrop, nodrop, mark_p };
+        Self { early: Early::new(config, link) }
     }
 }
 
 impl Aqm for Red {
+    #[inline]
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let u = cx.rng.uniform();
-        let q = self.min_th.measure(level);
-        let avg = self.average.arrival(q, cx.now);
-        self.count += 1;
-        self.count_bytes += u64::from(packet.len);
-        let Some(p_b) = self.curve.base_probability(avg).filter(|_| q > 1.0) else {
-            (self.p, self.above) = (0.0, false);
-            return Verdict::Accept;
-        };
-        self.p = p_b;
-        if self.is_forced() && !self.params.use_mark_p {
-            return Verdict::Drop;
-        }
-        if !self.above {
-            // The average has just come above min_th: the spacing starts with this packet, which passes.
-            (self.above, self.count, self.count_bytes) = (true, 1, u64::from(packet.len));
-            return Verdict::Accept;
-        }
-        if u >= self.probability(packet) {
-            Verdict::Accept
-        } else if self.params.use_mark_p && p_b >= self.params.mark_p {
-            Verdict::Drop
-        } else {
-            Verdict::Signal
-        }
+        self.early.arrival(packet, level, cx, |_, _| ())
     }
 
+    #[inline]
     fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
-        if let Fate::Dropped(_) | Fate::Queued { marked: true } = fate {
-            (self.count, self.count_bytes) = (0, 0);
-        }
+        self.early.settled(fate);
     }
 
+    #[inline]
     fn emptied(&mut self, cx: &mut Cx) {
-        self.average.emptied(cx.now);
+        self.early.emptied(cx.now);
     }
 }
 
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.average.value();
+    avg ["packets|bytes"] = |s| s.early.average().value();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.p;
+    p ["1"] = |s| s.early.p();
     /// Packets since the last signal.
-    count ["packets"] = |s| s.count as f64;
+    count ["packets"] = |s| s.early.count();
 } }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::aqm::droptail::DropTail;
+    use crate::base::packet::Ecn;
     use crate::base::params::ParamSet;
     use crate::base::port::{MAIN, Port};
     use crate::base::rng::Rng;
     use crate::base::time::Instant;
-    use crate::base::units::{Bytes, Limit, Rate};
+    use crate::base::units::{Limit, Rate};
 
-    const fn link(mbit: u64, mean: u64) -> Link {
-        Link { rate: Rate(mbit * 1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(mean) }
-    }
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
-    fn near(got: f64, want: f64, tolerance: f64) {
-        assert!((got - want).abs() <= tolerance, "{got} is not {want}");
-    }
-
-    #[test]
-    fn automatic_values_are_ns2s() {
-        for (mbit, mean, min, w, w_tol) in
-            [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
-        {
-            let red = Red::build(&Params::default(), &link(mbit, mean));
-            assert_eq!((red.min_th, red.curve.max_th), (Depth::Packets(min), 3.0 * min));
-            near(auto_weight(link(mbit, mean).pkts_per_sec()), w, w_tol);
-        }
-        // Below 30 packets a second three packet times are longer than 100 ms: the weight stops at 1/30.
-        near(auto_weight(2.0), 1.0 - libm::exp(-1.0 / 30.0), 1e-15);
-    }
-
-    #[test]
-    fn automatic_thresholds_take_the_unit_at_hand() {
-        let link = link(15, 500);
-        let given = |d| thresholds(d, Auto::Auto, false, &link);
-        assert_eq!(given(Auto::Given(Depth::Bytes(20_000.0))), (Depth::Bytes(20_000.0), 60_000.0));
-        assert_eq!(thresholds(Auto::Auto, Auto::Auto, true, &link), (Depth::Bytes(4687.5), 14_062.5));
-        let max = Auto::Given(Depth::Bytes(40_000.0));
-        assert_eq!(thresholds(Auto::Auto, max, false, &link), (Depth::Bytes(4687.5), 40_000.0));
-    }
-
-    #[test]
-    fn an_automatic_threshold_keeps_clear_of_the_given_one() {
-        use Auto::{Auto as Own, Given};
-        let link = link(15, 500);
-        let of = |min, max| thresholds(min, max, false, &link);
-        // The rule's 9.375 packets would be above, or too near, a small max_th: a third of that instead.
-        assert_eq!(of(Own, Given(Depth::Packets(9.0))), (Depth::Packets(3.0), 9.0));
-        assert_eq!(of(Own, Given(Depth::Bytes(6_000.0))), (Depth::Bytes(2_000.0), 6_000.0));
-        assert_eq!(of(Own, Given(Depth::Packets(30.0))), (Depth::Packets(9.375), 30.0));
-        // Three times next to nothing is next to nothing: a packet more instead.
-        assert_eq!(of(Given(Depth::Packets(0.0)), Own), (Depth::Packets(0.0), 1.0));
-        assert_eq!(of(Given(Depth::Bytes(100.0)), Own), (Depth::Bytes(100.0), 600.0));
-        assert_eq!(of(Given(Depth::Packets(0.5)), Own), (Depth::Packets(0.5), 1.5));
-    }
-
-    #[test]
-    fn byte_mode_counts_whole_packets_and_weighs_lengths() {
-        // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
-        near(spaced_bytes(0.1, 1249, 500, 500, false), 0.125, 1e-15);
-        near(spaced_bytes(0.1, 1249, 250, 500, false), 0.0625, 1e-15);
-        assert_eq!(spaced_bytes(0.1, 5000, 40, 500, false), 1.0);
-        assert_eq!(spaced_bytes(0.1, 4999, 1500, 500, true), 0.0);
-    }
-
-    /// Verdicts on three arrivals at a standing queue of `q` packets, thresholds 5 and 15, no memory.
-    fn verdicts(q: u32, gentle: &str, use_mark_p: &str) -> [Verdict; 3] {
-        let link = link(10, 500);
+    fn params(settings: &str) -> Params {
         let mut params = Params::default();
-        let fixed = [("min_th", "5p"), ("max_th", "15p"), ("w_q", "1"), ("wait", "off")];
-        for (key, text) in fixed.into_iter().chain([("gentle", gentle), ("use_mark_p", use_mark_p)]) {
-            params.set(key, text).unwrap().unwrap();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
         }
-        let mut port = Port::new(link, 1, true);
+        params
+    }
+
+    /// Verdicts on arrivals of ECN-capable and other packets, in turn, at a standing queue of `q` packets, with ECN,
+    /// thresholds 5 and 15, no memory. From p_b = 0.5 on, at q = 10, every packet but the first is signalled.
+    fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
+        let params = params(&alloc::format!("min_th=5p max_th=15p max_p=1 w_q=1 wait=off {settings}"));
+        Red::check(&params).unwrap();
+        let mut port = Port::new(LINK, 1, true);
         let packet = Packet { len: 500, ..Packet::default() };
         let mut rng = Rng::stream(1, "red");
         let mut cx = Cx { now: Instant::ZERO, rng: &mut rng };
         for _ in 0..q {
             port.admit(MAIN, packet, Verdict::Accept, &mut DropTail, &mut cx);
         }
-        let mut red = Red::build(&params, &link);
-        core::array::from_fn(|_| {
-            red.count = 1000;
-            red.arrival(&packet, &port.level(MAIN), &mut cx)
+        let mut red = Red::build(&params, &LINK);
+        core::array::from_fn(|i| {
+            let ecn = if i % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+            red.arrival(&Packet { ecn, ..packet }, &port.level(MAIN), &mut cx)
         })
     }
 
+    use Verdict::{Accept, Drop, Signal};
+
     #[test]
     fn first_arrival_above_min_th_passes_and_twice_max_th_forces() {
-        use Verdict::{Accept, Drop, Signal};
-        assert_eq!(verdicts(4, "on", "off"), [Accept; 3]);
-        assert_eq!(verdicts(10, "on", "off"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "on", "off"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "off", "off"), [Drop; 3]);
-        assert_eq!(verdicts(29, "on", "off"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(30, "on", "off"), [Drop; 3]);
-        // ns-2's late rule: the average never forces; from p_b = 0.1, reached at max_th, marks become drops.
-        assert_eq!(verdicts(14, "on", "on"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "on", "on"), [Accept, Drop, Drop]);
-        assert_eq!(verdicts(99, "off", "on"), [Accept, Drop, Drop]);
+        assert_eq!(verdicts(4, ""), [Accept; 3]);
+        assert_eq!(verdicts(10, ""), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(15, ""), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(15, "gentle=off"), [Drop; 3]);
+        assert_eq!(verdicts(29, ""), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(30, ""), [Drop; 3]);
+        assert_eq!(verdicts(1, "min_th=0p max_th=1p"), [Accept; 3], "nothing happens to one that meets one packet");
+        // ns-2's late rule: the average never forces; from p_b = 0.9, at 14 packets, marks become drops.
+        assert_eq!(verdicts(13, "use_mark_p=on mark_p=0.9"), [Accept, Signal, Signal]);
+        assert_eq!(verdicts(14, "use_mark_p=on mark_p=0.9"), [Accept, Drop, Drop]);
+        assert_eq!(verdicts(99, "use_mark_p=on mark_p=0.9 gentle=off"), [Accept, Drop, Drop]);
     }
 
     #[test]
-    fn thresholds_that_contradict_each_other_are_refused() {
-        let check = |min: &str, max: &str| {
-            let mut params = Params::default();
-            params.set("min_th", min).unwrap().unwrap();
-            params.set("max_th", max).unwrap().unwrap();
-            Red::check(&params)
-        };
-        assert!(check("5p", "15p").is_ok());
-        assert!(check("15p", "5p").is_err());
-        assert!(check("5p", "15kb").is_err());
-        assert!(check("auto", "15kb").is_ok());
-        assert!(check("auto", "0p").is_err());
-        assert!(check("0p", "auto").is_ok());
+    fn tcs_words_decide_what_a_signal_is() {
+        assert_eq!(verdicts(10, "nodrop=on"), [Accept, Accept, Signal, Accept, Signal], "only marks");
+        assert_eq!(verdicts(30, "nodrop=on"), [Drop; 3]);
+        assert_eq!(verdicts(30, "harddrop=off"), [Signal; 3]);
+        assert_eq!(verdicts(30, "harddrop=off nodrop=on"), [Signal, Accept, Signal]);
+    }
+
+    #[test]
+    fn the_paper_and_linux_do_not_average_the_arrival_that_ends_an_idle_time() {
+        for rule in ["paper", "linux"] {
+            let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
+            assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");
+            assert_eq!(
+                verdicts(1, &alloc::format!("{forced} min_th=0p max_th=1p")),
+                [Accept, Signal, Signal],
+                "{rule}"
+            );
+        }
+        // 14 packets, p_b = 0.9: the first draws the gap, which is over after at most two more.
+        let [_, first, a, b, ..] = verdicts::<5>(14, "rule=linux");
+        assert_eq!((first, [a, b].contains(&Signal)), (Accept, true));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let check = |settings: &str| Red::check(&params(settings));
+        assert!(check("min_th=5p max_th=15p").is_ok());
+        assert!(check("min_th=15p max_th=5p").is_err());
+        assert!(check("min_th=5p max_th=15kb").is_err());
+        assert!(check("min_th=auto max_th=15kb").is_ok());
+        assert!(check("min_th=auto max_th=0p").is_err());
+        assert!(check("min_th=0p max_th=auto").is_ok());
+        assert!(check("rule=linux wait=off").is_ok());
+        assert!(check("rule=linux wait=on").is_err() && check("rule=linux wait=off bytes=on").is_err());
+        assert!(check("rule=paper bytes=on").is_ok() && check("rule=paper use_mark_p=on").is_err());
+    }
+
+    #[test]
+    fn tcs_words_are_read() {
+        let words =
+            "red limit 120000 min 10000 max 30000 avpkt 500 burst 20 probability 0.05 bandwidth 10mbit ecn harddrop";
+        let ours = "red preset=linux hard_limit=120000b min_th=10000b max_th=30000b mean_packet=500b burst=20 max_p=0.05 \
+                    ecn=on harddrop=on";
+        let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
+        assert_eq!(canonical(words), canonical(ours));
+        assert!(canonical("ared limit 120000 avpkt 500 adaptive nodrop").contains("nodrop=on"));
     }
 }

@@ -1,6 +1,5 @@
-//! What every member of the RED family shares: the averaged queue, the curve from the average to a
-//! base probability, and the spacing of signals by a count (Floyd, Jacobson 1993; gentle: Floyd 2000;
-//! adaptive: Floyd, Gummadi, Shenker 2001). Semantics of ns-2.35 where the papers leave a choice.
+//! What every member of the RED family shares: the averaged queue, and the curve from the average to a
+//! base probability (Floyd, Jacobson 1993; gentle: Floyd 2000).
 //!
 //! Queue lengths and thresholds are in one unit, packets or bytes, that the caller chooses.
 
@@ -23,24 +22,67 @@ impl Average {
     }
 
     /// An arrival meets the queue `q`, itself not counted. After idle time the average first decays
-    /// as if the packets that could have been sent meanwhile had met an empty queue.
+    /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
     #[inline]
     pub fn arrival(&mut self, q: f64, now: Instant) -> f64 {
-        let missed = match self.idle_since.take() {
-            None => 0.0,
-            Some(since) => libm::floor(self.pkts_per_sec * now.since(since).secs()),
-        };
-        if missed > 0.0 {
-            self.value *= libm::pow(1.0 - self.weight, missed);
+        if let Some(since) = self.idle_since.take() {
+            let missed = libm::floor(self.packets_since(since, now));
+            if missed > 0.0 {
+                self.value *= self.decay(missed);
+            }
         }
+        self.sample(q)
+    }
+
+    /// The same by the paper of 1993, and by Linux: whole packets do not matter, and an arrival that ends an idle
+    /// time is not averaged in.
+    #[inline]
+    pub fn arrival_or_decay(&mut self, q: f64, now: Instant) -> f64 {
+        match self.idle_since.take() {
+            None => self.sample(q),
+            Some(since) => {
+                self.value *= self.decay(self.packets_since(since, now));
+                self.value
+            }
+        }
+    }
+
+    /// Averages `q` in, whatever the time.
+    #[inline]
+    pub fn sample(&mut self, q: f64) -> f64 {
         self.value = (1.0 - self.weight) * self.value + self.weight * q;
         self.value
+    }
+
+    /// What it would have decayed to by `now`; as it is while the queue has something to send.
+    pub fn at(&self, now: Instant) -> f64 {
+        self.idle_since.map_or(self.value, |since| self.value * self.decay(self.packets_since(since, now)))
+    }
+
+    fn packets_since(&self, since: Instant, now: Instant) -> f64 {
+        self.pkts_per_sec * now.since(since).secs()
+    }
+
+    fn decay(&self, packets: f64) -> f64 {
+        libm::pow(1.0 - self.weight, packets)
     }
 
     /// The queue has nothing to send; repeated calls keep the first time.
     #[inline]
     pub fn emptied(&mut self, now: Instant) {
         self.idle_since.get_or_insert(now);
+    }
+
+    /// The queue is idle from `now` on, whatever it was before.
+    #[inline]
+    pub const fn restart_idle(&mut self, now: Instant) {
+        self.idle_since = Some(now);
+    }
+
+    /// The idle time is over, and does not count.
+    #[inline]
+    pub const fn forget_idle(&mut self) {
+        self.idle_since = None;
     }
 
     /// The present average.
@@ -84,92 +126,10 @@ impl Curve {
     }
 }
 
-/// p_a: `p_b` made dependent on `count`, the packets since the last signal, this one included.
-/// Without `wait` the gaps are uniform on 1..1/p_b; with it on 1/p_b..2/p_b.
-#[inline]
-pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
-    let done = count * p_b;
-    match (wait, done) {
-        (true, done) if done < 1.0 => 0.0,
-        (true, done) if done < 2.0 => (p_b / (2.0 - done)).min(1.0),
-        (false, done) if done < 1.0 => (p_b / (1.0 - done)).min(1.0),
-        _ => 1.0,
-    }
-}
-
-/// The count between signals, with ns-2's rule that the first arrival above `min_th` only starts it.
-#[derive(Clone, Debug, Default)]
-pub struct Spacer {
-    count: f64,
-    above: bool,
-}
-
-impl Spacer {
-    /// The probability of a signal for an arrival that counts `weight` and whose average gives
-    /// `p_b`; pass `None` also when the present queue is too short for any signal.
-    #[inline]
-    pub fn arrival(&mut self, p_b: Option<f64>, weight: f64, wait: bool) -> f64 {
-        self.count += weight;
-        match p_b {
-            None => {
-                self.above = false;
-                0.0
-            }
-            Some(p_b) if p_b >= 1.0 => 1.0,
-            Some(_) if !self.above => {
-                (self.above, self.count) = (true, weight);
-                0.0
-            }
-            Some(p_b) => spaced(p_b, self.count, wait),
-        }
-    }
-
-    /// A packet was signalled, or dropped for want of room: count anew.
-    #[inline]
-    pub fn reset(&mut self) {
-        self.count = 0.0;
-    }
-
-    /// Packets since the last signal.
-    pub const fn count(&self) -> f64 {
-        self.count
-    }
-}
-
-/// Adaptive RED's steering of max_p: additive increase, multiplicative decrease.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Aimd {
-    /// Largest increase of one step; a quarter of max_p if that is less.
-    pub alpha: f64,
-    /// Factor of a decrease.
-    pub beta: f64,
-    /// No decrease at or below this.
-    pub bottom: f64,
-    /// No increase at or above this.
-    pub top: f64,
-}
-
-/// The average is steered into the middle fifth of the thresholds' distance.
-const TARGET: (f64, f64) = (0.4, 0.6);
-
-impl Aimd {
-    /// Every interval: max_p grows while the average is above its target range, falls while below.
-    pub fn step(&self, curve: &Curve, avg: f64) -> f64 {
-        let Curve { min_th, max_th, max_p, .. } = *curve;
-        let at = |fraction| min_th + fraction * (max_th - min_th);
-        if avg > at(TARGET.1) && max_p < self.top {
-            max_p + self.alpha.min(max_p / 4.0)
-        } else if avg < at(TARGET.0) && max_p > self.bottom {
-            max_p * self.beta
-        } else {
-            max_p
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::time::Span;
 
     const CURVE: Curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1, gentle: true };
 
@@ -207,43 +167,21 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_uniform_between_their_ends() {
-        // p_b = 0.25: without wait P(gap = n) = 1/4 for n = 1..4 would need count from 0;
-        // ns-2 counts the arrival itself, so the gap is 1..3 with hazards 1/3, 1/2, 1.
-        assert!(near(spaced(0.25, 1.0, false), 1.0 / 3.0));
-        assert!(near(spaced(0.25, 2.0, false), 0.5));
-        assert!(near(spaced(0.25, 3.0, false), 1.0));
-        assert_eq!(spaced(0.25, 4.0, false), 1.0);
-        assert_eq!(spaced(0.25, 3.0, true), 0.0);
-        assert!(near(spaced(0.25, 4.0, true), 0.25));
-        assert!(near(spaced(0.25, 7.0, true), 1.0));
-        assert_eq!(spaced(0.25, 8.0, true), 1.0);
-    }
-
-    #[test]
-    fn the_first_arrival_above_only_starts_the_count() {
-        let mut spacer = Spacer::default();
-        for _ in 0..100 {
-            assert_eq!(spacer.arrival(None, 1.0, false), 0.0);
-        }
-        assert_eq!(spacer.arrival(Some(0.1), 1.0, false), 0.0);
-        assert_eq!(spacer.count(), 1.0);
-        assert!(near(spacer.arrival(Some(0.1), 1.0, false), 0.1 / 0.8));
-        spacer.reset();
-        assert!(near(spacer.arrival(Some(0.1), 1.0, false), 0.1 / 0.9));
-        assert_eq!(spacer.arrival(Some(1.0), 1.0, false), 1.0);
-    }
-
-    #[test]
-    fn max_p_moves_only_outside_the_target_range() {
-        let aimd = Aimd { alpha: 0.01, beta: 0.9, bottom: 0.01, top: 0.5 };
-        let step = |avg, max_p| aimd.step(&Curve { max_p, ..CURVE }, avg);
-        assert!(near(step(11.1, 0.1), 0.11));
-        assert!(near(step(11.1, 0.02), 0.025), "a quarter of max_p is less than alpha");
-        assert!(near(step(8.9, 0.1), 0.09));
-        assert_eq!(step(10.0, 0.1), 0.1);
-        assert_eq!(step(20.0, 0.5), 0.5);
-        assert_eq!(step(0.0, 0.01), 0.01);
+    fn the_papers_idle_time_is_no_whole_number_of_packets_and_not_averaged() {
+        let mut avg = Average::new(0.5, 1000.0);
+        avg.arrival_or_decay(0.0, Instant::ZERO);
+        assert_eq!(avg.arrival_or_decay(8.0, Instant::ZERO), 4.0, "half of what was met");
+        avg.emptied(Instant::ZERO);
+        let later = Instant::from_nanos(1_500_000);
+        assert!(near(avg.at(later), 4.0 * libm::pow(0.5, 1.5)));
+        assert_eq!(avg.value(), 4.0, "only asked");
+        assert!(near(avg.arrival_or_decay(0.0, later), 4.0 * libm::pow(0.5, 1.5)));
+        assert_eq!(avg.at(Instant::NEVER), avg.value(), "not idle any more");
+        avg.emptied(later);
+        avg.restart_idle(later + Span::from_millis(1));
+        assert!(near(avg.at(later + Span::from_millis(2)) / avg.value(), 0.5));
+        avg.forget_idle();
+        assert_eq!(avg.at(Instant::NEVER), avg.value());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::Adaptive;
+use crate::parts::adaptive::{Adaptive, Floating, GAMMA, Steering, W_P, usual};
 use crate::parts::pair_table::PairTable;
 use crate::parts::share::Share;
 use crate::parts::split::{Scheduler, Split};
@@ -173,10 +173,12 @@ impl Design for RedTail {
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let band = (params.p_u > 0.0).then_some((params.p_l, params.p_u));
+        let floating = Floating { band: (params.p_l, params.p_u), gamma: GAMMA, w_p: W_P };
+        let floating = (params.p_u > 0.0).then_some(floating);
+        let red = usual(params.min_th2, params.max_th2, link);
         Self {
             pairs: PairTable::new(params.pairs, params.t),
-            red: Adaptive::new(params.min_th2, params.max_th2, band, link),
+            red: Adaptive::new(red, Steering::usual(link), floating, link),
             split: Split::new(params.scheduler, link.mean_packet),
             q1: 0.0,
             q2: 0.0,
@@ -233,7 +235,7 @@ impl Discipline for RedTail {
 
 probes! { RedTail {
     /// Signal probability of the latest arrival at queue 2.
-    p ["1"] = |s| s.red.p();
+    p ["1"] = |s| s.red.early().p_a();
     /// Length of queue 1.
     q1 ["packets|bytes"] = |s| s.q1;
     /// Length of queue 2.
@@ -241,11 +243,11 @@ probes! { RedTail {
     /// Rate of queue 1.
     c1 ["bit/s"] = |s| s.split.rates()[0] * 8.0;
     /// Average of queue 2.
-    avg ["packets|bytes"] = |s| s.red.average();
+    avg ["packets|bytes"] = |s| s.red.early().average().value();
     /// Probability at max_th2.
-    max_p ["1"] = |s| s.red.curve().max_p;
+    max_p ["1"] = |s| s.red.early().curve.max_p;
     /// Lower threshold of queue 2.
-    min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
+    min_th2 ["packets|bytes"] = |s| s.red.early().curve.min_th;
     /// Pairs forgotten for want of room.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
 } }
@@ -353,6 +355,39 @@ mod tests {
         (0..5).for_each(|_| queue.arrive(tcp(1), at(0)));
         let served = (0..5).filter(|_| queue.depart(at(0)).is_some()).count();
         assert_eq!((served, queue.depart(at(0))), (5, None));
+    }
+
+    #[test]
+    fn both_queues_share_one_memory_and_only_its_end_drops_from_queue_1() {
+        let udp = |_| Packet { proto: Proto::Udp, ..tcp(7) };
+        let mut first = queue("n=0");
+        (0..200).map(udp).for_each(|packet| first.arrive(packet, at(0)));
+        first.arrive(tcp(8), at(0));
+        let tally = first.port.tally();
+        assert_eq!((lengths(&first), tally.dropped_early.pkts), ((160, 0), 0), "160 KB, whatever its max_th1");
+        assert_eq!(tally.dropped_overflow.pkts, 41, "and none is left for queue 2");
+        // The same with the queues exchanged: thresholds beyond the buffer keep RED out of it.
+        let mut second = queue("n=0 min_th2=200000b max_th2=300000b");
+        (0..200).for_each(|_| second.arrive(tcp(8), at(0)));
+        second.arrive(udp(0), at(0));
+        assert_eq!((lengths(&second), second.port.tally().dropped_overflow.pkts), ((0, 160), 41));
+    }
+
+    #[test]
+    fn thresholds_of_queue_2_float_with_its_drop_probability() {
+        let min_th2 = |settings: &str| {
+            let mut queue = queue(&format!("n=0 {settings}"));
+            // 100 KB or so for 5 s, an arrival a millisecond: the average passes 80 KB, p its 0.1.
+            for ms in 0..5_000 {
+                queue.arrive(tcp(1), at(ms));
+                if queue.port.pkts() > 100 {
+                    queue.depart(at(ms));
+                }
+            }
+            queue.discipline().red.early().curve.min_th
+        };
+        assert_eq!(min_th2(""), 20_000.0);
+        assert!(min_th2("p_l=0.005 p_u=0.010") > 20_000.0 && min_th2("p_l=0.99 p_u=1") < 20_000.0);
     }
 
     #[test]

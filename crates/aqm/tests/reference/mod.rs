@@ -8,6 +8,7 @@ pub(crate) mod aaqm;
 pub(crate) mod avq;
 pub(crate) mod blue;
 pub(crate) mod cobalt;
+pub(crate) mod ared;
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod drr;

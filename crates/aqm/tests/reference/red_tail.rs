@@ -4,7 +4,7 @@
 //! The clocks are kept here as work done: each queue's clock S_i advances at C_i, and its head is due
 //! when S_i reaches the head's finish tag.
 
-mod adaptive;
+pub(crate) mod adaptive;
 
 use std::collections::HashMap;
 
@@ -12,14 +12,13 @@ use crate::differ;
 
 use super::traffic::{Dice, MS, Trace, depth};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen, Unit};
-use adaptive::Adaptive;
+use adaptive::{Adaptive, Settings};
 
 struct Connection {
     packets: u32,
     last_seen: u64,
 }
 
-#[derive(Default)]
 pub(crate) struct RedTail {
     net: Net,
     n: u32,
@@ -195,7 +194,7 @@ impl Listing for RedTail {
         vec![
             ("p", self.red.v_prob, 1.0),
             ("q1", self.q[0].length(self.unit1), 1.0),
-            ("q2", self.q[1].length(self.red.unit), 1.0),
+            ("q2", self.q[1].length(self.red.unit()), 1.0),
             ("c1", self.c[0] * 8.0, 1.0),
             ("avg", self.red.v_ave, self.red.th_max),
             ("max_p", self.red.cur_max_p, 1.0),
@@ -271,9 +270,17 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         maxth1,
         drr,
         by_flow,
-        red: Adaptive::new(net, unit2, (minth2, maxth2), (p_l, p_u)),
+        seen: Seen::default(),
+        connections: HashMap::new(),
+        q: Default::default(),
+        red: Adaptive::new(net, Settings::usual(unit2, (minth2, maxth2), (p_l, p_u))),
         c: [0.0, net.capacity(Unit::Bytes)],
-        ..RedTail::default()
+        s: [0.0; 2],
+        tag: [0.0; 2],
+        last: 0,
+        tie: None,
+        deficit: [0.0; 2],
+        turn: 0,
     };
     (words, Box::new(red_tail))
 }

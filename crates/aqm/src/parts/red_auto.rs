@@ -1,0 +1,239 @@
+//! RED's automatic parameters: thresholds and weight from the link and the buffer, as each listing has them.
+
+use super::spacing::Rule;
+use crate::base::params::Auto;
+use crate::base::time::Span;
+use crate::base::units::{Bytes, Depth, Link};
+use crate::choice;
+
+choice! {
+    /// What ns-2's automatic weight remembers.
+    pub enum AutoWeight {
+        /// Ten round trips of 100 ms, or of three times delay and packet time: q_weight_ = -1.
+        Rtts = "rtts",
+        /// The packets of a second: q_weight_ = 0.
+        Second = "second",
+        /// Those of a tenth of it: q_weight_ = -2.
+        Tenth = "tenth",
+    }
+}
+
+/// Queueing delay that ns-2's thresholds aim at: its targetdelay_.
+pub const TARGET_DELAY: Span = Span::from_millis(5);
+/// Smallest automatic min_th, in packets: ns-2, and the paper's own.
+const LEAST_MIN_TH: f64 = 5.0;
+/// The paper's weight.
+const PAPER_WEIGHT: f64 = 0.002;
+/// ns-2's shortest round trip in seconds, and how many of them are remembered.
+const RTT: (f64, f64) = (0.1, 10.0);
+/// tc: max_th is this part of the buffer, min_th a third of it.
+const PART: f64 = 4.0;
+/// tc has no smaller weight than 2^-31.
+const LEAST_LOG: i32 = 31;
+
+/// What is given, or to be found out.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Whose automatic values.
+    pub rule: Rule,
+    /// Average below which nothing happens.
+    pub min_th: Auto<Depth>,
+    /// Average at which the probability reaches max_p.
+    pub max_th: Auto<Depth>,
+    /// In bytes, if no threshold says otherwise.
+    pub bytes: bool,
+    /// ns-2: queueing delay that min_th aims at.
+    pub target: Span,
+    /// Weight of the queue met by an arrival.
+    pub w_q: Auto<f64>,
+    /// ns-2: what an automatic weight remembers.
+    pub auto_w: AutoWeight,
+    /// ns-2: propagation delay of the link, for that.
+    pub delay: Span,
+    /// tc: packets of a burst that an automatic weight lets through.
+    pub burst: Auto<u32>,
+    /// Typical packet.
+    pub mean_packet: Bytes,
+}
+
+/// C in packets of `mean` bytes a second.
+pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
+    Depth::Packets(0.0).per_sec(link.rate, mean)
+}
+
+/// ns-2's weight, C being `rate` packets a second.
+pub fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
+    let remembered = match auto_w {
+        AutoWeight::Rtts => RTT.1 * (3.0 * (delay.secs() + 1.0 / rate)).max(RTT.0),
+        AutoWeight::Second => 1.0,
+        AutoWeight::Tenth => 0.1,
+    };
+    1.0 - libm::exp(-1.0 / (remembered * rate))
+}
+
+/// tc's weight: the largest 2^-n that lets a burst of so many packets through until the average, starting from 0,
+/// is at a min_th of `min` packets (Floyd and Jacobson 1993, eq. 3). Where none does, and tc gives up, it is that of
+/// the smallest burst, as long as min_th.
+pub fn tc_weight(burst: f64, min: f64) -> f64 {
+    let min = min.max(1.0);
+    let least = libm::ceil(min);
+    let weight = |burst: f64| {
+        let fits = |w: f64| burst + 1.0 - min <= (1.0 - libm::pow(1.0 - w, burst)) / w;
+        (1..=LEAST_LOG).map(|n| libm::scalbn(1.0, -n)).find(|&w| fits(w))
+    };
+    weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
+}
+
+impl Known {
+    /// The thresholds in one unit: that of the one given, else bytes in byte mode and for Linux. An automatic one
+    /// keeps clear of the given one.
+    pub fn thresholds(&self, link: &Link) -> (Depth, f64) {
+        let unit = match (self.min_th, self.max_th) {
+            (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
+            _ if self.bytes || self.rule == Rule::Linux => Depth::Bytes(0.0),
+            _ => Depth::Packets(0.0),
+        };
+        let (packet, buffer) = match unit {
+            Depth::Packets(_) => (1.0, link.limit_pkts()),
+            Depth::Bytes(_) => (self.mean_packet.0 as f64, link.limit_bytes()),
+        };
+        let auto_min = match (self.rule, self.max_th) {
+            (Rule::Linux, Auto::Given(_)) => f64::INFINITY,
+            (Rule::Linux, Auto::Auto) => buffer / PART / 3.0,
+            (Rule::Paper, _) => LEAST_MIN_TH * packet,
+            (Rule::Ns2, _) => {
+                let target = self.target.secs() * packets_per_sec(link, self.mean_packet) / 2.0;
+                target.max(LEAST_MIN_TH) * packet
+            }
+        };
+        let auto_min = match self.max_th {
+            Auto::Auto => auto_min,
+            Auto::Given(max) => auto_min.min(max.value() / 3.0),
+        };
+        let min = self.min_th.or(unit.with(auto_min));
+        let auto_max = (3.0 * min.value()).max(min.value() + packet);
+        (min, self.max_th.or(unit.with(auto_max)).value())
+    }
+
+    /// The weight, of an average between these thresholds.
+    pub fn weight(&self, (min_th, max_th): (Depth, f64), link: &Link) -> f64 {
+        let Auto::Auto = self.w_q else { return self.w_q.or(0.0) };
+        let packet = match min_th {
+            Depth::Packets(_) => 1.0,
+            Depth::Bytes(_) => self.mean_packet.0 as f64,
+        };
+        match self.rule {
+            Rule::Ns2 => ns2_weight(packets_per_sec(link, self.mean_packet), self.auto_w, self.delay),
+            Rule::Paper => PAPER_WEIGHT,
+            Rule::Linux => {
+                let (min, max) = (min_th.value() / packet, max_th / packet);
+                let usual = libm::floor((2.0 * min + max) / 3.0);
+                let burst = match self.burst {
+                    Auto::Auto => usual,
+                    Auto::Given(packets) => f64::from(packets),
+                };
+                tc_weight(burst, min)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::units::{Limit, Rate};
+    use Auto::{Auto as Own, Given};
+    use Depth::{Bytes as B, Packets as P};
+
+    const fn link(mbit: u64, mean: u64) -> Link {
+        Link { rate: Rate(mbit * 1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(mean) }
+    }
+
+    const KNOWN: Known = Known {
+        rule: Rule::Ns2,
+        min_th: Own,
+        max_th: Own,
+        bytes: false,
+        target: TARGET_DELAY,
+        w_q: Own,
+        auto_w: AutoWeight::Rtts,
+        delay: Span::ZERO,
+        burst: Own,
+        mean_packet: Bytes(500),
+    };
+
+    fn near(got: f64, want: f64, tolerance: f64) {
+        assert!((got - want).abs() <= tolerance, "{got} is not {want}");
+    }
+
+    #[test]
+    fn automatic_values_are_ns2s() {
+        // Worked in the specification: 15 Mb/s of 500 B packets, 3 and 10 Mb/s of 1000 B.
+        for (mbit, mean, min, w, w_tol) in
+            [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
+        {
+            let (known, link) = (Known { mean_packet: Bytes(mean), ..KNOWN }, link(mbit, mean));
+            assert_eq!(known.thresholds(&link), (P(min), 3.0 * min));
+            for auto_w in [AutoWeight::Rtts, AutoWeight::Second] {
+                near(Known { auto_w, ..known }.weight((P(min), 3.0 * min), &link), w, w_tol);
+            }
+        }
+        // Below 30 packets a second three packet times are longer than 100 ms: the weight stops at 1/30.
+        near(ns2_weight(2.0, AutoWeight::Rtts, Span::ZERO), 1.0 - libm::exp(-1.0 / 30.0), 1e-15);
+        // 50 ms and a packet time of 0.5 ms, three times that, ten of them: 1.515 s.
+        near(ns2_weight(2000.0, AutoWeight::Rtts, Span::from_millis(50)), 1.0 - libm::exp(-1.0 / 3030.0), 1e-15);
+        near(ns2_weight(2000.0, AutoWeight::Tenth, Span::from_millis(50)), 1.0 - libm::exp(-1.0 / 200.0), 1e-15);
+    }
+
+    #[test]
+    fn automatic_thresholds_take_the_unit_at_hand() {
+        let of = |min_th, max_th, bytes| Known { min_th, max_th, bytes, ..KNOWN }.thresholds(&link(15, 500));
+        assert_eq!(of(Given(B(20_000.0)), Own, false), (B(20_000.0), 60_000.0));
+        assert_eq!(of(Own, Own, true), (B(4687.5), 14_062.5));
+        assert_eq!(of(Own, Given(B(40_000.0)), false), (B(4687.5), 40_000.0));
+    }
+
+    #[test]
+    fn an_automatic_threshold_keeps_clear_of_the_given_one() {
+        let of = |min_th, max_th| Known { min_th, max_th, ..KNOWN }.thresholds(&link(15, 500));
+        // The rule's 9.375 packets would be above, or too near, a small max_th: a third of that instead.
+        assert_eq!(of(Own, Given(P(9.0))), (P(3.0), 9.0));
+        assert_eq!(of(Own, Given(B(6_000.0))), (B(2_000.0), 6_000.0));
+        assert_eq!(of(Own, Given(P(30.0))), (P(9.375), 30.0));
+        // Three times next to nothing is next to nothing: a packet more instead.
+        assert_eq!(of(Given(P(0.0)), Own), (P(0.0), 1.0));
+        assert_eq!(of(Given(B(100.0)), Own), (B(100.0), 600.0));
+        assert_eq!(of(Given(P(0.5)), Own), (P(0.5), 1.5));
+    }
+
+    #[test]
+    fn the_paper_and_tc_have_their_own() {
+        let paper = Known { rule: Rule::Paper, ..KNOWN };
+        assert_eq!(
+            (paper.thresholds(&link(15, 500)), paper.weight((P(5.0), 15.0), &link(15, 500))),
+            ((P(5.0), 15.0), 0.002)
+        );
+        // tc: a buffer of 120,000 bytes, max a quarter, min a third of that, burst (2 min + max)/3 avpkt = 33 packets.
+        let tc = Known { rule: Rule::Linux, ..KNOWN };
+        let link = Link { limit: Limit::Bytes(120_000), ..link(15, 500) };
+        assert_eq!(tc.thresholds(&link), (B(10_000.0), 30_000.0));
+        assert_eq!(Known { max_th: Given(B(60_000.0)), ..tc }.thresholds(&link), (B(20_000.0), 60_000.0));
+        assert_eq!(tc.weight((B(10_000.0), 30_000.0), &link), tc_weight(33.0, 20.0));
+        assert_eq!(Known { burst: Given(70), ..tc }.weight((B(10_000.0), 30_000.0), &link), tc_weight(70.0, 20.0));
+        assert_eq!(Known { w_q: Given(0.3), ..tc }.weight((B(10_000.0), 30_000.0), &link), 0.3);
+    }
+
+    #[test]
+    fn tcs_weight_lets_its_burst_through() {
+        let longest = |n: i32, min| {
+            let w = libm::scalbn(1.0, -n);
+            (1..300).map(f64::from).filter(|&burst| tc_weight(burst, min) >= w).fold(0.0, f64::max)
+        };
+        // By hand: 4 + 1 - 4 <= (1 - 2^-4) 2 but 5 + 1 - 4 > (1 - 2^-5) 2; 6 + 1 - 4 <= (1 - 0.75^6) 4 = 3.29, 7 no more.
+        assert_eq!([longest(1, 4.0), longest(2, 4.0)], [4.0, 6.0]);
+        // The table in the kernel's red.h, th_min/S = 32, where it is exact.
+        assert_eq!([4, 5, 6, 7].map(|n| longest(n, 32.0)), [46.0, 57.0, 75.0, 101.0]);
+        assert_eq!([tc_weight(0.0, 20.0), tc_weight(1e12, 20.0)], [tc_weight(20.0, 20.0); 2], "tc refuses both");
+        assert_eq!([tc_weight(1.0, 1.0), tc_weight(0.0, 0.0)], [0.5; 2]);
+    }
+}

@@ -1,0 +1,255 @@
+//! RED's spacing: from the base probability p_b to signals whose gaps are even, by a count since the last one.
+//!
+//! Three listings differ in when the count begins and in what is random: each packet's own chance (ns-2, the paper
+//! of 1993), or the length of the gap, drawn when the last one ended (Linux).
+
+use crate::choice;
+
+choice! {
+    /// Whose RED, where the listings differ.
+    pub enum Rule {
+        /// ns-2.35.
+        Ns2 = "ns2",
+        /// Floyd and Jacobson 1993.
+        Paper = "paper",
+        /// The Linux kernel.
+        Linux = "linux",
+    }
+}
+
+/// p_a: `p_b` made dependent on `count`, the packets since the last signal, this one included.
+/// Without `wait` the gaps are uniform on 1..1/p_b; with it on 1/p_b..2/p_b.
+#[inline]
+pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
+    let done = count * p_b;
+    match (wait, done) {
+        (true, done) if done < 1.0 => 0.0,
+        (true, done) if done < 2.0 => (p_b / (2.0 - done)).min(1.0),
+        (false, done) if done < 1.0 => (p_b / (1.0 - done)).min(1.0),
+        _ => 1.0,
+    }
+}
+
+/// p_a in ns-2's byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
+/// times the packet's length over the mean.
+fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> f64 {
+    match spaced(p_b, (count_bytes / mean) as f64, wait) {
+        p if p < 1.0 => (p * f64::from(len) / mean as f64).min(1.0),
+        certain => certain,
+    }
+}
+
+/// The count between signals.
+#[derive(Clone, Debug)]
+pub struct Spacing {
+    rule: Rule,
+    wait: bool,
+    /// Byte mode: the mean packet.
+    mean: Option<u64>,
+    /// -1, except with ns-2's rule: the last arrival met an average below min_th (Linux: or above max_th).
+    count: i64,
+    bytes: u64,
+    above: bool,
+    /// Linux: the share of 1/p_b after which the present gap ends.
+    gap: f64,
+    p: f64,
+}
+
+impl Spacing {
+    /// By this rule; `mean`, the mean packet, for byte mode.
+    pub const fn new(rule: Rule, wait: bool, mean: Option<u64>) -> Self {
+        let count = if matches!(rule, Rule::Ns2) { 0 } else { -1 };
+        Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, p: 0.0 }
+    }
+
+    /// Is an arrival of `len` bytes signalled whose average gives `p_b`? Pass `None` also when the present queue is
+    /// too short for any signal. `u` is uniform on 0..1.
+    #[inline]
+    pub fn arrival(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
+        let signal = match self.rule {
+            Rule::Ns2 => self.ns2(p_b, len, u),
+            Rule::Paper => self.paper(p_b, len, u),
+            Rule::Linux => self.linux(p_b, u),
+        };
+        if signal {
+            self.reset();
+        }
+        signal
+    }
+
+    /// The first arrival above min_th only starts the count, and passes.
+    #[inline]
+    fn ns2(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
+        self.pass(len);
+        self.p = match p_b {
+            None => {
+                self.above = false;
+                0.0
+            }
+            Some(_) if !self.above => {
+                (self.above, self.count, self.bytes) = (true, 1, u64::from(len));
+                0.0
+            }
+            Some(p_b) => match self.mean {
+                None => spaced(p_b, self.count as f64, self.wait),
+                Some(mean) => spaced_bytes(p_b, self.bytes, len, mean, self.wait),
+            },
+        };
+        u < self.p
+    }
+
+    /// The count is that of the paper's Fig. 2: 0 at the first arrival above min_th, which may be signalled; in byte
+    /// mode the length weighs on p_b.
+    fn paper(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
+        let Some(p_b) = p_b else {
+            (self.count, self.p) = (-1, 0.0);
+            return false;
+        };
+        self.count += 1;
+        let p_b = self.mean.map_or(p_b, |mean| p_b * f64::from(len) / mean as f64);
+        self.p = spaced(p_b, self.count as f64, self.wait);
+        u < self.p
+    }
+
+    /// The gap is drawn at its beginning; where it ends moves with p_b.
+    fn linux(&mut self, p_b: Option<f64>, u: f64) -> bool {
+        let Some(p_b) = p_b else {
+            (self.count, self.p) = (-1, 0.0);
+            return false;
+        };
+        self.count += 1;
+        let begins = self.count == 0;
+        let ends = !begins && self.count as f64 * p_b >= self.gap;
+        if begins || ends {
+            self.gap = u;
+        }
+        self.p = f64::from(u8::from(ends));
+        ends
+    }
+
+    /// An arrival of `len` bytes that is neither signalled nor spared by chance.
+    #[inline]
+    pub fn pass(&mut self, len: u32) {
+        self.count += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// The average forced a drop.
+    #[inline]
+    pub const fn forced(&mut self) {
+        self.reset();
+        if matches!(self.rule, Rule::Linux) {
+            self.count = -1;
+        }
+        self.p = 1.0;
+    }
+
+    /// There was no room. Linux does not count that.
+    #[inline]
+    pub fn overflowed(&mut self) {
+        if self.rule != Rule::Linux {
+            self.reset();
+        }
+    }
+
+    const fn reset(&mut self) {
+        (self.count, self.bytes) = (0, 0);
+    }
+
+    /// Packets since the last signal.
+    pub const fn count(&self) -> f64 {
+        self.count as f64
+    }
+
+    /// p_a of the latest arrival; with Linux's rule 0 or 1.
+    pub const fn p(&self) -> f64 {
+        self.p
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn gaps_are_uniform_between_their_ends() {
+        // p_b = 0.25: without wait P(gap = n) = 1/4 for n = 1..4 would need count from 0;
+        // ns-2 counts the arrival itself, so the gap is 1..3 with hazards 1/3, 1/2, 1.
+        assert!(near(spaced(0.25, 1.0, false), 1.0 / 3.0));
+        assert!(near(spaced(0.25, 2.0, false), 0.5));
+        assert!(near(spaced(0.25, 3.0, false), 1.0));
+        assert_eq!(spaced(0.25, 4.0, false), 1.0);
+        assert_eq!(spaced(0.25, 3.0, true), 0.0);
+        assert!(near(spaced(0.25, 4.0, true), 0.25));
+        assert!(near(spaced(0.25, 7.0, true), 1.0));
+        assert_eq!(spaced(0.25, 8.0, true), 1.0);
+    }
+
+    #[test]
+    fn byte_mode_counts_whole_packets_and_weighs_lengths() {
+        // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
+        assert!(near(spaced_bytes(0.1, 1249, 500, 500, false), 0.125));
+        assert!(near(spaced_bytes(0.1, 1249, 250, 500, false), 0.0625));
+        assert_eq!(spaced_bytes(0.1, 5000, 40, 500, false), 1.0);
+        assert_eq!(spaced_bytes(0.1, 4999, 1500, 500, true), 0.0);
+        assert_eq!(spaced_bytes(0.1, 1249, 5000, 500, false), 1.0, "10 packets' worth of 1/8");
+    }
+
+    /// p_a of a row of arrivals of 500 bytes, none of them signalled.
+    fn row(spacing: &mut Spacing, p_b: Option<f64>, n: usize) -> alloc::vec::Vec<f64> {
+        let p = |spacing: &mut Spacing| {
+            assert!(!spacing.arrival(p_b, 500, 1.0));
+            spacing.p()
+        };
+        (0..n).map(|_| p(spacing)).collect()
+    }
+
+    #[test]
+    fn ns2_spares_the_first_above_and_counts_from_it() {
+        let mut spacing = Spacing::new(Rule::Ns2, false, None);
+        assert_eq!(row(&mut spacing, None, 100), [0.0; 100]);
+        assert_eq!((row(&mut spacing, Some(0.1), 1), spacing.count()), ([0.0].into(), 1.0));
+        assert!(near(row(&mut spacing, Some(0.1), 1)[0], 0.1 / 0.8));
+        assert!(spacing.arrival(Some(0.1), 500, 0.0));
+        assert_eq!(spacing.count(), 0.0);
+        assert!(near(row(&mut spacing, Some(0.1), 1)[0], 0.1 / 0.9));
+        spacing.overflowed();
+        assert!(near(row(&mut spacing, Some(0.1), 1)[0], 0.1 / 0.9));
+    }
+
+    #[test]
+    fn the_paper_starts_the_count_at_0_and_weighs_p_b() {
+        let mut spacing = Spacing::new(Rule::Paper, false, None);
+        row(&mut spacing, None, 100);
+        let p = row(&mut spacing, Some(0.1), 3);
+        assert!(near(p[0], 0.1) && near(p[1], 0.1 / 0.9) && near(p[2], 0.1 / 0.8), "{p:?}");
+        // Half a mean packet: p_b = 0.05, and the count goes on.
+        spacing.mean = Some(1000);
+        assert!(near(row(&mut spacing, Some(0.1), 1)[0], 0.05 / 0.85));
+        assert!(spacing.arrival(Some(0.1), 500, 0.0));
+        assert!(near(row(&mut spacing, Some(0.1), 1)[0], 0.05 / 0.95), "1 after a signal");
+    }
+
+    #[test]
+    fn linux_draws_the_gap_when_it_begins() {
+        let mut spacing = Spacing::new(Rule::Linux, false, None);
+        let mut signals = |p_b, u: f64, n| (0..n).map(|_| spacing.arrival(p_b, 500, u)).filter(|s| *s).count();
+        assert_eq!(signals(Some(0.1), 0.65, 1), 0, "the first draws 0.65");
+        assert_eq!(signals(Some(0.1), 0.25, 6), 0, "up to 0.6");
+        assert_eq!(signals(Some(0.1), 0.25, 1), 1, "0.7: the next gap ends at 0.25");
+        assert_eq!(signals(Some(0.1), 0.95, 2), 0);
+        assert_eq!(signals(Some(0.1), 0.95, 1), 1, "0.3");
+        assert_eq!(signals(Some(0.3), 0.0, 3), 0, "0.9 < 0.95");
+        assert_eq!(signals(None, 0.0, 1), 0);
+        assert_eq!(signals(Some(0.5), 0.0, 1), 0, "the first again");
+        assert_eq!(signals(Some(0.5), 0.0, 1), 1);
+        spacing.overflowed();
+        assert_eq!(spacing.count(), 0.0);
+        spacing.forced();
+        assert_eq!((spacing.count(), spacing.p()), (-1.0, 1.0));
+    }
+}
