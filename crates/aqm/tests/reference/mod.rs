@@ -13,6 +13,7 @@ pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod drr;
 pub(crate) mod fq_codel;
+pub(crate) mod dynamic_red;
 pub(crate) mod feng_red;
 pub(crate) mod msc;
 pub(crate) mod msvb;
