@@ -373,6 +373,17 @@ pub trait ParamSet: Default + Clone {
     fn get(&self, key: &str) -> Option<String>;
 }
 
+/// A field's name as it is written: one that is a word of Rust is declared as `r#in`.
+pub const fn plain(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', rest @ ..] => match core::str::from_utf8(rest) {
+            Ok(name) => name,
+            Err(_) => field,
+        },
+        _ => field,
+    }
+}
+
 /// Reads `text` as a `T` within `range`: the body of every generated `set`.
 pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, ParamError> {
     let fail = |accepts, hint| ParamError { key: key.to_string(), found: text.to_string(), accepts, hint };
@@ -405,7 +416,7 @@ macro_rules! params {
         impl $crate::base::params::ParamSet for $name {
             const SPECS: &'static [$crate::base::params::ParamSpec] = &[ $(
                 $crate::base::params::ParamSpec {
-                    name: stringify!($field),
+                    name: $crate::base::params::plain(stringify!($field)),
                     symbol: $symbol,
                     unit: <$ty as $crate::base::params::Value>::UNIT,
                     doc: concat!($($doc),+),
@@ -418,18 +429,18 @@ macro_rules! params {
 
             #[allow(unused_variables)]
             fn set(&mut self, key: &str, text: &str) -> Option<Result<(), $crate::base::params::ParamError>> {
-                match key {
-                    $( stringify!($field) => Some($crate::base::params::read(key, text, ($lo, $hi)).map(|v| self.$field = v)), )*
-                    _ => None,
-                }
+                $( if key == $crate::base::params::plain(stringify!($field)) {
+                    return Some($crate::base::params::read(key, text, ($lo, $hi)).map(|v| self.$field = v));
+                } )*
+                None
             }
 
             #[allow(unused_variables)]
-            fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
-                match key {
-                    $( stringify!($field) => Some($crate::base::params::Value::show(&self.$field)), )*
-                    _ => None,
-                }
+fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
+                $( if key == $crate::base::params::plain(stringify!($field)) {
+                    return Some($crate::base::params::Value::show(&self.$field));
+                } )*
+                None
             }
         }
     };

@@ -10,6 +10,7 @@ pub mod flow_queues;
 pub mod pair_table;
 pub mod pie_rule;
 pub mod pie_state;
+pub mod band;
 pub mod early;
 pub mod max_p;
 pub mod pair_table;

@@ -35,6 +35,10 @@ fn random_value(spec: &ParamSpec, rng: &mut Rng) -> String {
         "s" => format!("{}s", random_number(spec, rng)),
         "bytes" => format!("{}b", libm::round(random_number(spec, rng))),
         "bit/s" => format!("{}bit", libm::round(random_number(spec, rng))),
+        _ if spec.accepts.contains("min/max/max_p") => {
+            let min = magnitude(0.1, 100.0, rng);
+            format!("{min}p/{}p/{}", min * (1.0 + 3.0 * rng.uniform()), rng.uniform())
+        }
         _ if spec.accepts.contains("whole") => format!("{}", libm::round(random_number(spec, rng))),
         _ if spec.accepts.contains("a/b/c") => {
             let classes = 1 + rng.below(4);
@@ -56,10 +60,14 @@ fn usual(spec: &ParamSpec) -> Option<f64> {
     }
 }
 
+/// Every order of magnitude equally likely.
+fn magnitude(from: f64, to: f64, rng: &mut Rng) -> f64 {
+    from * libm::pow(to / from, rng.uniform())
+}
+
 /// An end of the range, or something near the default, or anything by order of magnitude.
 fn random_number(spec: &ParamSpec, rng: &mut Rng) -> f64 {
     let (lo, hi) = spec.range;
-    let magnitude = |from: f64, to: f64, rng: &mut Rng| from * libm::pow(to / from, rng.uniform());
     let number = match (rng.below(16), usual(spec)) {
         (0, _) => lo,
         (1, _) => hi,

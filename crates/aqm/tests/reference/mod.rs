@@ -26,6 +26,7 @@ pub(crate) mod red_tail;
 pub(crate) mod rem;
 pub(crate) mod sio;
 pub(crate) mod svb;
+pub(crate) mod rio;
 pub(crate) mod traffic;
 pub(crate) mod wrr;
 
