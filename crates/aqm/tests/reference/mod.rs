@@ -15,6 +15,7 @@ pub(crate) mod drr;
 pub(crate) mod fq_codel;
 pub(crate) mod dynamic_red;
 pub(crate) mod feng_red;
+pub(crate) mod fred;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;
