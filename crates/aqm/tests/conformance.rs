@@ -19,7 +19,7 @@ const CASES: u64 = 1000;
 fn promises(spec: &Spec) -> Promises {
     let entry = spec.entry();
     let order = match (entry.rung, entry.name) {
-        ("law" | "aqm", _) => Order::Lists(1),
+        ("law" | "aqm", _) | (_, "choke") => Order::Lists(1),
         (_, "red_tail") => Order::Lists(2),
         _ => Order::PerFlow,
     };

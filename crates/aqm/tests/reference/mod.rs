@@ -9,6 +9,7 @@ pub(crate) mod avq;
 pub(crate) mod blue;
 pub(crate) mod cobalt;
 pub(crate) mod ared;
+pub(crate) mod choke;
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod drr;
