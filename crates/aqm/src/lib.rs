@@ -18,6 +18,6 @@ pub mod testing;
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
     aqm { droptail: TailOrFront, red: Red, codel: CoDel, msvb: Msvb, svb: Svb, sio: Sio, avq: Avq, blue: Blue, pie: Pie, pi2: Pi2, cobalt: Cobalt, ared: Ared, feng_red: FengRed, dynamic_red: DynamicRed, rio: Rio, fred: Fred }
-    queue { red_tail: RedTail, wrr: Wrr, fq_codel: FqCodel, drr: Drr, choke: Choke }
+    queue { red_tail: RedTail, wrr: Wrr, fq_codel: FqCodel, drr: Drr, choke: Choke, fq_pie: FqPie }
     variants { raqm_plus: raqm "plus" }
 }

@@ -162,6 +162,12 @@ impl PieState {
         (self.before, self.updated) = (self.delay, now);
     }
 
+    /// Would an update leave it as it is, while its queue is empty? Under Linux's burst allowance.
+    pub fn is_at_rest(&self, rule: &Rule) -> bool {
+        let calm = self.p == 0.0 && self.delay == 0.0 && self.before == 0.0 && self.spacing == 0.0;
+        calm && self.departed.is_none() && self.burst == rule.max_burst
+    }
+
     /// Signal probability.
     pub const fn p(&self) -> f64 {
         self.p

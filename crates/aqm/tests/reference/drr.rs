@@ -141,7 +141,7 @@ impl Listing for Drr {
 
 /// Random settings: the words that the library reads, and the listing set up the same way.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let (classes, mut words) = Classes::random(dice, "buckets");
+    let (classes, mut words) = Classes::random(dice, "buckets", &[1, 2, 5, 16, 1024]);
     let ns2 = dice.odds(0.3);
     if ns2 {
         words = format!("buckets={} key=pair hash=ns2", classes.flows_cnt);

@@ -47,9 +47,9 @@ impl Classes {
         (((z >> 32) * u64::from(self.flows_cnt)) >> 32) as usize
     }
 
-    /// At random, with the words for it; `name` is what the number of flows is called.
-    pub(crate) fn random(dice: &mut Dice, name: &str) -> (Self, String) {
-        let flows_cnt = dice.pick(&[1, 2, 5, 16, 1024]);
+    /// At random, with the words for it; `name` is what the number of flows is called, which is one of `counts`.
+    pub(crate) fn random(dice: &mut Dice, name: &str, counts: &[u32]) -> (Self, String) {
+        let flows_cnt = dice.pick(counts);
         let (by_pair, exact, perturbation) = (dice.odds(0.3), dice.odds(0.3), dice.upto(0, 1 << 31) as u32);
         let (key, hash) = (if by_pair { "pair" } else { "flow" }, if exact { "exact" } else { "salted" });
         let words = format!("{name}={flows_cnt} key={key} hash={hash} salt={perturbation}");
@@ -211,7 +211,7 @@ impl Listing for FqCodel {
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (codel, codel_words) = Settings::random(dice, trace);
-    let (classes, class_words) = Classes::random(dice, "flows");
+    let (classes, class_words) = Classes::random(dice, "flows", &[1, 2, 5, 16, 1024]);
     let quantum = dice.pick(&[256, 500, 1000, 1514, 4000]);
     let drop_batch_size = dice.pick(&[1, 3, 64]);
     let memory_limit = dice.odds(0.3).then(|| dice.upto(1, 60) * net.mean_pktsize);

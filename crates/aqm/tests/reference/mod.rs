@@ -17,6 +17,7 @@ pub(crate) mod fq_codel;
 pub(crate) mod dynamic_red;
 pub(crate) mod feng_red;
 pub(crate) mod fred;
+pub(crate) mod fq_pie;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;

@@ -57,7 +57,7 @@ pub(crate) struct Pie {
     active_: bool,
     burst_allowance_: u64,
     drop_prob_: f64,
-    accu_prob_: f64,
+    pub(crate) accu_prob_: f64,
     current_qdelay: f64,
     qdelay_old_: f64,
     last_timestamp_: u64,
@@ -175,7 +175,7 @@ impl Pie {
         }
     }
 
-    fn calculate_drop_prob(&mut self, now: u64) {
+    pub(crate) fn calculate_drop_prob(&mut self, now: u64) {
         let set = self.set;
         if set.sleep != Low::Never && !(now - self.last_timestamp_ >= set.t_update && self.active_) {
             self.seen.note("woken less than a period ago", self.active_);

@@ -1,0 +1,311 @@
+//! FQ-PIE: a queue for each flow, served in turn, each under PIE (Linux sch_fq_pie).
+//!
+//! The flow queueing is FQ-CoDel's; PIE, as Linux has it, judges at arrival by the delay and the backlog of the flow.
+
+use alloc::vec::Vec;
+
+use crate::aqm::pie;
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::{Aqm, Discipline};
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::port::{Level, ListId, Port};
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Bytes, Depth, Link};
+use crate::base::verdict::{Fate, Verdict};
+use crate::parts::buckets::{Buckets, Hash, Key};
+use crate::parts::flow_queues::{Chain, FlowQueues, Links};
+use crate::parts::pie_rule::{Burst, Latency, Rule, Spare};
+use crate::parts::pie_state::PieState;
+use crate::{params, probes};
+
+params! {
+    /// Knobs of FQ-PIE.
+    pub struct Params {
+        /// Delay that is aimed at in each flow.
+        target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "Linux fq_pie";
+        /// Time between updates of the flows' probabilities.
+        tupdate: Span = Span::from_millis(15), in 1e-6 ..= 1e3, "tupdate", "Linux fq_pie";
+        /// Integral gain in Hz.
+        alpha: f64 = 0.125, in 0.0 ..= 1e6, "alpha", "Linux fq_pie: 2/16";
+        /// Proportional gain in Hz, on the growth of the delay.
+        beta: f64 = 1.25, in 0.0 ..= 1e6, "beta", "Linux fq_pie: 20/16";
+        /// Queues that flows are hashed to.
+        flows: u32 = 1024, in 1.0 ..= 65535.0, "flows", "Linux fq_pie";
+        /// Bytes that a queue may send in a round.
+        quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "Linux fq_pie: an MTU; ours: no less than 256";
+        /// Burst allowance of each flow.
+        max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
+        /// ECT packets are dropped too once their flow's p is no longer below this.
+        ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "ecn_prob", "Linux fq_pie: 10 %";
+        /// Arrivals that find no more than this in their flow's queue are spared; auto is less than two MTUs of 1514 bytes.
+        min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
+        /// How a flow's delay is known.
+        latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "dq_rate_estimator", "Linux fq_pie";
+        /// Packets shorter than the mean meet p in proportion to their length.
+        bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
+        /// What is hashed.
+        key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
+        /// How a flow finds its queue.
+        hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "Linux fq_pie_hash";
+        /// Which flows collide.
+        salt: u32 = 1, in 0.0 ..= 4294967295.0, "", "Linux: drawn at the start";
+    }
+}
+
+/// Twice Ethernet's MTU, less one: Linux spares an arrival that finds fewer bytes than two.
+const FEW: Depth = Depth::Bytes(3027.0);
+
+/// PIE of one flow, with what it takes to update only the flows that need it.
+struct Flow {
+    pie: PieState,
+    /// In the chain of those to be updated.
+    stirred: bool,
+}
+
+/// State of FQ-PIE.
+pub struct FqPie {
+    buckets: Buckets,
+    queues: FlowQueues,
+    rule: Rule,
+    flows: Vec<Flow>,
+    links: Links,
+    /// Flows that an update would change.
+    stirred: Chain,
+    due: Instant,
+    latest: ListId,
+}
+
+/// PIE on one flow's queue, for as long as a packet leaves it.
+struct Leaving<'a>(&'a Rule, &'a mut PieState);
+
+impl Aqm for Leaving<'_> {
+    #[inline]
+    fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        self.1.departure(self.0, packet, level, cx.now);
+        Verdict::Accept
+    }
+}
+
+/// What becomes of a packet is no news to a flow.
+struct Deaf;
+impl Aqm for Deaf {}
+
+impl Params {
+    fn rule(&self, link: &Link) -> Rule {
+        let linux = pie::Params {
+            target: self.target,
+            tupdate: self.tupdate,
+            alpha: self.alpha,
+            beta: self.beta,
+            max_burst: self.max_burst,
+            ecn_cut: self.ecn_cut,
+            min_backlog: Auto::Given(self.min_backlog.or(FEW)),
+            latency: self.latency,
+            bytes: self.bytes,
+            // Linux: include/net/pie.h and pie_calculate_probability.
+            burst: Burst::Departure,
+            spare: Spare::Latest,
+            decay_to: 1.0 - 1.0 / 64.0,
+            derandomise: true,
+            cap: true,
+            boost: true,
+            ..pie::Params::default()
+        };
+        linux.rule(link)
+    }
+}
+
+impl FqPie {
+    /// `list` is to be updated from now on.
+    #[inline]
+    fn stir(&mut self, list: ListId) {
+        let flow = &mut self.flows[usize::from(list.0)];
+        if !flow.stirred {
+            flow.stirred = true;
+            self.links.push(&mut self.stirred, list);
+        }
+    }
+}
+
+impl Design for FqPie {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "flow queueing with PIE: flows take turns, sparse ones first, each under PIE",
+        source: "Linux net/sched/sch_fq_pie.c and sch_pie.c (Tahiliani et al. 2020)",
+        rule: "arrival:    queue = hash(flow);  buffer full: drop\n\
+               \u{20}           PIE (see pie) of the flow, by its delay and its backlog:  mark if p < ecn_cut, else drop\n\
+               \u{20}           queued in an idle queue: it becomes the last new queue, credit = quantum\n\
+               departure:  first new queue, else first old one\n\
+               \u{20}           credit <= 0:  credit += quantum; to the end of the old queues; again\n\
+               \u{20}           a packet:  credit -= its length; send\n\
+               \u{20}           none:  new: to the end of the old queues, if there are any; else idle; again\n\
+               every tupdate:  p of each flow",
+        deviations: &[
+            "memory_limit is left out: Linux counts what exceeds it and takes it all the same",
+            "all flows are updated at once, the first time after one period; Linux takes 2048 at a time, after 0.5 s",
+            "a flow that an update cannot change is not updated",
+            "the hash is a finaliser of SplitMix64, scaled as in Linux",
+            "PIE as in preset=linux of pie, with its differences from Linux",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "linux",
+        settings: "ecn=off hard_limit=10240p flows=1024 quantum=1514b target=15ms tupdate=15ms alpha=0.125 beta=1.25 \
+                   max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off key=flow hash=salted",
+        source: "Linux fq_pie on Ethernet: tc's defaults",
+    }];
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let rule = params.rule(link);
+        let count = params.flows as usize;
+        let flow = || Flow { pie: PieState::new(&rule), stirred: false };
+        Self {
+            buckets: Buckets::new(params.flows, params.key, params.hash, params.salt),
+            queues: FlowQueues::new(count, params.quantum.0 as i32, false),
+            flows: core::iter::repeat_with(flow).take(count).collect(),
+            links: Links::new(count),
+            stirred: Chain::EMPTY,
+            due: Instant::ZERO + rule.period,
+            latest: ListId(0),
+            rule,
+        }
+    }
+}
+
+impl Discipline for FqPie {
+    fn lists(&self) -> usize {
+        self.buckets.count()
+    }
+
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        let list = self.buckets.of(&packet);
+        self.latest = list;
+        self.stir(list);
+        let pie = &mut self.flows[usize::from(list.0)].pie;
+        let verdict = pie.arrival(&self.rule, &packet, &port.level(list), cx);
+        if let Fate::Queued { .. } = port.admit(list, packet, verdict, &mut Deaf, cx) {
+            self.queues.activate(list);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        while let Some(list) = self.queues.turn() {
+            let pie = &mut self.flows[usize::from(list.0)].pie;
+            if let Some(packet) = port.pop_judged(list, &mut Leaving(&self.rule, pie), cx) {
+                self.stir(list);
+                self.queues.sent(list, packet.len);
+                return Some(packet);
+            }
+            self.queues.empty(list);
+        }
+        None
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        Some(self.due)
+    }
+
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        let mut before = core::mem::replace(&mut self.stirred, Chain::EMPTY);
+        while let Some(list) = self.links.pop(&mut before) {
+            let flow = &mut self.flows[usize::from(list.0)];
+            let backlog = port.level(list).bytes();
+            flow.pie.update(&self.rule, backlog, cx.now);
+            flow.stirred = backlog > 0 || !flow.pie.is_at_rest(&self.rule);
+            if flow.stirred {
+                self.links.push(&mut self.stirred, list);
+            }
+        }
+        self.due = cx.now + self.rule.period;
+    }
+}
+
+probes! { FqPie {
+    /// Signal probability of the flow that offered the latest packet.
+    p ["1"] = |s| s.flows[usize::from(s.latest.0)].pie.p();
+    /// Its latest queuing delay known.
+    delay ["s"] = |s| s.flows[usize::from(s.latest.0)].pie.delay();
+    /// Queues in the list of old ones, the empty ones among them included.
+    old ["1"] = |s| s.queues.lengths().1 as f64;
+    /// Queues in the list of new ones.
+    new ["1"] = |s| s.queues.lengths().0 as f64;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Limit, Rate};
+
+    const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(60), mean_packet: Bytes(1000) };
+
+    fn ms(t: u64) -> Instant {
+        Instant::from_nanos(t * 1_000_000)
+    }
+
+    fn queue(params: Params) -> Queue<FqPie> {
+        Queue::new(FqPie::build(&params, &LINK), LINK, false, Rng::stream(1, "fq_pie"))
+    }
+
+    fn packet(flow: u32) -> Packet {
+        Packet { flow, len: 1000, ecn: Ecn::NotEct, ..Packet::default() }
+    }
+
+    /// Flow 1 keeps 40 packets waiting and flow 2 sends one every 10 ms, for 3 s at 1 packet a millisecond; what was
+    /// dropped of each.
+    fn one_fat_one_thin(queue: &mut Queue<FqPie>) -> [u64; 3] {
+        let mut dropped = [0; 3];
+        for t in 0..3000 {
+            while let Some(due) = queue.next_tick().filter(|due| *due <= ms(t)) {
+                queue.tick(due);
+            }
+            if t % 10 == 0 {
+                queue.arrive(packet(2), ms(t));
+            }
+            while queue.port.level(ListId(1)).pkts() < 40 && queue.port.discarded().is_empty() {
+                queue.arrive(packet(1), ms(t));
+            }
+            queue.depart(ms(t));
+            queue.port.discarded().drain(..).for_each(|(packet, _)| dropped[packet.flow as usize] += 1);
+        }
+        dropped
+    }
+
+    #[test]
+    fn only_the_flow_that_builds_a_queue_is_dropped_from() {
+        let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
+        let dropped = one_fat_one_thin(&mut queue);
+        assert!(dropped[1] > 30 && dropped[2] == 0, "{dropped:?}");
+        let p = |flow: usize| queue.discipline().flows[flow].pie.p();
+        assert!(p(1) > 0.01 && p(2) == 0.0, "{} {}", p(1), p(2));
+    }
+
+    #[test]
+    fn what_cannot_change_is_left_alone() {
+        let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
+        (0..30).for_each(|flow| queue.arrive(packet(flow), ms(0)));
+        while queue.depart(ms(1)).is_some() {}
+        let stirred = |queue: &Queue<FqPie>| queue.discipline().links.walk(queue.discipline().stirred).count();
+        assert_eq!(stirred(&queue), 30);
+        queue.tick(ms(15));
+        assert_eq!(stirred(&queue), 0, "empty, without delay, allowance renewed");
+        queue.arrive(packet(5), ms(16));
+        queue.tick(ms(30));
+        assert_eq!(stirred(&queue), 1, "a packet waits");
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_arrival() {
+        let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
+        (0..60).for_each(|_| queue.arrive(packet(1), ms(0)));
+        queue.arrive(packet(2), ms(0));
+        let dropped: Vec<u32> = queue.port.discarded().drain(..).map(|(packet, _)| packet.flow).collect();
+        assert_eq!((dropped, queue.discipline().queues.lengths()), (alloc::vec![2], (1, 0)), "and activates nothing");
+    }
+}
