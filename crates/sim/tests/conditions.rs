@@ -50,7 +50,7 @@ fn fates(outcome: &Outcome) -> (u64, u64) {
 
 #[test]
 fn what_is_sent_arrives_or_is_dropped_or_lost() {
-    for aqm in ["droptail", "raqm", "codel", "red_tail"] {
+    for aqm in ["droptail", "raqm", "codel", "red_tail", "fq_codel", "drr"] {
         let mut net = lossy(aqm, 30);
         count_all(&mut net, Span::from_micros(3500));
         let outcome = run(&net, 1);
@@ -162,7 +162,7 @@ fn a_schedule_is_the_same_as_arithmetic_and_under_a_discipline() {
 #[test]
 fn nothing_is_lost_or_invented_while_the_rate_changes() {
     for schedule in [outage(), trace()] {
-        for aqm in ["droptail", "raqm", "codel", "red_tail"] {
+        for aqm in ["droptail", "raqm", "codel", "red_tail", "fq_codel", "drr"] {
             let mut net = changing(aqm, &schedule, 30);
             count_all(&mut net, Span::from_micros(5000));
             fates(&run(&net, 1));
