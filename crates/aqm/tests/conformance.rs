@@ -23,7 +23,22 @@ fn promises(spec: &Spec) -> Promises {
         (_, "red_tail") => Order::Lists(2),
         _ => Order::PerFlow,
     };
-    let spares_empty = matches!(entry.name, "droptail" | "codel" | "red" | "ared" | "red_tail" | "pie" | "cobalt" | "drr" | "dynamic_red" | "rio" | "feng_red" | "rule" | "ns2");
+    let spares_empty = matches!(
+        entry.name,
+        "droptail"
+            | "codel"
+            | "red"
+            | "ared"
+            | "red_tail"
+            | "pie"
+            | "cobalt"
+            | "drr"
+            | "dynamic_red"
+            | "rio"
+            | "feng_red"
+            | "rule"
+            | "ns2"
+    );
     Promises { order, ecn: spec.ecn(), spares_empty }
 }
 

@@ -1,19 +1,18 @@
 //! Bricks that several disciplines share, one per file.
 
 pub mod adaptive;
+pub mod band;
 pub mod buckets;
 pub mod coupled;
 pub mod delay_pi;
 pub mod depths;
 pub mod drain_time;
+pub mod early;
 pub mod flow_queues;
+pub mod max_p;
 pub mod pair_table;
 pub mod pie_rule;
 pub mod pie_state;
-pub mod band;
-pub mod early;
-pub mod max_p;
-pub mod pair_table;
 pub mod red_auto;
 pub mod red_curve;
 pub mod round_robin;

@@ -14,7 +14,7 @@ use crate::base::packet::Packet;
 use crate::base::params::{Auto, PerClass};
 use crate::base::port::{ListId, Port};
 use crate::base::units::{Bytes, Depth, Link};
-use crate::base::verdict::{Fate, Verdict};
+use crate::base::verdict::{Fate, Reason, Verdict};
 use crate::parts::round_robin::RoundRobin;
 use crate::{choice, params, probes};
 
@@ -188,8 +188,14 @@ impl Discipline for Wrr {
         let verdict = if full { Verdict::Drop } else { opinion };
         match port.admit(list(class), packet, verdict, red, cx) {
             Fate::Queued { .. } => self.turns.joined(class),
-            // An arrival ends the idle time of its class, also one that does not get in.
-            _ => self.maybe_idle |= 1 << class,
+            fate => {
+                if full && fate == Fate::Dropped(Reason::Early) {
+                    // To the class's RED its own limit is a full buffer.
+                    red.settled(&packet, Fate::Dropped(Reason::Overflow), cx);
+                }
+                // An arrival ends the idle time of its class, also one that does not get in.
+                self.maybe_idle |= 1 << class;
+            }
         }
     }
 

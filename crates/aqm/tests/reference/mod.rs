@@ -5,19 +5,19 @@
 #![expect(clippy::manual_clamp, reason = "as the listings write it")]
 
 pub(crate) mod aaqm;
+pub(crate) mod ared;
 pub(crate) mod avq;
 pub(crate) mod blue;
-pub(crate) mod cobalt;
-pub(crate) mod ared;
 pub(crate) mod choke;
+pub(crate) mod cobalt;
 pub(crate) mod codel;
 pub(crate) mod droptail;
 pub(crate) mod drr;
-pub(crate) mod fq_codel;
 pub(crate) mod dynamic_red;
 pub(crate) mod feng_red;
-pub(crate) mod fred;
+pub(crate) mod fq_codel;
 pub(crate) mod fq_pie;
+pub(crate) mod fred;
 pub(crate) mod msc;
 pub(crate) mod msvb;
 pub(crate) mod pi;
@@ -27,9 +27,9 @@ pub(crate) mod raqm;
 pub(crate) mod red;
 pub(crate) mod red_tail;
 pub(crate) mod rem;
+pub(crate) mod rio;
 pub(crate) mod sio;
 pub(crate) mod svb;
-pub(crate) mod rio;
 pub(crate) mod traffic;
 pub(crate) mod wrr;
 

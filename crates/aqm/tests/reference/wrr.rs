@@ -2,7 +2,7 @@
 
 use crate::differ;
 
-use super::red::{Red, Settings};
+use super::red::{Adaptation, Red, Settings};
 use super::traffic::{Dice, Trace, UNITS, depth, on, threshold};
 use super::{Departure, Listing, Net, Outcome, Pkt, Seen, Unit};
 
@@ -112,6 +112,11 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let th_min = threshold(dice, &net, qib, 0.1, 10.0);
     let set = Settings {
         qib,
+        mean_pktsize: net.mean_pktsize,
+        targetdelay: 0.005,
+        delay: 0.0,
+        idle: true,
+        adaptation: Adaptation::No,
         th_min,
         th_max: th_min * dice.between(1.1, 4.0),
         max_p_inv: dice.pick(&[10.0, 50.0, 2.0]),
