@@ -10,7 +10,7 @@ use crate::failure::Exit;
 use crate::output::Ui;
 
 /// Seeds stay exact in every reader of JSON.
-const LARGEST_SEED: u64 = 1 << 53;
+pub(crate) const LARGEST_SEED: u64 = 1 << 53;
 
 /// A laboratory for Active Queue Management.
 #[derive(Parser, Debug)]

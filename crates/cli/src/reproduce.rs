@@ -94,7 +94,8 @@ fn place(args: &ReproduceArgs, paper: &Paper, level: Level, ids: &[String], seve
 fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -> Result<Vec<ClaimResult>, Failure> {
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();
-    let (runs, known) = (reproduction.runs(), reproduction.finished(dir));
+    let finished = || pool.install(|| reproduction.finished(dir));
+    let (runs, known) = (reproduction.runs(), finished());
     let known = if known > 0 { format!(", {known} of them there already") } else { String::new() };
     ui.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
     let progress = Progress::new(ui, reproduction.simulated_s());
@@ -103,7 +104,7 @@ fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -
     progress.finish();
     outcome.map_err(|error| match error {
         ReproduceError::Batch(BatchError::Interrupted) => {
-            Failure::Interrupted { dir: dir.to_path_buf(), done: reproduction.finished(dir), total: runs }
+            Failure::Interrupted { dir: dir.to_path_buf(), done: finished(), total: runs }
         }
         ReproduceError::Batch(BatchError::Store(error)) | ReproduceError::Store(error) => Failure::Store(error),
         ReproduceError::Batch(BatchError::Run(error)) => Failure::Run(error.to_string()),

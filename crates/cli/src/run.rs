@@ -1,16 +1,16 @@
 //! `forebay run`: a scenario file to tables, results on disk and a report.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::lower;
 use forebay_lab::plan::{Plan, hex_hash};
 use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
-use forebay_lab::store::Store;
+use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
-use crate::args::{BatchArgs, Jobs, RunArgs};
+use crate::args::{BatchArgs, Jobs, LARGEST_SEED, RunArgs};
 use crate::digits::short;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
@@ -41,12 +41,14 @@ pub(crate) fn batch(
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();
     let store = Store::open(&dir, plan, meta())?;
-    announce(ui, plan, &store);
+    if !ui.quiet() {
+        announce(ui, plan, pool.install(|| store::finished(&dir, plan)));
+    }
     let progress = Progress::new(ui, plan.simulated_s());
     let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
     let outcome = pool.install(|| batch::run(plan, &store, &control));
     progress.finish();
-    let document = outcome.map_err(|error| failure(error, plan, &store))?;
+    let document = outcome.map_err(|error| pool.install(|| failure(error, plan, &dir)))?;
     let report = report::write_report(&dir);
     if ui.json() {
         // An error is a document too, and there is to be one.
@@ -78,8 +80,13 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// Refuses more runs than memory has room for in the end.
+/// Refuses seeds that are too large, and more runs than memory has room for in the end.
 fn check_number(args: &BatchArgs, cases: &[Case]) -> Result<(), InputError> {
+    let largest = LARGEST_SEED - (args.runs - 1);
+    if args.seed > largest {
+        let accepts = format!("at most {largest} for {} runs", args.runs);
+        return Err(InputError::new("--seed", "", Found::text(&args.seed.to_string()), accepts));
+    }
     let points: usize = cases.iter().map(|case| case.scenario.compare.len()).sum();
     let runs = points as u64 * args.runs;
     if runs <= MOST_RUNS {
@@ -148,19 +155,16 @@ fn quote(word: &str) -> String {
     }
 }
 
-fn announce(ui: &Ui, plan: &Plan, store: &Store) {
-    if ui.quiet() {
-        return;
-    }
-    let jobs = plan.jobs();
-    let known = jobs.iter().filter(|job| store.load(plan, **job).is_some()).count();
-    let each = plan.simulated_s() / jobs.len().max(1) as f64;
+/// Says what there is to do; `known` runs are there already.
+fn announce(ui: &Ui, plan: &Plan, known: usize) {
+    let all = plan.jobs().len();
+    let each = plan.simulated_s() / all.max(1) as f64;
     let known = match known {
         0 => String::new(),
-        n if n == jobs.len() => ", all of them there already".to_string(),
+        n if n == all => ", all of them there already".to_string(),
         n => format!(", {n} of them there already"),
     };
-    ui.note(&format!("{}: {} of {} s{known}", plan.title(), count(jobs.len(), "run"), short(each)));
+    ui.note(&format!("{}: {} of {} s{known}", plan.title(), count(all, "run"), short(each)));
 }
 
 /// `1 run`, `2 runs`.
@@ -168,14 +172,13 @@ fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-fn failure(error: BatchError, plan: &Plan, store: &Store) -> Failure {
+fn failure(error: BatchError, plan: &Plan, dir: &Path) -> Failure {
     match error {
         BatchError::Store(error) => Failure::Store(error),
         BatchError::Run(error) => Failure::Run(error.to_string()),
         BatchError::Interrupted => {
-            let jobs = plan.jobs();
-            let done = jobs.iter().filter(|job| store.load(plan, **job).is_some()).count();
-            Failure::Interrupted { dir: PathBuf::from(store.dir()), done, total: jobs.len() }
+            let (done, total) = (store::finished(dir, plan), plan.jobs().len());
+            Failure::Interrupted { dir: dir.to_path_buf(), done, total }
         }
     }
 }

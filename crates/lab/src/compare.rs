@@ -49,8 +49,8 @@ impl Group<'_> {
 /// The interval of `a - b` over the seeds that both have; `None` if they share none. What an interrupted
 /// batch leaves does not hold the same seeds for every contender.
 pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
-    let partner = |seed: u64| b.iter().find(|(other, _)| *other == seed);
-    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partner(*seed)?.1)).collect();
+    let partners: BTreeMap<u64, f64> = b.iter().copied().collect();
+    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partners.get(seed)?)).collect();
     (!differences.is_empty()).then(|| Interval::of(&differences))
 }
 

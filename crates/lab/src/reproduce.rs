@@ -129,11 +129,7 @@ impl Reproduction {
 
     /// How many of them `dir` holds already.
     pub fn finished(&self, dir: &Path) -> usize {
-        let of_plan = |(name, plan): &(String, Plan)| {
-            let dir = dir.join(name);
-            plan.jobs().into_iter().filter(|job| store::is_finished(&dir, plan, *job)).count()
-        };
-        self.plans.iter().map(of_plan).sum()
+        self.plans.iter().map(|(name, plan)| store::finished(&dir.join(name), plan)).sum()
     }
 
     /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes

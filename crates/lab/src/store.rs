@@ -323,9 +323,9 @@ fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
     (shard.key == plan.key(job)).then_some(shard.record)
 }
 
-/// Does `dir` hold the result of this job?
-pub fn is_finished(dir: &Path, plan: &Plan, job: Job) -> bool {
-    read_shard(dir, plan, job).is_some()
+/// How many of the runs of `plan` are in `dir`.
+pub fn finished(dir: &Path, plan: &Plan) -> usize {
+    plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
 /// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by
