@@ -19,26 +19,16 @@ const CASES: u64 = 1000;
 fn promises(spec: &Spec) -> Promises {
     let entry = spec.entry();
     let order = match (entry.rung, entry.name) {
-        ("law" | "aqm", _) | (_, "choke") => Order::Lists(1),
-        (_, "red_tail") => Order::Lists(2),
+        ("law" | "aqm", _) | (_, "choke" | "sfb") => Order::Lists(1),
+        (_, "red_tail" | "dualpi2" | "curvy_red") => Order::Lists(2),
         _ => Order::PerFlow,
     };
-    let spares_empty = matches!(
-        entry.name,
-        "droptail"
-            | "codel"
-            | "red"
-            | "ared"
-            | "red_tail"
-            | "pie"
-            | "cobalt"
-            | "drr"
-            | "dynamic_red"
-            | "rio"
-            | "feng_red"
-            | "rule"
-            | "ns2"
-    );
+    // ns-2's RED family lets an arrival pass that meets a queue of at most one packet.
+    let spares_empty = match entry.name {
+        "droptail" | "codel" | "cobalt" | "red_tail" | "dynamic_red" | "rio" | "pie" | "drr" => true,
+        "red" | "ared" | "feng_red" => spec.get("rule").as_deref() == Some("ns2"),
+        _ => false,
+    };
     Promises { order, ecn: spec.ecn(), spares_empty }
 }
 

@@ -107,7 +107,7 @@ impl Pi2 {
         let p = self.base.p();
         match scalable && level.marks(packet) {
             true => self.coupling.scalable(p, 0.0, &mut self.tosses, u),
-            false => self.coupling.classic(p, &mut self.tosses, u),
+            false => self.coupling.classic(p, 0.0, &mut self.tosses, u),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A classic sender's rate falls with the root of the probability, a scalable one's with the probability itself, so
 //! both get the same from one p'.
 
+use crate::base::time::Span;
 use crate::base::verdict::Verdict;
 use crate::choice;
 
@@ -106,10 +107,10 @@ impl Coupling {
         self.overload == Overload::Drop && p * p >= self.p_cmax
     }
 
-    /// What a classic packet hears.
+    /// What a classic packet hears, if a scalable one's own queue would ask for probability `native`.
     #[inline]
-    pub fn classic(&self, p: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
-        match tosses.squared(p, u) {
+    pub fn classic(&self, p: f64, native: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
+        match tosses.squared(p.max(native / self.k), u) {
             false => Verdict::Accept,
             true if self.disables_ecn(p) => Verdict::Drop,
             true => Verdict::Signal,
@@ -123,6 +124,17 @@ impl Coupling {
             return Verdict::Drop;
         }
         if tosses.linear(self.linear(p).max(native), u) { Verdict::Signal } else { Verdict::Accept }
+    }
+}
+
+/// RFC 9332 Figure 5: the probability that a scalable packet's own stay asks for; a step if `range` is 0.
+pub fn ramp(stay: Span, min_th: Span, range: Span) -> f64 {
+    if stay >= min_th + range {
+        1.0
+    } else if stay > min_th {
+        (stay - min_th).secs() / range.secs()
+    } else {
+        0.0
     }
 }
 
@@ -158,7 +170,7 @@ mod tests {
     fn classic_packets_meet_the_square_and_scalable_ones_k_times_p() {
         for toss in [Toss::Random, Toss::Accumulate] {
             for p in [0.0, 0.1, 0.3, 0.45] {
-                let [_, classic, dropped] = counts(toss, |tosses, u| TWO.classic(p, tosses, u));
+                let [_, classic, dropped] = counts(toss, |tosses, u| TWO.classic(p, 0.0, tosses, u));
                 assert!(near(toss, classic, p * p) && dropped == 0, "{toss:?} {p}: {classic}");
                 let [_, scalable, dropped] = counts(toss, |tosses, u| TWO.scalable(p, 0.0, tosses, u));
                 assert!(near(toss, scalable, 2.0 * p) && dropped == 0, "{toss:?} {p}: {scalable}");
@@ -171,6 +183,11 @@ mod tests {
         for toss in [Toss::Random, Toss::Accumulate] {
             let marked = |native| counts(toss, |tosses, u| TWO.scalable(0.2, native, tosses, u))[1];
             assert!(near(toss, marked(0.1), 0.4) && near(toss, marked(0.7), 0.7));
+            let classic = |native| counts(toss, |tosses, u| TWO.classic(0.2, native, tosses, u));
+            let [_, low, _] = classic(0.1);
+            let [_, high, dropped] = classic(1.0);
+            assert!(near(toss, low, 0.04) && near(toss, high, 0.25), "(native/k)^2: {low} {high}");
+            assert_eq!(dropped, 0, "a long queue of one's own is no overload");
         }
     }
 
@@ -178,7 +195,7 @@ mod tests {
     fn from_a_quarter_on_both_kinds_are_dropped_alike() {
         for toss in [Toss::Random, Toss::Accumulate] {
             for p in [0.5, 0.6, 0.9] {
-                let [_, marked, classic] = counts(toss, |tosses, u| TWO.classic(p, tosses, u));
+                let [_, marked, classic] = counts(toss, |tosses, u| TWO.classic(p, 0.0, tosses, u));
                 assert!(marked == 0 && near(toss, classic, p * p), "{toss:?} {p}: {classic}");
                 let [passed, marked, scalable] = counts(toss, |tosses, u| TWO.scalable(p, 0.0, tosses, u));
                 assert!(near(toss, scalable, p * p), "{toss:?} {p}: {scalable}");
@@ -193,7 +210,7 @@ mod tests {
         assert_eq!((TWO.most(), delay.most()), (1.0, 0.5));
         let [passed, marked, dropped] = counts(Toss::Random, |tosses, u| delay.scalable(0.5, 0.0, tosses, u));
         assert_eq!((passed, marked, dropped), (0, 10_000, 0));
-        let [_, marked, dropped] = counts(Toss::Random, |tosses, u| delay.classic(0.5, tosses, u));
+        let [_, marked, dropped] = counts(Toss::Random, |tosses, u| delay.classic(0.5, 0.0, tosses, u));
         assert!(near(Toss::Random, marked, 0.25) && dropped == 0);
     }
 
@@ -203,5 +220,13 @@ mod tests {
         let told: [bool; 6] = core::array::from_fn(|_| tosses.linear(0.5, [0.0; 2]));
         assert_eq!(told, [false, false, true, false, true, false], "0.5, 1.0, 1.5 and so on");
         assert_eq!((tosses.count(), Coupling::p_cmax(2.0), Coupling::p_cmax(0.5)), (1.0, 0.25, 1.0));
+    }
+
+    #[test]
+    fn the_ramp_rises_from_800_to_1200_microseconds() {
+        let at = |us| ramp(Span::from_micros(us), Span::from_micros(800), Span::from_micros(400));
+        assert_eq!([at(0), at(800), at(900), at(1000), at(1200), at(9000)], [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
+        let step = |us| ramp(Span::from_micros(us), Span::from_micros(1000), Span::ZERO);
+        assert_eq!([step(999), step(1000)], [0.0, 1.0]);
     }
 }

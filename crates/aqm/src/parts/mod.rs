@@ -8,6 +8,8 @@ pub mod delay_pi;
 pub mod depths;
 pub mod drain_time;
 pub mod early;
+pub mod dual_aqm;
+pub mod dual_queue;
 pub mod flow_queues;
 pub mod max_p;
 pub mod pair_table;

@@ -1,0 +1,115 @@
+//! Who hears what in a coupled AQM of two queues (RFC 9332 section 2.5.1.1), and who goes where.
+//!
+//! The ECN field says both; an operator's classifier may put packets into the queue of the other kind.
+
+use alloc::string::{String, ToString};
+
+use crate::base::packet::{Ecn, Packet};
+use crate::base::params::Value;
+use crate::base::port::ListId;
+use crate::base::text::BadValue;
+use crate::base::verdict::Verdict;
+
+use super::coupled::{Coupling, Toss, Tosses};
+use super::dual_queue::{CLASSIC, LOW};
+
+/// A service class with a rule of its own, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// None.
+    Off,
+    /// This one.
+    Is(u8),
+}
+
+impl Class {
+    fn has(self, packet: &Packet) -> bool {
+        self == Self::Is(packet.class)
+    }
+}
+
+impl Value for Class {
+    const ACCEPTS: &'static str = "off, or a class as a whole number";
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text.trim() {
+            "off" => Ok(Self::Off),
+            number => number.parse().map(Self::Is).map_err(|_| BadValue::new(Self::ACCEPTS)),
+        }
+    }
+    fn show(&self) -> String {
+        match self {
+            Self::Off => "off".to_string(),
+            Self::Is(class) => class.to_string(),
+        }
+    }
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Off => None,
+            Self::Is(class) => Some(f64::from(*class)),
+        }
+    }
+}
+
+/// The list of a packet: by its ECN field, unless its class says otherwise.
+pub fn classify(packet: &Packet, to_low: Class, to_classic: Class) -> ListId {
+    let l4s = matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+    if (l4s || to_low.has(packet)) && !to_classic.has(packet) { LOW } else { CLASSIC }
+}
+
+/// The signals of both queues.
+#[derive(Clone, Debug)]
+pub struct DualAqm {
+    /// How the two probabilities hang together.
+    pub coupling: Coupling,
+    classic: Tosses,
+    low: Tosses,
+    protected: bool,
+}
+
+impl DualAqm {
+    /// With `protected`, something else keeps Not-ECT packets of the low queue in check.
+    pub const fn new(coupling: Coupling, toss: Toss, protected: bool) -> Self {
+        Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), protected }
+    }
+
+    /// What the head of `list` hears, which may be marked or not: `native` is what the stay of an L packet asks for.
+    pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
+        let scalable = marks && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+        let (native, tosses) = if list == LOW { (native, &mut self.low) } else { (0.0, &mut self.classic) };
+        if list == LOW && packet.ecn == Ecn::NotEct && self.protected {
+            return Verdict::Accept;
+        }
+        if scalable {
+            self.coupling.scalable(p, native, tosses, u)
+        } else {
+            self.coupling.classic(p, native, tosses, u)
+        }
+    }
+
+    /// What has accumulated towards the next signal, in the C and in the L queue.
+    pub const fn counts(&self) -> [f64; 2] {
+        [self.classic.count(), self.low.count()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ecn_field_or_a_class_says_where_to_go() {
+        let list = |ecn, class, to_low, to_classic| {
+            classify(&Packet { ecn, class, ..Packet::default() }, to_low, to_classic) == LOW
+        };
+        let kinds = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        assert_eq!(kinds.map(|ecn| list(ecn, 0, Class::Off, Class::Off)), [false, true, false, true]);
+        assert_eq!(kinds.map(|ecn| list(ecn, 7, Class::Is(7), Class::Off)), [true; 4]);
+        assert_eq!(kinds.map(|ecn| list(ecn, 7, Class::Off, Class::Is(7))), [false; 4]);
+        assert_eq!(kinds.map(|ecn| list(ecn, 8, Class::Is(7), Class::Is(9))), [false, true, false, true]);
+        for text in ["off", "0", "255"] {
+            assert_eq!(Class::parse(text).map(|class| class.show()), Ok(text.to_string()));
+        }
+        assert!(Class::parse("256").is_err() && Class::parse("auto").is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! Two lists for a coupled AQM (RFC 9332), and a scheduler that prefers one but does not starve the other.
+
+use crate::base::cx::Cx;
+use crate::base::ladder::Aqm;
+use crate::base::packet::Packet;
+use crate::base::port::{Level, ListId, Port};
+use crate::base::time::{Instant, Span};
+use crate::base::units::Bytes;
+use crate::base::verdict::{Reason, Verdict};
+use crate::choice;
+
+/// The classic queue.
+pub const CLASSIC: ListId = ListId(0);
+/// The low-latency queue of L4S.
+pub const LOW: ListId = ListId(1);
+
+choice! {
+    /// What bounds the priority of the low-latency list.
+    pub enum Scheduler {
+        /// Weighted round robin: its share of the link while both lists hold packets.
+        Wrr = "wrr",
+        /// Time-shifted FIFO: the lead over classic packets in waiting time.
+        TsFifo = "ts-fifo",
+    }
+}
+
+/// The scheduler's state.
+#[derive(Clone, Debug)]
+pub struct Priority {
+    scheduler: Scheduler,
+    /// The classic list's share.
+    weight: f64,
+    tshift: Span,
+    /// Bytes that the classic list is owed, each side's counted by the other's share; not above 0: the low list's turn.
+    credit: f64,
+    idle_credit: f64,
+}
+
+impl Priority {
+    /// The low list first.
+    pub fn new(scheduler: Scheduler, weight: f64, tshift: Span, mtu: Bytes) -> Self {
+        let idle_credit = mtu.0 as f64 * (weight - (1.0 - weight));
+        Self { scheduler, weight, tshift, credit: idle_credit, idle_credit }
+    }
+
+    /// The list to send from; none if both are empty.
+    #[inline]
+    pub fn pick(&mut self, port: &Port, now: Instant) -> Option<ListId> {
+        match (port.head(LOW), port.head(CLASSIC)) {
+            (None, None) => {
+                self.credit = self.idle_credit;
+                None
+            }
+            (Some(_), None) => Some(LOW),
+            (None, Some(_)) => Some(CLASSIC),
+            (Some(low), Some(classic)) => {
+                let low_first = match self.scheduler {
+                    Scheduler::Wrr => self.credit <= 0.0,
+                    Scheduler::TsFifo => now.since(low.arrived) + self.tshift >= now.since(classic.arrived),
+                };
+                Some(if low_first { LOW } else { CLASSIC })
+            }
+        }
+    }
+
+    /// Sends the head of `list` unless `verdict` drops it; then both lists compete anew.
+    #[inline]
+    pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        let marks = port.head(list).is_some_and(|packet| port.marks(packet));
+        if verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks) {
+            port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
+            return None;
+        }
+        let sent = port.pop_judged(list, &mut Decided(verdict), cx)?;
+        self.sent(list, sent.len, port);
+        Some(sent)
+    }
+
+    /// `len` bytes of `list` were sent; without contention nobody owes anything.
+    fn sent(&mut self, list: ListId, len: u32, port: &Port) {
+        match list {
+            LOW if port.head(CLASSIC).is_some() => self.credit += self.weight * f64::from(len),
+            CLASSIC if port.head(LOW).is_some() => self.credit -= (1.0 - self.weight) * f64::from(len),
+            _ => (),
+        }
+    }
+
+    /// What the classic list is owed.
+    pub const fn credit(&self) -> f64 {
+        self.credit
+    }
+}
+
+/// Says what was decided before.
+pub struct Decided(pub Verdict);
+
+impl Aqm for Decided {
+    fn departure(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
+        self.0
+    }
+}
+
+/// How long the oldest packet of `list` has waited; no time if there is none.
+pub fn age(port: &Port, list: ListId, now: Instant) -> Span {
+    port.head(list).map_or(Span::ZERO, |packet| now.since(packet.arrived))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+    use crate::base::packet::Ecn;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Limit, Link, Rate};
+
+    const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(1000), mean_packet: Bytes(1000) };
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// A port with so many packets of 1000 bytes in either list, those of `low` as old as 10 ms.
+    fn port(classic: u32, low: u32) -> Port {
+        let mut port = Port::new(LINK, 2, true);
+        let mut rng = Rng::stream(1, "port");
+        for n in 0..classic + low {
+            let (list, arrived) = if n < classic { (CLASSIC, at(0)) } else { (LOW, at(90)) };
+            let packet = Packet { slot: n, len: 1000, arrived, ecn: Ecn::Ect1, ..Packet::default() };
+            let mut cx = Cx { now: arrived, rng: &mut rng };
+            port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
+        }
+        port
+    }
+
+    /// Which lists the next `n` packets come from: `c` or `l`.
+    fn order(priority: &mut Priority, port: &mut Port, n: usize) -> String {
+        let mut rng = Rng::stream(1, "order");
+        let mut cx = Cx { now: at(100), rng: &mut rng };
+        let mut lists = String::new();
+        for _ in 0..n {
+            let Some(list) = priority.pick(port, cx.now) else { break };
+            assert!(priority.send(list, Verdict::Accept, port, &mut cx).is_some());
+            lists.push(if list == LOW { 'l' } else { 'c' });
+        }
+        lists
+    }
+
+    #[test]
+    fn a_weight_of_a_quarter_sends_every_fourth_packet() {
+        // The credit begins at -500: two packets of 250 each bring it to 0, the third above it.
+        let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
+        assert_eq!(order(&mut wrr, &mut port(10, 20), 12), "lllclllclllc");
+        assert_eq!(wrr.credit(), -500.0);
+    }
+
+    #[test]
+    fn alone_on_the_link_nobody_owes_and_idle_forgets() {
+        let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
+        assert_eq!(order(&mut wrr, &mut port(0, 5), 5), "lllll");
+        assert_eq!(order(&mut wrr, &mut port(5, 0), 5), "ccccc");
+        assert_eq!(wrr.credit(), -500.0);
+        wrr.credit = 750.0;
+        assert_eq!(order(&mut wrr, &mut port(0, 0), 1), "");
+        assert_eq!(wrr.credit(), -500.0);
+    }
+
+    #[test]
+    fn a_time_shift_is_the_lead_of_the_low_list() {
+        // At 100 ms: classic packets have waited for 100 ms, low ones for 10.
+        let first = |tshift| {
+            let mut fifo = Priority::new(Scheduler::TsFifo, 0.25, Span::from_millis(tshift), Bytes(1000));
+            order(&mut fifo, &mut port(1, 1), 2)
+        };
+        assert_eq!([first(89), first(90), first(0)], ["cl", "lc", "cl"]);
+    }
+
+    #[test]
+    fn a_drop_is_no_turn_and_a_mark_is_one() {
+        let (mut port, mut rng) = (port(2, 2), Rng::stream(1, "drop"));
+        let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
+        let mut cx = Cx { now: at(100), rng: &mut rng };
+        assert_eq!((wrr.send(LOW, Verdict::Drop, &mut port, &mut cx), wrr.credit()), (None, -500.0));
+        let sent = wrr.send(LOW, Verdict::Signal, &mut port, &mut cx);
+        assert_eq!(sent.map(|packet| (packet.slot, packet.ecn)), Some((3, Ecn::Ce)));
+        assert_eq!((wrr.credit(), port.discarded().len(), port.tally().marked.pkts), (-250.0, 1, 1));
+        let mut no_ecn = Port::new(LINK, 2, false);
+        no_ecn.admit(CLASSIC, Packet::default(), Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
+        assert_eq!(wrr.send(CLASSIC, Verdict::Signal, &mut no_ecn, &mut cx), None, "a signal without ECN is a drop");
+    }
+}

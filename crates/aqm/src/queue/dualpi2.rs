@@ -1,0 +1,286 @@
+//! DualPI2: two queues coupled by a square, the classic one under PI2 (RFC 9332 Appendix A).
+//!
+//! Scalable senders (L4S) get a queue of their own, short because they are marked as soon as it grows, and served
+//! first. They are also marked with k p' of the classic queue's PI, which keeps the rates of both kinds alike.
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::Discipline;
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::port::{ListId, Port};
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Bytes, Link};
+use crate::base::verdict::Verdict;
+use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
+use crate::parts::delay_pi::{Base, Gains};
+use crate::parts::dual_aqm::{Class, DualAqm, classify};
+use crate::parts::dual_queue::{CLASSIC, Decided, LOW, Priority, Scheduler, age};
+use crate::{params, probes};
+
+params! {
+    /// Knobs of DualPI2.
+    pub struct Params {
+        /// Classic delay that is aimed at.
+        target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "RFC 9332 Figure 2";
+        /// Largest round trip expected; the automatic tupdate, alpha and beta follow from it.
+        rtt_max: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "RTT_max", "RFC 9332 Figure 2";
+        /// Time between updates of p'; auto is min(target, rtt_max/3).
+        tupdate: Auto<Span> = Auto::Auto, in 1e-6 ..= 1e3, "Tupdate", "RFC 9332 Figure 2";
+        /// Integral gain in Hz; auto is 0.1 tupdate/rtt_max^2.
+        alpha: Auto<f64> = Auto::Auto, in 0.0 ..= 1e6, "alpha", "RFC 9332 Figure 2";
+        /// Proportional gain in Hz; auto is 0.3/rtt_max.
+        beta: Auto<f64> = Auto::Auto, in 0.0 ..= 1e6, "beta", "RFC 9332 Figure 2";
+        /// Coupling factor.
+        k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 section 2.5.1 and Figure 2";
+        /// Stay from which L packets are marked.
+        min_th: Span = Span::from_micros(800), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 2";
+        /// From there to where all L packets are marked; 0 makes a step.
+        range: Span = Span::from_micros(400), in 0.0 ..= 1e3, "range", "RFC 9332 Figure 2";
+        /// No marking by the stay unless more than so many L packets wait, the one to leave included.
+        th_len: u32 = 1, in 0.0 ..= 1000000.0, "Th_len", "RFC 9332 Figure 2 and Appendix A.2";
+        /// How a probability becomes a decision.
+        toss: Toss = Toss::Accumulate, in 0.0 ..= 1.0, "recur", "RFC 9332 Figure 4; Linux tosses at random";
+        /// What happens when marks alone no longer hold the load back.
+        overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3; Linux: drop_overload";
+        /// overload=drop: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2, 1).
+        p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
+        /// No coupled signal to a packet that leaves fewer bytes behind, in both queues together.
+        min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
+        /// What bounds the L queue's priority.
+        scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";
+        /// scheduler=wrr: the C queue's share while both hold packets.
+        weight: f64 = 0.0625, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.2: 1/16";
+        /// scheduler=ts-fifo: the L queue's lead in time.
+        tshift: Span = Span::from_millis(50), in 0.0 ..= 1e3, "tshift", "RFC 9332 Appendix A.2";
+        /// Class whose packets go to the L queue whatever their ECN field.
+        l_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
+        /// Class whose packets go to the C queue whatever their ECN field.
+        c_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
+        /// Something else keeps Not-ECT packets of the L queue in check: they pass untouched.
+        protected: bool = false, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1";
+    }
+}
+
+/// State of DualPI2.
+pub struct DualPi2 {
+    params: Params,
+    period: Span,
+    due: Instant,
+    base: Base,
+    priority: Priority,
+    aqm: DualAqm,
+    /// Of the latest L packet.
+    native: f64,
+}
+
+impl DualPi2 {
+    /// Figure 7: what `packet`, still the head of `list`, hears.
+    fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
+        let u = [cx.rng.uniform(), cx.rng.uniform()];
+        let Params { min_backlog, th_len, min_th, range, .. } = self.params;
+        let few = port.bytes() - u64::from(packet.len) < min_backlog.0;
+        if list == LOW {
+            let long = port.level(LOW).pkts() > th_len;
+            self.native = if long { ramp(cx.now.since(packet.arrived), min_th, range) } else { 0.0 };
+        }
+        let p = if few { 0.0 } else { self.base.p() };
+        self.aqm.hear(list, packet, port.marks(packet), p, self.native, u)
+    }
+}
+
+impl Design for DualPi2 {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "two queues coupled by a square: a short one for scalable senders, PI2 for classic ones",
+        source: "De Schepper, Briscoe, White: RFC 9332, sections 2 and 4.2, Appendix A",
+        rule: "arrival:        ECT(1) and CE to L, the rest to C\n\
+               every tupdate:  delay = that of the older head;  p' += alpha (delay - target) + beta (delay - before)\n\
+               departure:      L first, as far as the scheduler lets it\n\
+               \u{20}               L: k p' < 1:  mark with max(ramp of its stay, k p')\n\
+               \u{20}                  else:      drop with p'^2, mark the rest\n\
+               \u{20}               C: with p'^2:  mark if ECT and p'^2 < p_cmax, else drop",
+        deviations: &[
+            "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
+            "p_CL is at most 1. By the letter k p' goes on to k, and as drops and marks add to one count, more than \
+             p'^2 of the L packets would be dropped: 47 % instead of 36 % at p' = 0.6",
+            "the stay of an L packet is its own, as in Note a of Appendix A.1; the queue that th_len is compared with \
+             includes it, as the RFC's note on the last packet of a burst implies",
+            "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, as Not-ECT ones",
+            "WRR is Linux's credit, with the mean packet for its MTU",
+            "preset=linux: not its 32-bit integers, that its step is > where ours is >=, its drop at arrivals, \
+             memory limit, splitting of segments and third kind of packets",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "rfc9332",
+            settings: "target=15ms rtt_max=100ms tupdate=auto alpha=auto beta=auto k=2 min_th=800us range=400us \
+                       th_len=1 toss=accumulate overload=drop p_cmax=auto min_backlog=0b scheduler=wrr weight=0.0625",
+            source: "RFC 9332 Figures 2, 7 and 8; the weight of section 4.2.2",
+        },
+        Preset {
+            name: "linux",
+            settings: "hard_limit=10000p target=15ms tupdate=16ms alpha=0.16 beta=3.2 k=2 min_th=1ms range=0s th_len=0 \
+                       toss=random overload=drop p_cmax=auto min_backlog=3028b scheduler=wrr weight=0.1",
+            source: "Linux net/sched/sch_dualpi2.c on Ethernet: 2 x 1514 bytes",
+        },
+    ];
+
+    fn build(params: &Params, link: &Link) -> Self {
+        let Params { target, rtt_max, k, overload, toss, .. } = *params;
+        let third = Span::from_secs(rtt_max.secs() / 3.0);
+        let period = params.tupdate.or(target.min(third).max(SHORTEST));
+        let alpha = params.alpha.or(0.1 * period.secs() / (rtt_max.secs() * rtt_max.secs()));
+        let beta = params.beta.or(0.3 / rtt_max.secs());
+        let coupling = Coupling { k, p_cmax: params.p_cmax.or(Coupling::p_cmax(k)), overload };
+        Self {
+            period,
+            due: Instant::ZERO + period,
+            base: Base::new(Gains::new(target, alpha, beta), coupling.most()),
+            priority: Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet),
+            aqm: DualAqm::new(coupling, toss, params.protected),
+            native: 0.0,
+            params: params.clone(),
+        }
+    }
+}
+
+/// The shortest automatic tupdate: time does not stand still between two updates. Ours.
+const SHORTEST: Span = Span::from_micros(1);
+
+impl Discipline for DualPi2 {
+    fn lists(&self) -> usize {
+        2
+    }
+
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        let list = classify(&packet, self.params.l_class, self.params.c_class);
+        port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
+    }
+
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        while let Some(list) = self.priority.pick(port, cx.now) {
+            let verdict = self.judge(list, port.head(list)?, port, cx);
+            if let Some(sent) = self.priority.send(list, verdict, port, cx) {
+                return Some(sent);
+            }
+        }
+        None
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        Some(self.due)
+    }
+
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.base.update(age(port, CLASSIC, cx.now).max(age(port, LOW, cx.now)).secs());
+        self.due = cx.now + self.period;
+    }
+}
+
+probes! { DualPi2 {
+    /// Base probability p', whose square classic packets meet.
+    p ["1"] = |s| s.base.p();
+    /// The longer of the two queuing delays at the last update.
+    delay ["s"] = |s| s.base.delay();
+    /// Probability that the latest L packet's own stay asked for.
+    p_l ["1"] = |s| s.native;
+    /// Probability that classic packets meet.
+    p_c ["1"] = |s| s.base.p() * s.base.p();
+    /// Probability that is coupled to L packets.
+    p_cl ["1"] = |s| s.aqm.coupling.linear(s.base.p());
+    /// 1 in overload: L packets are dropped too.
+    overload ["1"] = |s| f64::from(u8::from(s.aqm.coupling.is_saturated(s.base.p())));
+    /// scheduler=wrr: what the C queue is owed.
+    credit ["bytes"] = |s| s.priority.credit();
+    /// What has accumulated towards the C queue's next signal.
+    count_c ["1"] = |s| s.aqm.counts()[0];
+    /// What has accumulated towards the L queue's next signal.
+    count_l ["1"] = |s| s.aqm.counts()[1];
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Limit, Rate};
+
+    /// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
+    const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
+
+    fn queue(settings: &str) -> Queue<DualPi2> {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        Queue::new(DualPi2::build(&params, &LINK), LINK, true, Rng::stream(1, "queue"))
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(us * 1000)
+    }
+
+    fn packet(ecn: Ecn) -> Packet {
+        Packet { len: 1000, ecn, ..Packet::default() }
+    }
+
+    #[test]
+    fn gains_follow_from_the_largest_round_trip() {
+        // 0.1 x 15 ms/(100 ms)^2 = 0.15 Hz and 0.3/100 ms = 3 Hz: (35 - 15) ms and 35 ms.
+        let p = |settings: &str| {
+            let mut queue = queue(settings);
+            queue.arrive(packet(Ecn::NotEct), at(0));
+            queue.tick(at(35_000));
+            (queue.discipline().base.p(), queue.discipline().period)
+        };
+        let (p_default, period) = p("");
+        assert!((p_default - (0.15 * 0.020 + 3.0 * 0.035)).abs() < 1e-12 && period == Span::from_millis(15));
+        let (p_short, period) = p("rtt_max=30ms"); // 10 ms: 1.11 Hz and 10 Hz
+        assert!((p_short - (0.1 * 0.01 / 0.0009 * 0.020 + 10.0 * 0.035)).abs() < 1e-12);
+        assert_eq!(period, Span::from_millis(10));
+        assert!((p("alpha=1 beta=0 tupdate=16ms").0 - 0.020).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_older_head_of_both_queues_drives_p() {
+        for (first, second) in [(Ecn::NotEct, Ecn::Ect1), (Ecn::Ect1, Ecn::NotEct)] {
+            let mut queue = queue("");
+            queue.arrive(packet(first), at(0));
+            queue.arrive(packet(second), at(10_000));
+            queue.tick(at(15_000));
+            assert_eq!(queue.discipline().base.delay(), 0.015);
+        }
+    }
+
+    #[test]
+    fn one_packet_alone_is_never_marked_by_its_stay() {
+        let marks = |settings: &str, n: u64| {
+            let mut queue = queue(settings);
+            (0..n).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));
+            while queue.depart(at(2000)).is_some() {}
+            queue.port.tally().marked.pkts
+        };
+        // The first whole does not exceed 1: the first of those that meet probability 1 passes.
+        assert_eq!([marks("", 1), marks("", 2), marks("", 5)], [0, 0, 3], "the last of a burst is exempt");
+        assert_eq!([marks("th_len=0", 1), marks("th_len=0", 5)], [0, 4]);
+        assert_eq!(marks("th_len=0 toss=random", 5), 5);
+    }
+
+    #[test]
+    fn few_bytes_left_behind_suppress_the_coupling_but_not_the_step() {
+        let marks = |settings: &str| {
+            let mut queue = queue(&alloc::format!("toss=random alpha=50 beta=0 {settings}"));
+            (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));
+            queue.tick(at(25_000)); // p' = 0.5
+            while queue.depart(at(25_000)).is_some() {}
+            queue.port.tally().marked.pkts + queue.port.tally().dropped_early.pkts
+        };
+        assert_eq!(marks("min_th=1s"), 10);
+        assert_eq!(marks("min_th=1s min_backlog=3028b"), 6, "those that leave four packets or more");
+        assert_eq!(marks("min_backlog=3028b th_len=0"), 10);
+    }
+}
