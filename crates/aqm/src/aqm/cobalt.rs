@@ -108,21 +108,6 @@ impl State {
         self.count = count;
         self.reciprocal = ROOT.get(count as usize).copied().unwrap_or_else(|| newton_step(self.reciprocal, count));
     }
-
-    /// Does nothing of the past matter any more at `now`?
-    pub fn is_at_rest(&self, now: Instant) -> bool {
-        self.p == 0.0 && self.count == 0 && now >= self.drop_next
-    }
-
-    /// Drops of the present schedule.
-    pub const fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// BLUE's probability.
-    pub const fn p(&self) -> f64 {
-        self.p
-    }
 }
 
 impl Rule {
