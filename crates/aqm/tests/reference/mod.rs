@@ -31,6 +31,7 @@ pub(crate) mod red;
 pub(crate) mod red_tail;
 pub(crate) mod rem;
 pub(crate) mod rio;
+pub(crate) mod sfb;
 pub(crate) mod sio;
 pub(crate) mod svb;
 pub(crate) mod traffic;

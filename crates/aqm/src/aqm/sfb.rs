@@ -1,0 +1,549 @@
+//! SFB: BLUE in the bins of a Bloom filter, so that each flow has its own p without a table of flows (Feng, Kandlur,
+//! Saha, Shin 2001). The rule is that of Linux, sch_sfb.
+//!
+//! A flow counts in one bin of every level and is signalled with the least p of them. Who does not respond drives all
+//! of its bins to 1 and is limited to a trickle, the penalty box; who shares only some of them is spared.
+
+use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::Aqm;
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::port::Level;
+use crate::base::rng::Rng;
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Depth, Link};
+use crate::base::verdict::{Fate, Verdict};
+use crate::{params, probes};
+
+params! {
+    /// Knobs of SFB.
+    pub struct Params {
+        /// Time after which flows are hashed anew; 0 is never.
+        rehash: Span = Span::from_millis(600_000), in 0.0 ..= 1e6, "rehash", "tc sfb";
+        /// So long before a rehash the other bins learn whom to punish; 0 is never.
+        db: Span = Span::from_millis(60_000), in 0.0 ..= 1e6, "db", "tc sfb: double buffering";
+        /// Most that may wait; auto is the buffer.
+        limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc sfb";
+        /// Arrivals are dropped while all bins of their flow hold so many packets.
+        max: u32 = 25, in 1.0 ..= 65535.0, "max", "tc sfb";
+        /// A bin's p grows at each arrival that finds so many packets in it.
+        target: u32 = 20, in 1.0 ..= 65535.0, "target", "tc sfb; the paper's bin_size";
+        /// What that adds to p.
+        increment: f64 = 0.0005, in 0.0 ..= 1.0, "d1", "tc sfb; 0.001 in the kernel where nothing is said";
+        /// What an arrival to an empty bin takes off its p.
+        decrement: f64 = 0.00005, in 0.0 ..= 1.0, "d2", "tc sfb; 1/6000 in the kernel where nothing is said";
+        /// Packets a second for all flows whose p is 1.
+        penalty_rate: u32 = 10, in 0.0 ..= 1000000000.0, "penalty_rate", "tc sfb";
+        /// Packets of such flows that may come at once.
+        penalty_burst: u32 = 20, in 0.0 ..= 1000000000.0, "penalty_burst", "tc sfb";
+        /// Levels, each with a hash of its own.
+        levels: u32 = 8, in 1.0 ..= 16.0, "L", "Linux SFB_LEVELS";
+        /// Bins of a level.
+        bins: u32 = 16, in 1.0 ..= 1024.0, "N", "Linux SFB_NUMBUCKETS";
+    }
+}
+
+/// Above this p an ECT packet may be dropped instead of marked. Linux.
+const MARKS_ONLY: f64 = 0.5;
+/// Longest time for which the penalty box gathers tokens. Linux.
+const MOST_AGE: Span = Span::from_millis(10_000);
+
+/// 64 bits that look random for every flow and seed, and are never all 0 (ours; Linux has siphash).
+fn hash(flow: u32, seed: u64) -> u64 {
+    let mut z = (seed ^ u64::from(flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)).max(1)
+}
+
+/// A seed. Fewer bits than the generator has, so that a listing can draw the same.
+fn seed(rng: &mut Rng) -> u64 {
+    rng.bits() >> 11
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    packets: u32,
+    p: f64,
+}
+
+/// One array of bins, level by level.
+struct Filter {
+    bins: Vec<Bin>,
+    /// Bins of a level.
+    width: usize,
+    /// Bits of a hash between those of one level and those of the next.
+    stride: u32,
+    seed: u64,
+}
+
+impl Filter {
+    fn new(levels: u32, width: u32) -> Self {
+        let bins = alloc::vec![Bin::default(); (levels * width) as usize];
+        Self { bins, width: width as usize, stride: 64 / levels, seed: 0 }
+    }
+
+    /// The bins of `hash`, one of each level: 32 bits of it scaled to the width, from other bits on at each level.
+    #[inline]
+    fn visit(&mut self, mut hash: u64, mut visit: impl FnMut(&mut Bin)) {
+        let mut level = 0;
+        while level < self.bins.len() {
+            visit(&mut self.bins[level + (((hash >> 32) * self.width as u64) >> 32) as usize]);
+            level += self.width;
+            hash = hash.rotate_left(self.stride);
+        }
+    }
+
+    /// BLUE in every bin of `hash`, for an arrival: the fewest packets, and the least p, that one of them has.
+    #[inline]
+    fn arrival(&mut self, hash: u64, params: &Params) -> (u32, f64) {
+        let &Params { target, increment, decrement, .. } = params;
+        let (mut packets, mut p) = (u32::MAX, 1.0);
+        // Compared by hand: what min and max do about NaN would cost half as much again.
+        self.visit(hash, |bin| {
+            if bin.packets == 0 {
+                bin.p = if bin.p > decrement { bin.p - decrement } else { 0.0 };
+            } else if bin.packets >= target {
+                bin.p = if bin.p + increment < 1.0 { bin.p + increment } else { 1.0 };
+            }
+            packets = bin.packets.min(packets);
+            if bin.p < p {
+                p = bin.p;
+            }
+        });
+        (packets, p)
+    }
+}
+
+/// What is let through of the flows that do not respond.
+struct PenaltyBox {
+    tokens: u64,
+    filled: Instant,
+}
+
+impl PenaltyBox {
+    fn passes(&mut self, params: &Params, now: Instant) -> bool {
+        if params.penalty_rate == 0 || params.penalty_burst == 0 {
+            return false;
+        }
+        if self.tokens == 0 {
+            let age = now.since(self.filled).min(MOST_AGE).nanos();
+            self.tokens = (age * u64::from(params.penalty_rate) / 1_000_000_000).min(u64::from(params.penalty_burst));
+            self.filled = now;
+        }
+        let passes = self.tokens > 0;
+        self.tokens -= u64::from(passes);
+        passes
+    }
+}
+
+/// State of SFB.
+pub struct Sfb {
+    params: Params,
+    filters: [Filter; 2],
+    /// The filter that judges.
+    active: usize,
+    /// Does the other one learn already?
+    doubled: bool,
+    /// Have the filters their seeds?
+    seeded: bool,
+    rehashed: Instant,
+    penalty: PenaltyBox,
+    /// Hash of the latest arrival in the filter that judges, and in the other one; 0 where it does not count.
+    arriving: u64,
+    learning: u64,
+    /// Hashes in both filters of the packets that wait, in their order.
+    waiting: VecDeque<[u64; 2]>,
+    p: f64,
+    punished: u64,
+}
+
+impl Sfb {
+    /// Gives the filters new seeds when it is time.
+    fn keep_time(&mut self, cx: &mut Cx) {
+        let Params { rehash, db, .. } = self.params;
+        if !self.seeded {
+            self.filters.iter_mut().for_each(|filter| filter.seed = seed(cx.rng));
+            self.seeded = true;
+        }
+        if rehash == Span::ZERO {
+            return;
+        }
+        let due = self.rehashed + rehash;
+        if cx.now > due {
+            self.filters[self.active].seed = seed(cx.rng);
+            self.active = 1 - self.active;
+            self.doubled = false;
+            self.rehashed = cx.now;
+        } else if db > Span::ZERO && cx.now + db > due {
+            self.doubled = true;
+        }
+    }
+
+    /// A flow with p = 1.
+    fn punish(&mut self, flow: u32, now: Instant) -> Verdict {
+        if self.doubled {
+            let other = &mut self.filters[1 - self.active];
+            self.learning = hash(flow, other.seed);
+            other.arrival(self.learning, &self.params);
+        }
+        if self.penalty.passes(&self.params, now) {
+            return Verdict::Accept;
+        }
+        self.punished += 1;
+        Verdict::Drop
+    }
+
+    /// Largest p and most packets in a bin of the filter that judges.
+    fn largest(&self) -> (f64, u32) {
+        let largest = |(p, packets): (f64, u32), bin: &Bin| (bin.p.max(p), bin.packets.max(packets));
+        self.filters[self.active].bins.iter().fold((0.0, 0), largest)
+    }
+}
+
+impl Design for Sfb {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "stochastic fair BLUE: a p for each flow from the bins of a Bloom filter, and a penalty box",
+        source: "Feng, Kandlur, Saha, Shin: Stochastic Fair Blue, a Queue Management Algorithm for Enforcing Fairness, \
+                 INFOCOM 2001; Linux sch_sfb",
+        rule: "arrival:  full: drop\n\
+               \u{20}         each level's bin of the flow:  empty: p_m = max(0, p_m - d2)\n\
+               \u{20}                                        >= target packets: p_m = min(1, p_m + d1)\n\
+               \u{20}         p = least p_m;  fewest packets >= max: drop\n\
+               \u{20}         p = 1: the other bins likewise, from db before a rehash;  no token left: drop\n\
+               \u{20}         u < p: mark or drop;  u < 2 (p - 0.5): drop\n\
+               every rehash:  the other bins judge;  these get another hash",
+        deviations: &[
+            "Linux's rule: the paper drops at bins that are full, and rate-limits by time (its text was not at hand)",
+            "p is a real number; Linux counts in steps of 1/65535",
+            "the hash is ours; levels times the bits of a bin's number may be 64, Linux splits 32",
+            "times are exact; Linux counts jiffies",
+            "as in Linux, an attempt without a token begins the penalty box's time anew: a flow that tries more often than \
+             penalty_rate gets nothing after its burst",
+            "as in Linux, bins keep their p_m when their hash changes",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "linux",
+            settings: "rehash=600s db=60s limit=auto max=25 target=20 increment=0.0005 decrement=0.00005 penalty_rate=10 \
+                       penalty_burst=20 levels=8 bins=16",
+            source: "tc sfb",
+        },
+        Preset {
+            name: "paper",
+            settings: "levels=2 bins=23 target=13 max=16 increment=0.005 decrement=0.001",
+            source: "bins as cited in the literature, for a buffer of 200 packets, steps of the authors' ns code as cited \
+                     by XNU, max as tc works it out; not checked against the text",
+        },
+    ];
+
+    fn check(params: &Params) -> Result<(), String> {
+        let hashes = u128::from(params.bins).checked_pow(params.levels);
+        if hashes.is_none_or(|hashes| hashes > 1 << 64) {
+            return Err("bins to the power of levels at most 2^64".to_string());
+        }
+        Ok(())
+    }
+
+    fn build(params: &Params, _: &Link) -> Self {
+        Self {
+            params: params.clone(),
+            filters: [(); 2].map(|()| Filter::new(params.levels, params.bins)),
+            active: 0,
+            doubled: false,
+            seeded: false,
+            rehashed: Instant::ZERO,
+            penalty: PenaltyBox { tokens: u64::from(params.penalty_burst), filled: Instant::ZERO },
+            arriving: 0,
+            learning: 0,
+            waiting: VecDeque::new(),
+            p: 0.0,
+            punished: 0,
+        }
+    }
+}
+
+impl Aqm for Sfb {
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let u = cx.rng.uniform();
+        let over = match self.params.limit {
+            Auto::Auto => false,
+            Auto::Given(limit) => limit.measure(level) + limit.weigh(packet) > limit.value(),
+        };
+        if over || !level.fits(packet.len) {
+            return Verdict::Drop;
+        }
+        self.keep_time(cx);
+        let filter = &mut self.filters[self.active];
+        (self.arriving, self.learning) = (hash(packet.flow, filter.seed), 0);
+        let (packets, p) = filter.arrival(self.arriving, &self.params);
+        self.p = p;
+        if packets >= self.params.max {
+            Verdict::Drop
+        } else if p >= 1.0 {
+            self.punish(packet.flow, cx.now)
+        } else if u >= p {
+            Verdict::Accept
+        } else if u < 2.0 * (p - MARKS_ONLY) {
+            Verdict::Drop
+        } else {
+            Verdict::Signal
+        }
+    }
+
+    #[inline]
+    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
+        let hashes = match fate {
+            Fate::Queued { .. } if self.active == 0 => [self.arriving, self.learning],
+            Fate::Queued { .. } => [self.learning, self.arriving],
+            Fate::Delivered { .. } => self.waiting.pop_front().unwrap_or_default(),
+            Fate::Dropped(_) => return,
+        };
+        if let Fate::Queued { .. } = fate {
+            self.waiting.push_back(hashes);
+        }
+        for (filter, hash) in self.filters.iter_mut().zip(hashes).filter(|(_, hash)| *hash > 0) {
+            match fate {
+                Fate::Queued { .. } => filter.visit(hash, |bin| bin.packets += 1),
+                _ => filter.visit(hash, |bin| bin.packets -= 1),
+            }
+        }
+    }
+}
+
+probes! { Sfb {
+    /// Signal probability of the latest arrival's flow.
+    p ["1"] = |s| s.p;
+    /// Largest p of a bin.
+    max_p ["1"] = |s| s.largest().0;
+    /// Most packets in a bin.
+    max_q ["packets"] = |s| f64::from(s.largest().1);
+    /// Arrivals dropped in the penalty box.
+    punished ["packets"] = |s| s.punished as f64;
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::params::ParamSet;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(200), mean_packet: Bytes(500) };
+
+    fn params(settings: &str) -> Params {
+        let mut params = Params::default();
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        params
+    }
+
+    fn queue(settings: &str) -> Queue<Fifo<Sfb>> {
+        let params = params(settings);
+        Sfb::check(&params).unwrap();
+        Queue::new(Fifo::new(Sfb::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+    }
+
+    fn sfb(queue: &Queue<Fifo<Sfb>>) -> &Sfb {
+        queue.discipline().aqm()
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(us)
+    }
+
+    /// What became of a packet of `flow` offered at `us` microseconds, and p.
+    fn offer(queue: &mut Queue<Fifo<Sfb>>, us: u64, flow: u32, ecn: Ecn) -> (&'static str, f64) {
+        let marked = queue.port.tally().marked.pkts;
+        queue.arrive(Packet { len: 500, flow, ecn, ..Packet::default() }, at(us));
+        let dropped = !core::mem::take(queue.port.discarded()).is_empty();
+        let fate = match queue.port.tally().marked.pkts > marked {
+            _ if dropped => "dropped",
+            true => "marked",
+            false => "queued",
+        };
+        (fate, sfb(queue).p)
+    }
+
+    fn drain(queue: &mut Queue<Fifo<Sfb>>) {
+        while queue.depart(at(0)).is_some() {}
+    }
+
+    /// A flow with p = 1 and nothing waiting, without a token used.
+    fn inelastic(settings: &str) -> Queue<Fifo<Sfb>> {
+        let mut queue = queue(&alloc::format!("target=1 increment=1 decrement=0 {settings}"));
+        offer(&mut queue, 0, 7, Ecn::NotEct);
+        // One packet waits: p becomes 1 at the next arrival, which takes a token; put it back.
+        offer(&mut queue, 0, 7, Ecn::NotEct);
+        drain(&mut queue);
+        queue
+    }
+
+    #[test]
+    fn p_grows_at_the_target_and_shrinks_where_nothing_waits() {
+        let mut queue = queue("target=2 increment=0.25 decrement=0.125 penalty_rate=0");
+        let mut p = || offer(&mut queue, 0, 7, Ecn::Ect0).1;
+        assert_eq!([p(), p(), p(), p()], [0.0, 0.0, 0.25, 0.5], "the third arrival finds two");
+        assert_eq!([p(), p(), p()], [0.75, 1.0, 1.0]);
+        drain(&mut queue);
+        let (_, p) = offer(&mut queue, 0, 7, Ecn::Ect0);
+        assert_eq!((p, sfb(&queue).largest()), (0.875, (0.875, sfb(&queue).waiting.len() as u32)));
+        // Flow 8 shares no more than a few bins with flow 7.
+        assert_eq!(offer(&mut queue, 0, 8, Ecn::NotEct), ("queued", 0.0));
+    }
+
+    #[test]
+    fn p_stays_a_probability() {
+        let mut queue = queue("target=1 increment=0.7 decrement=0.8 penalty_rate=0");
+        for _ in 0..3 {
+            offer(&mut queue, 0, 7, Ecn::Ect0);
+        }
+        assert_eq!(sfb(&queue).p, 1.0);
+        for want in [0.2, 0.0] {
+            drain(&mut queue);
+            assert!((offer(&mut queue, 0, 7, Ecn::Ect0).1 - want).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_flow_whose_bins_are_all_full_is_dropped_and_others_are_not() {
+        let mut queue = queue("max=3 increment=0");
+        let fates: Vec<_> = (0..5).map(|_| offer(&mut queue, 0, 7, Ecn::Ect0).0).collect();
+        assert_eq!(fates, ["queued", "queued", "queued", "dropped", "dropped"]);
+        assert_eq!(offer(&mut queue, 0, 8, Ecn::NotEct).0, "queued");
+    }
+
+    #[test]
+    fn a_full_buffer_or_limit_teaches_nothing() {
+        for limit in ["limit=2p", "limit=1000b", "limit=1499b"] {
+            let mut queue = queue(&alloc::format!("{limit} target=1 increment=0.01"));
+            let fates: Vec<_> = (0..4).map(|_| offer(&mut queue, 0, 7, Ecn::Ect0)).collect();
+            assert_eq!(fates[2..], [("dropped", 0.01); 2], "{limit}");
+            assert_eq!(queue.port.tally().dropped_early.pkts, 2, "{limit}: the buffer has room");
+        }
+        let mut queue = queue("max=1000 target=1000");
+        for _ in 0..201 {
+            offer(&mut queue, 0, 7, Ecn::Ect0);
+        }
+        assert_eq!((queue.port.tally().dropped_overflow.pkts, sfb(&queue).largest()), (1, (0.0, 200)));
+    }
+
+    #[test]
+    fn above_a_half_marks_give_way_to_drops() {
+        // p = 0.75: a quarter passes, u from 0.5 to 0.75 marks, below 0.5 drops. Of 20,000: 5 standard deviations.
+        let mut queue = queue("target=1 increment=0.75 decrement=0 max=1000");
+        offer(&mut queue, 0, 7, Ecn::NotEct);
+        offer(&mut queue, 0, 7, Ecn::NotEct);
+        drain(&mut queue);
+        let mut counts = [0.0; 3];
+        for _ in 0..20_000 {
+            let (fate, p) = offer(&mut queue, 0, 7, Ecn::Ect0);
+            assert_eq!(p, 0.75);
+            counts[["queued", "marked", "dropped"].iter().position(|word| *word == fate).unwrap()] += 1.0;
+            drain(&mut queue);
+        }
+        for (count, want) in counts.into_iter().zip([5000.0, 5000.0, 10_000.0]) {
+            assert!(f64::abs(count - want) < 355.0, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_penalty_box_lets_a_burst_through_then_a_trickle() {
+        let mut queue = inelastic("penalty_rate=1000 penalty_burst=3");
+        let mut fate = |us| offer(&mut queue, us, 7, Ecn::Ect0).0;
+        // One of the three tokens is gone.
+        assert_eq!([fate(0), fate(0), fate(0)], ["queued", "queued", "dropped"]);
+        assert_eq!([fate(999), fate(1998), fate(2997)], ["dropped"; 3], "every attempt begins the millisecond anew");
+        assert_eq!([fate(3997), fate(3997)], ["queued", "dropped"]);
+        assert_eq!([fate(7000), fate(7000), fate(7000), fate(7000)], ["queued", "queued", "queued", "dropped"]);
+        assert_eq!(sfb(&queue).punished, 6);
+        for closed in ["penalty_rate=0", "penalty_burst=0"] {
+            assert_eq!(offer(&mut inelastic(closed), 5_000_000, 7, Ecn::Ect0).0, "dropped", "{closed}");
+        }
+        // Tokens are gathered for ten seconds at most.
+        let mut queue = inelastic("penalty_rate=1 penalty_burst=100 max=1000");
+        for _ in 0..99 {
+            offer(&mut queue, 0, 7, Ecn::Ect0);
+        }
+        let passed = (0..20).filter(|_| offer(&mut queue, 60_000_000, 7, Ecn::Ect0).0 == "queued").count();
+        assert_eq!(passed, 10);
+    }
+
+    #[test]
+    fn rehashing_forgets_unless_the_other_bins_have_learnt() {
+        for (db, before, after) in [("5ms", 6_000, 1.0), ("5ms", 4_999, 0.0), ("0s", 6_000, 0.0)] {
+            let mut queue = inelastic(&alloc::format!("rehash=10ms db={db} penalty_burst=1000"));
+            // Twice, so that the second finds the first waiting in the other bins too.
+            (0..2).for_each(|_| assert_eq!(offer(&mut queue, before, 7, Ecn::Ect0), ("queued", 1.0)));
+            assert_eq!(offer(&mut queue, 10_000, 7, Ecn::Ect0).1, 1.0, "not yet");
+            assert_eq!(sfb(&queue).active, 0);
+            drain(&mut queue);
+            assert_eq!(offer(&mut queue, 10_001, 7, Ecn::Ect0).1, after, "db={db}, learning at {before} us");
+            assert_eq!((sfb(&queue).active, sfb(&queue).doubled), (1, false));
+        }
+    }
+
+    #[test]
+    fn bins_count_what_waits_across_every_rehash() {
+        let mut queue = queue("rehash=1ms db=500us target=1 increment=0.3 decrement=0.1");
+        let mut rng = Rng::stream(3, "traffic");
+        for n in 0..20_000_u64 {
+            let (us, flow) = (n * 100, rng.below(30) as u32);
+            if rng.below(2) == 0 {
+                offer(&mut queue, us, flow, Ecn::Ect0);
+            } else {
+                queue.depart(at(us));
+            }
+            let waiting = queue.port.pkts() as usize;
+            assert_eq!(sfb(&queue).waiting.len(), waiting);
+            let counted = |i: usize| sfb(&queue).filters[i].bins.iter().map(|bin| bin.packets as usize).sum::<usize>();
+            assert!(counted(0) % 8 == 0 && counted(1) % 8 == 0 && counted(0) + counted(1) >= 8 * waiting);
+        }
+        drain(&mut queue);
+        assert!(sfb(&queue).filters.iter().all(|filter| filter.bins.iter().all(|bin| bin.packets == 0)));
+    }
+
+    #[test]
+    fn every_level_spreads_flows_evenly_and_by_itself() {
+        for (levels, width) in [(8, 16), (2, 23), (1, 1024), (16, 16), (3, 1)] {
+            let mut filter = Filter::new(levels, width);
+            // As many flows as give 400 a bin; the square root of that is a standard deviation, allow six.
+            let flows = 400 * width;
+            (0..flows).for_each(|flow| filter.visit(hash(flow, 12_345), |bin| bin.packets += 1));
+            assert_eq!(filter.bins.len(), (levels * width) as usize);
+            assert!(filter.bins.iter().all(|bin| bin.packets.abs_diff(400) <= 120), "{levels} levels of {width}");
+            // Two flows that meet on one level seldom meet on the next.
+            if levels > 1 && width > 1 {
+                let mut places = |flow| {
+                    let mut filter = Filter::new(levels, width);
+                    filter.visit(hash(flow, 6789), |bin| bin.packets = 1);
+                    let of = |level: u32| filter.bins.iter().skip((level * width) as usize).position(|bin| bin.packets == 1);
+                    (of(0), of(1))
+                };
+                let first = places(0);
+                let met: Vec<_> = (1..6000).map(&mut places).filter(|place| place.0 == first.0).collect();
+                let again = met.iter().filter(|place| place.1 == first.1).count();
+                let want = met.len() as f64 / f64::from(width);
+                assert!((again as f64 - want).abs() < 6.0 * libm::sqrt(want) + 1.0, "{again} of {}", met.len());
+            }
+        }
+    }
+
+    #[test]
+    fn more_bins_than_a_hash_can_tell_are_refused() {
+        let refused = |settings| Sfb::check(&params(settings)).is_err();
+        assert!(refused("levels=7 bins=1024") && refused("levels=16 bins=17") && refused("levels=16 bins=1024"));
+        assert!(!refused("levels=6 bins=1024") && !refused("levels=16 bins=16"));
+    }
+}
