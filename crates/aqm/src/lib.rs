@@ -17,7 +17,15 @@ pub mod testing;
 // One line per discipline. This is the only other place that adding one touches.
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
-    aqm { droptail: TailOrFront, red: Red, ared: Ared, feng_red: FengRed, dynamic_red: DynamicRed, rio: Rio, fred: Fred, svb: Svb, msvb: Msvb, sio: Sio, avq: Avq, blue: Blue, codel: CoDel, cobalt: Cobalt, pie: Pie, pi2: Pi2, sfb: Sfb }
-    queue { red_tail: RedTail, wrr: Wrr, choke: Choke, drr: Drr, fq_codel: FqCodel, fq_pie: FqPie, dualpi2: DualPi2, curvy_red: CurvyRed }
+    aqm {
+        droptail: TailOrFront,
+        red: Red, ared: Ared, feng_red: FengRed, dynamic_red: DynamicRed, rio: Rio, fred: Fred,
+        svb: Svb, msvb: Msvb, sio: Sio, avq: Avq, blue: Blue, sfb: Sfb,
+        codel: CoDel, cobalt: Cobalt, pie: Pie, pi2: Pi2,
+    }
+    queue {
+        red_tail: RedTail, wrr: Wrr, choke: Choke,
+        drr: Drr, fq_codel: FqCodel, fq_pie: FqPie, dualpi2: DualPi2, curvy_red: CurvyRed,
+    }
     variants { raqm_plus: raqm "plus" }
 }

@@ -528,7 +528,8 @@ mod tests {
                 let mut places = |flow| {
                     let mut filter = Filter::new(levels, width);
                     filter.visit(hash(flow, 6789), |bin| bin.packets = 1);
-                    let of = |level: u32| filter.bins.iter().skip((level * width) as usize).position(|bin| bin.packets == 1);
+                    let of =
+                        |level: u32| filter.bins.iter().skip((level * width) as usize).position(|bin| bin.packets == 1);
                     (of(0), of(1))
                 };
                 let first = places(0);
