@@ -145,8 +145,11 @@ mod tests {
     fn filled(words: &str, ecn: Ecn) -> crate::base::host::Queue<AnyDiscipline> {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
         let mut queue = Spec::parse(words).unwrap().queue(link, Rng::stream(1, "queue"));
+        // A flow each, in all classes: no discipline has anything against one of them.
         for slot in 0..100 {
-            queue.arrive(Packet { slot, len: 500, ecn, class: (slot % 10) as u8, ..Packet::default() }, Instant::ZERO);
+            let class = (slot % 10) as u8;
+            let packet = Packet { slot, len: 500, flow: slot, pair: slot, ecn, class, ..Packet::default() };
+            queue.arrive(packet, Instant::ZERO);
         }
         queue
     }
