@@ -2,8 +2,8 @@
 //!
 //! Once a period the packets that entered the queue are compared with those that left it. There is no reference
 //! queue: the quotient is 1 at an empty queue and at a full one, so the rule has two resting places. With equal
-//! steps the queue sits near the top of the buffer, with larger ones up it is nearly empty, until the load makes
-//! it jump. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
+//! steps and many flows the queue sits near the top of the buffer, with larger steps up it is nearly empty, until
+//! the load makes it jump. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
@@ -79,7 +79,7 @@ impl Design for Aaqm {
         Preset {
             name: "figure",
             settings: "dt=50ms p1=0.001 p2=0.001",
-            source: "ours: holds the queue near 95 % of the buffer, as Fig. 15 does",
+            source: "ours: with many flows the queue stays near the top of the buffer, as in Fig. 15",
         },
         Preset {
             name: "lowdelay",
