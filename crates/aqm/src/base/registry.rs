@@ -171,10 +171,9 @@ macro_rules! registry {
                     Some((base, preset)) => (base, $crate::alloc::vec![$crate::alloc::format!("preset={preset}")]),
                     None => (entry.name, $crate::alloc::vec![]),
                 };
-                if tc::is_tail(words) {
-                    all.extend(tc::translate(words, entry.tc.as_ref())?);
-                } else {
-                    all.extend(words.iter().map(|w| w.to_string()));
+                match &entry.tc {
+                    Some(tc) if tc::is_tail(words) => all.extend(tc::translate(words, tc)?),
+                    _ => all.extend(words.iter().map(|w| w.to_string())),
                 }
                 all.extend(settings.split_whitespace().map(|w| w.to_string()));
                 let words: $crate::alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
