@@ -13,13 +13,15 @@ use crate::base::params::Auto;
 use crate::base::port::{MAIN, Port};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Reason, Verdict};
+use crate::base::tc::{Tail, Tc};
+use crate::parts::red_auto::tc_weight;
 use crate::parts::red_curve::Average;
-use crate::parts::spacing::spaced;
+use crate::parts::spacing::{Rule, Spacing};
 use crate::{choice, params, probes};
 
 choice! {
     /// How RED spreads its signals.
-    pub enum Spacing {
+    pub enum Spread {
         /// A number drawn at every arrival against p_b/(1 - count p_b): the equations of RED.
         Each = "each",
         /// One drawn for each gap against count p_b: the algorithm of RED's Fig. 17, Linux.
@@ -32,40 +34,31 @@ params! {
     pub struct Params {
         /// Up to this average everything passes; auto is a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";
-        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is given.
+        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not less.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";
-        /// Weight of the queue met by an arrival in the average; auto lets a burst of (2 min_th + max_th)/3 pass.
-        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke: burst";
+        /// Weight of the queue met by an arrival in the average; auto is tc's, by burst.
+        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke";
+        /// Packets of a burst that an automatic w_q lets through; auto is (2 min_th + max_th)/3.
+        burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc choke";
         /// How the signals are spread.
-        spacing: Spacing = Spacing::Each, in 0.0 ..= 1.0, "", "'as in RED': Floyd and Jacobson have both";
+        spacing: Spread = Spread::Each, in 0.0 ..= 1.0, "", "'as in RED': Floyd and Jacobson have both";
     }
 }
 
-/// Weight where no burst fits below min_th. Floyd and Jacobson 1993.
-const W_Q: f64 = 0.002;
-
-/// tc's weight: the largest 2^-n with which `burst` packets, come at once, do not lift the average above `min_th`.
-fn auto_weight(min_th: f64, burst: f64) -> f64 {
-    let lifted = burst + 1.0 - min_th;
-    let fits = |w: &f64| lifted <= (1.0 - libm::pow(1.0 - w, burst)) / w;
-    (1..32).map(|n| libm::ldexp(1.0, -n)).find(fits).unwrap_or(W_Q)
-}
+/// Part of the buffer at which an automatic max_th lies, and of max_th at which min_th does. tc.
+const PARTS: (f64, f64) = (4.0, 3.0);
 
 /// RED as CHOKe has it; lengths, thresholds and average in one unit.
 struct Red {
     min_th: Depth,
     max_th: f64,
     max_p: f64,
-    spacing: Spacing,
     average: Average,
+    spacing: Spacing,
     /// Base probability of the latest arrival.
     p: f64,
-    /// Arrivals between the thresholds since the last signal, the first of all not counted.
-    count: Option<u32>,
-    /// The number drawn for the present gap.
-    r: f64,
 }
 
 impl Red {
@@ -75,34 +68,16 @@ impl Red {
         self.max_p * (avg - min_th) / (self.max_th - min_th)
     }
 
-    /// Is an arrival signalled that meets `avg`, given the number `u` drawn for it?
-    fn signals(&mut self, avg: f64, u: f64) -> bool {
-        if avg <= self.min_th.value() {
-            (self.p, self.count) = (0.0, None);
-            return false;
-        }
+    /// Is an arrival of `len` bytes signalled that meets `avg`, given the number `u` drawn for it?
+    fn signals(&mut self, avg: f64, len: u32, u: f64) -> bool {
         if avg > self.max_th {
             self.p = 1.0;
-            self.count = match self.spacing {
-                Spacing::Each => Some(0),
-                Spacing::Once => None,
-            };
+            self.spacing.forced();
             return true;
         }
-        self.p = self.base_probability(avg);
-        let count = self.count.map_or(0, |count| count.saturating_add(1));
-        self.count = Some(count);
-        let signal = match self.spacing {
-            Spacing::Each => u < spaced(self.p, f64::from(count), false),
-            Spacing::Once => count > 0 && f64::from(count) * self.p >= self.r,
-        };
-        if signal {
-            self.count = Some(0);
-        }
-        if self.count == Some(0) {
-            self.r = u;
-        }
-        signal
+        let p_b = (avg > self.min_th.value()).then(|| self.base_probability(avg));
+        self.p = p_b.unwrap_or(0.0);
+        self.spacing.arrival(p_b, len, u)
     }
 }
 
@@ -131,13 +106,20 @@ impl Choke {
 
 /// Both thresholds in the unit of the one given, else in packets.
 fn thresholds(params: &Params, link: &Link) -> (Depth, f64) {
-    match (params.min_th, params.max_th) {
-        (Auto::Given(min), max) => (min, max.or(min.with(3.0 * min.value())).value()),
-        (Auto::Auto, max) => {
-            let max = max.or(Depth::Packets(link.limit_pkts() / 4.0));
-            (max.with(max.value() / 3.0), max.value())
-        }
-    }
+    let unit = match (params.min_th, params.max_th) {
+        (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
+        _ => Depth::Packets(0.0),
+    };
+    let quarter = match unit {
+        Depth::Packets(_) => link.limit_pkts() / PARTS.0,
+        Depth::Bytes(_) => link.limit_bytes() / PARTS.0,
+    };
+    let auto_max = match params.min_th {
+        Auto::Given(min) if min.value() >= quarter => PARTS.1 * min.value(),
+        _ => quarter,
+    };
+    let max = params.max_th.or(unit.with(auto_max)).value();
+    (params.min_th.or(unit.with(max / PARTS.1)), max)
 }
 
 impl Design for Choke {
@@ -146,7 +128,7 @@ impl Design for Choke {
         summary: "RED, and an arrival drops with it a random waiting packet of its own flow",
         source: "Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair \
                  Bandwidth Allocation, INFOCOM 2000; Linux sch_choke",
-        rule: "arrival:  avg = (1-w)^(m+1) avg + w q,  m packet times idle\n\
+        rule: "arrival:  avg = (1-w) avg + w q;  after m packet times idle  avg = (1-w)^m avg\n\
                \u{20}         avg <= min: accept, else draw a waiting packet:  same flow: drop both\n\
                \u{20}         avg > max: mark or drop;  p_b = max_p (avg - min)/(max - min)\n\
                \u{20}         each: if u < p_b/(1 - count p_b):  mark or drop, count = 0\n\
@@ -155,11 +137,9 @@ impl Design for Choke {
             "two numbers are drawn at every arrival, whether they are needed or not",
             "above max_th ECT packets are marked, as in Linux; the paper, which has no ECN, drops",
             "a match leaves count alone, as in Linux; the paper does not say",
-            "Linux counts avg - min_th in whole packets, tabulates idle times, and may draw the head three times out \
-             of four where it finds holes; here all is exact",
-            "automatic thresholds are not rounded to whole packets; max_th is 3 min_th where min_th alone is given, tc \
-             has a quarter of the limit",
-            "where no burst fits, because min_th is below a packet, w_q is 0.002; tc refuses",
+            "Linux counts avg - min_th in whole packets, tabulates idle times, and takes the head after three draws that \
+             hit holes in its array; here all is exact",
+            "automatic thresholds are not rounded to whole packets; a burst that tc refuses is taken as min_th",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -174,6 +154,19 @@ impl Design for Choke {
             source: "tc choke with ecn; Linux marks only if told to",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux ecn=off",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("min", Tail::Packets("min_th")),
+            ("max", Tail::Packets("max_th")),
+            ("burst", Tail::Number("burst")),
+            ("probability", Tail::Number("max_p")),
+            ("avpkt", Tail::Ignored("the link's mean packet")),
+            ("bandwidth", Tail::Ignored("the link's rate")),
+            ("ecn", Tail::Flag("ecn=on")),
+        ],
+    });
 
     fn check(params: &Params) -> Result<(), String> {
         match (params.min_th, params.max_th) {
@@ -186,16 +179,24 @@ impl Design for Choke {
     }
 
     fn build(params: &Params, link: &Link) -> Self {
+        let &Params { max_p, w_q, burst, spacing, .. } = params;
         let (min_th, max_th) = thresholds(params, link);
         let packet = match min_th {
             Depth::Packets(_) => 1.0,
             Depth::Bytes(_) => link.mean_packet.0 as f64,
         };
-        let min = min_th.value() / packet;
-        let burst = (2.0 * min + max_th / packet) / 3.0;
-        let average = Average::new(params.w_q.or(auto_weight(min, burst)), link.pkts_per_sec());
-        let &Params { max_p, spacing, .. } = params;
-        Self { red: Red { min_th, max_th, max_p, spacing, average, p: 0.0, count: None, r: 0.0 }, matched: 0 }
+        let (min, max) = (min_th.value() / packet, max_th / packet);
+        let burst = match burst {
+            Auto::Auto => (2.0 * min + max) / 3.0,
+            Auto::Given(packets) => f64::from(packets),
+        };
+        let average = Average::new(w_q.or(tc_weight(burst, min)), link.pkts_per_sec());
+        let rule = match spacing {
+            Spread::Each => Rule::Paper,
+            Spread::Once => Rule::Linux,
+        };
+        let spacing = Spacing::new(rule, false, None);
+        Self { red: Red { min_th, max_th, max_p, average, spacing, p: 0.0 }, matched: 0 }
     }
 }
 
@@ -204,7 +205,7 @@ impl Discipline for Choke {
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         let u = cx.rng.uniform();
         let q = self.red.min_th.measure(&port.level(MAIN));
-        let avg = self.red.average.arrival(q, cx.now);
+        let avg = self.red.average.arrival_or_decay(q, cx.now);
         let matches = if avg > self.red.min_th.value() {
             self.drops_its_like(&packet, port, cx)
         } else {
@@ -213,7 +214,7 @@ impl Discipline for Choke {
         };
         let verdict = if matches {
             Verdict::Drop
-        } else if self.red.signals(avg, u) {
+        } else if self.red.signals(avg, packet.len, u) {
             Verdict::Signal
         } else {
             Verdict::Accept
@@ -303,9 +304,7 @@ mod tests {
             let met = (0..4000).filter(|seed| {
                 let choke = Choke::build(&params("min_th=5p max_th=200p w_q=1 max_p=0"), &LINK);
                 let mut queue = Queue::new(choke, LINK, true, Rng::stream(*seed, "queue"));
-                (0..10).for_each(|slot| {
-                    queue.arrive(packet(slot, if slot == place { 1 } else { 20 + slot }), Instant::ZERO)
-                });
+                (0..10).for_each(|slot| queue.arrive(packet(slot, if slot == place { 1 } else { 20 + slot }), Instant::ZERO));
                 queue.arrive(packet(10, 1), Instant::ZERO);
                 queue.discipline().matched == 1
             });
@@ -364,8 +363,7 @@ mod tests {
     fn gaps_are_uniform_up_to_one_over_p_b() {
         // p_b = 0.1 x (10 - 5)/(15 - 5) = 1/20: gaps of 1..19 by the equations, of 1..20 with one number each.
         for (spacing, most) in [("each", 19), ("once", 20)] {
-            let (at, _) =
-                signals(&alloc::format!("min_th=5p max_th=15p max_p=0.1 w_q=1 spacing={spacing}"), Ecn::NotEct);
+            let (at, _) = signals(&alloc::format!("min_th=5p max_th=15p max_p=0.1 w_q=1 spacing={spacing}"), Ecn::NotEct);
             let gaps: Vec<u32> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
             assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&most)), "{spacing}");
             let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
@@ -402,11 +400,27 @@ mod tests {
         assert_eq!(built("", all), (Depth::Packets(25.0), 75.0));
         assert_eq!(built("", Limit::Bytes(150_000)), (Depth::Packets(25.0), 75.0));
         assert_eq!(built("max_th=30000b", all), (Depth::Bytes(10_000.0), 30_000.0));
-        assert_eq!(built("min_th=10p", all), (Depth::Packets(10.0), 30.0));
+        assert_eq!(built("min_th=10p", all), (Depth::Packets(10.0), 75.0));
+        // A quarter of the buffer, or three times a min_th that is not below it.
+        assert_eq!(built("min_th=75p", all), (Depth::Packets(75.0), 225.0));
+        assert_eq!(built("min_th=10000b", all), (Depth::Bytes(10_000.0), 37_500.0));
         // min 8, burst 13: 6 <= (1 - (7/8)^13) 8 = 6.59, but not <= (1 - (3/4)^13) 4 = 3.90.
-        assert_eq!(auto_weight(8.0, 13.0), 0.125);
-        // 17 <= (1 - (31/32)^41) 32 = 23.3, but not <= (1 - (15/16)^41) 16 = 14.9. Below a packet no burst fits.
-        assert_eq!((auto_weight(25.0, 41.0), auto_weight(0.5, 2.0)), (0.03125, W_Q));
+        let weight = |settings| Choke::build(&params(settings), &LINK).red.average;
+        let same = |a, b| alloc::format!("{:?}", weight(a)) == alloc::format!("{:?}", weight(b));
+        assert!(same("min_th=8p max_th=24p burst=13", "min_th=8p max_th=24p w_q=0.125"));
+        // By itself the burst is (2 x 8 + 23)/3 = 13. For 52: 45 <= (1 - (255/256)^52) 256 = 47.1.
+        assert!(same("min_th=8p max_th=23p", "min_th=8p max_th=23p w_q=0.125"));
+        assert!(same("min_th=8p max_th=23p burst=52", "min_th=8p max_th=23p w_q=0.00390625"));
+        assert!(same("min_th=4000b max_th=11500b", "min_th=8p max_th=23p"));
+    }
+
+    #[test]
+    fn tcs_words_are_read() {
+        let tc = "choke limit 200 min 10 max 40 burst 20 avpkt 500 bandwidth 10mbit probability 0.05 ecn";
+        let ours = "choke preset=linux hard_limit=200p min_th=10p max_th=40p burst=20 max_p=0.05 ecn=on";
+        let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
+        assert_eq!(canonical(tc), canonical(ours));
+        assert!(canonical("choke limit 200").contains("ecn=off"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! CHOKe, as Linux has it (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point, and with the
 //! equations of RED in its place, as the paper says.
 //!
-//! Different from Linux on purpose: no holes, so that any waiting packet is drawn with the same probability; idle time
-//! as Floyd and Jacobson have it; avg - min_th is not cut to whole packets; two uniforms at every arrival.
+//! Different from Linux on purpose: no holes, so that any waiting packet is drawn with the same probability; idle times
+//! are not tabulated, avg - min_th is not cut to whole packets; two uniforms at every arrival.
 
 use crate::differ;
 
@@ -31,14 +31,15 @@ struct Choke {
 }
 
 impl Choke {
+    /// `red_calc_qavg`: after idle time the average only decays.
     fn calc_qavg(&mut self, now: u64) {
-        let ptc = self.net.capacity(Unit::Pkts);
-        if let Some(start) = self.qidlestart.take() {
-            let m = (ptc * ((now - start) as f64 / SECOND)).floor();
-            self.seen.note("idle for packets", m > 0.0);
-            self.qavg *= (1.0 - self.w).powf(m);
-        }
-        self.qavg = (1.0 - self.w) * self.qavg + self.w * self.buffer.length(self.unit);
+        let Some(start) = self.qidlestart.take() else {
+            self.qavg = self.qavg * (1.0 - self.w) + self.buffer.length(self.unit) * self.w;
+            return;
+        };
+        let m = self.net.capacity(Unit::Pkts) * ((now - start) as f64 / SECOND);
+        self.seen.note("idle for packets", m > 1.0);
+        self.qavg *= (1.0 - self.w).powf(m);
     }
 
     /// `++qcount`, then `red_mark_probability` or the equations.
@@ -137,44 +138,60 @@ impl Listing for Choke {
     }
 }
 
-/// `tc_red_eval_ewma`, for a minimum and a burst in packets.
+/// `tc_red_eval_ewma`, for a minimum and a burst in packets; what it refuses is done over with a burst of qmin.
 fn eval_ewma(qmin: f64, burst: f64) -> f64 {
-    let a = burst + 1.0 - qmin;
-    let mut w: f64 = 0.5;
-    for _wlog in 1..32 {
-        if a <= (1.0 - (1.0 - w).powf(burst)) / w {
-            return w;
+    let qmin = if qmin < 1.0 { 1.0 } else { qmin };
+    for burst in [burst, qmin.ceil()] {
+        if burst < qmin.ceil() {
+            continue;
         }
-        w /= 2.0;
+        let a = burst + 1.0 - qmin;
+        let mut w: f64 = 0.5;
+        for _wlog in 1..32 {
+            if a <= (1.0 - (1.0 - w).powf(burst)) / w {
+                return w;
+            }
+            w /= 2.0;
+        }
     }
-    0.002
+    0.5
+}
+
+/// Thresholds: the words for them, their unit and what they are.
+fn thresholds(dice: &mut Dice, net: &Net) -> (String, Unit, f64, f64) {
+    let unit = dice.pick(&UNITS);
+    let min = threshold(dice, net, unit, 0.1, 20.0);
+    let max = min * dice.between(1.1, 4.0);
+    let quarter = net.room(unit) / 4.0;
+    match dice.upto(0, 9) {
+        0 => {
+            let max = net.room(Unit::Pkts) / 4.0;
+            ("min_th=auto max_th=auto".into(), Unit::Pkts, max / 3.0, max)
+        }
+        1 => (format!("max_th={}", depth(max, unit)), unit, max / 3.0, max),
+        2 => (format!("min_th={}", depth(min, unit)), unit, min, if quarter > min { quarter } else { 3.0 * min }),
+        _ => (format!("min_th={} max_th={}", depth(min, unit), depth(max, unit)), unit, min, max),
+    }
 }
 
 /// Random settings: the words that the library reads, and the listing set up the same way.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let net = trace.net;
-    let (auto, cached) = (dice.odds(0.2), dice.odds(0.5));
-    let unit = if auto { Unit::Pkts } else { dice.pick(&UNITS) };
-    let (qth_min, qth_max, thresholds) = if auto {
-        let max = net.room(Unit::Pkts) / 4.0;
-        (max / 3.0, max, "min_th=auto max_th=auto".to_string())
-    } else {
-        let min = threshold(dice, &net, unit, 0.1, 20.0);
-        let max = min * dice.between(1.1, 4.0);
-        (min, max, format!("min_th={} max_th={}", depth(min, unit), depth(max, unit)))
-    };
+    let (net, cached) = (trace.net, dice.odds(0.5));
+    let (thresholds, unit, qth_min, qth_max) = thresholds(dice, &net);
     let packet = if unit == Unit::Pkts { 1.0 } else { net.mean_pktsize as f64 };
-    let auto_w = dice.odds(0.3);
-    let w = match auto_w {
-        true => eval_ewma(qth_min / packet, (2.0 * qth_min + qth_max) / packet / 3.0),
-        false => dice.scale(1e-3, 1.0),
+    let (min, max) = (qth_min / packet, qth_max / packet);
+    let burst = dice.upto(1, 100);
+    let (w, word) = match dice.upto(0, 5) {
+        0 => (eval_ewma(min, (2.0 * min + max) / 3.0), "auto".to_string()),
+        1 => (eval_ewma(min, burst as f64), format!("auto burst={burst}")),
+        _ => {
+            let w = dice.scale(1e-3, 1.0);
+            (w, w.to_string())
+        }
     };
     let max_p = dice.pick(&[0.02, 0.1, 0.5, 1.0]);
-    let words = format!(
-        "{thresholds} max_p={max_p} w_q={} spacing={}",
-        if auto_w { "auto".to_string() } else { w.to_string() },
-        if cached { "once" } else { "each" },
-    );
+    let spacing = if cached { "once" } else { "each" };
+    let words = format!("{thresholds} max_p={max_p} w_q={word} spacing={spacing}");
     let (buffer, victims, seen, qavg, qr, p_b, matched) = Default::default();
     let choke = Choke {
         net,
