@@ -112,6 +112,11 @@ impl State {
         self.count = self.count.wrapping_add(drops);
     }
 
+    /// Drops of the present or last dropping state, which set the rate.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
     fn enter(&mut self, params: &Params, now: Instant) {
         let delta = self.count.wrapping_sub(self.last_count);
         if delta > 1 && now.since(self.drop_next) < params.interval * MEMORY {
@@ -284,7 +289,7 @@ impl Aqm for CoDel {
 
 probes! { CoDel {
     /// Drops of the present or last dropping state, which set the rate.
-    count ["1"] = |s| f64::from(s.state.count);
+    count ["1"] = |s| f64::from(s.state.count());
     /// Time the last judged packet had waited.
     sojourn ["s"] = |s| s.rule.sojourn.secs();
     /// 1 in the dropping state.

@@ -211,3 +211,71 @@ probes! { FqCodel {
     /// Time the last judged packet had waited.
     sojourn ["s"] = |s| s.codel.sojourn().secs();
 } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::host::Queue;
+    use crate::base::params::ParamSet;
+    use crate::base::rng::Rng;
+    use crate::base::time::Instant;
+    use crate::base::units::{Limit, Rate};
+
+    fn queue(settings: &str, limit: Limit) -> Queue<FqCodel> {
+        let mut params = Params { hash: Hash::Exact, ..Params::default() };
+        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+            params.set(key, value).unwrap().unwrap();
+        }
+        let link = Link { rate: Rate(1_000_000), limit, mean_packet: Bytes(1000) };
+        Queue::new(FqCodel::build(&params, &link), link, false, Rng::stream(1, "fq_codel"))
+    }
+
+    /// Offers packets of these flows and lengths, numbered as they come; what that cost, and why.
+    fn dropped(queue: &mut Queue<FqCodel>, packets: &[(u32, u32)]) -> Vec<(u32, Reason)> {
+        for &(flow, len) in packets {
+            let slot = queue.port.tally().offered.pkts as u32;
+            queue.arrive(Packet { slot, flow, len, ..Packet::default() }, Instant::ZERO);
+        }
+        queue.port.discarded().drain(..).map(|(packet, reason)| (packet.slot, reason)).collect()
+    }
+
+    const OVERFLOW: fn(u32) -> (u32, Reason) = |slot| (slot, Reason::Overflow);
+
+    #[test]
+    fn linux_drops_half_of_the_bytes_and_the_rfc_half_of_the_packets() {
+        // 100 + 300 + 100 and the arrival's 100: 100 is not yet half of 600, 400 is.
+        let full = [(1, 100), (1, 300), (1, 100), (2, 100), (1, 100)];
+        assert_eq!(dropped(&mut queue("rules=linux", Limit::Packets(4)), &full), [0, 1].map(OVERFLOW));
+        assert_eq!(dropped(&mut queue("rules=rfc8290", Limit::Packets(4)), &full), [0, 1].map(OVERFLOW));
+        let steep = [(1, 300), (1, 100), (1, 100), (2, 100), (1, 100)];
+        assert_eq!(dropped(&mut queue("rules=linux", Limit::Packets(4)), &steep), [0].map(OVERFLOW));
+        assert_eq!(dropped(&mut queue("rules=rfc8290", Limit::Packets(4)), &steep), [0, 1].map(OVERFLOW));
+        assert_eq!(dropped(&mut queue("rules=linux drop_batch=1", Limit::Packets(4)), &full), [0].map(OVERFLOW));
+    }
+
+    #[test]
+    fn a_long_arrival_goes_with_the_short_packets_before_it() {
+        // 40 of 1540 bytes are less than half: Linux drops on, up to the arrival.
+        let mut linux = queue("rules=linux", Limit::Packets(2));
+        assert_eq!(dropped(&mut linux, &[(1, 40), (2, 100), (1, 1500)]), [2, 0].map(OVERFLOW));
+        assert_eq!(linux.discipline().states[1].count(), 2, "both count for CoDel");
+        let mut rfc = queue("rules=rfc8290", Limit::Packets(2));
+        assert_eq!(dropped(&mut rfc, &[(1, 40), (2, 100), (1, 1500)]), [0].map(OVERFLOW));
+        assert_eq!(rfc.discipline().states[1].count(), 0);
+    }
+
+    #[test]
+    fn an_arrival_that_alone_is_the_fattest_queue_is_dropped() {
+        let mut queue = queue("", Limit::Packets(2));
+        assert_eq!(dropped(&mut queue, &[(1, 100), (2, 100), (3, 101), (3, 100)]), [2, 0].map(OVERFLOW));
+        assert_eq!(queue.discipline().flows.lengths(), (3, 0), "it has become active all the same");
+    }
+
+    #[test]
+    fn what_the_memory_limit_drops_while_there_is_room_is_early() {
+        let mut queue = queue("memory_limit=1000b", Limit::Packets(100));
+        assert_eq!(dropped(&mut queue, &[(1, 400), (1, 400), (2, 200)]), []);
+        assert_eq!(dropped(&mut queue, &[(2, 1)]), [(0, Reason::Early)]);
+        assert_eq!(dropped(&mut queue, &[(3, 1001)]), [(4, Reason::Early)], "it is the fattest itself");
+    }
+}

@@ -118,7 +118,7 @@ impl Params {
 }
 
 impl FqPie {
-    /// `list` is to be updated from now on.
+    /// `list` is to be updated from now on, as long as anything waits in it or it remembers anything.
     #[inline]
     fn stir(&mut self, list: ListId) {
         let flow = &mut self.flows[usize::from(list.0)];
@@ -196,7 +196,6 @@ impl Discipline for FqPie {
         while let Some(list) = self.queues.turn() {
             let pie = &mut self.flows[usize::from(list.0)].pie;
             if let Some(packet) = port.pop_judged(list, &mut Leaving(&self.rule, pie), cx) {
-                self.stir(list);
                 self.queues.sent(list, packet.len);
                 return Some(packet);
             }
