@@ -11,9 +11,9 @@ use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{MAIN, Port};
+use crate::base::tc::{Tail, Tc};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Reason, Verdict};
-use crate::base::tc::{Tail, Tc};
 use crate::parts::red_auto::tc_weight;
 use crate::parts::red_curve::Average;
 use crate::parts::spacing::{Rule, Spacing};
@@ -304,7 +304,9 @@ mod tests {
             let met = (0..4000).filter(|seed| {
                 let choke = Choke::build(&params("min_th=5p max_th=200p w_q=1 max_p=0"), &LINK);
                 let mut queue = Queue::new(choke, LINK, true, Rng::stream(*seed, "queue"));
-                (0..10).for_each(|slot| queue.arrive(packet(slot, if slot == place { 1 } else { 20 + slot }), Instant::ZERO));
+                (0..10).for_each(|slot| {
+                    queue.arrive(packet(slot, if slot == place { 1 } else { 20 + slot }), Instant::ZERO)
+                });
                 queue.arrive(packet(10, 1), Instant::ZERO);
                 queue.discipline().matched == 1
             });
@@ -363,7 +365,8 @@ mod tests {
     fn gaps_are_uniform_up_to_one_over_p_b() {
         // p_b = 0.1 x (10 - 5)/(15 - 5) = 1/20: gaps of 1..19 by the equations, of 1..20 with one number each.
         for (spacing, most) in [("each", 19), ("once", 20)] {
-            let (at, _) = signals(&alloc::format!("min_th=5p max_th=15p max_p=0.1 w_q=1 spacing={spacing}"), Ecn::NotEct);
+            let (at, _) =
+                signals(&alloc::format!("min_th=5p max_th=15p max_p=0.1 w_q=1 spacing={spacing}"), Ecn::NotEct);
             let gaps: Vec<u32> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
             assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&most)), "{spacing}");
             let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
