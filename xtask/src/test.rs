@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, mutants, program, readme, verdicts};
+use crate::{book, browser, cargo_tests, program, readme, verdicts};
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 7] = ["tests", "mutants", "engine", "book", "reproduce", "browser", "readme"];
+pub(crate) const STAGES: [&str; 6] = ["tests", "engine", "book", "reproduce", "browser", "readme"];
 
 /// Every stage, and the last line.
 pub(crate) fn run() -> ExitCode {
@@ -19,14 +19,11 @@ pub(crate) fn run() -> ExitCode {
 
 /// Every stage.
 pub(crate) fn stages(tally: &mut Tally) {
-    let [tests, faults, engine, pictures, reproduce, browser, readme] = STAGES;
+    let [tests, engine, pictures, reproduce, browser, readme] = STAGES;
     tally.stage(tests, "cargo test --workspace --no-fail-fast", |tally| {
         let mut command = program::cargo();
         command.args(["test", "--workspace", "--no-fail-fast"]);
         cargo_tests::run(command, tally);
-    });
-    tally.stage(faults, "deliberate faults in every discipline, and the tests that find them", |tally| {
-        mutants::stage(tally, &[]);
     });
     tally.stage(engine, "the same fingerprints in release, and with every instruction this processor has", |tally| {
         const TEST: [&str; 6] = ["test", "--release", "-p", "forebay-sim", "--test=engine", "--test=fingerprints"];

@@ -2,7 +2,8 @@
 //!
 //! Compiling takes longer than testing. So each round puts one fault into every discipline at once and asks only
 //! the tests of each discipline about it: its unit tests, its transcription, its golden trace. Disciplines that use
-//! each other's files never share a round. What these tests let pass meets all tests of the crate, alone.
+//! each other's files never share a round. What these tests let pass meets all tests of the crate, alone. All of them
+//! take a quarter of an hour and more, so this is a chore and no stage of the tests.
 
 mod fault;
 mod trial;
@@ -23,7 +24,7 @@ pub(crate) fn run(names: &[&str]) -> std::process::ExitCode {
 }
 
 /// Every fault is found, or shown to be no fault.
-pub(crate) fn stage(tally: &mut Tally, names: &[&str]) {
+fn stage(tally: &mut Tally, names: &[&str]) {
     if let Err(what) = try_all(tally, names) {
         tally.fail(what);
     }
