@@ -277,6 +277,16 @@ mod tests {
     }
 
     #[test]
+    fn arrivals_leave_max_p_to_the_timer_however_late_it_is() {
+        for (clock, want) in [("timer", 0.1), ("arrival", 0.09), ("change", 0.09)] {
+            let params = params(&alloc::format!("clock={clock}"));
+            let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
+            queue.arrive(Packet { len: 1000, ..Packet::default() }, at(2_000));
+            near(queue.discipline().aqm().adaptive.early().curve.max_p, want);
+        }
+    }
+
+    #[test]
     fn thresholds_aim_at_the_target_delay() {
         let min_th = |settings: &str| {
             let link = Link { rate: Rate(40_000_000), ..LINK };
