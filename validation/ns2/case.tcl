@@ -31,6 +31,8 @@ array set par {
     -target   50
     -mps      500
     -jitter   0
+    -access   0
+    -wander   0
     -header   0
     -info     0
     -loop     0
@@ -50,6 +52,8 @@ array set par {
 # -mps      mean packet size told to the discipline [B]; REM needs it right
 # -jitter   largest extra delay before a client begins to send a packet [s]; see
 #           README.md on ties.  0 adds none: plain ns-2
+# -access   rate of the clients' links [bit/s]; 0: that of the others
+# -wander   a packet takes up to so much more or less on a client's link [s]
 # -info     1: effective parameters and sample percentiles on stderr
 # -loop     1: prints only the packets that the bottleneck sent, and the seconds
 #           that the event loop took, on the clock on the wall and without set-up
@@ -88,6 +92,8 @@ if {$par(-case) eq "fast"} {
     set bottleneck_delay 0.020
     set server_delay     0.001
 }
+
+if {$par(-access) == 0} { set par(-access) $rate }
 
 # --- Disciplines ---------------------------------------------------------------
 
@@ -190,6 +196,23 @@ proc add_jitter {from to} {
     $ns insert-delayer $from $to $delayer
 }
 
+# Packets that wait for their link leave it exactly one packet time apart, however
+# the first of them was delayed.  With a rate that changes every packet time they
+# do not; the mean rate stays.
+set wander_rng [new RNG]
+$wander_rng seed [expr {3000 + $par(-seed)}]
+
+proc wander {} {
+    global ns par lines packet_bytes wander_rng
+    set bits [expr {8.0 * $packet_bytes}]
+    set time [expr {$bits / $par(-access)}]
+    foreach line $lines {
+        set more [$wander_rng uniform -$par(-wander) $par(-wander)]
+        $line set bandwidth_ [expr {$bits / ($time + $more)}]
+    }
+    $ns at [expr {[$ns now] + $time}] wander
+}
+
 set aqm_class [configure_aqm $par(-aqm)]
 
 # Only the managed queue may lose packets.
@@ -202,8 +225,9 @@ $ns simplex-link $router2 $router1 $rate $bottleneck_delay DropTail
 for {set i 0} {$i < $pairs} {incr i} {
     set client($i) [$ns node]
     set server($i) [$ns node]
-    $ns duplex-link $client($i) $router1 $rate [lindex $client_delays $i] DropTail
+    $ns duplex-link $client($i) $router1 $par(-access) [lindex $client_delays $i] DropTail
     $ns duplex-link $router2 $server($i) $rate $server_delay DropTail
+    lappend lines [[$ns link $client($i) $router1] link]
     if {$par(-jitter) > 0} { add_jitter $client($i) $router1 }
 }
 $ns queue-limit $router1 $router2 $par(-limit)
@@ -335,6 +359,7 @@ proc finish {} {
 $ns at $par(-warmup) { set before [snapshot] }
 if {$par(-sample) > 0} { $ns at $par(-warmup) sample_queue }
 if {$par(-info)} { $ns at 0.0 report_parameters }
+if {$par(-wander) > 0} { $ns at 0.0 wander }
 $ns at $par(-stop) finish
 
 if {$par(-include) ne ""} { source $par(-include) }

@@ -120,6 +120,18 @@ pub struct TcpOptions {
     pub pacing: bool,
     /// Begin again with the initial window after a timeout's worth of silence (RFC 5681 section 4.1).
     pub idle_restart: bool,
+    /// Rules of ns-2 in place of the RFCs'.
+    pub ns2: Ns2Rules,
+}
+
+/// Rules of ns-2 2.35 that differ from those of the RFCs. No scenario has them: the comparison with ns-2 takes them one
+/// by one to find out what makes a difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ns2Rules {
+    /// A retransmission of the highest packet sent passes for new and takes CWR with it (`output` of `tcp.cc`).
+    pub cwr: bool,
+    /// [`Variant::Sack`] recovers as `Sack1` does (`tcp-sack1.cc`).
+    pub sack1: bool,
 }
 
 impl TcpOptions {
@@ -148,6 +160,7 @@ impl Default for TcpOptions {
             ecn: false,
             pacing: false,
             idle_restart: true,
+            ns2: Ns2Rules::default(),
         }
     }
 }

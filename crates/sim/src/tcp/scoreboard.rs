@@ -151,6 +151,12 @@ impl Scoreboard {
         }
     }
 
+    /// The first hole from `seq` on below anything reported.
+    pub(super) fn hole_below_reports(&self, seq: u32) -> Option<u32> {
+        let hole = self.hole_from(seq);
+        (hole < self.highest[0]).then_some(hole)
+    }
+
     /// The first packet from `seq` on that was not reported.
     fn hole_from(&self, seq: u32) -> u32 {
         if seq < self.highest[0] { self.sacked.clear_from(seq) } else { seq }

@@ -9,9 +9,11 @@
 //! duplicate acknowledgements release the next packet in order, be it new or sent before; a partial acknowledgement
 //! opens a closed window. `docs/tcp.md` has the list for users.
 //!
-//! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`.
+//! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`;
+//! `sack1` is there for the comparison with ns-2 alone.
 
 mod classic;
+mod sack1;
 mod selective;
 
 use forebay_aqm::base::rng::Rng;
@@ -82,6 +84,8 @@ pub struct Sender {
     limited_transmit: bool,
     ecn: bool,
     idle_restart: bool,
+    /// See [`Ns2Rules::cwr`](super::Ns2Rules).
+    cwr_as_ns2: bool,
     in_recovery: bool,
     partial_seen: bool,
     cwr: bool,
@@ -122,6 +126,7 @@ impl Sender {
             limited_transmit: options.limited_transmit,
             ecn: options.ecn_capable() && options.variant != Variant::Bbr,
             idle_restart: options.idle_restart,
+            cwr_as_ns2: options.ns2.cwr,
             in_recovery: false,
             partial_seen: false,
             cwr: false,
@@ -224,11 +229,12 @@ impl Sender {
             self.before_sending(now, seq);
         }
         self.counts.sent += 1;
-        let mut cwr = false;
+        let cwr;
         if seq < self.high {
             self.counts.retransmitted += 1;
             // Karn's algorithm (RFC 6298 section 3): which of the two is acknowledged nobody could tell.
             self.timed = self.timed.filter(|(timed, _)| *timed != seq);
+            cwr = self.cwr_as_ns2 && seq + 1 == self.high && core::mem::take(&mut self.cwr);
         } else {
             self.high = seq + 1;
             cwr = core::mem::take(&mut self.cwr);

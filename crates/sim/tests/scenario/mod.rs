@@ -8,7 +8,7 @@ use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
 use shapes::Shape;
 
@@ -110,6 +110,7 @@ fn options(dice: &mut Dice) -> TcpOptions {
         max_rto: dice.span(1.0, 60.0),
         pacing: dice.once_in(3),
         idle_restart: dice.once_in(2),
+        ns2: Ns2Rules { cwr: dice.once_in(4), sack1: dice.once_in(4) },
     }
 }
 

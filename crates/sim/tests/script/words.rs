@@ -55,6 +55,8 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "ecn" => options.ecn = flag(value)?,
             "pacing" => options.pacing = flag(value)?,
             "idle_restart" => options.idle_restart = flag(value)?,
+            "ns2_cwr" => options.ns2.cwr = flag(value)?,
+            "ns2_sack1" => options.ns2.sack1 = flag(value)?,
             _ => return Err(format!("no such option: {key}")),
         }
     }

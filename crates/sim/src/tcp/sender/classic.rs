@@ -70,7 +70,7 @@ impl Sender {
     /// One loss episode, one reduction: not again before all that `recover` stands for is acknowledged
     /// (RFC 6582 section 3.2 step 2). ns-2 holds Reno to it as well: it leaves fast recovery with the first
     /// new acknowledgement, and further holes of the same window wait for the timer.
-    fn may_fast_retransmit(&self) -> bool {
+    pub(super) fn may_fast_retransmit(&self) -> bool {
         // The window was cut for a mark, nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;
         self.una > self.recover || self.recover == 0 || again

@@ -6,11 +6,12 @@
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::super::TcpOptions;
 use super::super::control::{Acked, Control, Departing, Progress};
 use super::super::reports::Block;
 use super::super::scoreboard::{Rules, Scoreboard};
 use super::super::window::Window;
+use super::super::{TcpOptions, Variant};
+use super::sack1::Sack1;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 /// BBR's view of its path.
@@ -31,15 +32,21 @@ pub struct PathModel {
 pub(super) struct Selective {
     pub(super) board: Scoreboard,
     pub(super) control: Control,
+    /// In place of RFC 6675.
+    pub(super) sack1: Option<Sack1>,
 }
 
 impl Selective {
     pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
-        Self { board: Scoreboard::default(), control: Control::new(options, rng) }
+        let sack1 = (options.ns2.sack1 && options.variant == Variant::Sack).then(Sack1::default);
+        Self { board: Scoreboard::default(), control: Control::new(options, rng), sack1 }
     }
 
     pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window, reduced: bool) {
-        self.board.on_timeout(una, high);
+        match &mut self.sack1 {
+            Some(sack1) => sack1.on_timeout(&mut self.board),
+            None => self.board.on_timeout(una, high),
+        }
         self.control.on_timeout(window, reduced);
     }
 }
@@ -77,6 +84,9 @@ impl Sender {
     /// RFC 6675 section 5, step C: is the window at least a packet larger than the pipe? Without limited
     /// transmit what was reported counts as outstanding until recovery begins.
     pub(super) fn has_room_selective(&self) -> bool {
+        if let Some(sack1) = self.as_sack1() {
+            return self.has_room_as_sack1(sack1);
+        }
         let counts_all = !self.limited_transmit && !self.in_recovery && !self.after_timeout();
         let outstanding = if counts_all { self.high - self.una } else { self.in_flight() };
         f64::from(outstanding) + 1.0 <= self.window.cwnd()
@@ -91,6 +101,9 @@ impl Sender {
         if !self.has_room_selective() {
             return None;
         }
+        if self.as_sack1().is_some() {
+            return self.next_as_sack1();
+        }
         let has_data = self.has_data(self.high);
         let rules = Rules {
             una: self.una,
@@ -98,7 +111,7 @@ impl Sender {
             new_data: has_data && self.high - self.una < self.receiver_window,
             recovery: self.in_recovery.then_some(self.recover),
         };
-        let Selective { board, control } = self.selective.as_deref_mut()?;
+        let Selective { board, control, .. } = self.selective.as_deref_mut()?;
         let next = board.next(rules);
         if next.is_none() && !has_data {
             control.application_limits(board.pipe(self.una, self.high));
@@ -121,8 +134,12 @@ impl Sender {
         if ack < self.una {
             return;
         }
+        if self.as_sack1().is_some() {
+            self.on_ack_as_sack1(now, ack, ece, blocks);
+            return;
+        }
         let (una, acked, outstanding) = (self.una, ack - self.una, self.high - self.una);
-        let Some(Selective { board, control }) = self.selective.as_deref_mut() else { return };
+        let Some(Selective { board, control, .. }) = self.selective.as_deref_mut() else { return };
         let before = board.pipe(una, self.high);
         let was_repairing = self.in_recovery || board.after_timeout(una);
         let mut delivered = 0;
