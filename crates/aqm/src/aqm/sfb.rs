@@ -15,6 +15,7 @@ use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::rng::Rng;
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -29,10 +30,10 @@ params! {
         db: Span = Span::from_millis(60_000), in 0.0 ..= 1e6, "db", "tc sfb: double buffering";
         /// Most that may wait; auto is the buffer.
         limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc sfb";
-        /// Arrivals are dropped while all bins of their flow hold so many packets.
-        max: u32 = 25, in 1.0 ..= 65535.0, "max", "tc sfb";
-        /// A bin's p grows at each arrival that finds so many packets in it.
-        target: u32 = 20, in 1.0 ..= 65535.0, "target", "tc sfb; the paper's bin_size";
+        /// Arrivals are dropped while all bins of their flow hold so many packets; auto is 5/4 of target, or 25.
+        max: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "max", "tc sfb";
+        /// A bin's p grows at each arrival that finds so many packets in it; auto is 4/5 of max.
+        target: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "target", "tc sfb; the paper's bin_size";
         /// What that adds to p.
         increment: f64 = 0.0005, in 0.0 ..= 1.0, "d1", "tc sfb; 0.001 in the kernel where nothing is said";
         /// What an arrival to an empty bin takes off its p.
@@ -48,10 +49,21 @@ params! {
     }
 }
 
+/// max where neither it nor target is given. tc.
+const MAX: u32 = 25;
 /// Above this p an ECT packet may be dropped instead of marked. Linux.
 const MARKS_ONLY: f64 = 0.5;
 /// Longest time for which the penalty box gathers tokens. Linux.
 const MOST_AGE: Span = Span::from_millis(10_000);
+
+/// max and target, in whole packets as tc works them out.
+fn bounds(max: Auto<u32>, target: Auto<u32>) -> (u32, u32) {
+    let max = match (max, target) {
+        (Auto::Auto, Auto::Given(target)) => (5 * target + 1) / 4,
+        _ => max.or(MAX),
+    };
+    (max, target.or((4 * max + 3) / 5))
+}
 
 /// 64 bits that look random for every flow and seed, and are never all 0 (ours; Linux has siphash).
 fn hash(flow: u32, seed: u64) -> u64 {
@@ -101,8 +113,8 @@ impl Filter {
 
     /// BLUE in every bin of `hash`, for an arrival: the fewest packets, and the least p, that one of them has.
     #[inline]
-    fn arrival(&mut self, hash: u64, params: &Params) -> (u32, f64) {
-        let &Params { target, increment, decrement, .. } = params;
+    fn arrival(&mut self, hash: u64, target: u32, params: &Params) -> (u32, f64) {
+        let &Params { increment, decrement, .. } = params;
         let (mut packets, mut p) = (u32::MAX, 1.0);
         // Compared by hand: what min and max do about NaN would cost half as much again.
         self.visit(hash, |bin| {
@@ -145,6 +157,8 @@ impl PenaltyBox {
 /// State of SFB.
 pub struct Sfb {
     params: Params,
+    max: u32,
+    target: u32,
     filters: [Filter; 2],
     /// The filter that judges.
     active: usize,
@@ -190,7 +204,7 @@ impl Sfb {
         if self.doubled {
             let other = &mut self.filters[1 - self.active];
             self.learning = hash(flow, other.seed);
-            other.arrival(self.learning, &self.params);
+            other.arrival(self.learning, self.target, &self.params);
         }
         if self.penalty.passes(&self.params, now) {
             return Verdict::Accept;
@@ -232,17 +246,31 @@ impl Design for Sfb {
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "linux",
-            settings: "rehash=600s db=60s limit=auto max=25 target=20 increment=0.0005 decrement=0.00005 penalty_rate=10 \
+            settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 penalty_rate=10 \
                        penalty_burst=20 levels=8 bins=16",
             source: "tc sfb",
         },
         Preset {
             name: "paper",
-            settings: "levels=2 bins=23 target=13 max=16 increment=0.005 decrement=0.001",
+            settings: "levels=2 bins=23 target=13 max=auto increment=0.005 decrement=0.001",
             source: "bins as cited in the literature, for a buffer of 200 packets, steps of the authors' ns code as cited \
-                     by XNU, max as tc works it out; not checked against the text",
+                     by XNU; not checked against the text",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("rehash", Tail::Millis("rehash")),
+            ("db", Tail::Millis("db")),
+            ("limit", Tail::Packets("hard_limit")),
+            ("max", Tail::Number("max")),
+            ("target", Tail::Number("target")),
+            ("increment", Tail::Number("increment")),
+            ("decrement", Tail::Number("decrement")),
+            ("penalty_rate", Tail::Number("penalty_rate")),
+            ("penalty_burst", Tail::Number("penalty_burst")),
+        ],
+    });
 
     fn check(params: &Params) -> Result<(), String> {
         let hashes = u128::from(params.bins).checked_pow(params.levels);
@@ -253,8 +281,11 @@ impl Design for Sfb {
     }
 
     fn build(params: &Params, _: &Link) -> Self {
+        let (max, target) = bounds(params.max, params.target);
         Self {
             params: params.clone(),
+            max,
+            target,
             filters: [(); 2].map(|()| Filter::new(params.levels, params.bins)),
             active: 0,
             doubled: false,
@@ -284,9 +315,9 @@ impl Aqm for Sfb {
         self.keep_time(cx);
         let filter = &mut self.filters[self.active];
         (self.arriving, self.learning) = (hash(packet.flow, filter.seed), 0);
-        let (packets, p) = filter.arrival(self.arriving, &self.params);
+        let (packets, p) = filter.arrival(self.arriving, self.target, &self.params);
         self.p = p;
-        if packets >= self.params.max {
+        if packets >= self.max {
             Verdict::Drop
         } else if p >= 1.0 {
             self.punish(packet.flow, cx.now)
@@ -350,7 +381,7 @@ mod tests {
     }
 
     fn queue(settings: &str) -> Queue<Fifo<Sfb>> {
-        let params = params(settings);
+        let params = params(&alloc::format!("max=25 {settings}"));
         Sfb::check(&params).unwrap();
         Queue::new(Fifo::new(Sfb::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
     }
@@ -539,6 +570,22 @@ mod tests {
                 assert!((again as f64 - want).abs() < 6.0 * libm::sqrt(want) + 1.0, "{again} of {}", met.len());
             }
         }
+    }
+
+    #[test]
+    fn max_and_target_follow_each_other_as_in_tc() {
+        use Auto::{Auto as Own, Given};
+        let all = [(Own, Own), (Own, Given(13)), (Given(30), Own), (Given(7), Given(9)), (Given(1), Own), (Own, Given(1))];
+        let bounds = all.map(|(max, target)| bounds(max, target));
+        assert_eq!(bounds, [(25, 20), (16, 13), (30, 24), (7, 9), (1, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn tcs_words_are_read() {
+        let tc = "sfb rehash 5000 db 500 limit 300 max 30 increment 0.01 penalty_rate 100";
+        let ours = "sfb preset=linux rehash=5s db=500ms hard_limit=300p max=30 increment=0.01 penalty_rate=100";
+        let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
+        assert_eq!(canonical(tc), canonical(ours));
     }
 
     #[test]

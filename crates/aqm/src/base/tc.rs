@@ -16,6 +16,8 @@ use super::registry::joined;
 pub enum Tail {
     /// A time; a bare number is microseconds.
     Time(&'static str),
+    /// A number of milliseconds.
+    Millis(&'static str),
     /// A number of packets.
     Packets(&'static str),
     /// A size in bytes, as tc writes it.
@@ -44,6 +46,7 @@ impl Tc {
         for (word, tail) in self.words {
             out.push_str(&match tail {
                 Tail::Time(_) => format!(" [{word} TIME]"),
+                Tail::Millis(_) => format!(" [{word} MS]"),
                 Tail::Packets(_) => format!(" [{word} PACKETS]"),
                 Tail::Size(_) => format!(" [{word} BYTES]"),
                 Tail::Number(_) => format!(" [{word} NUMBER]"),
@@ -56,7 +59,7 @@ impl Tc {
 }
 
 /// The names under which tc knows a discipline of ours, and the words that come with them.
-const ALIASES: [(&str, &str, &str); 1] = [("pfifo", "droptail", "")];
+const ALIASES: [(&str, &str, &str); 2] = [("pfifo", "droptail", ""), ("pfifo_head_drop", "droptail", "front=on")];
 
 /// Our name for tc's, and settings that go with it.
 pub fn alias(name: &str) -> Option<(&'static str, &'static str)> {
@@ -93,6 +96,7 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<String>, ParamError> {
         let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
         match tail {
             Tail::Time(key) if bare => out.push(format!("{key}={value}us")),
+            Tail::Millis(key) => out.push(format!("{key}={value}ms")),
             Tail::Packets(key) => out.push(format!("{key}={}p", value.strip_suffix('p').unwrap_or(value))),
             Tail::Size(key) if bare => out.push(format!("{key}={value}b")),
             Tail::Time(key) | Tail::Size(key) | Tail::Number(key) => {
@@ -114,6 +118,7 @@ mod tests {
         ("limit", Tail::Packets("hard_limit")),
         ("target", Tail::Time("target")),
         ("quantum", Tail::Size("quantum")),
+        ("rehash", Tail::Millis("rehash")),
         ("ecn", Tail::Flag("ecn=on")),
         ("memory_limit", Tail::Ignored("no bytes of headers here")),
     ];
@@ -130,13 +135,14 @@ mod tests {
             of(text).unwrap(),
             "preset=linux hard_limit=10240p hard_limit=1000p target=5000us quantum=1514b ecn=on"
         );
+        assert!(of("rehash 600000").unwrap().ends_with("rehash=600000ms"));
         let units = of("target 5ms quantum 2Kb limit 10p").unwrap();
         assert!(units.ends_with("target=5ms quantum=2kb hard_limit=10p"), "{units}");
     }
 
     #[test]
     fn a_synopsis_says_what_follows_each_word() {
-        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [ecn] [memory_limit ...]";
+        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [rehash MS] [ecn] [memory_limit ...]";
         assert_eq!(TC.synopsis("x"), line);
     }
 
@@ -153,6 +159,7 @@ mod tests {
         let same = Spec::parse("codel preset=linux hard_limit=1000p target=5ms interval=100ms ecn=on").unwrap();
         assert_eq!(codel.canonical(), same.canonical());
         assert_eq!(Spec::parse("pfifo limit 50").unwrap().get("hard_limit").as_deref(), Some("50p"));
+        assert_eq!(Spec::parse("pfifo_head_drop limit 50").unwrap().get("front").as_deref(), Some("on"));
         assert!(Spec::parse("codel target 5ms interval=100ms").is_err());
     }
 }

@@ -243,14 +243,24 @@ impl Listing for Sfb {
     }
 }
 
+/// max and `bin_size` (tc's target), and the words for them; tc works out what is not given.
+fn bounds(dice: &mut Dice) -> (u32, u32, String) {
+    let (opt_max, opt_target) = (dice.upto(1, 30) as u32, dice.upto(1, 20) as u32);
+    match dice.upto(0, 5) {
+        0 => (25, 20, "max=auto target=auto".into()),
+        1 => (opt_max, (opt_max * 4 + 3) / 5, format!("max={opt_max}")),
+        2 => ((opt_target * 5 + 1) / 4, opt_target, format!("target={opt_target}")),
+        _ => (opt_max, opt_target, format!("max={opt_max} target={opt_target}")),
+    }
+}
+
 /// Random settings: the words that the library reads, and the listing set up the same way.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let rehash_interval = if dice.odds(0.2) { 0 } else { dice.upto(2, 2000) * MS };
     let warmup_time = if dice.odds(0.2) { 0 } else { dice.upto(1, 2500) * MS };
     let (levels, numbuckets) = dice.pick(&[(8, 16), (8, 16), (2, 23), (1, 5), (3, 60), (16, 2)]);
-    let bin_size = dice.upto(1, 20) as u32;
-    let max = bin_size + dice.upto(0, 10) as u32;
+    let (max, bin_size, bounds) = bounds(dice);
     let limit = dice.odds(0.2).then(|| {
         let unit = dice.pick(&UNITS);
         let packets = dice.upto(1, 60) as f64;
@@ -278,7 +288,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         ..Sfb::default()
     };
     let words = format!(
-        "rehash={rehash_interval}ns db={warmup_time}ns limit={} max={max} target={bin_size} increment={increment} \
+        "rehash={rehash_interval}ns db={warmup_time}ns limit={} {bounds} increment={increment} \
          decrement={} penalty_rate={} penalty_burst={penalty_burst} levels={levels} bins={numbuckets}",
         limit.map_or("auto".to_string(), |(limit, unit)| depth(limit, unit)),
         sfb.decrement,
