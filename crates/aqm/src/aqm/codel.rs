@@ -255,16 +255,17 @@ impl Design for CoDel {
         },
         Preset {
             name: "linux",
-            settings: "ecn=off target=5ms interval=100ms mtu=1514 inv_sqrt=newton",
+            settings: "ecn=off hard_limit=1000p target=5ms interval=100ms mtu=1514 inv_sqrt=newton",
             source: "Linux codel on Ethernet: tc's defaults",
         },
     ];
     const TC: Option<Tc> = Some(Tc {
-        defaults: "preset=linux hard_limit=1000p",
+        defaults: "preset=linux",
         words: &[
             ("limit", Tail::Packets("hard_limit")),
             ("target", Tail::Time("target")),
             ("interval", Tail::Time("interval")),
+            ("ce_threshold", Tail::Time("ce_threshold")),
             ("ecn", Tail::Flag("ecn=on")),
             ("noecn", Tail::Flag("ecn=off")),
         ],

@@ -9,6 +9,7 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::Verdict;
@@ -155,6 +156,22 @@ impl Design for Pie {
             source: "ns-3 pie-queue-disc.cc: MaxBurstAllowance, MaxSize, UseCapDropAdjustment",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("target", Tail::Time("target")),
+            ("tupdate", Tail::Time("tupdate")),
+            ("alpha", Tail::Parts("alpha", 16)),
+            ("beta", Tail::Parts("beta", 16)),
+            ("ecn", Tail::Flag("ecn=on")),
+            ("noecn", Tail::Flag("ecn=off")),
+            ("bytemode", Tail::Flag("bytes=on")),
+            ("nobytemode", Tail::Flag("bytes=off")),
+            ("dq_rate_estimator", Tail::Flag("latency=rate")),
+            ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
+        ],
+    });
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);

@@ -165,17 +165,17 @@ macro_rules! registry {
                 use $crate::base::{design::Design, registry, tc};
                 let words: $crate::alloc::vec::Vec<&str> = text.split_whitespace().collect();
                 let (&asked, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
-                let (name, settings) = tc::alias(asked).unwrap_or((asked, ""));
+                let alias = tc::alias(asked);
+                let name = alias.map_or(asked, |(name, _)| name);
                 let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
                 let (base, mut all) = match entry.variant_of {
                     Some((base, preset)) => (base, $crate::alloc::vec![$crate::alloc::format!("preset={preset}")]),
                     None => (entry.name, $crate::alloc::vec![]),
                 };
-                match &entry.tc {
-                    Some(tc) if tc::is_tail(words) => all.extend(tc::translate(words, tc)?),
+                match alias.map(|(_, tc)| tc).or(entry.tc) {
+                    Some(tc) if tc::is_tail(words) || alias.is_some() => all.extend(tc::translate(words, &tc)?),
                     _ => all.extend(words.iter().map(|w| w.to_string())),
                 }
-                all.extend(settings.split_whitespace().map(|w| w.to_string()));
                 let words: $crate::alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
                 let mut common = $crate::base::params::Common::default();
                 $( if base == stringify!($name) {

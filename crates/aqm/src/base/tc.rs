@@ -24,10 +24,14 @@ pub enum Tail {
     Size(&'static str),
     /// A number as it is.
     Number(&'static str),
+    /// A number of such parts of one: 16ths, or percent.
+    Parts(&'static str, u32),
     /// Nothing: the word stands for this `key=value`.
     Flag(&'static str),
     /// A value that changes nothing here, and why.
     Ignored(&'static str),
+    /// A word alone that changes nothing here, and why.
+    Moot(&'static str),
 }
 
 /// How tc(8) writes a discipline.
@@ -49,8 +53,8 @@ impl Tc {
                 Tail::Millis(_) => format!(" [{word} MS]"),
                 Tail::Packets(_) => format!(" [{word} PACKETS]"),
                 Tail::Size(_) => format!(" [{word} BYTES]"),
-                Tail::Number(_) => format!(" [{word} NUMBER]"),
-                Tail::Flag(_) => format!(" [{word}]"),
+                Tail::Number(_) | Tail::Parts(..) => format!(" [{word} NUMBER]"),
+                Tail::Flag(_) | Tail::Moot(_) => format!(" [{word}]"),
                 Tail::Ignored(_) => format!(" [{word} ...]"),
             });
         }
@@ -58,12 +62,24 @@ impl Tc {
     }
 }
 
-/// The names under which tc knows a discipline of ours, and the words that come with them.
-const ALIASES: [(&str, &str, &str); 2] = [("pfifo", "droptail", ""), ("pfifo_head_drop", "droptail", "front=on")];
+/// tc's names for disciplines that have another one here, ours, and what tc has under its own.
+const ALIASES: [(&str, &str, Tc); 3] = [
+    ("pfifo", "droptail", fifo("ecn=off hard_limit=1000p", &[("limit", Tail::Packets("hard_limit"))])),
+    (
+        "pfifo_head_drop",
+        "droptail",
+        fifo("ecn=off front=on hard_limit=1000p", &[("limit", Tail::Packets("hard_limit"))]),
+    ),
+    ("bfifo", "droptail", fifo("ecn=off hard_limit=1514000b", &[("limit", Tail::Size("hard_limit"))])),
+];
 
-/// Our name for tc's, and settings that go with it.
-pub fn alias(name: &str) -> Option<(&'static str, &'static str)> {
-    ALIASES.iter().find(|(tc, ..)| *tc == name).map(|(_, ours, settings)| (*ours, *settings))
+const fn fifo(defaults: &'static str, words: &'static [(&'static str, Tail)]) -> Tc {
+    Tc { defaults, words }
+}
+
+/// Our name for tc's, and what tc has under it.
+pub fn alias(name: &str) -> Option<(&'static str, Tc)> {
+    ALIASES.iter().find(|(tc, ..)| *tc == name).map(|(_, ours, tc)| (*ours, *tc))
 }
 
 /// Are these the words of a tc tail rather than `key=value`s?
@@ -71,10 +87,14 @@ pub fn is_tail(words: &[&str]) -> bool {
     words.iter().any(|word| !word.contains('='))
 }
 
-/// `words` as `key=value`s, the kernel's defaults first.
+/// `words`, tc's or `key=value`s, as `key=value`s with the kernel's defaults first.
 pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<String>, ParamError> {
     let known = tc.words;
     let mut out: Vec<String> = tc.defaults.split_whitespace().map(|word| word.to_string()).collect();
+    if !is_tail(words) {
+        out.extend(words.iter().map(|word| word.to_string()));
+        return Ok(out);
+    }
     let mut words = words.iter();
     while let Some(&word) = words.next() {
         let names = || known.iter().map(|(name, _)| *name);
@@ -88,9 +108,13 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<String>, ParamError> {
             let accepts = format!("one of tc's words {}, or key=value throughout", joined(names()));
             return Err(fail(word, accepts, nearest(word, names()).map(|near| format!("did you mean {near}?"))));
         };
-        if let Tail::Flag(setting) = tail {
-            out.push(setting.to_string());
-            continue;
+        match tail {
+            Tail::Flag(setting) => {
+                out.push(setting.to_string());
+                continue;
+            }
+            Tail::Moot(_) => continue,
+            _ => {}
         }
         let value = words.next().ok_or_else(|| fail("", format!("a value after {word}"), None))?;
         let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -99,10 +123,14 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<String>, ParamError> {
             Tail::Millis(key) => out.push(format!("{key}={value}ms")),
             Tail::Packets(key) => out.push(format!("{key}={}p", value.strip_suffix('p').unwrap_or(value))),
             Tail::Size(key) if bare => out.push(format!("{key}={value}b")),
+            Tail::Parts(key, parts) => out.push(match value.trim_end_matches('%').parse::<f64>() {
+                Ok(number) => format!("{key}={}", number / f64::from(*parts)),
+                Err(_) => format!("{key}={value}"),
+            }),
             Tail::Time(key) | Tail::Size(key) | Tail::Number(key) => {
                 out.push(format!("{key}={}", value.to_ascii_lowercase()));
             }
-            Tail::Flag(_) | Tail::Ignored(_) => {}
+            Tail::Flag(_) | Tail::Moot(_) | Tail::Ignored(_) => {}
         }
     }
     Ok(out)
@@ -119,7 +147,9 @@ mod tests {
         ("target", Tail::Time("target")),
         ("quantum", Tail::Size("quantum")),
         ("rehash", Tail::Millis("rehash")),
+        ("beta", Tail::Parts("beta", 16)),
         ("ecn", Tail::Flag("ecn=on")),
+        ("split_gso", Tail::Moot("no segments here")),
         ("memory_limit", Tail::Ignored("no bytes of headers here")),
     ];
 
@@ -136,13 +166,16 @@ mod tests {
             "preset=linux hard_limit=10240p hard_limit=1000p target=5000us quantum=1514b ecn=on"
         );
         assert!(of("rehash 600000").unwrap().ends_with("rehash=600000ms"));
+        assert!(of("split_gso beta 20").unwrap().ends_with(" beta=1.25"));
+        assert!(of("beta x").unwrap().ends_with(" beta=x"), "whoever reads the parameters says what is wrong");
         let units = of("target 5ms quantum 2Kb limit 10p").unwrap();
         assert!(units.ends_with("target=5ms quantum=2kb hard_limit=10p"), "{units}");
     }
 
     #[test]
     fn a_synopsis_says_what_follows_each_word() {
-        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [rehash MS] [ecn] [memory_limit ...]";
+        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [rehash MS] [beta NUMBER] [ecn] [split_gso] \
+                    [memory_limit ...]";
         assert_eq!(TC.synopsis("x"), line);
     }
 
@@ -158,8 +191,12 @@ mod tests {
         let codel = Spec::parse("codel limit 1000 target 5000 interval 100ms ecn").unwrap();
         let same = Spec::parse("codel preset=linux hard_limit=1000p target=5ms interval=100ms ecn=on").unwrap();
         assert_eq!(codel.canonical(), same.canonical());
-        assert_eq!(Spec::parse("pfifo limit 50").unwrap().get("hard_limit").as_deref(), Some("50p"));
-        assert_eq!(Spec::parse("pfifo_head_drop limit 50").unwrap().get("front").as_deref(), Some("on"));
+        let of = |text, key| Spec::parse(text).unwrap().get(key).unwrap();
+        assert_eq!(
+            ["pfifo limit 50", "pfifo", "bfifo limit 50", "bfifo"].map(|text| of(text, "hard_limit")),
+            ["50p", "1000p", "50b", "1514000b"]
+        );
+        assert_eq!(["pfifo_head_drop limit 50", "pfifo front=on"].map(|text| of(text, "front")), ["on"; 2]);
         assert!(Spec::parse("codel target 5ms interval=100ms").is_err());
     }
 }

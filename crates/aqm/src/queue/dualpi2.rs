@@ -9,6 +9,7 @@ use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Verdict;
@@ -126,6 +127,27 @@ impl Design for DualPi2 {
             source: "Linux net/sched/sch_dualpi2.c on Ethernet: 2 x 1514 bytes",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("memlimit", Tail::Ignored("packets take what they weigh")),
+            ("coupling_factor", Tail::Number("k")),
+            ("step_thresh", Tail::Time("min_th")),
+            ("min_qlen_step", Tail::Number("th_len")),
+            ("drop_on_overload", Tail::Flag("overload=drop")),
+            ("overflow", Tail::Flag("overload=delay")),
+            ("drop_dequeue", Tail::Moot("as here")),
+            ("l4s_ect", Tail::Moot("as here")),
+            ("split_gso", Tail::Moot("no segments here")),
+            ("no_split_gso", Tail::Moot("no segments here")),
+            ("classic_protection", Tail::Parts("weight", 100)),
+            ("target", Tail::Time("target")),
+            ("tupdate", Tail::Time("tupdate")),
+            ("alpha", Tail::Number("alpha")),
+            ("beta", Tail::Number("beta")),
+        ],
+    });
 
     fn build(params: &Params, link: &Link) -> Self {
         let Params { target, rtt_max, k, overload, toss, .. } = *params;

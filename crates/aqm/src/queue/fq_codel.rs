@@ -13,6 +13,7 @@ use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Reason, Verdict};
@@ -147,6 +148,21 @@ impl Design for FqCodel {
             source: "Linux fq_codel on Ethernet: tc's defaults",
         },
     ];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("flows", Tail::Number("flows")),
+            ("target", Tail::Time("target")),
+            ("interval", Tail::Time("interval")),
+            ("quantum", Tail::Size("quantum")),
+            ("ce_threshold", Tail::Time("ce_threshold")),
+            ("memory_limit", Tail::Size("memory_limit")),
+            ("drop_batch", Tail::Number("drop_batch")),
+            ("ecn", Tail::Flag("ecn=on")),
+            ("noecn", Tail::Flag("ecn=off")),
+        ],
+    });
 
     fn build(params: &Params, _: &Link) -> Self {
         let Params { target, interval, mtu, inv_sqrt, ce_threshold, .. } = *params;

@@ -11,6 +11,7 @@ use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{Level, ListId, Port};
+use crate::base::tc::{Tail, Tc};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -156,6 +157,26 @@ impl Design for FqPie {
                    max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off key=flow hash=salted",
         source: "Linux fq_pie on Ethernet: tc's defaults",
     }];
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        words: &[
+            ("limit", Tail::Packets("hard_limit")),
+            ("flows", Tail::Number("flows")),
+            ("target", Tail::Time("target")),
+            ("tupdate", Tail::Time("tupdate")),
+            ("alpha", Tail::Parts("alpha", 16)),
+            ("beta", Tail::Parts("beta", 16)),
+            ("quantum", Tail::Size("quantum")),
+            ("memory_limit", Tail::Ignored("packets take what they weigh")),
+            ("ecn_prob", Tail::Parts("ecn_cut", 100)),
+            ("ecn", Tail::Flag("ecn=on")),
+            ("noecn", Tail::Flag("ecn=off")),
+            ("bytemode", Tail::Flag("bytes=on")),
+            ("nobytemode", Tail::Flag("bytes=off")),
+            ("dq_rate_estimator", Tail::Flag("latency=rate")),
+            ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
+        ],
+    });
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);
