@@ -4,9 +4,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::cx::Cx;
 use super::design::{Entry, Preset};
+use super::ladder::Discipline;
 use super::nearest::nearest;
+use super::packet::Packet;
 use super::params::{Common, ParamError, ParamSet, ParamSpec};
+use super::port::Port;
 
 /// Applies `key=value` words to the common and the own parameters of a discipline.
 pub fn apply<P: ParamSet>(
@@ -71,6 +75,19 @@ pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
     out
 }
 
+/// An arm of [`Discipline::enqueue`] of any discipline: a function of its own, because one with all of them would save
+/// and spill for each what only some need.
+#[inline(never)]
+pub fn enqueue<D: Discipline>(discipline: &mut D, packet: Packet, port: &mut Port, cx: &mut Cx) {
+    discipline.enqueue(packet, port, cx);
+}
+
+/// The same of [`Discipline::dequeue`].
+#[inline(never)]
+pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+    discipline.dequeue(port, cx)
+}
+
 /// The error for a name that no line of the registry has.
 pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     ParamError {
@@ -123,11 +140,11 @@ macro_rules! registry {
             }
             #[inline]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => d.enqueue(packet, port, cx), )* Self::own(d) => d.enqueue(packet, port, cx) }
+                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, packet, port, cx) }
             }
             #[inline]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
-                match self { $( Self::$name(d) => d.dequeue(port, cx), )* Self::own(d) => d.dequeue(port, cx) }
+                match self { $( Self::$name(d) => $crate::base::registry::dequeue(d, port, cx), )* Self::own(d) => $crate::base::registry::dequeue(d, port, cx) }
             }
             #[inline]
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
