@@ -4,9 +4,9 @@ mod shapes;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_aqm::base::units::{Limit, Rate};
+use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use forebay_aqm::{ENTRIES, Spec};
-use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
+use forebay_sim::network::{Attachment, FlowSpec, MarkerSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
@@ -74,6 +74,7 @@ pub(crate) fn network(seed: u64) -> Network {
         net.flows.push(flow);
     }
     shapes::spoil(&mut dice, &mut net);
+    markers(&mut dice, &mut net, rate);
     net
 }
 
@@ -94,6 +95,18 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         class: dice.whole(0, 7) as u8,
         pair: dice.whole(0, 5) as u32,
         marker: None,
+    }
+}
+
+/// Token buckets that some of the flows share.
+fn markers(dice: &mut Dice, net: &mut Network, rate: Rate) {
+    let count = dice.whole(0, 2) as usize;
+    net.markers.extend((0..count).map(|_| MarkerSpec {
+        cir: Rate((rate.0 as f64 * dice.0.uniform()) as u64 + 1),
+        cbs: Bytes(dice.whole(0, 20_000)),
+    }));
+    for flow in &mut net.flows {
+        flow.marker = (dice.once_in(2) && count > 0).then(|| dice.0.below(count as u64) as usize);
     }
 }
 
