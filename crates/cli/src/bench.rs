@@ -86,9 +86,14 @@ fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
         sections.push(table.render(ui, ""));
     }
     if !disciplines.is_empty() {
-        let mut table = Table::new(&["discipline", "per packet"]).units(&["", "ns"]);
+        let mut table = Table::new(&["discipline", "per packet", "dropped", "marked"]).units(&["", "ns", "%", "%"]);
         for row in disciplines {
-            table.row(vec![row.name.clone(), significant(row.ns_per_packet, 3)]);
+            table.row(vec![
+                row.name.clone(),
+                significant(row.ns_per_packet, 3),
+                format!("{:.1}", 100.0 * row.loss_ratio),
+                format!("{:.1}", 100.0 * row.mark_ratio),
+            ]);
         }
         sections.push(table.render(ui, ""));
     }

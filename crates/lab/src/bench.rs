@@ -151,6 +151,10 @@ pub struct DisciplineRow {
     pub name: String,
     /// One enqueue and its dequeue.
     pub ns_per_packet: f64,
+    /// Share of the load that it dropped: each is a branch that nobody can predict.
+    pub loss_ratio: f64,
+    /// Share that it marked.
+    pub mark_ratio: f64,
 }
 
 /// Why a case did not run.
@@ -211,10 +215,10 @@ fn peak_rss_bytes() -> Option<u64> {
 /// Times every discipline of the registry with its defaults on a steady load.
 pub fn disciplines() -> Vec<DisciplineRow> {
     let specs = ENTRIES.iter().filter_map(|entry| Spec::parse(entry.name).ok());
-    specs.map(|spec| DisciplineRow { name: spec.name().to_string(), ns_per_packet: ns_per_packet(&spec) }).collect()
+    specs.map(|spec| discipline(&spec)).collect()
 }
 
-fn ns_per_packet(spec: &Spec) -> f64 {
+fn discipline(spec: &Spec) -> DisciplineRow {
     let mut queue = spec.queue(Churn::LINK, Rng::stream(1, spec.name()));
     let mut churn = Churn::default();
     let mut round = || {
@@ -223,7 +227,15 @@ fn ns_per_packet(spec: &Spec) -> f64 {
         start.elapsed().as_nanos() as f64 / PACKETS as f64
     };
     round();
-    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
+    let ns_per_packet = (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min);
+    let tally = queue.port.tally();
+    let share = |count: u64| count as f64 / tally.offered.pkts as f64;
+    DisciplineRow {
+        name: spec.name().to_string(),
+        ns_per_packet,
+        loss_ratio: share(tally.dropped_early.pkts + tally.dropped_overflow.pkts),
+        mark_ratio: share(tally.marked.pkts),
+    }
 }
 
 #[cfg(test)]

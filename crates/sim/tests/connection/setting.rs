@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
 /// A connection and its path, drawn from a seed.
 #[derive(Clone, Debug)]
@@ -45,6 +45,7 @@ impl Setting {
             ecn,
             pacing,
             idle_restart,
+            ns2: Ns2Rules::default(),
         };
         let mut share = |most: f64, zero: bool| if zero { 0.0 } else { most * rng.uniform() };
         let (loss, ack_loss) = (share(0.3, no_loss), share(0.3, no_ack_loss));
