@@ -3,6 +3,7 @@
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::design::{Entry, ProbeSpec, Probes};
+use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::{Aqm, Discipline};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::port::{Level, ListId, MAIN, Port};
@@ -29,12 +30,14 @@ fn promises(spec: &Spec) -> Promises {
         "red" | "ared" | "feng_red" => spec.get("rule").as_deref() == Some("ns2"),
         _ => false,
     };
+    // A threshold marker does not.
+    let spares_empty = spares_empty && spec.get("th").as_deref() == Some("off");
     Promises { order, ecn: spec.ecn(), spares_empty }
 }
 
 fn check(spec: &Spec, seed: u64) {
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
-    let outcome = check_aqm(|link| spec.build(link), &watch, &promises(spec), seed);
+    let outcome = check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises(spec), seed);
     outcome.unwrap_or_else(|e| panic!("{}: {e}", spec.canonical()));
 }
 
@@ -92,7 +95,8 @@ impl Aqm for Plain {}
 const FIFO: Promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: true };
 
 fn verdict<D: Discipline>(make: fn() -> D, promises: Promises) -> String {
-    let found = (0..20).find_map(|seed| check_aqm(|_| make(), &Watch::nothing(), &promises, seed).err());
+    let queue = |link, rng| Queue::new(make(), link, promises.ecn, rng);
+    let found = (0..20).find_map(|seed| check_aqm(queue, &Watch::nothing(), &promises, seed).err());
     found.unwrap_or_default()
 }
 
@@ -220,7 +224,8 @@ fn finds_probes_that_are_no_numbers() {
             self.0
         }
     }
-    let verdict = |value| check_aqm(|_| Fifo::new(Probed(value)), &Watch::declared(), &FIFO, 1);
+    let queue = |value| move |link, rng| Queue::new(Fifo::new(Probed(value)), link, true, rng);
+    let verdict = |value| check_aqm(queue(value), &Watch::declared(), &FIFO, 1);
     assert_eq!(verdict(1.0), Ok(()));
     assert!(verdict(f64::NAN).unwrap_err().contains("probe p is NaN"));
     assert!(verdict(1.5).unwrap_err().contains("no probability"));
@@ -235,9 +240,9 @@ fn finds_runs_that_differ() {
         }
     }
     let mut odd = false;
-    let make = |_: &_| {
+    let make = |link, rng| {
         odd = !odd;
-        Fifo::new(Fickle(odd))
+        Queue::new(Fifo::new(Fickle(odd)), link, true, rng)
     };
     assert!(check_aqm(make, &Watch::nothing(), &FIFO, 1).unwrap_err().contains("differ"));
 }

@@ -3,7 +3,7 @@
 
 mod reference;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
@@ -25,6 +25,8 @@ struct Pair<'a> {
     queue: Queue<AnyDiscipline>,
     listing: Box<dyn Listing>,
     chance: Rng,
+    /// Slots of packets that came with CE: to mark those changes nothing, and is not counted.
+    ce: BTreeSet<u32>,
     /// Index of each compared probe.
     probes: Vec<usize>,
 }
@@ -41,7 +43,7 @@ impl<'a> Pair<'a> {
         let index = |name| all.iter().position(|probe| probe.name == name).expect("a probe of that name");
         let probes = listing.shown().iter().map(|(name, ..)| index(*name)).collect();
         let queue = spec.queue(link, chance.clone());
-        Self { spec, queue, listing, chance, probes }
+        Self { spec, queue, listing, chance, ce: BTreeSet::new(), probes }
     }
 
     fn arrive(&mut self, now: u64, packet: Packet) {
@@ -49,17 +51,23 @@ impl<'a> Pair<'a> {
         let (udp, ect) = (packet.proto == Proto::Udp, packet.ecn.is_capable());
         let (l4s, out) = (matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce), packet.colour == Colour::Out);
         let pkt = Pkt { id, size, class, flow, pair, udp, ect, l4s, out, tstamp: now };
+        if packet.ecn == Ecn::Ce {
+            self.ce.insert(id);
+        }
         let marked = self.queue.port.tally().marked.pkts;
         self.queue.arrive(packet, Instant::from_nanos(now));
         let dropped = core::mem::take(self.queue.port.discarded());
         let (own, victims): (Vec<_>, Vec<_>) = dropped.into_iter().partition(|(packet, _)| packet.slot == id);
         let got = match own.first() {
-            Some((_, Reason::Early)) => Outcome::Early,
+            Some((_, Reason::Early | Reason::Threshold)) => Outcome::Early,
             Some((_, Reason::Overflow)) => Outcome::Overflow,
             None if self.queue.port.tally().marked.pkts > marked => Outcome::Marked,
             None => Outcome::Queued,
         };
-        let want = self.listing.enque(pkt, now, &mut || self.chance.uniform());
+        let want = match self.listing.enque(pkt, now, &mut || self.chance.uniform()) {
+            Outcome::Marked if self.ce.contains(&id) => Outcome::Queued,
+            want => want,
+        };
         assert_eq!(got, want, "{pkt:?}: {}", self.spec.canonical());
         let victims: Vec<u32> = victims.into_iter().map(|(packet, _)| packet.slot).collect();
         assert_eq!(victims, self.listing.victims(), "dropped for {pkt:?}: {}", self.spec.canonical());
@@ -73,7 +81,8 @@ impl<'a> Pair<'a> {
         let dropped = self.queue.port.discarded().drain(..).map(|(packet, _)| packet.slot).collect();
         let got = Departure { dropped, sent: sent.map(|packet| (packet.slot, marked)) };
         self.listing.break_tie(sent.map(|packet| packet.slot));
-        let want = self.listing.deque(now, &mut || self.chance.uniform());
+        let mut want = self.listing.deque(now, &mut || self.chance.uniform());
+        want.sent = want.sent.map(|(id, marked)| (id, marked && !self.ce.contains(&id)));
         assert_eq!(got, want, "departure at {now} ns: {}", self.spec.canonical());
         self.compare(now);
         sent

@@ -117,11 +117,10 @@ fn rfc9332_2_5_1_has_two_queues_each_with_an_aqm() {
 #[test]
 fn rfc9332_2_5_1_marks_in_the_l_queue() {
     for name in BOTH {
-        for ecn in [Ecn::Ect1, Ecn::Ce] {
-            // A stay of 20 ms is far beyond the ramp or step.
-            let (marked, dropped) = signals(name, ecn, 0);
-            assert!(marked >= u64::from(N) - 2 && dropped == 0, "{name} {ecn:?}: {marked} {dropped}");
-        }
+        // A stay of 20 ms is far beyond the ramp or step. CE is there already with the others.
+        let (marked, dropped) = signals(name, Ecn::Ect1, 0);
+        assert!(marked >= u64::from(N) - 2 && dropped == 0, "{name}: {marked} {dropped}");
+        assert_eq!(signals(name, Ecn::Ce, 0), (0, 0), "{name}");
     }
 }
 

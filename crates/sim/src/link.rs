@@ -461,7 +461,7 @@ impl Managed {
             on_drop(&self.segments[packet.slot as usize]);
             if let Some(meter) = &mut meter {
                 let loss = match reason {
-                    Reason::Early => Loss::Early,
+                    Reason::Early | Reason::Threshold => Loss::Early,
                     Reason::Overflow => Loss::Overflow,
                 };
                 meter.lose(now, packet.class, packet.colour, loss);

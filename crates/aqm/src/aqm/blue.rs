@@ -12,7 +12,7 @@ use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
-use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
@@ -58,7 +58,7 @@ impl Design for Blue {
         source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, CSE-TR-387-99; \
                  IEEE/ACM ToN 2002",
         rule: "arrival:          if u < p: mark or drop\n\
-               overflow, q > l:  if now - last > freeze:  p = min(1, p + d1);  last = now\n\
+               loss, q > l:      if now - last > freeze:  p = min(1, p + d1);  last = now\n\
                link idle:        if now - last > freeze:  p = max(0, p - d2);  last = now",
         deviations: &[
             "a drop at a full buffer is an overflow also where u < p; the authors' ns code looks at p first",
@@ -103,7 +103,7 @@ impl Aqm for Blue {
 
     #[inline]
     fn settled(&mut self, _: &Packet, fate: Fate, cx: &mut Cx) {
-        if fate == Fate::Dropped(Reason::Overflow) {
+        if fate.is_loss() {
             self.change(self.params.d1, cx.now);
         }
     }
@@ -123,6 +123,7 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
     use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Bytes, Limit, Rate};
@@ -199,6 +200,20 @@ mod tests {
             });
             assert_eq!(p, after, "l={l}");
         }
+    }
+
+    #[test]
+    fn what_a_threshold_marker_drops_is_a_loss_and_what_it_marks_is_none() {
+        let p_after = |ecn| {
+            // The second of two packets fills the buffer: the marker is certain.
+            let link = Link { limit: Limit::Packets(2), ..LINK };
+            let mut queue = crate::Spec::parse("blue d1=0.01 freeze=10ms th=0.5").unwrap().queue(link, Rng::stream(1, "q"));
+            (0..2).for_each(|_| queue.arrive(Packet { len: 500, ecn, ..Packet::default() }, at(100)));
+            let tally = queue.port.tally();
+            (queue.discipline().probe(0), tally.dropped_early.pkts, tally.dropped_overflow.pkts, tally.marked.pkts)
+        };
+        assert_eq!(p_after(Ecn::NotEct), (0.01, 1, 0, 0));
+        assert_eq!(p_after(Ecn::Ect0), (0.0, 0, 0, 1));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::base::packet::Packet;
 use crate::base::port::Level;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link, Rate};
-use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::base::verdict::{Fate, Verdict};
 use crate::{choice, params, probes};
 
 choice! {
@@ -237,7 +237,7 @@ impl Design for Cobalt {
 
 impl Aqm for Cobalt {
     fn settled(&mut self, _: &Packet, fate: Fate, cx: &mut Cx) {
-        if fate == Fate::Dropped(Reason::Overflow) {
+        if fate.is_loss() {
             self.rule.overflowed(&mut self.state, cx.now);
         }
     }

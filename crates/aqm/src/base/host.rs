@@ -34,17 +34,17 @@ impl<D: Discipline> Queue<D> {
     #[inline]
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
-        if self.front.is_some() && !self.passes_front(&mut packet, now) {
-            return;
+        if self.front.is_some() {
+            self.ask_front(&packet, now);
         }
         self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
     }
 
-    /// Asks the threshold marker; false: it has dropped the packet.
+    /// Kept apart: most queues have no threshold marker.
     #[inline(never)]
-    fn passes_front(&mut self, packet: &mut Packet, now: Instant) -> bool {
+    fn ask_front(&mut self, packet: &Packet, now: Instant) {
         let signals = self.front.as_mut().is_some_and(|front| front.signals(packet, &self.port, now));
-        !signals || self.port.mark_or_refuse(packet, &mut Cx { now, rng: &mut self.rng })
+        self.port.threshold_says(signals);
     }
 
     /// The next packet to send, if any.

@@ -6,6 +6,7 @@
 //! for every discipline by construction (`Port::check`).
 
 use alloc::vec::Vec;
+use core::mem;
 
 use super::cx::Cx;
 use super::ladder::Aqm;
@@ -49,11 +50,11 @@ pub struct Tally {
     pub accepted: Count,
     /// Packets handed to the link.
     pub departed: Count,
-    /// Drops by choice, on arrival or later.
+    /// Drops by choice, on arrival or later; the threshold marker's are among them.
     pub dropped_early: Count,
     /// Drops for want of room.
     pub dropped_overflow: Count,
-    /// CE marks set here.
+    /// CE marks set here: not where a packet had it already.
     pub marked: Count,
 }
 
@@ -109,6 +110,8 @@ pub struct Port {
     tally: Tally,
     link: Link,
     ecn: bool,
+    /// The threshold marker signals the packet that arrives next.
+    signalled: bool,
     discarded: Vec<(Packet, Reason)>,
 }
 
@@ -125,6 +128,7 @@ impl Port {
             tally: Tally::default(),
             link,
             ecn,
+            signalled: false,
             discarded: Vec::new(),
         }
     }
@@ -169,7 +173,8 @@ impl Port {
         }
     }
 
-    /// An arrival's fate: `verdict`, unless the buffer is full and [`Aqm::makes_room`] does not help.
+    /// An arrival's fate: `verdict`, or a signal if it is accepted and the threshold marker says so, unless the
+    /// buffer is full and [`Aqm::makes_room`] does not help.
     #[inline]
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,
@@ -180,13 +185,15 @@ impl Port {
         cx: &mut Cx,
     ) -> Fate {
         self.tally.offered.add(packet.len);
+        let signalled = mem::take(&mut self.signalled);
         let fate = match verdict {
             _ if !self.fits(packet.len) => match verdict {
-                Verdict::Accept if aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
+                Verdict::Accept if !signalled && aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
                 _ => Fate::Dropped(Reason::Overflow),
             },
-            Verdict::Accept => Fate::Queued { marked: false },
-            Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
+            Verdict::Accept if !signalled => Fate::Queued { marked: false },
+            Verdict::Accept | Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
+            Verdict::Accept => Fate::Dropped(Reason::Threshold),
             Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
         };
         self.settle(list, &mut packet, fate, aqm, cx);
@@ -216,15 +223,9 @@ impl Port {
         None
     }
 
-    /// A signal to a packet before any discipline sees it: true if it was marked, false if it was dropped.
-    pub(super) fn mark_or_refuse(&mut self, packet: &mut Packet, cx: &mut Cx) -> bool {
-        if self.marks(packet) {
-            self.tally.marked.add(packet.len);
-            packet.ecn = Ecn::Ce;
-            return true;
-        }
-        self.admit(MAIN, *packet, Verdict::Drop, &mut Nobody, cx);
-        false
+    /// Does the threshold marker signal the packet that is offered next?
+    pub(super) const fn threshold_says(&mut self, signals: bool) {
+        self.signalled = signals;
     }
 
     /// Drops the oldest packet of `list`: room for another, or a choice. Says what it was.
@@ -306,7 +307,9 @@ impl Port {
     #[inline]
     fn settle<A: Aqm + ?Sized>(&mut self, list: ListId, packet: &mut Packet, fate: Fate, aqm: &mut A, cx: &mut Cx) {
         let tally = &mut self.tally;
-        if let Fate::Queued { marked: true } | Fate::Delivered { marked: true } = fate {
+        if let Fate::Queued { marked: true } | Fate::Delivered { marked: true } = fate
+            && packet.ecn != Ecn::Ce
+        {
             tally.marked.add(packet.len);
             packet.ecn = Ecn::Ce;
         }
@@ -318,7 +321,7 @@ impl Port {
             Fate::Delivered { .. } => tally.departed.add(packet.len),
             Fate::Dropped(reason) => {
                 match reason {
-                    Reason::Early => tally.dropped_early.add(packet.len),
+                    Reason::Early | Reason::Threshold => tally.dropped_early.add(packet.len),
                     Reason::Overflow => tally.dropped_overflow.add(packet.len),
                 }
                 self.discarded.push((*packet, reason));
@@ -403,10 +406,6 @@ impl Port {
         }
     }
 }
-
-/// Is told of what happens before the discipline.
-struct Nobody;
-impl Aqm for Nobody {}
 
 /// A read-only view of one list and of the memory it shares.
 #[derive(Clone, Copy)]

@@ -2,7 +2,8 @@
 //!
 //! With x the share of the buffer that is taken, the arriving packet counted, an arrival is signalled with
 //! probability 0 up to the threshold and from there rising linearly to 1 at a full buffer. The threshold may
-//! change during the run. What is dropped here the discipline behind never sees; it is in its counters.
+//! change during the run. The discipline behind sees every arrival and gives its verdict; a packet that it accepts and
+//! the marker signals is marked or dropped, and the discipline is told, as of an overflow.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -164,6 +165,21 @@ mod tests {
             let queue = filled(&format!("{name} th=0"), Ecn::Ect0);
             assert!(queue.port.tally().marked.pkts > 10 && queue.port.check().is_ok(), "{name}");
             assert!(queue.discipline().lists() > 0);
+        }
+    }
+
+    #[test]
+    fn the_discipline_behind_it_sees_every_arrival_and_no_mark_counts_twice() {
+        // AVQ's virtual queue counts what is offered, and a full buffer is a full buffer for all.
+        let all = filled("avq limit=1000 bytes=off th=0.2", Ecn::NotEct);
+        assert!(all.port.tally().dropped_early.pkts > 10);
+        assert_eq!(all.discipline().probe(0), 100.0);
+        for name in ["droptail th=0", "svb th=0", "codel th=0"] {
+            let mut queue = filled(name, Ecn::Ect0);
+            let now = Instant::ZERO + Span::from_millis(500);
+            let marked =
+                core::iter::from_fn(|| queue.depart(now)).filter(|packet| packet.ecn == Ecn::Ce).count() as u64;
+            assert_eq!(queue.port.tally().marked.pkts, marked, "{name}");
         }
     }
 

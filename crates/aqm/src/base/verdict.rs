@@ -5,6 +5,8 @@
 pub enum Reason {
     /// The discipline chose to.
     Early,
+    /// The threshold marker in front of it chose to: the buffer's doing, as an overflow is.
+    Threshold,
     /// The buffer was full.
     Overflow,
 }
@@ -35,4 +37,12 @@ pub enum Fate {
     },
     /// Discarded, on arrival or later.
     Dropped(Reason),
+}
+
+impl Fate {
+    /// Dropped by the buffer, not by the rule: full, or guarded by a threshold.
+    #[inline]
+    pub const fn is_loss(self) -> bool {
+        matches!(self, Self::Dropped(Reason::Overflow | Reason::Threshold))
+    }
 }

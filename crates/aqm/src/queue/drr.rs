@@ -12,7 +12,7 @@ use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::port::{ListId, Port};
 use crate::base::units::{Bytes, Link};
-use crate::base::verdict::{Reason, Verdict};
+use crate::base::verdict::{Fate, Reason, Verdict};
 use crate::parts::buckets::{Buckets, Hash, Key};
 use crate::parts::flow_queues::{Chain, Links, Tie, fattest};
 use crate::{params, probes};
@@ -138,7 +138,11 @@ impl Discipline for Drr {
                 return;
             }
         }
-        port.admit(list, packet, Verdict::Accept, &mut DropTail, cx);
+        let fate = port.admit(list, packet, Verdict::Accept, &mut DropTail, cx);
+        // A threshold marker may have refused it.
+        if matches!(fate, Fate::Dropped(_)) && port.head(list).is_none() {
+            self.leave(list);
+        }
     }
 
     #[inline]

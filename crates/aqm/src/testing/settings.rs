@@ -20,6 +20,24 @@ pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
         }
     }
     out.push_str(if rng.uniform() < 0.5 { " ecn=on" } else { " ecn=off" });
+    out.push_str(&common_settings(rng));
+    out
+}
+
+/// Now and then a threshold marker, also one that changes, and a buffer of its own.
+fn common_settings(rng: &mut Rng) -> String {
+    let mut out = String::new();
+    let share = |rng: &mut Rng| if rng.uniform() < 0.2 { rng.below(2) as f64 } else { rng.uniform() };
+    if rng.uniform() < 0.2 {
+        out.push_str(&format!(" th={}", share(rng)));
+        if rng.uniform() < 0.5 {
+            out.push_str(&format!("/{}s:{}", rng.exponential(1.0) + 1e-9, share(rng)));
+        }
+    }
+    if rng.uniform() < 0.2 {
+        let unit = if rng.uniform() < 0.5 { "p" } else { "b" };
+        out.push_str(&format!(" hard_limit={}{unit}", libm::round(magnitude(1.0, 1e5, rng))));
+    }
     out
 }
 

@@ -34,6 +34,7 @@ pub(crate) mod rio;
 pub(crate) mod sfb;
 pub(crate) mod sio;
 pub(crate) mod svb;
+pub(crate) mod threshold;
 pub(crate) mod traffic;
 pub(crate) mod wrr;
 
