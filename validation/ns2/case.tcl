@@ -32,7 +32,6 @@ array set par {
     -mps      500
     -jitter   0
     -access   0
-    -wander   0
     -header   0
     -info     0
     -loop     0
@@ -40,7 +39,8 @@ array set par {
 }
 # -case     1, 2 or 3: client access delays 10 ms, 100 ms, or 10 to 200 ms;
 #           fast: 1 Gb/s, 10 pairs, 1500 B, base round trip 44 ms
-# -aqm      DropTail, RED, ARED, PI, REM or Vq
+# -aqm      DropTail, RED, ARED, PI, REM or Vq; REM-bytes counts bytes, REM-1000 takes
+#           1000 B for the mean packet, REM-bytes-1000 both
 # -tcp      Newreno, Reno or Sack1
 # -ecn      1: ECN-capable flows, and the queue marks instead of dropping
 # -stop     end of the run [s]; 0.001 measures the set-up alone
@@ -53,7 +53,6 @@ array set par {
 # -jitter   largest extra delay before a client begins to send a packet [s]; see
 #           README.md on ties.  0 adds none: plain ns-2
 # -access   rate of the clients' links [bit/s]; 0: that of the others
-# -wander   a packet takes up to so much more or less on a client's link [s]
 # -info     1: effective parameters and sample percentiles on stderr
 # -loop     1: prints only the packets that the bottleneck sent, and the seconds
 #           that the event loop took, on the clock on the wall and without set-up
@@ -103,7 +102,9 @@ if {$par(-access) == 0} { set par(-access) $rate }
 # is RED's `bytes_' and `queue_in_bytes_' that ns-2 has on by default.
 proc configure_aqm {aqm} {
     global par
-    switch -- $aqm {
+    set words [split $aqm -]
+    set mean_packet [expr {"1000" in $words ? 1000 : $par(-mps)}]
+    switch -- [lindex $words 0] {
         DropTail {
             return DropTail
         }
@@ -129,8 +130,8 @@ proc configure_aqm {aqm} {
         REM {
             # At its default of 1000 B REM takes the link for half as fast as
             # it is, in packets, and settles 25 packets below its target.
-            Queue/REM set qib_            false
-            Queue/REM set mean_pktsize_   $par(-mps)
+            Queue/REM set qib_            [expr {"bytes" in $words}]
+            Queue/REM set mean_pktsize_   $mean_packet
             Queue/REM set pbo_            $par(-target)
             Queue/REM set markpkts_       $par(-ecn)
             return REM
@@ -196,23 +197,6 @@ proc add_jitter {from to} {
     $ns insert-delayer $from $to $delayer
 }
 
-# Packets that wait for their link leave it exactly one packet time apart, however
-# the first of them was delayed.  With a rate that changes every packet time they
-# do not; the mean rate stays.
-set wander_rng [new RNG]
-$wander_rng seed [expr {3000 + $par(-seed)}]
-
-proc wander {} {
-    global ns par lines packet_bytes wander_rng
-    set bits [expr {8.0 * $packet_bytes}]
-    set time [expr {$bits / $par(-access)}]
-    foreach line $lines {
-        set more [$wander_rng uniform -$par(-wander) $par(-wander)]
-        $line set bandwidth_ [expr {$bits / ($time + $more)}]
-    }
-    $ns at [expr {[$ns now] + $time}] wander
-}
-
 set aqm_class [configure_aqm $par(-aqm)]
 
 # Only the managed queue may lose packets.
@@ -227,7 +211,6 @@ for {set i 0} {$i < $pairs} {incr i} {
     set server($i) [$ns node]
     $ns duplex-link $client($i) $router1 $par(-access) [lindex $client_delays $i] DropTail
     $ns duplex-link $router2 $server($i) $rate $server_delay DropTail
-    lappend lines [[$ns link $client($i) $router1] link]
     if {$par(-jitter) > 0} { add_jitter $client($i) $router1 }
 }
 $ns queue-limit $router1 $router2 $par(-limit)
@@ -359,7 +342,6 @@ proc finish {} {
 $ns at $par(-warmup) { set before [snapshot] }
 if {$par(-sample) > 0} { $ns at $par(-warmup) sample_queue }
 if {$par(-info)} { $ns at 0.0 report_parameters }
-if {$par(-wander) > 0} { $ns at 0.0 wander }
 $ns at $par(-stop) finish
 
 if {$par(-include) ne ""} { source $par(-include) }

@@ -28,7 +28,7 @@ cargo xtask tidy           the house rules that no compiler checks
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
 cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
-cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2
+cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
 cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
@@ -44,6 +44,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),
+        ["validate-ns2", "lines"] => validate::lines(),
+        ["validate-ns2", "page"] => validate::page(),
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["performance"] => performance::run(),

@@ -61,14 +61,22 @@ impl Runs {
         Some((share * self.mean(quantity)).max(amount))
     }
 
+    fn distance(&self, other: &Self, quantity: usize) -> f64 {
+        (other.mean(quantity) - self.mean(quantity)).abs()
+    }
+
+    /// Does the mean of `ours` lie within the tolerance around this one?
+    pub(super) fn allows(&self, ours: &Self, quantity: usize) -> bool {
+        self.allowed(quantity).is_none_or(|allowed| self.distance(ours, quantity) <= allowed)
+    }
+
     /// The quantities of `ours` whose means lie outside the tolerances around these.
     pub(super) fn outside(&self, ours: &Self) -> Vec<usize> {
-        let distance = |q| (ours.mean(q) - self.mean(q)).abs();
-        (0..COUNT).filter(|q| self.allowed(*q).is_some_and(|allowed| distance(*q) > allowed)).collect()
+        (0..COUNT).filter(|quantity| !self.allows(ours, *quantity)).collect()
     }
 
     /// Half the 95 % confidence interval of the difference of two means, under a common deviation.
-    fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
+    pub(super) fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
         let freedom = self.0.len() + other.0.len() - 2;
         let squares = |runs: &Self| stats::sd(&runs.samples(quantity)).powi(2) * (runs.0.len() - 1) as f64;
         let variance = (squares(self) + squares(other)) / freedom as f64;
@@ -80,10 +88,9 @@ impl Runs {
         (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
     }
 
-    /// Is the true difference from `ours` in this quantity, as far as the seeds tell, within the tolerance?
-    pub(super) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
-        let distance = (ours.mean(quantity) - self.mean(quantity)).abs();
-        self.allowed(quantity).is_none_or(|allowed| distance - self.uncertainty(ours, quantity) <= allowed)
+    /// Do the seeds tell the two means apart: does the 95 % interval of their difference leave out nought?
+    pub(super) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
+        self.distance(other, quantity) > self.uncertainty(other, quantity)
     }
 }
 
@@ -119,7 +126,7 @@ mod tests {
         let (quiet, loud) = (drops(&[0.039, 0.040, 0.041]), drops(&[0.036, 0.040, 0.044]));
         assert!(!quiet.are_too_few() && loud.are_too_few());
         assert!((quiet.uncertainty(&quiet, 1) - 0.002_267).abs() < 1e-6);
-        assert!(loud.may_agree(&drops(&[0.042, 0.046, 0.050]), 1));
-        assert!(!quiet.may_agree(&drops(&[0.049, 0.050, 0.051]), 1));
+        assert!(!loud.is_apart(&drops(&[0.042, 0.046, 0.050]), 1), "6 beside 9.1 of a thousand");
+        assert!(quiet.is_apart(&drops(&[0.0423, 0.0433, 0.0443]), 1) && quiet.allows(&drops(&[0.043; 3]), 1));
     }
 }

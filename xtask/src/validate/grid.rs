@@ -4,6 +4,7 @@ use std::fmt;
 
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, Overrides};
+use forebay_sim::tcp::Ns2Rules;
 
 use crate::program;
 
@@ -18,14 +19,45 @@ struct Discipline {
     holds: u32,
     /// Can it mark?
     marks: bool,
+    /// Is it the one before in other units? It then has one TCP, and no case 3.
+    is_variant: bool,
 }
 
 /// Another discipline of `case.tcl` is one more of these; `cargo xtask validate-ns2` then makes its figures.
-const DISCIPLINES: [Discipline; 4] = [
-    Discipline { ns2: "DropTail", ours: "droptail", holds: 99, marks: false },
-    Discipline { ns2: "RED", ours: "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", holds: 100, marks: true },
-    Discipline { ns2: "PI", ours: "pi preset=ns2 q_ref=50", holds: 100, marks: true },
-    Discipline { ns2: "REM", ours: "rem preset=ns2 b=50 mean_packet=500", holds: 99, marks: true },
+const DISCIPLINES: [Discipline; 9] = [
+    Discipline { marks: false, ..of("DropTail", "droptail", 99) },
+    of("RED", "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", 100),
+    of("ARED", "ared preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", 100),
+    of("PI", "pi preset=ns2 q_ref=50", 100),
+    of("REM", "rem preset=ns2 b=50 mean_packet=500", 99),
+    variant("REM-1000", "rem preset=ns2 b=50", 99),
+    variant("REM-bytes", "rem preset=ns2 b=50 mean_packet=500 bytes=on", 99),
+    // Its limit in bytes is 100 packets of 1000 bytes.
+    variant("REM-bytes-1000", "rem preset=ns2 b=50 bytes=on", 199),
+    of("Vq", "avq preset=ns2 bytes=off", 100),
+];
+
+const fn of(ns2: &'static str, ours: &'static str, holds: u32) -> Discipline {
+    Discipline { ns2, ours, holds, marks: true, is_variant: false }
+}
+
+const fn variant(ns2: &'static str, ours: &'static str, holds: u32) -> Discipline {
+    Discipline { is_variant: true, ..of(ns2, ours, holds) }
+}
+
+/// Rows that are run with faster lines too: where nothing else explained a difference from ns-2 with jitter.
+const LINES: [&str; 11] = [
+    "1 Vq Newreno 400",
+    "1 Vq+ecn Newreno 400",
+    "1 Vq+ecn Reno 400",
+    "1 Vq+ecn Sack1 400",
+    "2 RED+ecn Sack1 400",
+    "2 ARED Newreno 40",
+    "2 ARED+ecn Newreno 400",
+    "2 ARED+ecn Reno 40",
+    "2 Vq+ecn Newreno 400",
+    "2 Vq+ecn Reno 400",
+    "3 Vq Newreno 400",
 ];
 
 /// `-tcp` of `case.tcl`, ours.
@@ -75,11 +107,20 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
+/// Those that are run with lines of the clients at twice the bottleneck's rate as well.
+pub(super) fn with_faster_lines() -> Vec<Row> {
+    let mut rows = rows();
+    rows.retain(|row| LINES.contains(&row.to_string().as_str()));
+    rows
+}
+
 impl Row {
     /// Case 3 is here for its diverse round trips: dropping, and without SACK.
     fn is_compared(&self) -> bool {
-        let marks = !self.ecn || self.discipline.marks;
-        marks && (self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1")
+        let Discipline { marks, is_variant, .. } = self.discipline;
+        let diverse = self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1" && !is_variant;
+        let varied = !is_variant || self.tcp == TCPS[0];
+        diverse && varied && (marks || !self.ecn)
     }
 
     /// Few flows lose few packets, so that one run says less.
@@ -100,10 +141,18 @@ impl Row {
         options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
     }
 
-    /// `runs` seeds of our scenario.
-    pub(super) fn plan(&self, runs: u64) -> Result<Plan, String> {
+    /// The rules of ns-2 that can make a difference to it: one alone, then together.
+    pub(super) fn rules(&self) -> Vec<Ns2Rules> {
+        let (sack1, cwr) = (self.tcp.0 == "Sack1", self.ecn);
+        let all = [(true, false), (false, true), (true, true)].map(|(sack1, cwr)| Ns2Rules { sack1, cwr });
+        all.into_iter().filter(|rules| (sack1 || !rules.sack1) && (cwr || !rules.cwr)).collect()
+    }
+
+    /// `runs` seeds of our scenario, with lines of this rate.
+    pub(super) fn plan(&self, runs: u64, lines: &str) -> Result<Plan, String> {
         let Self { case, discipline, ecn, tcp, flows } = self;
         let sets = vec![
+            format!("topology.access.rate={lines}"),
             format!("topology.access.delays={}", case.delays),
             format!("topology.bottleneck.queue={}p", discipline.holds),
             format!("flows.ftp.tcp={}", tcp.1),
