@@ -25,6 +25,7 @@ AQMS = {
 # Congestion control, is there SACK, and the smallest timeout where round trips are long.
 TCPS = {
     "Sack": ("ns3::HalfWindow", True, 1000),
+    "Sack-exact": ("ns3::ExactGrowth", True, 1000),
     "Sack-200ms": ("ns3::HalfWindow", True, 200),
     "Sack-flight": ("ns3::TcpNewReno", True, 1000),
     "Newreno": ("ns3::HalfWindow", False, 1000),
@@ -60,16 +61,17 @@ cppyy.cppdef(
         q->TraceConnectWithoutContext("PacketsInQueue", ns3::MakeCallback(&disc_is));
         d->TraceConnectWithoutContext("PacketsInQueue", ns3::MakeCallback(&device_is));
         q->TraceConnectWithoutContext("Enqueue", ns3::MakeCallback(&received));
-        q->TraceConnectWithoutContext("DropBeforeEnqueue", ns3::Callback<void, ns3::Ptr<const ns3::QueueDiscItem>, const char*>(
+        using Dropped = ns3::Callback<void, ns3::Ptr<const ns3::QueueDiscItem>, const char*>;
+        q->TraceConnectWithoutContext("DropBeforeEnqueue", Dropped(
             [](ns3::Ptr<const ns3::QueueDiscItem> i, const char*) { received(i); dropped(i); }));
-        q->TraceConnectWithoutContext("DropAfterDequeue", ns3::Callback<void, ns3::Ptr<const ns3::QueueDiscItem>, const char*>(
+        q->TraceConnectWithoutContext("DropAfterDequeue", Dropped(
             [](ns3::Ptr<const ns3::QueueDiscItem> i, const char*) { dropped(i); }));
         q->TraceConnectWithoutContext("Mark", ns3::MakeCallback(&marked));
         dev->TraceConnectWithoutContext("PhyTxEnd", ns3::MakeCallback(&sent));
     }
     void good(ns3::Ptr<const ns3::Packet> p, const ns3::Address&) { if (watch.counts()) watch.good += p->GetSize(); }
     void listen(ns3::Ptr<ns3::Application> sink) { sink->TraceConnectWithoutContext("Rx", ns3::MakeCallback(&good)); }
-    /// NewReno that halves its window, and not what is in flight, of which ns-3 leaves out what was lost or has arrived.
+    /// NewReno that halves its window, not what is in flight, from which ns-3 leaves out what was lost or has arrived.
     struct HalfWindow : ns3::TcpNewReno {
         static ns3::TypeId GetTypeId() {
             static ns3::TypeId id =
@@ -82,7 +84,24 @@ cppyy.cppdef(
         }
         ns3::Ptr<ns3::TcpCongestionOps> Fork() override { return ns3::CopyObject<HalfWindow>(this); }
     };
-    void make_known() { HalfWindow::GetTypeId(); }
+    /// The same with nothing lost of its growth: NewReno adds whole bytes, of 6.1 only 6.
+    struct ExactGrowth : HalfWindow {
+        double rest = 0;
+        static ns3::TypeId GetTypeId() {
+            static ns3::TypeId id =
+                ns3::TypeId("ns3::ExactGrowth").SetParent<HalfWindow>().AddConstructor<ExactGrowth>();
+            return id;
+        }
+        void CongestionAvoidance(ns3::Ptr<ns3::TcpSocketState> state, uint32_t acked) override {
+            if (acked == 0) return;
+            rest += double(state->m_segmentSize) * state->m_segmentSize / state->m_cWnd.Get();
+            uint32_t whole = rest;
+            rest -= whole;
+            state->m_cWnd += whole;
+        }
+        ns3::Ptr<ns3::TcpCongestionOps> Fork() override { return ns3::CopyObject<ExactGrowth>(this); }
+    };
+    void make_known() { HalfWindow::GetTypeId(); ExactGrowth::GetTypeId(); }
     /// A line that takes up to 10 us more for a packet, order kept: without it equal packets come in ties.
     struct Wandering : ns3::PointToPointChannel {
         ns3::Ptr<ns3::UniformRandomVariable> draw = ns3::CreateObject<ns3::UniformRandomVariable>();
