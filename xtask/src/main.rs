@@ -8,6 +8,7 @@ mod ci;
 mod coverage;
 mod docs;
 mod mutants;
+mod ns3;
 mod peers;
 mod performance;
 mod program;
@@ -29,6 +30,7 @@ cargo xtask mutants [NAME] deliberate faults in every discipline, and whether th
 cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
+cargo xtask validate-ns3   renews docs/validation-ns3.md: PIE, CoDel and FQ-CoDel beside ns-3
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
 cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["validate-ns2"] => validate::run(),
         ["validate-ns2", "lines"] => validate::lines(),
         ["validate-ns2", "page"] => validate::page(),
+        ["validate-ns3"] => ns3::run(),
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["performance"] => performance::run(),
