@@ -24,7 +24,11 @@ struct Fq {
 
 impl Fq {
     fn new(words: &str) -> Self {
-        Self { queue: Spec::parse(words).expect("a valid discipline").queue(LINK, Rng::stream(1, "queue")) }
+        Self::seeded(words, 1)
+    }
+
+    fn seeded(words: &str, seed: u64) -> Self {
+        Self { queue: Spec::parse(words).expect("a valid discipline").queue(LINK, Rng::stream(seed, "queue")) }
     }
 
     /// `n` packets of `flow`, numbered as they come, at `ms`.
@@ -101,18 +105,27 @@ fn rfc8290_4_1_new_queues_stand_in_line_in_front_of_the_old() {
     assert_eq!(fq.sent(6, 0.0), [5, 4, 1, 2, 1, 2], "5 and 4 in the order they came, then the old ones");
 }
 
-/// Section 4.1: the hash depends on a number chosen at the start, so that collisions cannot be foreseen.
+/// Section 4.1 and RFC 8290 section 8: the hash is salted with a random number drawn at the start.
 #[test]
 fn rfc8290_4_1_the_hash_is_salted() {
-    let queue_of = |salt: u32, flow| {
-        let mut fq = Fq::new(&format!("fq_codel salt={salt}"));
-        fq.offer(flow, 1, 100, 0.0);
-        fq.offer(1, 1, 100, 0.0);
-        fq.lists().0 == 1.0
-    };
-    let colliding: Vec<Vec<u32>> =
-        (0..2).map(|salt| (2..4000).filter(|&flow| queue_of(salt, flow)).collect()).collect();
-    assert!(colliding.iter().all(|flows| !flows.is_empty()) && colliding[0] != colliding[1]);
+    for name in ["fq_codel", "fq_codel preset=linux", "fq_pie", "drr hash=salted"] {
+        let probes = Spec::parse(name).unwrap().entry().probes;
+        let active = probes.iter().position(|probe| ["new", "active"].contains(&probe.name)).expect("queues in turn");
+        let colliding = |words: &str, seed| {
+            let meets_flow_1 = |flow: &u32| {
+                let mut fq = Fq::seeded(&format!("{name} {words}"), seed);
+                fq.offer(*flow, 1, 100, 0.0);
+                fq.offer(1, 1, 100, 0.0);
+                fq.queue.discipline().probe(active) == 1.0
+            };
+            (2..4000).filter(meets_flow_1).collect::<Vec<_>>()
+        };
+        let [first, second] = [1, 2].map(|seed| colliding("", seed));
+        assert!(!first.is_empty() && !second.is_empty() && first != second, "{name}: two runs collide differently");
+        assert_eq!(first, colliding("", 1), "{name}: the same seed, the same collisions");
+        assert_eq!(colliding("salt=5", 1), colliding("salt=5", 2), "{name}: unless the salt is given");
+        assert_ne!(colliding("salt=5", 1), colliding("salt=6", 1), "{name}");
+    }
 }
 
 /// Section 4.1: over the limit half of the packets of the queue with most bytes are dropped from its head, 64 at most.

@@ -3,8 +3,9 @@
 //! Stochastic fair queueing gives each flow a queue of its own by hashing, so that two flows now and then share one.
 
 use crate::base::packet::Packet;
+use crate::base::params::Auto;
 use crate::base::port::ListId;
-use crate::base::rng::mix;
+use crate::base::rng::{Rng, mix};
 use crate::choice;
 
 choice! {
@@ -37,12 +38,18 @@ pub struct Buckets {
     count: u32,
     key: Key,
     hash: Hash,
-    salt: u32,
+    salt: Auto<u32>,
+}
+
+/// 32 bits that nobody can foresee.
+#[cold]
+fn draw(rng: &mut Rng) -> u32 {
+    (rng.bits() >> 32) as u32
 }
 
 impl Buckets {
-    /// `count` queues, 1 to [`MOST`].
-    pub const fn new(count: u32, key: Key, hash: Hash, salt: u32) -> Self {
+    /// `count` queues, 1 to [`MOST`]; a salt that is not given is drawn when the first packet comes.
+    pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
     }
 
@@ -51,9 +58,9 @@ impl Buckets {
         self.count as usize
     }
 
-    /// The queue of `packet`.
+    /// The queue of `packet`. Draws a number at the first one if the hash needs a salt that is not given.
     #[inline]
-    pub fn of(&self, packet: &Packet) -> ListId {
+    pub fn of(&mut self, packet: &Packet, rng: &mut Rng) -> ListId {
         let key = match self.key {
             Key::Flow => packet.flow,
             Key::Pair => packet.pair,
@@ -61,7 +68,15 @@ impl Buckets {
         let at = match self.hash {
             // The upper half of the hash scaled to the count, as Linux's reciprocal_scale.
             Hash::Salted => {
-                let hash = mix(u64::from(self.salt) << 32 | u64::from(key)) >> 32;
+                let salt = match self.salt {
+                    Auto::Given(salt) => salt,
+                    Auto::Auto => {
+                        let salt = draw(rng);
+                        self.salt = Auto::Given(salt);
+                        salt
+                    }
+                };
+                let hash = mix(u64::from(salt) << 32 | u64::from(key)) >> 32;
                 ((hash * u64::from(self.count)) >> 32) as u32
             }
             Hash::Exact => key % self.count,
@@ -85,7 +100,8 @@ mod tests {
     use super::*;
 
     fn of(hash: Hash, count: u32, salt: u32, flow: u32) -> u16 {
-        Buckets::new(count, Key::Flow, hash, salt).of(&Packet { flow, ..Packet::default() }).0
+        let mut buckets = Buckets::new(count, Key::Flow, hash, Auto::Given(salt));
+        buckets.of(&Packet { flow, ..Packet::default() }, &mut Rng::stream(1, "queue")).0
     }
 
     #[test]
@@ -101,8 +117,9 @@ mod tests {
 
     #[test]
     fn pairs_stay_together_if_wanted() {
-        let by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, 1);
-        let queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() });
+        let mut by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, Auto::Given(1));
+        let mut rng = Rng::stream(1, "queue");
+        let mut queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() }, &mut rng);
         assert_eq!(queue(1, 5), queue(2, 5));
         assert_ne!(queue(1, 5), queue(1, 6));
     }
@@ -115,5 +132,31 @@ mod tests {
         assert!(held.iter().all(|&n: &i32| (n - 1000).abs() < 5 * 32), "{held:?}");
         let moved = (0..1000).filter(|&flow| of(Hash::Salted, 64, 7, flow) != of(Hash::Salted, 64, 8, flow)).count();
         assert!((950..1000).contains(&moved), "{moved}: 984 expected");
+    }
+
+    #[test]
+    fn a_salt_that_is_not_given_is_drawn_once_and_only_for_the_hash_that_needs_it() {
+        let queues = |hash, salt, seed| {
+            let (mut buckets, mut rng) = (Buckets::new(64, Key::Flow, hash, salt), Rng::stream(seed, "queue"));
+            let queues = core::array::from_fn::<_, 32, _>(|flow| {
+                buckets.of(&Packet { flow: flow as u32, ..Packet::default() }, &mut rng).0
+            });
+            (queues, rng.bits())
+        };
+        let next = |seed, draws| {
+            let mut rng = Rng::stream(seed, "queue");
+            (0..=draws).map(|_| rng.bits()).last().unwrap()
+        };
+        let drawn = [1, 2].map(|seed| queues(Hash::Salted, Auto::Auto, seed));
+        assert_eq!(drawn[0], queues(Hash::Salted, Auto::Auto, 1), "the same seed, the same queues");
+        assert_ne!(drawn[0].0, drawn[1].0, "another seed, other queues");
+        assert_eq!(drawn.map(|(_, bits)| bits), [next(1, 1), next(2, 1)], "drawn once");
+        for (hash, salt) in [(Hash::Salted, Auto::Given(7)), (Hash::Exact, Auto::Auto), (Hash::Ns2, Auto::Auto)] {
+            let given = [1, 2].map(|seed| queues(hash, salt, seed));
+            assert_eq!(given[0].0, given[1].0);
+            assert_eq!(given.map(|(_, bits)| bits), [next(1, 0), next(2, 0)], "{hash:?}: nothing is drawn");
+        }
+        let salt = (Rng::stream(1, "queue").bits() >> 32) as u32;
+        assert_eq!(drawn[0].0, queues(Hash::Salted, Auto::Given(salt), 5).0, "its upper 32 bits");
     }
 }

@@ -10,6 +10,7 @@ use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
+use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
@@ -28,8 +29,8 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "section 3: any packet classification";
         /// How a flow finds its queue.
         hash: Hash = Hash::Exact, in 0.0 ..= 1.0, "", "section 3: exact, or hashed as in stochastic fair queueing";
-        /// Which flows collide, if they are hashed with salt.
-        salt: u32 = 1, in 0.0 ..= 4294967295.0, "", "ours";
+        /// Which flows collide, if they are hashed with salt; auto is drawn at the first packet.
+        salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "ours";
     }
 }
 
@@ -131,7 +132,7 @@ impl Discipline for Drr {
 
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let list = self.buckets.of(&packet);
+        let list = self.buckets.of(&packet, cx.rng);
         self.join(list);
         while !port.fits(packet.len) {
             if !self.relieve(packet, list, port, cx) {

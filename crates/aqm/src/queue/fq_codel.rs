@@ -59,8 +59,8 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
         /// How a flow finds its queue.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1";
-        /// Which flows collide.
-        salt: u32 = 1, in 0.0 ..= 4294967295.0, "", "RFC 8290 section 4.1: drawn at the start";
+        /// Which flows collide; auto is drawn at the first packet.
+        salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "RFC 8290 section 4.1";
     }
 }
 
@@ -189,7 +189,7 @@ impl Discipline for FqCodel {
 
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let list = self.buckets.of(&packet);
+        let list = self.buckets.of(&packet, cx.rng);
         self.flows.activate(list);
         if self.is_over(port, packet.len) {
             if !self.relieve(packet, list, port, cx) {

@@ -50,8 +50,8 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
         /// How a flow finds its queue.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "Linux fq_pie_hash";
-        /// Which flows collide.
-        salt: u32 = 1, in 0.0 ..= 4294967295.0, "", "Linux: drawn at the start";
+        /// Which flows collide; auto is drawn at the first packet.
+        salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "Linux skb_get_hash";
     }
 }
 
@@ -202,7 +202,7 @@ impl Discipline for FqPie {
 
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let list = self.buckets.of(&packet);
+        let list = self.buckets.of(&packet, cx.rng);
         self.latest = list;
         self.stir(list);
         let pie = &mut self.flows[usize::from(list.0)].pie;

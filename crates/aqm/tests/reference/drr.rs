@@ -62,10 +62,12 @@ impl Drr {
 }
 
 impl Listing for Drr {
-    fn enque(&mut self, pkt: Pkt, _: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
+    fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         self.dropped.clear();
-        let which =
-            if self.ns2 { (Self::hash(&pkt) % self.drr.len() as i32) as usize } else { self.classes.classify(&pkt) };
+        let which = match self.ns2 {
+            true => (Self::hash(&pkt) % self.drr.len() as i32) as usize,
+            false => self.classes.classify(&pkt, uniform),
+        };
         let collides = self.drr[which].q.iter().any(|other| other.flow != pkt.flow);
         self.seen.note("flows collide", collides);
         self.drr[which].q.push_back(pkt);

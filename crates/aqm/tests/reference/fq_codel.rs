@@ -30,17 +30,19 @@ pub(crate) struct Classes {
     pub(crate) flows_cnt: u32,
     pub(crate) by_pair: bool,
     pub(crate) exact: bool,
-    pub(crate) perturbation: u32,
+    /// None: net_get_random_once, at the first packet.
+    pub(crate) perturbation: Option<u32>,
 }
 
 impl Classes {
     /// SplitMix64's output function on (perturbation, key), its upper half scaled to the number of flows.
-    pub(crate) fn classify(&self, pkt: &Pkt) -> usize {
+    pub(crate) fn classify(&mut self, pkt: &Pkt, uniform: &mut dyn FnMut() -> f64) -> usize {
         let key = if self.by_pair { pkt.pair } else { pkt.flow };
         if self.exact {
             return (key % self.flows_cnt) as usize;
         }
-        let mut z = (u64::from(self.perturbation) << 32) + u64::from(key);
+        let perturbation = *self.perturbation.get_or_insert_with(|| (uniform() * 4_294_967_296.0) as u32);
+        let mut z = (u64::from(perturbation) << 32) + u64::from(key);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
@@ -50,9 +52,11 @@ impl Classes {
     /// At random, with the words for it; `name` is what the number of flows is called, which is one of `counts`.
     pub(crate) fn random(dice: &mut Dice, name: &str, counts: &[u32]) -> (Self, String) {
         let flows_cnt = dice.pick(counts);
-        let (by_pair, exact, perturbation) = (dice.odds(0.3), dice.odds(0.3), dice.upto(0, 1 << 31) as u32);
+        let (by_pair, exact, fixed) = (dice.odds(0.3), dice.odds(0.3), dice.odds(0.5));
+        let perturbation = fixed.then(|| dice.upto(0, u64::from(u32::MAX)) as u32);
+        let salt = perturbation.map_or("auto".to_string(), |salt| salt.to_string());
         let (key, hash) = (if by_pair { "pair" } else { "flow" }, if exact { "exact" } else { "salted" });
-        let words = format!("{name}={flows_cnt} key={key} hash={hash} salt={perturbation}");
+        let words = format!("{name}={flows_cnt} key={key} hash={hash} salt={salt}");
         (Self { flows_cnt, by_pair, exact, perturbation }, words)
     }
 }
@@ -121,9 +125,9 @@ impl FqCodel {
 }
 
 impl Listing for FqCodel {
-    fn enque(&mut self, pkt: Pkt, now: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         self.dropped.clear();
-        let idx = self.classes.classify(&pkt);
+        let idx = self.classes.classify(&pkt, uniform);
         let others = self.flows[idx].q.iter().any(|other| other.flow != pkt.flow);
         self.seen.note("flows collide", others);
         self.flows[idx].q.push_back(Pkt { tstamp: now, ..pkt });

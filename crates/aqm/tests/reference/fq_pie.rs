@@ -35,7 +35,7 @@ impl FqPie {
 
 impl Listing for FqPie {
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
-        let idx = self.classes.classify(&pkt);
+        let idx = self.classes.classify(&pkt, uniform);
         self.latest = idx;
         if self.net.full(self.backlog(), &pkt) {
             uniform();
