@@ -47,9 +47,21 @@ params! {
 /// A cycle that begins within so many intervals of the last one's next drop takes over its rate.
 const MEMORY: u64 = 16;
 
+/// What a queue that a dequeue finds empty does about the time since which its delay was above target.
+///
+/// It shows only where others share the link: what leaves nothing at all behind is never above target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Emptied {
+    /// Forgets it: RFC 8289's `dodequeue`.
+    Forgets,
+    /// Remembers it, unless a drop emptied the queue: Linux's `codel_dequeue`.
+    Remembers,
+}
+
 /// The rule, with what all the queues under it share.
 pub struct Rule {
     params: Params,
+    emptied: Emptied,
     max_packet: u32,
     sojourn: Span,
 }
@@ -144,8 +156,8 @@ impl State {
 
 impl Rule {
     /// For queues that have seen no packet yet.
-    pub const fn new(params: Params) -> Self {
-        Self { params, max_packet: 0, sojourn: Span::ZERO }
+    pub const fn new(params: Params, emptied: Emptied) -> Self {
+        Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
     }
 
     /// CoDel on the queue with `state`.
@@ -221,9 +233,11 @@ impl Aqm for Judge<'_> {
 
     #[inline]
     fn emptied(&mut self, _: &mut Cx) {
-        self.state.first_above = Instant::ZERO;
+        let behind = mem::take(&mut self.state.behind);
+        if behind != Behind::Nothing || self.rule.emptied == Emptied::Forgets {
+            self.state.first_above = Instant::ZERO;
+        }
         self.state.dropping = false;
-        self.state.behind = Behind::Nothing;
     }
 }
 
@@ -272,7 +286,7 @@ impl Design for CoDel {
     });
 
     fn build(params: &Params, _: &Link) -> Self {
-        Self { rule: Rule::new(params.clone()), state: State::default() }
+        Self { rule: Rule::new(params.clone(), Emptied::Forgets), state: State::default() }
     }
 }
 
@@ -378,14 +392,18 @@ mod tests {
 
     #[test]
     fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
-        let mut codel = CoDel::build(&Params::default(), &LINK);
-        codel.state = State { first_above: ms(1), dropping: true, count: 7, ..State::default() };
-        codel.state.behind = Behind::Later;
-        codel.emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-        assert!(
-            codel.state.first_above == Instant::ZERO && !codel.state.dropping && codel.state.behind == Behind::Nothing
-        );
-        assert_eq!(codel.state.count, 7);
+        for (emptied, behind, left) in [
+            (Emptied::Forgets, Behind::Nothing, Instant::ZERO),
+            (Emptied::Forgets, Behind::Later, Instant::ZERO),
+            (Emptied::Remembers, Behind::Nothing, ms(1)),
+            (Emptied::Remembers, Behind::First, Instant::ZERO),
+        ] {
+            let mut rule = Rule::new(Params::default(), emptied);
+            let mut state = State { first_above: ms(1), dropping: true, count: 7, behind, ..State::default() };
+            rule.on(&mut state).emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
+            assert!(state.first_above == left && !state.dropping && state.behind == Behind::Nothing);
+            assert_eq!(state.count, 7);
+        }
     }
 
     #[test]

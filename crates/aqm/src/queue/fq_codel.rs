@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::codel::{self, InverseSqrt, Rule, State};
+use crate::aqm::codel::{self, Emptied, InverseSqrt, Rule, State};
 use crate::aqm::droptail::DropTail;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -27,7 +27,7 @@ choice! {
         /// An overflow takes half of the packets; an emptied new queue always joins the old ones.
         Rfc = "rfc8290",
         /// An overflow takes half of the bytes and raises CoDel's count; an emptied new queue joins the old ones if
-        /// there are any.
+        /// there are any; a queue found empty remembers since when its delay was above target.
         Linux = "linux",
     }
 }
@@ -54,7 +54,7 @@ params! {
         /// The square root of CoDel's control law.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
         /// Where the RFC and Linux differ.
-        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2; Linux";
+        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2, RFC 8289 section 5.6; Linux";
         /// What is hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
         /// How a flow finds its queue.
@@ -166,11 +166,12 @@ impl Design for FqCodel {
 
     fn build(params: &Params, _: &Link) -> Self {
         let Params { target, interval, mtu, inv_sqrt, ce_threshold, .. } = *params;
+        let emptied = if params.rules == Rules::Linux { Emptied::Remembers } else { Emptied::Forgets };
         let flows = params.flows as usize;
         Self {
             buckets: Buckets::new(params.flows, params.key, params.hash, params.salt),
             flows: FlowQueues::new(flows, params.quantum.0 as i32, params.rules == Rules::Rfc),
-            codel: Rule::new(codel::Params { target, interval, mtu, inv_sqrt, ce_threshold }),
+            codel: Rule::new(codel::Params { target, interval, mtu, inv_sqrt, ce_threshold }, emptied),
             states: alloc::vec![State::default(); flows],
             drop_batch: params.drop_batch,
             memory_limit: match params.memory_limit {
@@ -285,6 +286,23 @@ mod tests {
         let mut queue = queue("", Limit::Packets(2));
         assert_eq!(dropped(&mut queue, &[(1, 100), (2, 100), (3, 101), (3, 100)]), [2, 0].map(OVERFLOW));
         assert_eq!(queue.discipline().flows.lengths(), (3, 0), "it has become active all the same");
+    }
+
+    #[test]
+    fn an_emptied_queue_of_linux_remembers_since_when_it_was_above_target() {
+        let ms = |t: u64| Instant::from_nanos(t * 1_000_000);
+        let drops_the_first = |rules: &str| {
+            // Flow 1 has one packet, which is above target at 10 ms with the others behind it, and then none.
+            let mut queue = queue(&alloc::format!("{rules} quantum=1000b"), Limit::Packets(100));
+            dropped(&mut queue, &[(1, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
+            (0..4).for_each(|_| assert!(queue.depart(ms(10)).is_some()));
+            queue.arrive(Packet { flow: 1, slot: 99, len: 1000, ..Packet::default() }, ms(200));
+            queue.arrive(Packet { flow: 1, slot: 100, len: 1000, ..Packet::default() }, ms(200));
+            (0..2).for_each(|_| assert!(queue.depart(ms(206)).is_some()));
+            queue.port.discarded().iter().any(|(packet, _)| packet.slot == 99)
+        };
+        assert!(!drops_the_first("rules=rfc8290"), "its interval begins at 206 ms");
+        assert!(drops_the_first("rules=linux"), "it began at 10 ms");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     /// None: the largest packet seen.
     pub(crate) mtu: Option<u64>,
     pub(crate) linux: bool,
+    /// As in Linux's `codel_dequeue` a queue found empty keeps first_above_time: of importance where it is one of many.
+    pub(crate) keeps_time: bool,
     /// Nanoseconds; None: off.
     pub(crate) ce_threshold: Option<u64>,
 }
@@ -165,6 +167,11 @@ impl Codel<'_> {
 
     /// The packet to send, if any, and whether it is marked.
     pub(crate) fn dequeue(&mut self, now: u64, dropped: &mut Vec<u32>) -> Option<(Pkt, bool)> {
+        if self.set.keeps_time && self.q.is_empty() {
+            self.seen.note("a queue found empty keeps its time above", self.vars.first_above_time > 0);
+            self.vars.dropping = false;
+            return None;
+        }
         let r = self.dodequeue(now);
         let (p, marked) = if self.vars.dropping {
             if !r.ok_to_drop {
@@ -230,6 +237,7 @@ impl Settings {
             interval: interval * MS,
             mtu: dice.odds(0.3).then(|| dice.pick(&[0, 1514, 5000])),
             linux: dice.odds(0.3),
+            keeps_time: false,
             ce_threshold: dice.odds(0.3).then(|| dice.pick(&[0, 1, 3, 8]) * MS),
         };
         let words = format!(

@@ -214,12 +214,13 @@ impl Listing for FqCodel {
 /// Random settings: the words that the library reads, and the listing set up the same way.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
-    let (codel, codel_words) = Settings::random(dice, trace);
+    let (mut codel, codel_words) = Settings::random(dice, trace);
     let (classes, class_words) = Classes::random(dice, "flows", &[1, 2, 5, 16, 1024]);
     let quantum = dice.pick(&[256, 500, 1000, 1514, 4000]);
     let drop_batch_size = dice.pick(&[1, 3, 64]);
     let memory_limit = dice.odds(0.3).then(|| dice.upto(1, 60) * net.mean_pktsize);
     let rfc = dice.odds(0.5);
+    codel.keeps_time = !rfc;
     let words = format!(
         "{codel_words} {class_words} quantum={quantum}b drop_batch={drop_batch_size} memory_limit={} rules={}",
         memory_limit.map_or("off".to_string(), |bytes| format!("{bytes}b")),
@@ -260,6 +261,7 @@ fn agrees() {
         "credits of exactly 0",
         "a new flow used up its credits",
         "CoDel drops the last packet of a flow",
+        "a queue found empty keeps its time above",
         "an empty new flow waits with the old ones",
         "an empty new flow leaves",
         "an empty old flow leaves",
