@@ -39,7 +39,7 @@ params! {
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
         /// The square root of the control law.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
-        /// ECT packets that have stayed longer than this are marked, whatever the control law says.
+        /// ECT packets that have stayed longer than this are marked, whatever the control law and `ecn` say.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
     }
 }
@@ -228,7 +228,12 @@ impl Aqm for Judge<'_> {
     fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let rule = &mut *self.rule;
         let due = rule.signals(self.state, packet, level, cx.now);
-        if due || rule.is_late() && level.marks(packet) { Verdict::Signal } else { Verdict::Accept }
+        match due {
+            // A signal that is a mark says all there is to say.
+            true => Verdict::Signal,
+            false if rule.is_late() => Verdict::Mark,
+            false => Verdict::Accept,
+        }
     }
 
     #[inline]
@@ -258,7 +263,7 @@ impl Design for CoDel {
             "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
             "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, nor its strict > where delay \
              has been above target for exactly an interval: here that packet is bad, as in the RFC",
-            "ce_threshold marks with ecn=on only (Linux: always), whatever the traffic class",
+            "ce_threshold marks whatever the traffic class",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -424,15 +429,37 @@ mod tests {
     #[test]
     fn late_packets_are_marked_above_ce_threshold_and_never_dropped_for_it() {
         let params = Params { ce_threshold: Off::At(Span::from_millis(1)), ..Params::default() };
-        let mut queue = Queue::new(Fifo::new(CoDel::build(&params, &LINK)), LINK, true, Rng::stream(1, "codel"));
-        for slot in 0..4 {
-            let ecn = if slot == 1 { Ecn::NotEct } else { Ecn::Ect0 };
-            queue.arrive(Packet { slot, len: 1000, ecn, ..Packet::default() }, Instant::ZERO);
+        for ecn_on in [true, false] {
+            let codel = Fifo::new(CoDel::build(&params, &LINK));
+            let mut queue = Queue::new(codel, LINK, ecn_on, Rng::stream(1, "codel"));
+            for slot in 0..4 {
+                let ecn = if slot == 1 { Ecn::NotEct } else { Ecn::Ect0 };
+                queue.arrive(Packet { slot, len: 1000, ecn, ..Packet::default() }, Instant::ZERO);
+            }
+            let mut sent = |t| queue.depart(ms(t)).map(|p| (p.slot, p.ecn));
+            assert_eq!(sent(1), Some((0, Ecn::Ect0)), "exactly the threshold is not above it");
+            assert_eq!(sent(2), Some((1, Ecn::NotEct)));
+            assert_eq!(sent(3), Some((2, Ecn::Ce)), "ecn={ecn_on}");
+            assert_eq!(sent(4), Some((3, Ecn::Ce)));
+            assert_eq!((queue.port.tally().marked.pkts, queue.port.tally().dropped_early.pkts), (2, 0));
         }
-        let mut sent = |t| queue.depart(ms(t)).map(|p| (p.slot, p.ecn));
-        assert_eq!(sent(1), Some((0, Ecn::Ect0)), "exactly the threshold is not above it");
-        assert_eq!(sent(2), Some((1, Ecn::NotEct)));
-        assert_eq!(sent(3), Some((2, Ecn::Ce)));
-        assert_eq!(sent(4), Some((3, Ecn::Ce)));
+    }
+
+    #[test]
+    fn without_ecn_the_control_law_drops_what_ce_threshold_marks() {
+        // tc's line: ecn is off unless it says so.
+        for (line, ecn_on, fates) in
+            [("codel ce_threshold 1ms", false, (2, 1)), ("codel ce_threshold 1ms ecn", true, (2, 0))]
+        {
+            let spec = crate::Spec::parse(line).unwrap();
+            assert_eq!(spec.ecn(), ecn_on);
+            let mut queue = spec.queue(LINK, Rng::stream(1, "codel"));
+            for slot in 0..9 {
+                queue.arrive(Packet { slot, len: 1000, ecn: Ecn::Ect0, ..Packet::default() }, Instant::ZERO);
+            }
+            assert!([5, 105].iter().all(|t| queue.depart(ms(*t)).is_some_and(|p| p.ecn == Ecn::Ce)));
+            let tally = queue.port.tally();
+            assert_eq!((tally.marked.pkts, tally.dropped_early.pkts), fates, "{line}");
+        }
     }
 }

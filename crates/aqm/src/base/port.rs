@@ -192,8 +192,9 @@ impl Port {
                 _ => Fate::Dropped(Reason::Overflow),
             },
             Verdict::Accept if !signalled => Fate::Queued { marked: false },
-            Verdict::Accept | Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
-            Verdict::Accept => Fate::Dropped(Reason::Threshold),
+            Verdict::Mark if !signalled => Fate::Queued { marked: packet.ecn.is_capable() },
+            Verdict::Accept | Verdict::Mark | Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
+            Verdict::Accept | Verdict::Mark => Fate::Dropped(Reason::Threshold),
             Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
         };
         self.settle(list, &mut packet, fate, aqm, cx);
@@ -210,6 +211,7 @@ impl Port {
             let judged = &self.nodes[at as usize].packet;
             let fate = match aqm.departure(judged, &self.level(list), cx) {
                 Verdict::Accept => Fate::Delivered { marked: false },
+                Verdict::Mark => Fate::Delivered { marked: judged.ecn.is_capable() },
                 Verdict::Signal if self.marks(judged) => Fate::Delivered { marked: true },
                 Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
             };

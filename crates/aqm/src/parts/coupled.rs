@@ -152,7 +152,7 @@ mod tests {
         for _ in 0..10_000 {
             let verdict = hears(&mut tosses, [rng.uniform(), rng.uniform()]);
             counts[match verdict {
-                Verdict::Accept => 0,
+                Verdict::Accept | Verdict::Mark => 0,
                 Verdict::Signal => 1,
                 Verdict::Drop => 2,
             }] += 1;

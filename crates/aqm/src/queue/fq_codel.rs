@@ -43,7 +43,7 @@ params! {
         flows: u32 = 1024, in 1.0 ..= 65535.0, "flows", "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux takes no less than 256";
-        /// ECT packets that have stayed longer than this are marked, whatever CoDel says.
+        /// ECT packets that have stayed longer than this are marked, whatever CoDel and `ecn` say.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
         /// Most packets that one overflow drops.
         drop_batch: u32 = 64, in 1.0 ..= 65535.0, "drop_batch", "RFC 8290 section 4.1";
@@ -130,7 +130,7 @@ impl Design for FqCodel {
             "a buffer in bytes may need several overflows for one arrival; the RFC's limit is in packets",
             "memory_limit counts lengths on the wire, where Linux counts what its buffers take; what it drops while \
              the buffer has room counts as early; one overflow for an arrival, as in Linux",
-            "ce_threshold marks with ecn=on only (Linux: always), whatever the traffic class",
+            "ce_threshold marks whatever the traffic class",
             "preset=linux: CoDel without Linux's clock of 1.024 us; see codel",
         ],
     };

@@ -184,7 +184,10 @@ impl Codel<'_> {
         } else {
             (r.p, false)
         };
-        let late = self.set.ce_threshold.is_some_and(|ce_threshold| self.vars.ldelay > ce_threshold) && self.set_ce(p);
+        // INET_ECN_set_ce, whatever params->ecn is.
+        let ect = p.is_some_and(|pkt| pkt.ect);
+        let late = self.set.ce_threshold.is_some_and(|ce_threshold| self.vars.ldelay > ce_threshold) && ect;
+        self.seen.note("marked without ECN", late && !self.net.setbit);
         self.seen.note("marked for being late alone", late && !marked);
         p.map(|pkt| (pkt, marked || late))
     }
@@ -258,7 +261,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 /// The branches of CoDel.
-pub(crate) const BRANCHES: [&str; 13] = [
+pub(crate) const BRANCHES: [&str; 14] = [
     "sojourn exactly target",
     "saved by a short queue",
     "exactly one interval above",
@@ -272,6 +275,7 @@ pub(crate) const BRANCHES: [&str; 13] = [
     "last cycle long ago",
     "last cycle's count taken over",
     "marked for being late alone",
+    "marked without ECN",
 ];
 
 #[test]
