@@ -61,8 +61,10 @@ params! {
         cap: bool = false, in 0.0 ..= 1.0, "", "RFC 8033 section 5.5, optional";
         /// A delay above 250 ms adds 0.02 to each update.
         boost: bool = false, in 0.0 ..= 1.0, "", "Linux";
-        /// Packets shorter than the mean meet p in proportion to their length.
+        /// Packets shorter than mtu meet p in proportion to their length.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";
+        /// bytes=on: length from which on a packet meets all of p; auto is the mean packet.
+        mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours: Appendix B asks for a bound; Linux has the MTU";
     }
 }
 
@@ -86,7 +88,7 @@ impl Params {
             derandomise: self.derandomise,
             sleep: self.sleep,
             wake_at: self.wake_at,
-            per_byte: self.bytes.then_some(mean),
+            per_byte: self.bytes.then_some(self.mtu.or(link.mean_packet).0 as f64),
             latency: self.latency,
             dq_threshold: self.dq_threshold.0,
             empty: self.empty,
@@ -125,7 +127,8 @@ impl Design for Pie {
              ns-3 go on after a forced mark",
             "the departure rate is measured as in Appendix B; the listing of section 5.2 would measure every other time",
             "of Linux not: its integers, the first update after 0.5 s, that p does not decay while a delay of 0 stands \
-             against a backlog, its mean of departure rates, marks at p = ecn_cut exactly",
+             against a backlog, its mean of departure rates, that a measurement of theirs counts the departure that begins it, \
+             marks at p = ecn_cut exactly",
             "of ns-3 not: its burst state, which renews the allowance only after 1.5 s without congestion and holds p \
              at 0 meanwhile, byte mode by the buffer's unit, u <= p",
         ],
@@ -146,7 +149,8 @@ impl Design for Pie {
         Preset {
             name: "linux",
             settings: "ecn=off hard_limit=1000p target=15ms tupdate=15ms alpha=0.125 beta=1.25 max_burst=150ms \
-                       burst=departure spare=latest min_backlog=3027b decay_to=0.984375 derandomise=on cap=on boost=on",
+                       burst=departure spare=latest min_backlog=3027b decay_to=0.984375 derandomise=on cap=on boost=on \
+                       mtu=1514b",
             source: "Linux net/sched/sch_pie.c, include/net/pie.h on Ethernet: fewer than 2 x 1514 bytes are spared",
         },
         Preset {

@@ -2,7 +2,7 @@
 //!
 //! Only while enough waits: a queue that runs empty meanwhile would seem slow.
 
-use crate::base::time::Instant;
+use crate::base::time::{Instant, Span};
 
 /// A threshold of so many bytes is measured exactly; a smaller one takes part in an average by its share of this.
 pub const FULL_WEIGHT: f64 = 65_536.0;
@@ -29,16 +29,23 @@ impl DrainTime {
         *self = Self { counted: Some(0), start: now, ..Self::new(self.threshold) };
     }
 
+    /// Forgets what is known, and breaks the measurement off.
+    pub fn forget(&mut self) {
+        *self = Self::new(self.threshold);
+    }
+
     /// Breaks the measurement off; what is known stays.
     pub fn stop(&mut self) {
         self.counted = None;
     }
 
-    /// `len` bytes left at `now`, and `backlog` bytes behind them.
-    pub fn departure(&mut self, len: u32, backlog: u64, now: Instant) {
+    /// `len` bytes left at `now`, and `backlog` bytes behind them; what a measurement took that this ends.
+    pub fn departure(&mut self, len: u32, backlog: u64, now: Instant) -> Option<Span> {
+        let mut took = None;
         if let Some(counted) = &mut self.counted {
             *counted += u64::from(len);
             if *counted >= self.threshold {
+                took = Some(now.since(self.start));
                 let sample = now.since(self.start).secs();
                 let weight = self.threshold as f64 / FULL_WEIGHT;
                 let first = self.average == 0.0;
@@ -49,6 +56,7 @@ impl DrainTime {
         if backlog >= self.threshold && self.counted.is_none() {
             (self.counted, self.start) = (Some(0), now);
         }
+        took
     }
 
     /// Time that `backlog` bytes need, in seconds; 0 while nothing is known.
@@ -79,10 +87,13 @@ mod tests {
     fn measures_the_time_for_a_threshold_of_bytes() {
         let mut drain = DrainTime::new(16_384);
         // 1000 bytes every 2 ms: 4 Mb/s. The departure at 0 starts the measurement and does not count in it.
-        (0..=17).for_each(|n| drain.departure(1000, 50_000, at(2 * n)));
+        assert!((0..17).all(|n| drain.departure(1000, 50_000, at(2 * n)).is_none()));
+        assert_eq!(drain.departure(1000, 50_000, at(34)), Some(Span::from_millis(34)));
         assert!((drain.delay(16_384) - 0.034).abs() < 1e-15, "17 packets are the first to exceed 16,384 bytes");
         assert!((drain.delay(8_192) - 0.017).abs() < 1e-15);
         assert!((drain.rate() - 16_384.0 * 8.0 / 0.034).abs() < 1e-6);
+        drain.forget();
+        assert!(!drain.is_known() && drain.counted.is_none());
     }
 
     #[test]
@@ -97,7 +108,7 @@ mod tests {
     #[test]
     fn does_not_begin_with_less_than_a_threshold_waiting() {
         let mut drain = DrainTime::new(16_384);
-        (0..100).for_each(|n| drain.departure(1000, 16_383, at(n)));
+        assert!((0..100).all(|n| drain.departure(1000, 16_383, at(n)).is_none()));
         assert!(!drain.is_known() && drain.delay(50_000) == 0.0 && drain.rate() == 0.0);
         drain.departure(1000, 16_384, at(100));
         drain.departure(16_384, 0, at(101));

@@ -33,7 +33,8 @@ choice! {
     pub enum Burst {
         /// Each update takes its period; arrivals renew it when there is no congestion.
         Timer = "timer",
-        /// Each departure takes the time since the last; updates renew it. Linux.
+        /// Each departure takes the time since the last, or with latency=rate each measurement its own; updates renew
+        /// it. Linux.
         Departure = "departure",
     }
 }

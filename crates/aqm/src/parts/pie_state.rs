@@ -121,14 +121,16 @@ impl PieState {
 
     /// A departure that leaves `level` behind.
     pub fn departure(&mut self, rule: &Rule, packet: &Packet, level: &Level, now: Instant) {
-        match rule.latency {
-            Latency::Timestamp if level.pkts() == 0 && rule.empty == Empty::Zero => self.delay = 0.0,
-            Latency::Timestamp => self.delay = now.since(packet.arrived).secs(),
+        let took = match rule.latency {
+            Latency::Timestamp => {
+                let idle = level.pkts() == 0 && rule.empty == Empty::Zero;
+                self.delay = if idle { 0.0 } else { now.since(packet.arrived).secs() };
+                self.departed.replace(now).map(|last| now.since(last))
+            }
             Latency::Rate => self.drain.departure(packet.len, level.bytes(), now),
-        }
+        };
         if rule.burst == Burst::Departure {
-            self.burst = self.burst - self.departed.map_or(Span::ZERO, |last| now.since(last));
-            self.departed = Some(now);
+            self.burst = self.burst - took.unwrap_or(Span::ZERO);
         }
     }
 
@@ -147,6 +149,7 @@ impl PieState {
             Burst::Timer => self.burst = self.burst - rule.period,
             Burst::Departure if known && self.is_calm(rule) => {
                 (self.burst, self.departed, self.spacing) = (rule.max_burst, None, 0.0);
+                self.drain.forget();
             }
             Burst::Departure => (),
         }
@@ -165,7 +168,7 @@ impl PieState {
     /// Would an update leave it as it is, while its queue is empty? Under Linux's burst allowance.
     pub fn is_at_rest(&self, rule: &Rule) -> bool {
         let calm = self.p == 0.0 && self.delay == 0.0 && self.before == 0.0 && self.spacing == 0.0;
-        calm && self.departed.is_none() && self.burst == rule.max_burst
+        calm && self.departed.is_none() && !self.drain.is_known() && self.burst == rule.max_burst
     }
 
     /// Signal probability.
@@ -305,5 +308,37 @@ mod tests {
         }
         state.update(&rule, 0, at(210)); // no delay and p = 0: renewed
         assert_eq!((state.burst, state.departed), (Span::from_millis(150), None));
+    }
+
+    #[test]
+    fn measurements_use_up_the_allowance_of_linux_and_are_forgotten_with_it() {
+        let rule = rule("burst=departure latency=rate dq_threshold=3000b");
+        let mut state = PieState::new(&rule);
+        let mut queue = queue();
+        (0..10).for_each(|_| queue.arrive(packet(), at(0)));
+        let level = queue.port.level(MAIN);
+        // The departure at 10 ms begins a measurement, the third after it ends it; the one at 60 ms is within the next.
+        for (ms, left) in [(10, 150), (20, 150), (30, 150), (50, 110), (60, 110)] {
+            state.departure(&rule, &packet(), &level, at(ms));
+            assert_eq!(state.burst, Span::from_millis(left), "{ms} ms");
+        }
+        assert!(state.drain.is_known() && !state.is_at_rest(&rule));
+        state.update(&rule, 0, at(70)); // no delay and p = 0: renewed
+        assert!(state.burst == Span::from_millis(150) && state.rate() == 0.0);
+        assert!(state.is_at_rest(&rule));
+        for ms in [80, 90, 100, 110] {
+            state.departure(&rule, &packet(), &level, at(ms));
+        }
+        assert_eq!(state.burst, Span::from_millis(120), "measured anew from 80 ms on");
+    }
+
+    #[test]
+    fn the_length_that_meets_all_of_p_is_the_mtu_if_given() {
+        assert_eq!(rule("bytes=on").per_byte, Some(1000.0), "the mean packet");
+        assert_eq!(rule("bytes=on mtu=1514b").per_byte, Some(1514.0));
+        assert_eq!(rule("mtu=1514b").per_byte, None);
+        for line in ["pie bytemode", "fq_pie bytemode"] {
+            assert_eq!(crate::Spec::parse(line).unwrap().get("mtu").as_deref(), Some("1514b"), "{line}: Linux's");
+        }
     }
 }

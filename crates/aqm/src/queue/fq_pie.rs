@@ -40,12 +40,14 @@ params! {
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
         /// ECT packets are dropped too once their flow's p is no longer below this.
         ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "ecn_prob", "Linux fq_pie: 10 %";
-        /// Arrivals that find no more than this in their flow's queue are spared; auto is less than two MTUs of 1514 bytes.
+        /// Arrivals that find no more than this in their flow's queue are spared; auto is a byte less than two of mtu.
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
         /// How a flow's delay is known.
         latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "dq_rate_estimator", "Linux fq_pie";
-        /// Packets shorter than the mean meet p in proportion to their length.
+        /// Packets shorter than mtu meet p in proportion to their length.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
+        /// Longest packet: see min_backlog and bytes.
+        mtu: Bytes = Bytes(1514), in 1.0 ..= 65536.0, "psched_mtu", "Linux pie_drop_early, on Ethernet";
         /// What is hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
         /// How a flow finds its queue.
@@ -54,9 +56,6 @@ params! {
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "Linux skb_get_hash";
     }
 }
-
-/// Twice Ethernet's MTU, less one: Linux spares an arrival that finds fewer bytes than two.
-const FEW: Depth = Depth::Bytes(3027.0);
 
 /// PIE of one flow, with what it takes to update only the flows that need it.
 struct Flow {
@@ -95,6 +94,8 @@ impl Aqm for Deaf {}
 
 impl Params {
     fn rule(&self, link: &Link) -> Rule {
+        // Linux spares an arrival that finds fewer bytes than two MTUs.
+        let few = Depth::Bytes(2.0 * self.mtu.0 as f64 - 1.0);
         let linux = pie::Params {
             target: self.target,
             tupdate: self.tupdate,
@@ -102,9 +103,10 @@ impl Params {
             beta: self.beta,
             max_burst: self.max_burst,
             ecn_cut: self.ecn_cut,
-            min_backlog: Auto::Given(self.min_backlog.or(FEW)),
+            min_backlog: Auto::Given(self.min_backlog.or(few)),
             latency: self.latency,
             bytes: self.bytes,
+            mtu: Auto::Given(self.mtu),
             // Linux: include/net/pie.h and pie_calculate_probability.
             burst: Burst::Departure,
             spare: Spare::Latest,
@@ -154,7 +156,7 @@ impl Design for FqPie {
     const PRESETS: &'static [Preset] = &[Preset {
         name: "linux",
         settings: "ecn=off hard_limit=10240p flows=1024 quantum=1514b target=15ms tupdate=15ms alpha=0.125 beta=1.25 \
-                   max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off key=flow hash=salted",
+                   max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off mtu=1514b key=flow hash=salted",
         source: "Linux fq_pie on Ethernet: tc's defaults",
     }];
     const TC: Option<Tc> = Some(Tc {

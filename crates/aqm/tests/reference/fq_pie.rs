@@ -128,6 +128,7 @@ fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
         few: (dice.pick(&[0.0, 999.0, 3027.0]), Unit::Bytes),
         rate: dice.odds(0.3),
         bytemode: dice.odds(0.2),
+        mtu: Some(dice.pick(&[1514, 400, 4000])),
         autotune: true,
         decay: Low::Zero,
         decay_to: 63.0 / 64.0,
@@ -150,7 +151,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (classes, class_words) = Classes::random(dice, "flows", &[1, 2, 5, 16, 50]);
     let quantum = dice.pick(&[256, 500, 1000, 1514, 4000]);
     let words = format!(
-        "target={}ns tupdate={}ns alpha={} beta={} max_burst={}ns ecn_cut={} min_backlog={}b latency={} bytes={} \
+        "target={}ns tupdate={}ns alpha={} beta={} max_burst={}ns ecn_cut={} min_backlog={}b latency={} bytes={} mtu={}b \
          {class_words} quantum={quantum}b",
         set.qdelay_ref,
         set.t_update,
@@ -161,6 +162,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         set.few.0,
         if set.rate { "rate" } else { "timestamp" },
         on(set.bytemode),
+        set.mtu.unwrap_or(1514),
     );
     let flows = (0..classes.flows_cnt).map(|_| (Pie::new(net, set), 0)).collect();
     let (new_flows, old_flows, seen) = Default::default();
@@ -178,7 +180,7 @@ fn agrees() {
         "an empty new flow leaves",
         "spared by a short delay",
         "spared by a short queue",
-        "smaller than the mean",
+        "smaller than the mtu",
         "too close to the last drop",
         "by 512",
         "by 128",
@@ -192,6 +194,8 @@ fn agrees() {
         "p at 1",
         "allowance renewed at an update",
         "allowance used up by departures",
+        "allowance used up by a measurement",
+        "rate forgotten",
         "departure rate averaged",
         "too much for a mark",
         "marked",

@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) cap: bool,
     pub(crate) boost: bool,
     pub(crate) bytemode: bool,
+    /// None: the mean packet.
+    pub(crate) mtu: Option<u64>,
 }
 
 pub(crate) struct Pie {
@@ -120,9 +122,10 @@ impl Pie {
             return false;
         }
         let mut prob = self.drop_prob_;
-        if self.set.bytemode && u64::from(pkt.size) <= self.net.mean_pktsize {
-            self.seen.note("smaller than the mean", prob > 0.0);
-            prob *= f64::from(pkt.size) / self.net.mean_pktsize as f64;
+        let mtu = self.set.mtu.unwrap_or(self.net.mean_pktsize);
+        if self.set.bytemode && u64::from(pkt.size) <= mtu {
+            self.seen.note("smaller than the mtu", prob > 0.0);
+            prob *= f64::from(pkt.size) / mtu as f64;
         }
         if !self.set.derandomise {
             return u < prob;
@@ -221,6 +224,9 @@ impl Pie {
                 self.burst_allowance_ = set.max_burst;
                 self.dq_tstamp = None;
                 self.accu_prob_ = 0.0;
+                self.seen.note("rate forgotten", self.avg_dq_time_ > 0.0);
+                self.in_measurement_ = false;
+                self.avg_dq_time_ = 0.0;
             }
         } else {
             self.burst_allowance_ = self.burst_allowance_.saturating_sub(set.t_update);
@@ -237,12 +243,27 @@ impl Pie {
         self.last_timestamp_ = now;
     }
 
+    fn reduce_burst_allowance(&mut self, dtime: u64) {
+        if self.burst_allowance_ > dtime {
+            self.burst_allowance_ -= dtime;
+        } else {
+            let what =
+                if self.set.rate { "allowance used up by a measurement" } else { "allowance used up by departures" };
+            self.seen.note(what, self.burst_allowance_ > 0);
+            self.burst_allowance_ = 0;
+        }
+    }
+
     fn estimate_rate(&mut self, size: u32, now: u64) {
         let dq_threshold = self.set.dq_threshold;
         if self.in_measurement_ {
             self.dq_count_ += u64::from(size);
             if self.dq_count_ >= dq_threshold {
-                let dq_time = (now - self.measurement_start_) as f64 / SECOND;
+                let dtime = now - self.measurement_start_;
+                let dq_time = dtime as f64 / SECOND;
+                if self.set.linux_burst {
+                    self.reduce_burst_allowance(dtime);
+                }
                 if self.avg_dq_time_ == 0.0 {
                     self.avg_dq_time_ = dq_time;
                 } else {
@@ -315,15 +336,10 @@ impl Listing for Pie {
                 self.current_qdelay = 0.0;
             }
         }
-        if self.set.linux_burst {
+        if self.set.linux_burst && !self.set.rate {
             let dtime = self.dq_tstamp.map_or(0, |dq_tstamp| now - dq_tstamp);
             self.dq_tstamp = Some(now);
-            if self.burst_allowance_ > dtime {
-                self.burst_allowance_ -= dtime;
-            } else {
-                self.seen.note("allowance used up by departures", self.burst_allowance_ > 0);
-                self.burst_allowance_ = 0;
-            }
+            self.reduce_burst_allowance(dtime);
         }
         Departure { dropped: vec![], sent: Some((pkt.id, false)) }
     }
@@ -384,6 +400,7 @@ fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
         cap: dice.odds(0.5),
         boost: dice.odds(0.3),
         bytemode: dice.odds(0.2),
+        mtu: dice.odds(0.5).then(|| dice.pick(&[1514, 400, 4000])),
     }
 }
 
@@ -398,7 +415,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let words = format!(
         "target={}ns tupdate={}ns alpha={} beta={} max_burst={}ns ecn_cut={} autotune={} decay={} decay_to={} spare={} \
          min_backlog={} burst={} latency={} dq_threshold={}b empty={} sleep={} wake_at={} derandomise={} cap={} \
-         boost={} bytes={}",
+         boost={} bytes={} mtu={}",
         set.qdelay_ref,
         set.t_update,
         set.alpha,
@@ -420,6 +437,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         on(set.cap),
         on(set.boost),
         on(set.bytemode),
+        set.mtu.map_or("auto".to_string(), |mtu| format!("{mtu}b")),
     );
     (words, Box::new(Pie::new(trace.net, set)))
 }
@@ -429,7 +447,7 @@ fn agrees() {
     let branches = [
         "spared by a short delay",
         "spared by a short queue",
-        "smaller than the mean",
+        "smaller than the mtu",
         "too close to the last drop",
         "by 512",
         "by 128",
@@ -445,6 +463,8 @@ fn agrees() {
         "allowance renewed at an update",
         "allowance renewed at an arrival",
         "allowance used up by departures",
+        "allowance used up by a measurement",
+        "rate forgotten",
         "saved by the allowance",
         "no sleep without a known delay",
         "goes to sleep",
