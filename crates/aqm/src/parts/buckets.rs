@@ -13,7 +13,7 @@ choice! {
     pub enum Key {
         /// Those of a flow (5-tuple).
         Flow = "flow",
-        /// Those of a source-destination pair.
+        /// Those of a source-destination pair; by the salted hash those of each protocol by themselves.
         Pair = "pair",
     }
 }
@@ -61,9 +61,9 @@ impl Buckets {
     /// The queue of `packet`. Draws a number at the first one if the hash needs a salt that is not given.
     #[inline]
     pub fn of(&mut self, packet: &Packet, rng: &mut Rng) -> ListId {
-        let key = match self.key {
-            Key::Flow => packet.flow,
-            Key::Pair => packet.pair,
+        let (key, protocol) = match self.key {
+            Key::Flow => (packet.flow, 0),
+            Key::Pair => (packet.pair, u32::from(packet.proto.bits())),
         };
         let at = match self.hash {
             // The upper half of the hash scaled to the count, as Linux's reciprocal_scale.
@@ -76,7 +76,8 @@ impl Buckets {
                         salt
                     }
                 };
-                let hash = mix(u64::from(salt) << 32 | u64::from(key)) >> 32;
+                // Another protocol is another salt.
+                let hash = mix(u64::from(salt.wrapping_add(protocol)) << 32 | u64::from(key)) >> 32;
                 ((hash * u64::from(self.count)) >> 32) as u32
             }
             Hash::Exact => key % self.count,
@@ -98,6 +99,7 @@ const fn ns2(key: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::packet::Proto;
 
     fn of(hash: Hash, count: u32, salt: u32, flow: u32) -> u16 {
         let mut buckets = Buckets::new(count, Key::Flow, hash, Auto::Given(salt));
@@ -122,6 +124,23 @@ mod tests {
         let mut queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() }, &mut rng);
         assert_eq!(queue(1, 5), queue(2, 5));
         assert_ne!(queue(1, 5), queue(1, 6));
+    }
+
+    #[test]
+    fn protocols_of_a_pair_are_told_apart_by_the_salted_hash() {
+        let together = |key, hash| {
+            let (mut buckets, mut rng) = (Buckets::new(1024, key, hash, Auto::Auto), Rng::stream(1, "queue"));
+            let mut queue =
+                |pair, proto| buckets.of(&Packet { flow: pair, pair, proto, ..Packet::default() }, &mut rng);
+            (0..1024).filter(|&pair| queue(pair, Proto::Tcp) == queue(pair, Proto::Udp)).count()
+        };
+        // Of 1024 pairs one is expected to collide with itself.
+        assert!(together(Key::Pair, Hash::Salted) < 8);
+        assert_eq!(
+            [(Key::Pair, Hash::Exact), (Key::Pair, Hash::Ns2)].map(|(key, hash)| together(key, hash)),
+            [1024; 2]
+        );
+        assert_eq!(together(Key::Flow, Hash::Salted), 1024, "a flow has one protocol");
     }
 
     #[test]

@@ -42,6 +42,8 @@ impl Classes {
             return (key % self.flows_cnt) as usize;
         }
         let perturbation = *self.perturbation.get_or_insert_with(|| (uniform() * 4_294_967_296.0) as u32);
+        // The protocol is hashed with the addresses: it is part of the perturbation.
+        let perturbation = perturbation.wrapping_add(u32::from(self.by_pair && pkt.udp));
         let mut z = (u64::from(perturbation) << 32) + u64::from(key);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
