@@ -126,6 +126,9 @@ impl Design for Pie {
             "accu_prob_ begins anew after a mark as after a drop; Appendix B's indentation leaves that open, Linux and \
              ns-3 go on after a forced mark",
             "the departure rate is measured as in Appendix B; the listing of section 5.2 would measure every other time",
+            "alpha and beta stay as given: section 4.2 advises to scale both as target shrinks, and to give half of alpha \
+             with beta + alpha/4 at half of tupdate",
+            "section 5.2's design for platforms that see arrivals alone is left out",
             "of Linux not: its integers, the first update after 0.5 s, that p does not decay while a delay of 0 stands \
              against a backlog, its mean of departure rates, that a measurement of theirs counts the departure that begins it, \
              marks at p = ecn_cut exactly",

@@ -125,6 +125,7 @@ impl Design for FqCodel {
         deviations: &[
             "room is made before the arrival is queued instead of after, from the same queue and by the same packets",
             "the hash is a finaliser of SplitMix64 instead of Jenkins', scaled as in Linux instead of modulo flows",
+            "target stays as given on slow links: section 5.2.2 advises at least the time of an MTU, 12 ms at 1 Mb/s",
             "credit of 0 ends a turn, as in Linux and section 3; section 4.2 says negative",
             "of queues with equally many bytes the lowest number pays, as in Linux",
             "a buffer in bytes may need several overflows for one arrival; the RFC's limit is in packets",
