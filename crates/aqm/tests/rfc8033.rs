@@ -1,11 +1,25 @@
 //! PIE against the text of RFC 8033: what it asks for, and the options it leaves.
 //!
-//! Comments of the form "RFC 8033 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered; "may",
-//! "can" and "recommended" of section 5 count as MAY and SHOULD. Not the algorithm's business: section 2's words,
-//! section 8's deployment.
+//! Comments of the form "RFC 8033 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered. Words in
+//! lower case that ask something of the queue count too, "can" of section 5 as MAY and "recommended" as SHOULD; tests
+//! of what it says without such a word are not in the table.
+//!
+//! Left out: RFC 8033 section 3 (SHOULD): simple, scalable, stable: goals of the design, which no test decides.
+//! Left out: RFC 8033 section 4.2 (SHOULD): half of alpha, and beta + alpha/4, at half of T_UPDATE: alpha and beta are
+//! parameters of their own and stay as given.
+//! Left out: RFC 8033 section 4.2 (SHOULD): gains that grow as QDELAY_REF shrinks: for the same reason.
+//! Left out: RFC 8033 section 5.2 (MAY): a design triggered by arrivals alone: departures are seen here.
+//! Left out: RFC 8033 section 5.3 (SHOULD): active and inactive by latency: the RFC itself decides for the backlog.
+//! Left out: RFC 8033 section 6 (MAY): one drop probability for several queues, scaled by their backlogs: FQ-PIE has
+//! one for each, which the RFC prefers.
+//! Left out: RFC 8033 section 8 (SHOULD): nothing to configure on installation: the defaults are those for the
+//! Internet, a data centre's are to be given.
 
+use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet};
+use forebay_aqm::base::port::Port;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
@@ -328,7 +342,7 @@ fn rfc8033_5_3_goes_to_sleep_when_congestion_is_over() {
     }
 }
 
-/// RFC 8033 section 5.4 (MAY): drops may be kept apart by 0.85/p packets at least and 8.5/p at most.
+/// RFC 8033 section 5.4 (MAY): drops may be kept apart by 0.85/p packets at least.
 #[test]
 fn rfc8033_5_4_drops_may_be_spaced() {
     let gaps = |words: &str| {
@@ -345,8 +359,34 @@ fn rfc8033_5_4_drops_may_be_spaced() {
         drops.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
     };
     let spaced = gaps("derandomise=on");
-    assert_eq!((spaced.iter().min(), spaced.iter().max().is_some_and(|gap| *gap <= 170)), (Some(&17), true));
+    assert_eq!(spaced.iter().min(), Some(&17));
     assert_eq!(gaps("derandomise=off").iter().min(), Some(&1), "independent tosses come in a row too");
+}
+
+/// RFC 8033 section 5.4 (MAY): a drop may be forced when 8.5/p packets have been queued without one.
+#[test]
+fn rfc8033_5_4_drops_may_be_forced() {
+    let drops = |p: f64, words: &str| {
+        let alpha = p / 0.010;
+        let fixed = "ecn=off autotune=off beta=0 target=10ms tupdate=20ms max_burst=0";
+        let mut pie =
+            Spec::parse(&format!("pie {fixed} alpha={alpha} {words}")).expect("a valid discipline").build(&LINK);
+        let mut port = Port::new(LINK, 1, false);
+        // Its first number is the largest that there is: no toss picks.
+        let never = || Rng::from_state([0, 1, 0, u64::MAX]);
+        for slot in 0..200 {
+            if slot == 100 {
+                pie.dequeue(&mut port, &mut Cx { now: at(20.0), rng: &mut never() });
+                pie.tick(&mut port, &mut Cx { now: at(20.0), rng: &mut never() });
+            }
+            let now = at(if slot < 100 { 0.0 } else { 20.0 });
+            pie.enqueue(Packet { slot, ..packet(Ecn::NotEct) }, &mut port, &mut Cx { now, rng: &mut never() });
+        }
+        port.discarded().drain(..).map(|(packet, _)| packet.slot - 99).collect::<Vec<_>>()
+    };
+    assert_eq!(drops(0.5, "derandomise=on"), [17, 34, 51, 68, 85]);
+    assert_eq!(drops(0.25, "derandomise=on"), [34, 68]);
+    assert_eq!(drops(0.5, "derandomise=off"), []);
 }
 
 /// RFC 8033 section 5.5 (MAY): from p = 0.1 on, an update may add 0.02 at most.
