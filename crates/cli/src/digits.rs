@@ -81,12 +81,6 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-/// A bound of a range: short, `1e9` rather than nine zeros.
-pub(crate) fn bound(value: f64) -> String {
-    let size = value.abs();
-    if size >= 1e5 || (size > 0.0 && size < 1e-3) { format!("{value:e}") } else { value.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,15 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn signs_groups_and_bounds() {
+    fn signs_and_groups() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");
         assert_eq!(signed("-".into()), "-");
         assert_eq!((grouped(7), grouped(1234), grouped(1_234_567)), ("7".into(), "1,234".into(), "1,234,567".into()));
-        assert_eq!(
-            (bound(1e9), bound(0.0), bound(1e-6), bound(0.999)),
-            ("1e9".into(), "0".into(), "1e-6".into(), "0.999".into())
-        );
     }
 }

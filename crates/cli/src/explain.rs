@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::args::ExplainArgs;
 use crate::catalogue;
-use crate::digits::bound;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
@@ -48,11 +47,6 @@ fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
     entry.params.iter().chain(Common::SPECS)
 }
 
-/// The words that a parameter takes, if it takes words.
-fn words(param: &ParamSpec) -> Option<Vec<&'static str>> {
-    (param.unit.contains('|') && param.unit != "packets|bytes").then(|| param.unit.split('|').collect())
-}
-
 /// The value without further settings; a variant has its own.
 fn default(entry: &Entry, param: &ParamSpec) -> String {
     let spec = Spec::parse(entry.name).ok();
@@ -65,17 +59,16 @@ fn meaning(words: &str) -> &str {
 
 fn discipline_document(entry: &Entry) -> Value {
     let params = params(entry).map(|param| {
-        let (unit, range) = match words(param) {
-            Some(_) => (None, None),
-            None => (Some(param.unit), Some([param.range.0, param.range.1])),
-        };
+        let words = param.words().map(Iterator::collect::<Vec<_>>);
+        let unit = words.is_none().then_some(param.unit);
+        let range = param.range_in.map(|_| [param.range.0, param.range.1]);
         json!({
             "name": param.name,
             "default": default(entry, param),
             "unit": unit,
             "range": range,
-            "words": words(param),
-            "accepts": param.accepts,
+            "words": words,
+            "accepts": param.accepted(),
             "symbol": param.symbol,
             "source": param.source,
             "meaning": meaning(param.doc),
@@ -157,31 +150,20 @@ fn unit(unit: &str) -> &str {
 }
 
 fn params_text(ui: &Ui, entry: &Entry) -> String {
-    let mut table = Table::new(&["name", "default", "accepted", "symbol"]).words(&[1, 2, 3]);
+    let mut table = Table::new(&["name", "default", "symbol"]).words(&[1, 2]);
     for param in params(entry) {
-        let accepted = match words(param) {
-            Some(words) => words.join(" | "),
-            None => range(param),
-        };
-        table.row(vec![param.name.to_string(), default(entry, param), accepted, param.symbol.to_string()]);
+        table.row(vec![param.name.to_string(), default(entry, param), param.symbol.to_string()]);
     }
     let mut lines = table.render(ui, "  ").lines().map(|line| format!("{line}\n")).collect::<Vec<_>>().into_iter();
     let mut out = lines.next().unwrap_or_default();
     for (line, param) in lines.zip(params(entry)) {
         out += &line;
+        out += &wrap("      ", &param.accepted());
         let source = if param.source.is_empty() { String::new() } else { format!(" [{}]", param.source) };
         let text = wrap("      ", &format!("{}{source}", meaning(param.doc)));
         out += &text.lines().map(|line| format!("{}\n", ui.tone(Tone::Faint, line))).collect::<String>();
     }
     out
-}
-
-/// `auto, or 0 .. 1e9 packets or bytes`.
-fn range(param: &ParamSpec) -> String {
-    let usual = (param.default)();
-    let word = if usual.starts_with(|c: char| c.is_ascii_digit()) { String::new() } else { format!("{usual}, or ") };
-    let unit = unit(param.unit).replace('|', " or ");
-    format!("{word}{} .. {} {unit}", bound(param.range.0), bound(param.range.1))
 }
 
 fn presets_text(ui: &Ui, entry: &Entry) -> String {

@@ -54,7 +54,9 @@ fn explain_knows_every_discipline() {
         for param in json["parameters"].as_array().unwrap() {
             let word = param["name"].as_str().unwrap();
             assert!(text.lines().any(|line| line.trim_start().starts_with(word)), "{name}: {word}");
-            assert!(param["range"].is_array() != param["words"].is_array(), "{name}: {word}");
+            assert!(!param["range"].is_array() || !param["words"].is_array(), "{name}: {word}");
+            let (accepts, said) = (param["accepts"].as_str().unwrap(), text.split_whitespace().collect::<Vec<_>>());
+            assert!(said.join(" ").contains(accepts), "{name}: {word}: {accepts}");
             for key in ["default", "accepts", "meaning"] {
                 assert!(param[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {word}.{key}");
             }

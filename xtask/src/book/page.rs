@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use forebay_aqm::base::design::Entry;
-use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::base::params::{Common, ParamSet};
 
 use crate::tree::Tree;
 
@@ -44,7 +44,7 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
         let settings = preset.map_or("", |preset| preset.settings);
         let _ = writeln!(out, "`{base} {settings}`. What follows is of [`{base}`]({base}.md).\n");
     }
-    let _ = writeln!(out, "{}.\n\nSource: {}.\n", upper(about.summary), about.source);
+    let _ = writeln!(out, "{}.\n\nSource: {}.\n", sentence(about.summary, entry), about.source);
     let _ = writeln!(out, "```text\n{}\n```\n", about.rule);
     let _ = writeln!(out, "![Queue and state of {0} against time](../pictures/{0}.svg)\n", entry.name);
     out += "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n";
@@ -54,7 +54,7 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
             "| `{}` | `{}` | {} | {} | {} | {} |",
             param.name,
             cell(&(param.default)()),
-            cell(&accepted(param)),
+            cell(&param.accepted()),
             cell(param.symbol),
             cell(param.doc.trim()),
             cell(param.source)
@@ -81,7 +81,7 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
         out += "\n## Differences from the source\n\n";
     }
     for (i, deviation) in about.deviations.iter().enumerate() {
-        let _ = writeln!(out, "{}. {}.", i + 1, upper(deviation.trim_end_matches('.')));
+        let _ = writeln!(out, "{}. {}.", i + 1, sentence(deviation.trim_end_matches('.'), entry));
     }
     out + &checks(entry, tree)
 }
@@ -102,18 +102,14 @@ fn checks(entry: &Entry, tree: &Tree) -> String {
     )
 }
 
-/// The words or the range that a parameter takes.
-fn accepted(param: &ParamSpec) -> String {
-    match param.unit {
-        "packets|bytes" => format!("{} to {} packets or bytes", param.range.0, param.range.1),
-        words if words.contains('|') => words.replace('|', ", "),
-        "1" => format!("{} to {}", param.range.0, param.range.1),
-        unit => format!("{} to {} {unit}", param.range.0, param.range.1),
+/// `text` as a sentence begins, unless with something that is written as it is: a parameter, a setting, a name.
+fn sentence(text: &str, entry: &Entry) -> String {
+    let first = text.split(char::is_whitespace).next().unwrap_or_default();
+    let word = first.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let is_param = entry.params.iter().chain(Common::SPECS).any(|param| param.name == word);
+    if is_param || first.contains(|c: char| matches!(c, '_' | '=') || c.is_ascii_digit()) {
+        return text.to_string();
     }
-}
-
-/// `text` as a sentence begins.
-fn upper(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
@@ -126,7 +122,25 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_aqm::ENTRIES;
+    use forebay_aqm::{ENTRIES, Spec};
+
+    #[test]
+    fn names_are_no_beginning_of_a_sentence() {
+        let entry = Spec::parse("aaqm").unwrap().entry();
+        let of = |text: &str| sentence(text, entry);
+        for text in ["dt, p1 and p2 are lost", "rate_basis=accepted by default", "ns-2.35 has it", "th: a share"] {
+            assert_eq!(of(text), text);
+        }
+        assert_eq!(of("dtx is none"), "Dtx is none");
+        assert_eq!([of("the paper"), of("")], ["The paper".to_string(), String::new()]);
+    }
+
+    #[test]
+    fn what_is_accepted_has_its_form() {
+        let rio = discipline(Spec::parse("rio").unwrap().entry(), &Tree::of(&[]));
+        assert!(rio.contains("| `in` | `40p/80p/0.02` | min/max/max_p such as 20p/40p/0.1"), "{rio}");
+        assert!(rio.contains("0.95/125s:0.5/175s:0.95") && rio.contains("| auto, or "), "{rio}");
+    }
 
     #[test]
     fn a_page_has_every_parameter_preset_probe_and_deviation() {

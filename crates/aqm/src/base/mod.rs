@@ -1,5 +1,6 @@
 //! What every discipline stands on.
 
+pub mod accepted;
 pub mod adapters;
 pub mod cx;
 pub mod design;

@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use super::accepted::phrase;
 use super::text::{self, BadValue};
 use super::threshold::Threshold;
 use super::time::Span;
@@ -15,6 +16,10 @@ pub trait Value: Sized {
     const ACCEPTS: &'static str;
     /// Its unit, for tables.
     const UNIT: &'static str;
+    /// A word that may stand instead of what [`ACCEPTS`](Self::ACCEPTS) says.
+    const INSTEAD: Option<&'static str> = None;
+    /// The unit of the numbers that the range is about; `None` if ranges do not apply.
+    const RANGE_IN: Option<&'static str> = None;
 
     /// Reads it.
     fn parse(text: &str) -> Result<Self, BadValue>;
@@ -26,11 +31,17 @@ pub trait Value: Sized {
     fn number(&self) -> Option<f64> {
         None
     }
+
+    /// Is every number of it within `range`?
+    fn within(&self, range: (f64, f64)) -> bool {
+        self.number().is_none_or(|n| (range.0..=range.1).contains(&n))
+    }
 }
 
 impl Value for f64 {
     const ACCEPTS: &'static str = "a number";
     const UNIT: &'static str = "1";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::number(text)
     }
@@ -45,6 +56,7 @@ impl Value for f64 {
 impl Value for u32 {
     const ACCEPTS: &'static str = "a whole number";
     const UNIT: &'static str = "1";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text.trim().parse().map_err(|_| BadValue::new(Self::ACCEPTS))
     }
@@ -74,6 +86,7 @@ impl Value for bool {
 impl Value for Span {
     const ACCEPTS: &'static str = "a time such as 20ms";
     const UNIT: &'static str = "s";
+    const RANGE_IN: Option<&'static str> = Some("s");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::span(text)
     }
@@ -88,6 +101,7 @@ impl Value for Span {
 impl Value for Depth {
     const ACCEPTS: &'static str = "a queue depth such as 50p (packets) or 80kb";
     const UNIT: &'static str = "packets|bytes";
+    const RANGE_IN: Option<&'static str> = Some("packets or bytes");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::depth(text)
     }
@@ -102,6 +116,7 @@ impl Value for Depth {
 impl Value for Limit {
     const ACCEPTS: &'static str = "a buffer size such as 100p (packets) or 160kb";
     const UNIT: &'static str = "packets|bytes";
+    const RANGE_IN: Option<&'static str> = Some("packets or bytes");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::limit(text)
     }
@@ -119,6 +134,7 @@ impl Value for Limit {
 impl Value for Bytes {
     const ACCEPTS: &'static str = "a size such as 1500b or 160kb";
     const UNIT: &'static str = "bytes";
+    const RANGE_IN: Option<&'static str> = Some("bytes");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::bytes(text)
     }
@@ -133,6 +149,7 @@ impl Value for Bytes {
 impl Value for Rate {
     const ACCEPTS: &'static str = "a rate such as 15mbit";
     const UNIT: &'static str = "bit/s";
+    const RANGE_IN: Option<&'static str> = Some("bit/s");
     fn parse(text: &str) -> Result<Self, BadValue> {
         text::rate(text)
     }
@@ -166,6 +183,8 @@ impl<T: Copy> Auto<T> {
 impl<T: Value> Value for Auto<T> {
     const ACCEPTS: &'static str = T::ACCEPTS;
     const UNIT: &'static str = T::UNIT;
+    const INSTEAD: Option<&'static str> = Some("auto");
+    const RANGE_IN: Option<&'static str> = T::RANGE_IN;
     fn parse(text: &str) -> Result<Self, BadValue> {
         if text.trim() == "auto" {
             return Ok(Self::Auto);
@@ -184,6 +203,12 @@ impl<T: Value> Value for Auto<T> {
             Self::Given(value) => value.number(),
         }
     }
+    fn within(&self, range: (f64, f64)) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Given(value) => value.within(range),
+        }
+    }
 }
 
 /// A value that switches something on; `off` leaves it out.
@@ -198,6 +223,8 @@ pub enum Off<T> {
 impl<T: Value> Value for Off<T> {
     const ACCEPTS: &'static str = T::ACCEPTS;
     const UNIT: &'static str = T::UNIT;
+    const INSTEAD: Option<&'static str> = Some("off");
+    const RANGE_IN: Option<&'static str> = T::RANGE_IN;
     fn parse(text: &str) -> Result<Self, BadValue> {
         if text.trim() == "off" {
             return Ok(Self::Off);
@@ -214,6 +241,12 @@ impl<T: Value> Value for Off<T> {
         match self {
             Self::Off => None,
             Self::At(value) => value.number(),
+        }
+    }
+    fn within(&self, range: (f64, f64)) -> bool {
+        match self {
+            Self::Off => true,
+            Self::At(value) => value.within(range),
         }
     }
 }
@@ -255,6 +288,7 @@ impl PerClass {
 impl Value for PerClass {
     const ACCEPTS: &'static str = "one number for all classes, or up to 32 as a/b/c";
     const UNIT: &'static str = "1";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         let bad = || BadValue::new(Self::ACCEPTS);
         let mut out = Self::all(0.0);
@@ -273,6 +307,10 @@ impl Value for PerClass {
             out.push_str(&value.to_string());
         }
         out
+    }
+
+    fn within(&self, range: (f64, f64)) -> bool {
+        self.values().iter().all(|n| (range.0..=range.1).contains(n))
     }
 }
 
@@ -323,8 +361,12 @@ pub struct ParamSpec {
     pub source: &'static str,
     /// Smallest and largest value, in base units.
     pub range: (f64, f64),
-    /// What may be written.
+    /// What may be written; see [`accepted`](Self::accepted) for all of it.
     pub accepts: &'static str,
+    /// A word that may stand instead.
+    pub instead: Option<&'static str>,
+    /// The unit of the range; `None` if there is none.
+    pub range_in: Option<&'static str>,
     /// The default, as it would be written.
     pub default: fn() -> String,
 }
@@ -388,12 +430,10 @@ pub const fn plain(field: &'static str) -> &'static str {
 pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, ParamError> {
     let fail = |accepts, hint| ParamError { key: key.to_string(), found: text.to_string(), accepts, hint };
     let value = T::parse(text).map_err(|e| fail(e.accepts, e.hint))?;
-    match value.number() {
-        Some(n) if !(range.0..=range.1).contains(&n) => {
-            Err(fail(format!("{} from {} to {}", T::ACCEPTS, range.0, range.1).into(), None))
-        }
-        _ => Ok(value),
+    if value.within(range) {
+        return Ok(value);
     }
+    Err(fail(phrase(T::INSTEAD, T::ACCEPTS, T::RANGE_IN.map(|unit| (range, unit))).into(), None))
 }
 
 /// Declares a block of parameters: for each its meaning, type, default, range, symbol and source.
@@ -423,6 +463,8 @@ macro_rules! params {
                     source: $source,
                     range: ($lo, $hi),
                     accepts: <$ty as $crate::base::params::Value>::ACCEPTS,
+                    instead: <$ty as $crate::base::params::Value>::INSTEAD,
+                    range_in: <$ty as $crate::base::params::Value>::RANGE_IN,
                     default: || <$ty as $crate::base::params::Value>::show(&Self::default().$field),
                 }
             ),* ];

@@ -59,6 +59,7 @@ pub enum Gain {
 impl Value for Gain {
     const ACCEPTS: &'static str = "adaptive, or a number m = alpha*r0";
     const UNIT: &'static str = "1";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         match text.trim() {
             "adaptive" => Ok(Self::Adaptive),

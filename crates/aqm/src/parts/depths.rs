@@ -29,6 +29,7 @@ impl Depths {
 impl Value for Depths {
     const ACCEPTS: &'static str = "a queue depth such as 50p (packets) or 80kb, or up to 32 in one unit as a/b/c";
     const UNIT: &'static str = "packets|bytes";
+    const RANGE_IN: Option<&'static str> = Some("packets or bytes");
 
     fn parse(text: &str) -> Result<Self, BadValue> {
         let bad = || BadValue::new(Self::ACCEPTS);

@@ -31,6 +31,7 @@ impl Class {
 impl Value for Class {
     const ACCEPTS: &'static str = "off, or a class as a whole number";
     const UNIT: &'static str = "1";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         match text.trim() {
             "off" => Ok(Self::Off),

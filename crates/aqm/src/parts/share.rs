@@ -32,6 +32,7 @@ impl Share {
 impl Value for Share {
     const ACCEPTS: &'static str = "auto, a rate such as 2mbit, or a fraction of the link's rate";
     const UNIT: &'static str = "of C, or bit/s";
+    const RANGE_IN: Option<&'static str> = Some("");
     fn parse(text: &str) -> Result<Self, BadValue> {
         let bad = |_| BadValue::new(Self::ACCEPTS);
         match text.trim() {
