@@ -46,8 +46,9 @@ impl Pie {
     /// Congested: 100 packets have arrived at 0, at 20 ms one has left, and an update has made p = alpha 10 ms.
     fn congested(p: f64, words: &str) -> Self {
         let alpha = p / 0.010;
-        let fixed = "autotune=off beta=0 target=10ms tupdate=20ms max_burst=0";
-        let mut pie = Self::new(&format!("{fixed} alpha={alpha} {words}"));
+        let burst = if words.contains("max_burst") { "" } else { "max_burst=0" };
+        let fixed = "autotune=off beta=0 target=10ms tupdate=20ms";
+        let mut pie = Self::new(&format!("{fixed} {burst} alpha={alpha} {words}"));
         pie.offer(100, 0.0, Ecn::NotEct);
         pie.queue.depart(at(20.0));
         pie.update(20.0);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// The candidate nearest to `word` (Damerau-Levenshtein), if at most a third of its letters differ
+/// The candidate nearest to `word` (Damerau-Levenshtein, capitals as small letters), if at most a third of its letters differ
 /// or it begins with `word`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let best = candidates.into_iter().map(|c| (distance(word, c), c)).min_by_key(|(d, _)| *d)?;
@@ -12,7 +12,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let small = |text: &str| text.chars().map(|c| c.to_ascii_lowercase()).collect::<Vec<char>>();
+    let (a, b) = (small(a), small(b));
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
@@ -37,6 +38,10 @@ mod tests {
     fn finds_typos_and_stays_silent_otherwise() {
         assert_eq!(nearest("raqn", ["raqm", "red"]), Some("raqm"));
         assert_eq!(nearest("qeuue", ["queue", "rate"]), Some("queue"));
+        assert_eq!(
+            [nearest("RAQM", ["red", "raqm"]), nearest("Qzero", ["Q0", "q_zero"])],
+            [Some("raqm"), Some("q_zero")]
+        );
         assert_eq!(nearest("droptial", ["droptail"]), Some("droptail"));
         assert_eq!(nearest("nonsense", ["raqm", "red", "codel"]), None);
         assert_eq!(nearest("", ["pi"]), None);

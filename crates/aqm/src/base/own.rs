@@ -14,7 +14,7 @@ use super::ladder::{Aqm, Discipline, Law};
 use super::packet::Packet;
 use super::params::{Common, ParamError, ParamSet};
 use super::port::Port;
-use super::registry::{apply, canonical};
+use super::registry::{apply, canonical, once_and_in_order};
 use super::time::Instant;
 use super::units::Link;
 use core::marker::PhantomData;
@@ -130,6 +130,7 @@ where
     D::Params: Send + Sync,
 {
     let (mut common, mut params) = (Common::default(), D::Params::default());
+    once_and_in_order(words, None)?;
     apply(&mut common, &mut params, D::PRESETS, words)?;
     D::check(&params).map_err(|accepts| ParamError {
         key: entry.name.to_string(),

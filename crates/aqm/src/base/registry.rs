@@ -12,7 +12,7 @@ use super::packet::Packet;
 use super::params::{Common, ParamError, ParamSet, ParamSpec};
 use super::port::Port;
 
-/// Applies `key=value` words to the common and the own parameters of a discipline.
+/// Applies `key=value` words to the common and the own parameters of a discipline, the later over the earlier.
 pub fn apply<P: ParamSet>(
     common: &mut Common,
     own: &mut P,
@@ -52,6 +52,53 @@ pub fn apply<P: ParamSet>(
         })?;
     }
     Ok(())
+}
+
+/// What a user wrote must not undo itself: `preset=...` stands first, and each setting once. `own` is the preset that a
+/// variant is, with the variant's name.
+pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<(), ParamError> {
+    let fail = |key: &str, found: String, accepts: String, hint| {
+        Err(ParamError { key: key.to_string(), found, accepts: accepts.into(), hint })
+    };
+    let settings = || words.iter().filter_map(|word| word.split_once('='));
+    for (i, (key, value)) in settings().enumerate() {
+        if let Some((_, before)) = settings().take(i).find(|(earlier, _)| *earlier == key) {
+            return fail(key, format!("{key}={before} {key}={value}"), format!("{key}=... once"), None);
+        }
+        if key == "preset" && i > 0 {
+            let before = settings().take(i).map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ");
+            let accepts = format!("preset={value} {before}");
+            return fail(key, format!("{before} preset={value}"), accepts, Some("preset=... goes first".to_string()));
+        }
+        match own {
+            Some((name, preset)) if key == "preset" && value != preset => {
+                return fail(key, value.to_string(), format!("no other preset: {name} is preset={preset}"), None);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Of the presets of a discipline the one that a variant is.
+pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
+    let mut rest = presets;
+    while let [first, more @ ..] = rest {
+        if same(first.name.as_bytes(), name.as_bytes()) {
+            return core::slice::from_ref(first);
+        }
+        rest = more;
+    }
+    &[]
+}
+
+/// `==`, where that cannot be written yet.
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    match (a, b) {
+        ([], []) => true,
+        ([x, a @ ..], [y, b @ ..]) => *x == *y && same(a, b),
+        _ => false,
+    }
 }
 
 fn names(specs: &'static [ParamSpec]) -> impl Iterator<Item = &'static str> {
@@ -175,8 +222,7 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// Reads `NAME [preset=...] [key=value ...]`, later words overriding earlier ones, or a name and its
-            /// arguments as tc(8) writes them.
+            /// Reads `NAME [preset=...] [key=value ...]`, or a name and its arguments as tc(8) writes them.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
                 use $crate::alloc::string::ToString;
                 use $crate::base::{design::Design, registry, tc};
@@ -192,6 +238,10 @@ macro_rules! registry {
                 match alias.map(|(_, tc)| tc).or(entry.tc) {
                     Some(tc) if tc::is_tail(words) || alias.is_some() => all.extend(tc::translate(words, &tc)?),
                     _ => all.extend(words.iter().map(|w| w.to_string())),
+                }
+                // tc takes the last of its words; ours are each said once.
+                if !tc::is_tail(words) {
+                    registry::once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
                 }
                 let words: $crate::alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
                 let mut common = $crate::base::params::Common::default();
@@ -289,7 +339,55 @@ macro_rules! registry {
         $crate::base::design::Entry {
             name: stringify!($variant),
             variant_of: Some((stringify!($base), $preset)),
+            presets: $crate::base::registry::only(Lines::$base.presets, $preset),
             ..Lines::$base
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ENTRIES, Spec};
+
+    fn error(text: &str) -> String {
+        Spec::parse(text).map_or_else(|error| error.to_string(), |spec| panic!("{}", spec.canonical()))
+    }
+
+    #[test]
+    fn a_preset_goes_first() {
+        let late = "preset: found 'q_ref=20 preset=paper', expected preset=paper q_ref=20 (preset=... goes first)";
+        assert_eq!(error("msc q_ref=20 preset=paper"), late);
+        assert!(error("pfifo ecn=on preset=ns2").contains("goes first"));
+        assert!(error("codel target=4ms preset=linux").contains("expected preset=linux target=4ms"));
+        assert!(Spec::parse("msc preset=paper q_ref=20").is_ok() && Spec::parse("pfifo preset=ns2 ecn=on").is_ok());
+    }
+
+    #[test]
+    fn a_setting_stands_once() {
+        assert_eq!(error("raqm q0=50 q0=60"), "q0: found 'q0=50 q0=60', expected q0=... once");
+        assert!(error("msc preset=paper preset=listing").starts_with("preset: found 'preset=paper preset=listing'"));
+        assert!(error("droptail ecn=on front=on ecn=on").starts_with("ecn: found 'ecn=on ecn=on'"));
+        assert!(error("pfifo hard_limit=5p hard_limit=6p").contains("once"));
+    }
+
+    #[test]
+    fn a_variant_has_no_preset_but_its_own() {
+        assert_eq!(
+            error("raqm_plus preset=paper"),
+            "preset: found 'paper', expected no other preset: raqm_plus is preset=plus"
+        );
+        let plain = Spec::parse("raqm_plus").map(|spec| spec.canonical());
+        assert_eq!(Spec::parse("raqm_plus preset=plus").map(|spec| spec.canonical()), plain);
+        for entry in ENTRIES.iter().filter(|entry| entry.variant_of.is_some()) {
+            assert_eq!(entry.presets.iter().map(|p| Some(p.name)).collect::<Vec<_>>(), [entry.variant_of.map(|v| v.1)]);
+        }
+    }
+
+    #[test]
+    fn tc_takes_the_last_of_its_words() {
+        let of = |text| Spec::parse(text).map(|spec| spec.canonical());
+        assert_eq!(of("codel limit 10 limit 20 target 4ms"), of("codel preset=linux hard_limit=20p target=4ms"));
+        assert_eq!(of("pfifo limit 10 limit 20"), of("droptail ecn=off hard_limit=20p"));
+    }
 }
