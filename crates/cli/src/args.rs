@@ -60,6 +60,8 @@ pub(crate) enum Command {
 pub(crate) enum Topic {
     /// What may stand in aqm = "..." and --aqm.
     Disciplines,
+    /// What signals or colours packets beside a discipline.
+    Markers,
     /// What may stand in tcp = "...".
     Congestion,
     /// What may stand in kind = "..." of [[flows]].

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::markers::MARKERS;
 use forebay_lab::papers::PAPERS;
 use forebay_lab::scenario::{self, Overrides, TcpVariant};
 use serde_json::{Value, json};
@@ -48,6 +49,16 @@ pub(crate) fn disciplines() -> Vec<Named> {
 /// The schema of every kind of flows.
 pub(crate) fn flow_kinds() -> Vec<Value> {
     kinds("/properties/flows/items/oneOf")
+}
+
+/// Every marker.
+pub(crate) fn markers() -> Vec<Named> {
+    MARKERS.iter().map(|marker| Named::new(marker.name, marker.about.summary)).collect()
+}
+
+/// The schema of the marker of flows.
+pub(crate) fn marker_schema() -> Value {
+    scenario::schema().pointer("/properties/flows/items/oneOf/0/properties/marker").cloned().unwrap_or_default()
 }
 
 /// The alternatives at a place of the scenario schema.

@@ -1,6 +1,7 @@
 //! `forebay explain`: all there is to know about a name.
 
 use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
 use forebay_aqm::{ENTRIES, Spec};
@@ -14,11 +15,13 @@ use crate::output::{Tone, Ui};
 use crate::table::Table;
 use crate::text::wrap;
 
-/// Explains a discipline, a congestion control or a kind of traffic.
+/// Explains a discipline, a marker, a congestion control or a kind of traffic.
 pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
     let name = args.name.as_str();
     if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
         show(ui, || discipline_document(entry), || discipline_text(ui, entry))?;
+    } else if let Some(marker) = MARKERS.iter().find(|marker| marker.name == name) {
+        show(ui, || marker_document(marker), || marker_text(ui, marker))?;
     } else if let Some(schema) = catalogue::flow_kinds().iter().find(|schema| catalogue::kind(schema) == name) {
         show(ui, || traffic_document(schema), || traffic_text(ui, schema))?;
     } else if let Some(found) = catalogue::congestion().into_iter().find(|found| found.name == name) {
@@ -36,7 +39,8 @@ fn show(ui: &Ui, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) ->
 }
 
 fn unknown(name: &str) -> InputError {
-    let known = [catalogue::disciplines(), catalogue::congestion(), catalogue::traffic()].concat();
+    let known =
+        [catalogue::disciplines(), catalogue::markers(), catalogue::congestion(), catalogue::traffic()].concat();
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
     InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
@@ -123,13 +127,59 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
         }
         out += &table.render(ui, "  ");
     }
-    if !entry.about.deviations.is_empty() {
+    out + &deviations_text(ui, entry.about.deviations)
+}
+
+fn deviations_text(ui: &Ui, deviations: &[&str]) -> String {
+    let mut out = String::new();
+    if !deviations.is_empty() {
         out += &heading(ui, "differences from the source", "");
-        for (i, deviation) in entry.about.deviations.iter().enumerate() {
-            out += &wrap(&format!("{:>3}. ", i + 1), deviation);
-        }
+    }
+    for (i, deviation) in deviations.iter().enumerate() {
+        out += &wrap(&format!("{:>3}. ", i + 1), deviation);
     }
     out
+}
+
+/// What can be set of a marker, and what it means.
+fn marker_keys(marker: &MarkerEntry) -> Vec<(String, String)> {
+    if marker.is_param {
+        let params = Common::SPECS.iter().filter(|param| param.name == marker.name);
+        let line =
+            |param: &ParamSpec| (param.name.to_string(), format!("{}; {}", param.accepted(), meaning(param.doc)));
+        return params.map(line).collect();
+    }
+    keys(&catalogue::marker_schema()).into_iter().map(|(key, _, doc)| (key.to_string(), doc.to_string())).collect()
+}
+
+fn marker_document(marker: &MarkerEntry) -> Value {
+    let keys = marker_keys(marker).into_iter().map(|(name, meaning)| json!({ "name": name, "meaning": meaning }));
+    json!({
+        "version": 1,
+        "kind": "marker",
+        "name": marker.name,
+        "summary": marker.about.summary,
+        "source": marker.about.source,
+        "rule": marker.about.rule,
+        "written": marker.written.lines().collect::<Vec<_>>(),
+        "parameters": keys.collect::<Vec<_>>(),
+        "deviations": marker.about.deviations,
+    })
+}
+
+fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
+    let indented = |text: &str| text.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>();
+    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, marker.name), marker.about.summary);
+    out += &wrap("source  ", marker.about.source);
+    out += &heading(ui, "rule", "");
+    out += &indented(marker.about.rule);
+    out += &heading(ui, "written as", "");
+    out += &indented(marker.written);
+    out += &heading(ui, "parameters", "");
+    for (name, meaning) in marker_keys(marker) {
+        out += &wrap(&format!("  {name:<8}"), &meaning);
+    }
+    out + &deviations_text(ui, marker.about.deviations)
 }
 
 /// A setting that may be copied.

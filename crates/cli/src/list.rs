@@ -9,8 +9,9 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
 
-const TOPICS: [(Topic, &str); 6] = [
+const TOPICS: [(Topic, &str); 7] = [
     (Topic::Disciplines, "disciplines"),
+    (Topic::Markers, "markers"),
     (Topic::Congestion, "congestion"),
     (Topic::Traffic, "traffic"),
     (Topic::Topologies, "topologies"),
@@ -35,6 +36,7 @@ pub(crate) fn command(args: &ListArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn named(topic: Topic) -> Vec<Named> {
     match topic {
         Topic::Disciplines => catalogue::disciplines(),
+        Topic::Markers => catalogue::markers(),
         Topic::Congestion => catalogue::congestion(),
         Topic::Traffic => catalogue::traffic(),
         Topic::Topologies => catalogue::topologies(),

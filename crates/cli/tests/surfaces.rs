@@ -19,7 +19,7 @@ fn list_has_every_topic() {
     let place = Place::new("list");
     let text = place.run(&["list"]).good().stdout;
     let json = place.run(&["list", "--json"]).good().json();
-    for topic in ["disciplines", "congestion", "traffic", "topologies", "papers", "scenarios"] {
+    for topic in ["disciplines", "markers", "congestion", "traffic", "topologies", "papers", "scenarios"] {
         let items = json[topic].as_array().unwrap();
         assert!(!items.is_empty(), "{topic}");
         assert!(text.contains(&format!("{topic}\n  ")), "{topic}");
@@ -70,6 +70,18 @@ fn explain_knows_every_discipline() {
         assert!(deviations == 0 || text.contains(&format!("{deviations}. ")), "{name}");
         assert!(text.lines().all(|line| line.chars().count() <= 130), "{name}");
     }
+    for name in ["th", "token-bucket"] {
+        let text = place.run(&["explain", name]).good().stdout;
+        let json = place.run(&["explain", name, "--json"]).good().json();
+        assert_eq!((json["kind"].as_str(), json["name"].as_str()), (Some("marker"), Some(name)));
+        for key in json["parameters"].as_array().unwrap() {
+            assert!(text.contains(key["name"].as_str().unwrap()), "{name}: {key}");
+        }
+        let rule = json["rule"].as_str().unwrap();
+        assert!(rule.lines().all(|line| text.contains(line.trim())) && text.contains("1. "), "{text}");
+    }
+    let bucket = place.run(&["explain", "token-bucket"]).good().stdout;
+    assert!(["cir", "cbs", "per"].iter().all(|key| bucket.contains(&format!("  {key} "))), "{bucket}");
     for (name, kind) in [("newreno", "congestion"), ("short-tcp", "traffic")] {
         assert!(place.run(&["explain", name]).good().stdout.contains(name));
         assert_eq!(place.run(&["explain", name, "--json"]).good().json()["kind"], kind);

@@ -1,12 +1,14 @@
-//! `docs/book`: a page for each discipline from its declaration, with a picture of its behaviour.
+//! `docs/book`: a page for each discipline from its declaration, with a picture of its behaviour, and one for each marker.
 //!
 //! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a house rule for the
 //! pages and a stage of the tests for the pictures, which are simulated.
 
+mod marker;
 mod page;
 mod picture;
 
 use forebay_aqm::ENTRIES;
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 
 use crate::program;
 use crate::tally::Tally;
@@ -23,7 +25,10 @@ fn pages(tree: &Tree) -> Vec<(String, String)> {
     let mut pages = vec![
         (format!("{SOURCES}SUMMARY.md"), page::summary(ENTRIES)),
         (format!("{SOURCES}disciplines.md"), page::index(ENTRIES)),
+        (format!("{SOURCES}markers.md"), marker::index()),
     ];
+    let of = |marker: &MarkerEntry| (format!("{SOURCES}markers/{}.md", marker.name), marker::page(marker, tree));
+    pages.extend(MARKERS.iter().map(of));
     let of = |name: &str, text| (format!("{SOURCES}disciplines/{name}.md"), text);
     pages.extend(ENTRIES.iter().map(|entry| of(entry.name, page::discipline(entry, tree))));
     pages
@@ -31,7 +36,7 @@ fn pages(tree: &Tree) -> Vec<(String, String)> {
 
 /// Writes pages and pictures.
 pub(crate) fn write() -> Result<(), String> {
-    for folder in ["disciplines", "pictures"] {
+    for folder in ["disciplines", "markers", "pictures"] {
         let folder = program::root().join(SOURCES).join(folder);
         let anew = if folder.exists() { std::fs::remove_dir_all(&folder) } else { Ok(()) };
         let made = anew.and_then(|()| std::fs::create_dir_all(&folder));
@@ -60,7 +65,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     findings.extend(pictures.iter().filter(|path| tree.get(path).is_none()).map(|path| stale(path)));
     let known = |path: &str| pages.iter().any(|(page, _)| page == path) || pictures.iter().any(|own| own == path);
     let extra = tree.files().filter(|file| file.path.starts_with(SOURCES) && !known(&file.path));
-    findings.extend(extra.map(|file| format!("{}: no discipline has this name", file.path)));
+    findings.extend(extra.map(|file| format!("{}: nothing has this name", file.path)));
     findings
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use forebay_aqm::base::design::Entry;
-use forebay_aqm::base::params::{Common, ParamSet};
+use forebay_aqm::base::markers::MARKERS;
+use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
 
 use crate::tree::Tree;
 
@@ -12,6 +13,10 @@ pub(super) fn summary(entries: &[Entry]) -> String {
     let mut out = String::from("# Summary\n\n- [Disciplines](disciplines.md)\n");
     for entry in entries {
         let _ = writeln!(out, "  - [{0}](disciplines/{0}.md)", entry.name);
+    }
+    out += "- [Markers](markers.md)\n";
+    for marker in MARKERS {
+        let _ = writeln!(out, "  - [{0}](markers/{0}.md)", marker.name);
     }
     out
 }
@@ -44,7 +49,7 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
         let settings = preset.map_or("", |preset| preset.settings);
         let _ = writeln!(out, "`{base} {settings}`. What follows is of [`{base}`]({base}.md).\n");
     }
-    let _ = writeln!(out, "{}.\n\nSource: {}.\n", sentence(about.summary, entry), about.source);
+    let _ = writeln!(out, "{}.\n\nSource: {}.\n", sentence(about.summary, entry.params), about.source);
     let _ = writeln!(out, "```text\n{}\n```\n", about.rule);
     let _ = writeln!(out, "![Queue and state of {0} against time](../pictures/{0}.svg)\n", entry.name);
     out += "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n";
@@ -81,16 +86,21 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
         out += "\n## Differences from the source\n\n";
     }
     for (i, deviation) in about.deviations.iter().enumerate() {
-        let _ = writeln!(out, "{}. {}.", i + 1, sentence(deviation.trim_end_matches('.'), entry));
+        let _ = writeln!(out, "{}. {}.", i + 1, sentence(deviation.trim_end_matches('.'), entry.params));
     }
     out + &checks(entry, tree)
+}
+
+/// How many deliberate faults the tests must find.
+pub(super) fn faults(rule: &str, tree: &Tree) -> usize {
+    let file = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
+    file.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count())
 }
 
 /// What guards the rule.
 fn checks(entry: &Entry, tree: &Tree) -> String {
     let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
-    let faults = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
-    let faults = faults.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count());
+    let faults = faults(rule, tree);
     format!(
         "\n## In the code\n\n\
          | what | where |\n|---|---|\n\
@@ -103,10 +113,10 @@ fn checks(entry: &Entry, tree: &Tree) -> String {
 }
 
 /// `text` as a sentence begins, unless with something that is written as it is: a parameter, a setting, a name.
-fn sentence(text: &str, entry: &Entry) -> String {
+pub(super) fn sentence(text: &str, params: &[ParamSpec]) -> String {
     let first = text.split(char::is_whitespace).next().unwrap_or_default();
     let word = first.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let is_param = entry.params.iter().chain(Common::SPECS).any(|param| param.name == word);
+    let is_param = params.iter().chain(Common::SPECS).any(|param| param.name == word);
     if is_param || first.contains(|c: char| matches!(c, '_' | '=') || c.is_ascii_digit()) {
         return text.to_string();
     }
@@ -115,7 +125,7 @@ fn sentence(text: &str, entry: &Entry) -> String {
 }
 
 /// `text` within a table.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
@@ -127,7 +137,7 @@ mod tests {
     #[test]
     fn names_are_no_beginning_of_a_sentence() {
         let entry = Spec::parse("aaqm").unwrap().entry();
-        let of = |text: &str| sentence(text, entry);
+        let of = |text: &str| sentence(text, entry.params);
         for text in ["dt, p1 and p2 are lost", "rate_basis=accepted by default", "ns-2.35 has it", "th: a share"] {
             assert_eq!(of(text), text);
         }

@@ -3,11 +3,23 @@
 //! A block a fault: what it is, perhaps `@ file`, the lines as they stand (`- `) and with the fault (`+ `),
 //! perhaps `= why nobody could see it`. Blank lines part the blocks.
 
+use std::collections::BTreeSet;
+
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::design::Entry;
+
 use crate::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
-const SOURCES: [&str; 3] = ["crates/aqm/src/law/", "crates/aqm/src/aqm/", "crates/aqm/src/queue/"];
-/// Every discipline has at least so many.
+/// Where a rule may be: a discipline's, or one that stands beside them.
+const SOURCES: [&str; 5] = [
+    "crates/aqm/src/law/",
+    "crates/aqm/src/aqm/",
+    "crates/aqm/src/queue/",
+    "crates/aqm/src/parts/",
+    "crates/aqm/src/base/",
+];
+/// Every file has at least so many.
 pub(super) const LEAST: usize = 5;
 
 /// One deliberate fault.
@@ -103,10 +115,18 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
         Ok(faults) => faults,
         Err(what) => return vec![what],
     };
-    let names = tree.files().filter_map(|file| file.path.strip_prefix(FOLDER)?.strip_suffix(".txt"));
-    let counts = names.map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
+    let files = tree.files().filter_map(|file| file.path.strip_prefix(FOLDER)?.strip_suffix(".txt"));
+    // A discipline without a file has none; a variant is a set of parameters.
+    let names: BTreeSet<&str> = files.chain(disciplines(tree)).collect();
+    let counts = names.into_iter().map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
     let few = counts.filter(|(_, count)| *count < LEAST);
     few.map(|(name, count)| format!("{FOLDER}{name}.txt has {count} faults of at least {LEAST}")).collect()
+}
+
+/// Every discipline of the registry whose source is here.
+fn disciplines(tree: &Tree) -> impl Iterator<Item = &str> {
+    let here = |entry: &&Entry| tree.get(&format!("crates/aqm/src/{}/{}.rs", entry.rung, entry.name)).is_some();
+    ENTRIES.iter().filter(|entry| entry.variant_of.is_none()).filter(here).map(|entry| entry.name)
 }
 
 #[cfg(test)]
@@ -144,5 +164,10 @@ mod tests {
         assert!(of("a\n- b + c\n+ b - c")[0].contains("has 1 faults"));
         assert!(of("a\n- b * c\n+ b - c")[0].contains("found 0 times"));
         assert!(findings(&Tree::of(&[("crates/aqm/mutants/y.txt", "")]))[0].contains("no discipline"));
+        // A part may have a file; a discipline must.
+        let part = [("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", five.as_str())];
+        assert!(findings(&Tree::of(&part)).is_empty());
+        let red = findings(&Tree::of(&[("crates/aqm/src/aqm/red.rs", CODE)]));
+        assert_eq!(red, ["crates/aqm/mutants/red.txt has 0 faults of at least 5"]);
     }
 }

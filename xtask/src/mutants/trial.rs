@@ -88,9 +88,10 @@ impl Trial {
         command
     }
 
-    /// Do the tests of this discipline fail?
+    /// Do the tests of this discipline or part fail?
     pub(super) fn finds(&self, discipline: &str) -> Result<bool, String> {
-        let unit: Vec<String> = ["law", "aqm", "queue"].iter().map(|rung| format!("{rung}::{discipline}::")).collect();
+        let unit: Vec<String> =
+            ["law", "aqm", "queue", "parts", "base"].iter().map(|rung| format!("{rung}::{discipline}::")).collect();
         Ok(self.fails("forebay_aqm", &unit.iter().map(String::as_str).collect::<Vec<_>>(), None)?
             || self.fails("differential", &[&format!("reference::{discipline}::")], None)?
             || self.fails("golden", &["traces_are_as_blessed"], Some(discipline))?)

@@ -6,6 +6,7 @@ pub mod cx;
 pub mod design;
 pub mod host;
 pub mod ladder;
+pub mod markers;
 pub mod nearest;
 pub mod own;
 pub mod packet;

@@ -87,6 +87,8 @@ mod tests {
         // However long, and however fast.
         let mut fast = TokenBucket::new(Rate(1_000_000_000_000_000), Bytes(u64::MAX));
         assert_eq!(fast.colour(u32::MAX / 2, Instant::NEVER), Colour::In);
+        let mut drained = TokenBucket::new(Rate(1_000_000_000_000_000), Bytes(8000));
+        assert_eq!([drained.colour(8000, at(0)), drained.colour(8000, Instant::NEVER)], [Colour::In; 2]);
     }
 
     #[test]

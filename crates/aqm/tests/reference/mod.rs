@@ -35,6 +35,7 @@ pub(crate) mod sfb;
 pub(crate) mod sio;
 pub(crate) mod svb;
 pub(crate) mod threshold;
+pub(crate) mod token_bucket;
 pub(crate) mod traffic;
 pub(crate) mod wrr;
 
