@@ -226,12 +226,16 @@ mod tests {
         }
     }
 
+    /// The specification (A.6) gives 0.88 to 0.89 for a cap of 5 packets. That is not reproduced: here 5 packets cost
+    /// next to nothing, and a tenth is lost at 2.
     #[test]
-    fn a_cap_of_two_packets_costs_a_tenth() {
-        let mut queue = queue("alpha=0.5 b_cap=2 phi=0.1");
-        for n in poisson(&mut queue, &[250.0; 10], 200.0) {
-            let share = n as f64 / (0.1 * 1250.0 * 200.0);
-            assert!((0.88..=0.92).contains(&share), "{share}");
+    fn a_cap_of_two_packets_costs_a_tenth_and_one_of_five_next_to_nothing() {
+        for (cap, shares) in [("2", 0.88..=0.92), ("5", 0.98..=1.001)] {
+            let mut queue = queue(&alloc::format!("alpha=0.5 b_cap={cap} phi=0.1"));
+            for n in poisson(&mut queue, &[250.0; 10], 200.0) {
+                let share = n as f64 / (0.1 * 1250.0 * 200.0);
+                assert!(shares.contains(&share), "{cap}: {share}");
+            }
         }
     }
 
