@@ -32,8 +32,8 @@ params! {
         b_floor: Auto<Depth> = Auto::Given(Depth::Packets(0.0)), in 0.0 ..= 1e9, "", "eq. (4) has 0";
         /// Real queue up to which OUT packets pass, at the start.
         b_out: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "B_out", "section 4.1";
-        /// What losses of IN packets leave of it at least; 0 is the paper's.
-        b_out_floor: Depth = Depth::Packets(1.0), in 0.0 ..= 1e9, "", "ours: it would go to 0 and stay there";
+        /// What losses of IN packets leave of it at least; auto is a packet, or b_out if that is less; 0 is the paper's.
+        b_out_floor: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: it would go to 0 and stay there";
         /// Time after a halving in which further losses of IN packets halve nothing.
         hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "ours: a round-trip time, 100 ms, would be one; the paper has none";
         /// Give B_out a packet back for every second without a loss of an IN packet, up to where it started.
@@ -116,7 +116,7 @@ impl Design for Sio {
             "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
             "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds for B_in",
             "rate_basis=accepted by default, of IN packets; offered is the literal rule",
-            "b_out_floor=1p keeps B_out above 0; the paper's never recovers, after a few losses every OUT packet that \
+            "b_out_floor=auto keeps B_out at a packet or above; the paper's never recovers, after a few losses every OUT packet that \
              meets a queue is signalled (b_out_floor=0)",
             "hold and recover are ours, and off by default",
             "a loss is a drop, early or for want of room; a mark halves nothing",
@@ -143,7 +143,8 @@ impl Design for Sio {
 
     fn check(params: &Params) -> Result<(), String> {
         bounds(params).check()?;
-        let (b_out, least) = (params.b_out, params.b_out_floor);
+        let Auto::Given(least) = params.b_out_floor else { return Ok(()) };
+        let b_out = params.b_out;
         if least.value() > 0.0 && least.with(0.0) != b_out.with(0.0) {
             return Err("b_out and b_out_floor in the same unit, packets or bytes".to_string());
         }
@@ -163,7 +164,7 @@ impl Design for Sio {
         };
         let out = Out {
             first: params.b_out,
-            least: params.b_out_floor.value(),
+            least: params.b_out_floor.or(params.b_out.with(step.min(params.b_out.value()))).value(),
             step,
             hold: params.hold,
             recover: params.recover,
@@ -335,7 +336,21 @@ mod tests {
     #[test]
     fn refuses_what_cannot_be() {
         let refused = |settings| Sio::check(&params(settings)).is_err();
-        assert!(refused("b_out=20kb") && refused("b_out=0.5") && refused("b_cap=50 b_floor=60"));
+        assert!(refused("b_out=20kb b_out_floor=1p") && refused("b_out=0.5 b_out_floor=1p"));
+        assert!(refused("b_cap=50 b_floor=60"));
         assert!(!refused("b_out=20kb b_out_floor=0") && !refused("b_cap=50kb b_out=1"));
+    }
+
+    #[test]
+    fn the_floor_of_b_out_is_a_packet_in_its_unit_and_never_above_it() {
+        let least = |settings| {
+            let params = params(settings);
+            assert_eq!(Sio::check(&params), Ok(()), "{settings}");
+            Sio::build(&params, &LINK).out.least
+        };
+        assert_eq!([least(""), least("b_out=0"), least("b_out=0.5p"), least("b_out_floor=0")], [1.0, 0.0, 0.5, 0.0]);
+        let packet = LINK.mean_packet.0 as f64;
+        assert_eq!([least("b_out=20kb"), least("b_out=200b")], [packet, 200.0]);
+        assert_eq!(least("b_out=20kb b_out_floor=3000b"), 3000.0);
     }
 }

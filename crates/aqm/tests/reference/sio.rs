@@ -158,7 +158,8 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let unit = if cap_given { dice.pick(&UNITS) } else { net.limit_in };
     let cap = if cap_given { dice.between(0.05, 1.5) } else { 0.5 } * net.room(unit);
     let out_in = dice.pick(&UNITS);
-    let b_out_first = threshold(dice, &net, out_in, 1.0, 40.0);
+    let floor_auto = dice.odds(0.4);
+    let b_out_first = threshold(dice, &net, out_in, 0.2, 40.0);
     let sio = Sio {
         net,
         alpha: dice.between(0.05, 1.5),
@@ -168,7 +169,12 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         offered: dice.odds(0.3),
         out_in,
         b_out_first,
-        b_out_floor: dice.pick(&[0.0, 0.1, 0.5]) * b_out_first,
+        b_out_floor: match floor_auto {
+            // A packet, unless B_out is less from the start.
+            true if out_in == Unit::Bytes => (net.mean_pktsize as f64).min(b_out_first),
+            true => 1.0_f64.min(b_out_first),
+            false => dice.pick(&[0.0, 0.1, 0.5]) * b_out_first,
+        },
         hold: dice.pick(&[0, 0, 100, 1000]) * MS,
         recover: dice.odds(0.5),
         b_in: cap,
@@ -182,7 +188,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         if cap_given { depth(cap, unit) } else { "auto".to_string() },
         if floor_given { "auto" } else { "0" },
         depth(b_out_first, out_in),
-        depth(sio.b_out_floor, out_in),
+        if floor_auto { "auto".to_string() } else { depth(sio.b_out_floor, out_in) },
         sio.hold,
         on(sio.recover),
         if sio.offered { "offered" } else { "accepted" },
