@@ -15,12 +15,7 @@ use crate::base::port::Level;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::{
-    AIMD, Adaptive, Clock, Floating, GAMMA, INTERVAL, MAX_P, Steering, TOP, W_P, bottom, usual,
-};
-use crate::parts::early::Config;
-use crate::parts::max_p::Aimd;
-use crate::parts::red_auto::Known;
+use crate::parts::adaptive::{AIMD, Adaptive, Floating, GAMMA, INTERVAL, Knobs, MAX_P, Pace, W_P};
 use crate::{params, probes};
 
 params! {
@@ -41,7 +36,7 @@ params! {
         /// Time between two steps, of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "ours: Adaptive RED's";
         /// What measures it.
-        clock: Clock = Clock::Arrival, in 0.0 ..= 1.0, "", "ours: as in red_tail";
+        clock: Pace = Pace::Arrival, in 0.0 ..= 1.0, "", "ours: as in red_tail";
         /// Largest step of max_p up; a quarter of it if that is less.
         alpha: f64 = AIMD.0, in 0.0 ..= 1.0, "alpha", "RED+Tail, Table II";
         /// Factor of a step of max_p down.
@@ -73,7 +68,6 @@ impl Design for DynamicRed {
              the buffer, or shrink to nothing, which a factor does not lead out of",
             "max_p is adapted all the while, as in the paper's simulations with ns-2: two loops",
             "RED is gentle, waits and counts packets, as ns-2.35's does; it is the queue 2 of red_tail",
-            "clock=change: max_p's last change; the thresholds then move at every arrival until it changes",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -97,17 +91,15 @@ impl Design for DynamicRed {
         if min_th >= max_th {
             return Err("min_th below max_th".to_string());
         }
-        if p_l > p_u { Err("p_l at most p_u".to_string()) } else { Ok(()) }
+        Knobs::check_band((p_l, p_u), params.max_p)
     }
 
     fn build(params: &Params, link: &Link) -> Self {
         let &Params { min_th, max_th, p_l, p_u, gamma, w_p, interval, clock, alpha, beta, max_p, w_q } = params;
-        let plain = usual(min_th, max_th, link);
-        let config = Config { known: Known { w_q, ..plain.known }, max_p, ..plain };
-        let aimd = Aimd { alpha, beta, bottom: bottom(Auto::Auto, link), top: TOP, inclusive: false };
-        let floating = Floating { band: (p_l, p_u), gamma, w_p };
-        let steering = Steering { aimd, interval, clock, frozen: false };
-        Self { adaptive: Adaptive::new(config, steering, Some(floating), link) }
+        let floating = Some(Floating { band: (p_l, p_u), gamma, w_p });
+        let knobs =
+            Knobs { thresholds: (min_th, max_th), max_p, aimd: (alpha, beta), interval, pace: clock, w_q, floating };
+        Self { adaptive: knobs.build(link) }
     }
 }
 
@@ -202,12 +194,15 @@ mod tests {
     fn thresholds_stay_within_the_buffer() {
         assert_eq!(after(100, "gamma=0.5", 20).0, 100.0, "160 less 60");
         assert_eq!(after(10, "gamma=0.5", 20).0, 5.0);
-        assert_eq!(after(35, "p_l=0 p_u=1", 20).0, 20.0);
+        assert_eq!(after(35, "p_l=0 p_u=0.09", 20).0, 20.0);
     }
 
     #[test]
     fn refuses_what_cannot_be() {
         let refused = |settings| DynamicRed::check(&params(settings)).is_err();
         assert!(refused("min_th=5p") && refused("min_th=80000b") && refused("p_l=0.1") && !refused(""));
+        assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));
+        let clock = |word| Params::default().set("clock", word).is_some_and(|set| set.is_ok());
+        assert_eq!(["timer", "arrival", "change"].map(clock), [true, true, false]);
     }
 }

@@ -1,6 +1,8 @@
 //! Adaptive RED as an [`Aqm`] over one list: RED whose max_p keeps the average between its thresholds,
 //! and optionally the thresholds themselves follow the drop probability (RED+Tail, section V).
 
+use alloc::string::{String, ToString};
+
 use super::early::{Config, Early};
 use super::max_p::Aimd;
 use super::red_auto::{AutoWeight, Known, TARGET_DELAY};
@@ -92,6 +94,59 @@ impl Steering {
     pub fn usual(link: &Link) -> Self {
         let aimd = Aimd { alpha: AIMD.0, beta: AIMD.1, bottom: bottom(Auto::Auto, link), top: TOP, inclusive: false };
         Self { aimd, interval: INTERVAL, clock: Clock::Arrival, frozen: false }
+    }
+}
+
+choice! {
+    /// What measures the interval where max_p and thresholds move together.
+    pub enum Pace {
+        /// A timer. While the link is idle the average counts as decayed.
+        Timer = "timer",
+        /// The first arrival more than an interval after the last step.
+        Arrival = "arrival",
+    }
+}
+
+/// What RED+Tail may set of the Adaptive RED of its queue 2, in it or by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Knobs {
+    /// min_th and max_th.
+    pub thresholds: (Depth, Depth),
+    /// max_p at the start.
+    pub max_p: f64,
+    /// Largest step of max_p up, and the factor down.
+    pub aimd: (f64, f64),
+    /// Time between two steps.
+    pub interval: Span,
+    /// What measures it.
+    pub pace: Pace,
+    /// Weight of the average.
+    pub w_q: Auto<f64>,
+    /// How the thresholds move, if they do.
+    pub floating: Option<Floating>,
+}
+
+impl Knobs {
+    /// The Adaptive RED with these.
+    pub fn build(&self, link: &Link) -> Adaptive {
+        let plain = usual(self.thresholds.0, self.thresholds.1, link);
+        let config = Config { known: Known { w_q: self.w_q, ..plain.known }, max_p: self.max_p, ..plain };
+        let (alpha, beta) = self.aimd;
+        let clock = match self.pace {
+            Pace::Timer => Clock::Timer,
+            Pace::Arrival => Clock::Arrival,
+        };
+        let usual = Steering::usual(link);
+        let aimd = Aimd { alpha, beta, ..usual.aimd };
+        Adaptive::new(config, Steering { aimd, interval: self.interval, clock, ..usual }, self.floating, link)
+    }
+
+    /// A band that lies in order, below what RED does at max_th (section V: P_U < P_max).
+    pub fn check_band((p_l, p_u): (f64, f64), max_p: f64) -> Result<(), String> {
+        if p_l > p_u {
+            return Err("p_l at most p_u".to_string());
+        }
+        if p_u > 0.0 && p_u >= max_p { Err("p_u below max_p".to_string()) } else { Ok(()) }
     }
 }
 

@@ -12,11 +12,12 @@ use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::{Packet, Proto};
+use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::{Adaptive, Floating, GAMMA, Steering, W_P, usual};
+use crate::parts::adaptive::{AIMD, Adaptive, Floating, GAMMA, INTERVAL, Knobs, MAX_P, Pace, W_P};
 use crate::parts::pair_table::PairTable;
 use crate::parts::share::Share;
 use crate::parts::split::{Scheduler, Split};
@@ -55,6 +56,20 @@ params! {
         p_l: f64 = 0.0, in 0.0 ..= 1.0, "P_L", "section V; 0.005 there";
         /// Dynamic thresholds: they rise while it is above this; 0 keeps them fixed.
         p_u: f64 = 0.0, in 0.0 ..= 1.0, "P_U", "section V; 0.010 there";
+        /// Dynamic thresholds: relative step of min_th2.
+        gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "section V";
+        /// Dynamic thresholds: weight of an arrival in the average drop probability.
+        w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
+        /// Time between two steps of max_p, and of the thresholds.
+        interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
+        /// Weight of the queue 2 met by an arrival in its average; auto is 1 - exp(-1/C).
+        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "not printed; Floyd, Gummadi, Shenker 2001";
+        /// Probability at max_th2, to begin with.
+        max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
+        /// Largest step of max_p up; a quarter of it if that is less.
+        alpha: f64 = AIMD.0, in 0.0 ..= 1.0, "alpha", "Table II";
+        /// Factor of a step of max_p down.
+        beta: f64 = AIMD.1, in 0.0 ..= 1.0, "beta", "Table II";
         /// How C1 and C2 are kept.
         scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper says nothing";
         /// Whose packets are counted together.
@@ -128,27 +143,30 @@ impl Design for RedTail {
         rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until silent for t\n\
                C1:          0 if q1 = 0;  c1_min if q1 < min_th1;  else min(C q1/max_th1, c1_max);  C2 = C - C1\n\
                queue 1:     drop only when the shared buffer is full\n\
-               queue 2:     Adaptive RED, gentle; every 0.5 s: max_p += min(0.01, max_p/4) or *= 0.9\n\
-               p_u > 0:     every 0.5 s: min_th2 *= 1.05 if P > p_u, *= 0.95 if P < p_l; max_th2 follows\n\
+               queue 2:     Adaptive RED, gentle; every interval: max_p += min(alpha, max_p/4) or *= beta\n\
+               p_u > 0:     every interval: min_th2 *= 1 + gamma if P > p_u, 1 - gamma if P < p_l; max_th2 follows\n\
                departure:   the head that its rate finishes first; if one queue is empty, the other",
         deviations: &[
-            "n, t, c1_min, c1_max, the scheduler and RED's weight 1 - exp(-1/C) are not printed: ours",
+            "n, t, c1_min, c1_max, the scheduler, and of RED its weight w_q, max_p and the interval are not printed: ours, \
+             or Adaptive RED's",
+            "c1_min above c1_max counts as c1_max; it is refused only where both are rates, or both parts of the link",
             "a pair's packets in queue 1 stay there when it moves: a flow can be reordered once each time",
             "UDP stays in queue 1 however long it lasts (the text's classifier counts packets only)",
             "a full pair table forgets the longest silent of eight pairs; the probe evicted counts them",
-            "RED counts packets, not bytes, and adapts at the first arrival after 0.5 s, as ns-2.35 does; \
-             but ns-2 measures the 0.5 s from the last change of max_p, and keeps the gentle part at its first slope",
+            "RED counts packets, not bytes, and adapts at the first arrival after an interval, as ns-2.35 does; \
+             but ns-2 measures it from the last change of max_p, and keeps the gentle part at its first slope",
             "while queue 2 has nothing to send its average decays as if the link were idle",
-            "dynamic thresholds: p averaged with weight 0.02 an arrival; min_th2 at least 5 packets, max_th2 within the buffer",
+            "dynamic thresholds: p is averaged with weight w_p an arrival, which is ours; min_th2 at least 5 packets, max_th2 within the buffer",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
-            settings: "ecn=off min_th1=2000b max_th1=30000b min_th2=20000b max_th2=80000b p_l=0 p_u=0",
+            settings: "ecn=off min_th1=2000b max_th1=30000b min_th2=20000b max_th2=80000b p_l=0 p_u=0 \
+                       alpha=0.01 beta=0.9",
             source: "Table II; give it a buffer of 160000b",
         },
-        Preset { name: "dynamic", settings: "ecn=off p_l=0.005 p_u=0.010", source: "section V, Table IV" },
+        Preset { name: "dynamic", settings: "ecn=off p_l=0.005 p_u=0.010 gamma=0.05", source: "section V, Table IV" },
     ];
 
     fn check(params: &Params) -> Result<(), String> {
@@ -169,16 +187,25 @@ impl Design for RedTail {
         if crossed {
             return Err("c1_min at most c1_max".to_string());
         }
-        if params.p_l > params.p_u { Err("p_l at most p_u".to_string()) } else { Ok(()) }
+        Knobs::check_band((params.p_l, params.p_u), params.max_p)
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let floating = Floating { band: (params.p_l, params.p_u), gamma: GAMMA, w_p: W_P };
-        let floating = (params.p_u > 0.0).then_some(floating);
-        let red = usual(params.min_th2, params.max_th2, link);
+        let &Params { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = params;
+        let floating = Floating { band: (p_l, p_u), gamma, w_p };
+        let floating = (p_u > 0.0).then_some(floating);
+        let knobs = Knobs {
+            thresholds: (min_th2, max_th2),
+            max_p,
+            aimd: (alpha, beta),
+            interval,
+            pace: Pace::Arrival,
+            w_q,
+            floating,
+        };
         Self {
             pairs: PairTable::new(params.pairs, params.t),
-            red: Adaptive::new(red, Steering::usual(link), floating, link),
+            red: knobs.build(link),
             split: Split::new(params.scheduler, link.mean_packet),
             q1: 0.0,
             q2: 0.0,
@@ -375,25 +402,28 @@ mod tests {
 
     #[test]
     fn thresholds_of_queue_2_float_with_its_drop_probability() {
-        let min_th2 = |settings: &str| {
+        let min_th2 = |settings: &str, most: u32| {
             let mut queue = queue(&format!("n=0 {settings}"));
-            // 100 KB or so for 5 s, an arrival a millisecond: the average passes 80 KB, p its 0.1.
+            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p is 0.
             for ms in 0..5_000 {
                 queue.arrive(tcp(1), at(ms));
-                if queue.port.pkts() > 100 {
+                if queue.port.pkts() > most {
                     queue.depart(at(ms));
                 }
             }
             queue.discipline().red.early().curve.min_th
         };
-        assert_eq!(min_th2(""), 20_000.0);
-        assert!(min_th2("p_l=0.005 p_u=0.010") > 20_000.0 && min_th2("p_l=0.99 p_u=1") < 20_000.0);
+        let band = "p_l=0.005 p_u=0.010";
+        assert_eq!(min_th2("", 100), 20_000.0);
+        assert!(min_th2(band, 100) > 20_000.0 && min_th2(band, 10) < 20_000.0);
+        assert!(min_th2(&format!("{band} gamma=0.2"), 100) > min_th2(band, 100));
     }
 
     #[test]
     fn refuses_what_cannot_be() {
         let refused = |settings| RedTail::check(&params(settings)).is_err();
         assert!(refused("min_th1=5p") && refused("min_th2=80000b") && refused("p_l=0.1"));
+        assert!(refused("p_u=0.1") && !refused("p_u=0.1 max_p=0.2") && !refused("p_u=0 max_p=0"));
         assert!(refused("c1_min=0.5 c1_max=0.4") && refused("c1_min=2mbit c1_max=1mbit"));
         assert!(!refused("c1_min=0.9 c1_max=1mbit") && !refused("min_th1=2p max_th1=30p"));
     }

@@ -69,16 +69,19 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let th_min = dice.between(0.02, 0.2) * room;
     let th_max = (dice.between(0.21, 0.6) * room).max(1.0);
     let (clock_word, clock) = dice.pick(&[("arrival", Clock::Step), ("timer", Clock::Timer)]);
+    // P_U below P_max.
+    let max_p = dice.pick(&[0.02, 0.1, 0.4]);
+    let p_u = max_p * dice.scale(0.05, 0.95);
     let set = Settings {
         gamma: dice.pick(&[0.05, 0.2]),
         w_p: dice.scale(0.005, 1.0),
         alpha: dice.pick(&[0.01, 0.1]),
         beta: dice.pick(&[0.9, 0.5]),
-        max_p: dice.pick(&[0.02, 0.1, 0.4]),
+        max_p,
         w_q: if dice.odds(0.4) { 0.0 } else { dice.scale(1e-3, 1.0) },
         interval: dice.pick(&[50, 500]) * MS + 12_345,
         clock,
-        ..Settings::usual(unit, (th_min, th_max), (dice.scale(1e-4, 0.01), dice.scale(0.01, 0.1)))
+        ..Settings::usual(unit, (th_min, th_max), (p_u * dice.scale(0.01, 1.0), p_u))
     };
     let words = format!(
         "min_th={} max_th={} p_l={} p_u={} gamma={} w_p={} interval={}ns clock={clock_word} alpha={} beta={} max_p={} w_q={}",

@@ -238,6 +238,28 @@ fn band(dice: &mut Dice, room: f64, lo: f64, mid: f64) -> (f64, f64) {
     (dice.between(lo, mid) * room, (dice.between(mid + 0.01, 0.6) * room).max(1.0))
 }
 
+/// Adaptive RED: its settings, and the words for them.
+fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f64)) -> (Settings, String) {
+    let usual = Settings::usual(unit, thresholds, (p_l, p_u));
+    if dice.odds(0.4) {
+        return (usual, format!("p_l={p_l} p_u={p_u}"));
+    }
+    let set = Settings {
+        gamma: dice.pick(&[0.05, 0.2]),
+        w_p: dice.scale(0.005, 1.0),
+        alpha: dice.pick(&[0.01, 0.1]),
+        beta: dice.pick(&[0.9, 0.5]),
+        max_p: dice.pick(&[0.1, 0.4]),
+        w_q: dice.scale(1e-3, 1.0),
+        interval: dice.pick(&[50, 500]) * MS + 12_345,
+        ..usual
+    };
+    let Settings { gamma, w_p, alpha, beta, max_p, w_q, interval, .. } = set;
+    let words =
+        format!("gamma={gamma} w_p={w_p} interval={interval}ns w_q={w_q} max_p={max_p} alpha={alpha} beta={beta}");
+    (set, format!("p_l={p_l} p_u={p_u} {words}"))
+}
+
 /// Random settings: the words that the library reads, and the listing set up the same way.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
@@ -250,8 +272,9 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (c1_min, c1_max, bounds) = bounds(dice, &net, minth1 / maxth1);
     let (p_l, p_u) = if dice.odds(0.5) { (dice.scale(1e-4, 0.01), dice.scale(0.01, 0.1)) } else { (0.0, 0.0) };
     let (drr, by_flow) = (dice.odds(0.3), dice.odds(0.3));
+    let (set, red_words) = red(dice, unit2, (minth2, maxth2), (p_l, p_u));
     let words = format!(
-        "n={n} t={t}ns {bounds} min_th1={} max_th1={} min_th2={} max_th2={} p_l={p_l} p_u={p_u} scheduler={} key={}",
+        "n={n} t={t}ns {bounds} min_th1={} max_th1={} min_th2={} max_th2={} {red_words} scheduler={} key={}",
         depth(minth1, unit1),
         depth(maxth1, unit1),
         depth(minth2, unit2),
@@ -273,7 +296,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         seen: Seen::default(),
         connections: HashMap::new(),
         q: Default::default(),
-        red: Adaptive::new(net, Settings::usual(unit2, (minth2, maxth2), (p_l, p_u))),
+        red: Adaptive::new(net, set),
         c: [0.0, net.capacity(Unit::Bytes)],
         s: [0.0; 2],
         tag: [0.0; 2],
