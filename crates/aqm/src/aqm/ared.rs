@@ -141,6 +141,21 @@ impl Design for Ared {
                        harddrop=off nodrop=off use_mark_p=off",
             source: "Linux red.h, red_adaptative_algo: tc red adaptive",
         },
+        Preset {
+            name: "msc",
+            settings: "ecn=off min_th=20p max_th=60p",
+            source: "MSC paper, experiment 3; its thresholds are lost, the middle of these is its reference queue of 40",
+        },
+        Preset {
+            name: "tail",
+            settings: "ecn=off min_th=20000b max_th=80000b alpha=0.01 beta=0.9 gentle=on",
+            source: "RED+Tail, Table II; give it a buffer of 160000b",
+        },
+        Preset {
+            name: "aaqm",
+            settings: "w_q=0.003 max_p=0.5",
+            source: "AAQM paper, its values in 125-175 s; its symbols are lost, the magnitudes tell which is which",
+        },
     ];
 
     const TC: Option<Tc> = Some(Tc {

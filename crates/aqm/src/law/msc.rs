@@ -87,6 +87,11 @@ impl Design for Msc {
             settings: "ecn=off alpha=1 gamma=1 p_floor=0.01 smooth_switch=off",
             source: "section 3.3, the listing's initial values",
         },
+        Preset {
+            name: "exp4",
+            settings: "q_ref=20 alpha=0.1 gamma=1 ts_s=10ms ts_l=200ms r_w=0.5 p_floor=0.01 smooth_switch=off",
+            source: "section 4, experiment 4, with ECN and without; the rest as in preset=paper",
+        },
         Preset { name: "zero", settings: "p_floor=0", source: "section 3.3: 'or zero'" },
         Preset { name: "smooth", settings: "smooth_switch=on", source: "ours" },
     ];

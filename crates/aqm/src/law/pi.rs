@@ -116,6 +116,11 @@ impl Design for Pi {
             settings: "a=auto b=auto w=160",
             source: "Hollot et al.'s design rule for this link; say for which n and rtt",
         },
+        Preset {
+            name: "aaqm",
+            settings: "q_ref=100 a=1.822e-5 b=1.816e-5 w=170",
+            source: "AAQM paper, for its buffer of 101; it had the gains of Ryu et al., which were not found: ns-2.35's",
+        },
     ];
 
     fn build(params: &Params, link: &Link) -> Self {

@@ -189,8 +189,9 @@ impl Design for Raqm {
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
-            settings: "ecn=off mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 p_init=0.0002 p_min=0 kappa=0 rate_basis=offered",
-            source: "section 3 and Fig. 1; eps reads 'smaller than 1 but close to 1'",
+            settings: "ecn=off q0=50 mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 r_init=zero r0=auto gamma=1 \
+                       p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered",
+            source: "section 3 and Fig. 1; eps reads 'smaller than 1 but close to 1', c_max is ours",
         },
         Preset {
             name: "plus",

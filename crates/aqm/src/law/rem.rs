@@ -65,13 +65,28 @@ impl Design for Rem {
         deviations: &[
             "ns-2.35 holds one packet less than its limit: compare with queue = limit - 1",
             "with ECN on, packets that are not ECT are dropped on arrival; ns-2.35 in marking mode lets them pass",
+            "x is the arrivals of one interval: ns-2.35's inw_, the weight of its mean over intervals, is left out; it is 1 \
+             there, which is none",
+            "u < p; ns-2.35 has u <= p, which also drops at p = 0 when u is 0",
         ],
     };
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "ns2",
-        settings: "ecn=off b=20 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms mean_packet=1000 bytes=off",
-        source: "ns-2.35 defaults, drops instead of marks",
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "ecn=off b=20 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms mean_packet=1000 bytes=off",
+            source: "ns-2.35 defaults, drops instead of marks",
+        },
+        Preset {
+            name: "msc",
+            settings: "ecn=off b=40 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms bytes=off",
+            source: "MSC paper, section 4; whether its mean_packet was ns-2's 1000 is not printed",
+        },
+        Preset {
+            name: "raqm",
+            settings: "ecn=off b=50 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms bytes=off",
+            source: "RAQM paper, section 3; whether its mean_packet was ns-2's 1000 is not printed",
+        },
+    ];
 
     fn build(params: &Params, link: &Link) -> Self {
         let mean_packet = params.mean_packet.or(link.mean_packet).0 as f64;
