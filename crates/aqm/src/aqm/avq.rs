@@ -23,7 +23,7 @@ params! {
         /// How fast the virtual capacity follows, per second.
         alpha: f64 = 0.15, in 0.0 ..= 1e6, "alpha", "ns-2.35, hard-coded there";
         /// Buffer of the virtual queue; auto is that of the real one. The other unit is turned by the mean packet.
-        limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B", "ns-2.35 buflim_ = 1";
+        limit: Auto<Depth> = Auto::Auto, in 1.0 ..= 1e9, "B", "ns-2.35 buflim_ = 1";
         /// Virtual capacity at the start, as a share of the link's.
         ecnlim: f64 = 0.8, in 0.0 ..= 1.0, "C~(0)/C", "ns-2.35 ecnlim_";
         /// Count bytes; off counts packets, each of the link's mean.
@@ -99,6 +99,7 @@ impl Design for Avq {
             settings: "gamma=0.9 alpha=0.5",
             source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
         },
+        Preset { name: "msc", settings: "limit=20p", source: "MSC paper, experiment 4, with ECN and without" },
     ];
 
     fn build(params: &Params, link: &Link) -> Self {

@@ -292,8 +292,8 @@ mod tests {
             queue.arrive(full(Colour::In), at(0));
             assert_eq!(b_out(&queue), want);
         }
-        // Marks: b_cap=0 makes every IN packet certain, ECT ones are queued all the same.
-        let mut queue = self::queue("b_out=20 b_cap=0p");
+        // Marks: next to no b_cap makes every IN packet certain, ECT ones are queued all the same.
+        let mut queue = self::queue("b_out=20 b_cap=1e-9p");
         queue.arrive(packet(Colour::In), at(0));
         assert_eq!((sio(&queue).p, b_out(&queue), queue.port.tally().marked.pkts), (1.0, 20.0, 1));
         queue.arrive(full(Colour::In), at(0));
@@ -302,7 +302,7 @@ mod tests {
 
     /// B_out after IN packets are lost at these times, in ms, and one OUT packet that only looks.
     fn after(settings: &str, losses: &[u64], look: u64) -> f64 {
-        let mut queue = queue(&alloc::format!("b_out=20 b_out_floor=0 b_cap=0p {settings}"));
+        let mut queue = queue(&alloc::format!("b_out=20 b_out_floor=0 b_cap=1e-9p {settings}"));
         for &ms in losses {
             queue.arrive(Packet { ecn: Ecn::NotEct, ..packet(Colour::In) }, at(ms));
         }
@@ -327,7 +327,7 @@ mod tests {
         // A loss that hold keeps from halving begins the second anew all the same.
         assert_eq!(after("recover=on hold=10s", &[0, 900], 1800), 10.0);
         // In bytes a packet is a mean one.
-        let mut queue = queue("b_out=20000b b_out_floor=0 b_cap=0p recover=on");
+        let mut queue = queue("b_out=20000b b_out_floor=0 b_cap=1e-9p recover=on");
         queue.arrive(Packet { ecn: Ecn::NotEct, ..packet(Colour::In) }, at(0));
         queue.arrive(packet(Colour::Out), at(3000));
         assert_eq!(sio(&queue).out.b, 13_000.0);

@@ -73,6 +73,9 @@ const ALIASES: [(&str, &str, Tc); 3] = [
     ("bfifo", "droptail", fifo("ecn=off hard_limit=1514000b", &[("limit", Tail::Size("hard_limit"))])),
 ];
 
+/// The least buffer in bytes: a packet that every host must take (RFC 791).
+const LEAST_BUFFER: f64 = 576.0;
+
 const fn fifo(defaults: &'static str, words: &'static [(&'static str, Tail)]) -> Tc {
     Tc { defaults, words }
 }
@@ -122,6 +125,16 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<String>, ParamError> {
             Tail::Time(key) if bare => out.push(format!("{key}={value}us")),
             Tail::Millis(key) => out.push(format!("{key}={value}ms")),
             Tail::Packets(key) => out.push(format!("{key}={}p", value.strip_suffix('p').unwrap_or(value))),
+            Tail::Size("hard_limit") if bare && value.parse().is_ok_and(|bytes: f64| bytes < LEAST_BUFFER) => {
+                let hint = format!(
+                    "tc counts it in bytes here; write hard_limit={value}p for packets, and key=value throughout"
+                );
+                return Err(fail(
+                    value,
+                    format!("at least {LEAST_BUFFER} bytes: no packet fits into less"),
+                    Some(hint),
+                ));
+            }
             Tail::Size(key) if bare => out.push(format!("{key}={value}b")),
             Tail::Parts(key, parts) => out.push(match value.trim_end_matches('%').parse::<f64>() {
                 Ok(number) => format!("{key}={}", number / f64::from(*parts)),
@@ -193,10 +206,15 @@ mod tests {
         assert_eq!(codel.canonical(), same.canonical());
         let of = |text, key| Spec::parse(text).unwrap().get(key).unwrap();
         assert_eq!(
-            ["pfifo limit 50", "pfifo", "bfifo limit 50", "bfifo"].map(|text| of(text, "hard_limit")),
-            ["50p", "1000p", "50b", "1514000b"]
+            ["pfifo limit 50", "pfifo", "bfifo limit 5000", "bfifo"].map(|text| of(text, "hard_limit")),
+            ["50p", "1000p", "5000b", "1514000b"]
         );
         assert_eq!(["pfifo_head_drop limit 50", "pfifo front=on"].map(|text| of(text, "front")), ["on"; 2]);
         assert!(Spec::parse("codel target 5ms interval=100ms").is_err());
+        for text in ["red limit 100", "bfifo limit 575"] {
+            let error = Spec::parse(text).unwrap_err();
+            assert!(error.key == "limit" && error.hint.is_some_and(|hint| hint.contains("bytes")), "{text}");
+        }
+        assert!(Spec::parse("red limit 60000").is_ok() && Spec::parse("pfifo limit 1").is_ok());
     }
 }

@@ -6,7 +6,7 @@
 //! packets or bytes.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
@@ -117,6 +117,9 @@ impl Bounds<'_> {
             && let Some((other, ..)) = others.find(|(.., other)| other.with(0.0) != depth.with(0.0))
         {
             return Err(format!("{name} and {other} in the same unit, packets or bytes"));
+        }
+        if self.cap.iter().any(|cap| cap.value() <= 0.0) {
+            return Err("b_cap above 0: at 0 every packet is signalled".to_string());
         }
         for (lower, rank, least) in self.given() {
             let broken = |(_, above, most): &(_, u8, Depth)| *above > rank && least.value() > most.value();
@@ -369,6 +372,7 @@ mod tests {
         assert!(refused(&[p(50.0)], Some(b(1000.0)), None) && refused(&[p(50.0)], None, Some(p(60.0))));
         assert!(refused(&[p(50.0), p(5.0)], Some(p(10.0)), None) && refused(&[], Some(p(10.0)), Some(p(11.0))));
         assert!(refused(&[p(0.0)], Some(p(1.0)), None) && refused(&[p(5.0), b(5.0)], None, None));
+        assert!(refused(&[p(0.0)], None, None) && refused(&[p(5.0), p(0.0)], None, None));
         assert!(!refused(&[p(50.0)], None, Some(b(0.0))) && !refused(&[p(9.0), p(10.0)], Some(p(9.0)), Some(p(9.0))));
         let caps = [p(50.0)];
         let target = |target| Bounds { target: Auto::Given(target), ..bounds(&caps, Some(p(40.0)), Some(p(5.0))) };

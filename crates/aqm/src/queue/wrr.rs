@@ -36,7 +36,7 @@ params! {
         /// Number of classes; packets of class i go to queue i mod classes.
         classes: u32 = 10, in 1.0 ..= 32.0, "", "section 4.1";
         /// Room of each class, within the link's buffer.
-        class_limit: Depth = Depth::Packets(10.0), in 0.0 ..= 1e9, "", "section 4.6";
+        class_limit: Depth = Depth::Packets(10.0), in 1.0 ..= 1e9, "", "section 4.6";
         /// What a turn is counted in.
         scheduler: Turns = Turns::Drr, in 0.0 ..= 1.0, "", "the same for packets of equal length, as in the paper";
         /// Bytes that a weight of 1 sends in a turn; auto is the typical packet.

@@ -54,8 +54,12 @@ fn random_value(spec: &ParamSpec, rng: &mut Rng) -> String {
         "bytes" => format!("{}b", libm::round(random_number(spec, rng))),
         "bit/s" => format!("{}bit", libm::round(random_number(spec, rng))),
         _ if spec.accepts.contains("min/max/max_p") => {
-            let min = magnitude(0.1, 100.0, rng);
-            format!("{min}p/{}p/{}", min * (1.0 + 3.0 * rng.uniform()), rng.uniform())
+            let (unit, scale) = if rng.uniform() < 0.7 { ("p", 1.0) } else { ("b", 1000.0) };
+            let min = magnitude(0.1, 100.0, rng) * scale;
+            format!("{min}{unit}/{}{unit}/{}", min * (1.0 + 3.0 * rng.uniform()), rng.uniform())
+        }
+        _ if spec.accepts.contains("fraction of the link") && rng.uniform() < 0.5 => {
+            format!("{}bit", libm::round(magnitude(1e3, 1e10, rng)))
         }
         _ if spec.accepts.contains("whole") => format!("{}", libm::round(random_number(spec, rng))),
         _ if spec.accepts.contains("a/b/c") => {
@@ -93,4 +97,26 @@ fn random_number(spec: &ParamSpec, rng: &mut Rng) -> f64 {
         _ => magnitude(lo.max(hi * 1e-9), hi, rng),
     };
     number.clamp(lo, hi)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ENTRIES;
+
+    #[test]
+    fn every_form_of_a_value_is_drawn() {
+        let mut rng = Rng::stream(1, "forms");
+        let mut drawn = |name: &str, param: &str| -> Vec<String> {
+            let entry = ENTRIES.iter().find(|entry| entry.name == name);
+            let spec = entry.and_then(|entry| entry.params.iter().find(|spec| spec.name == param));
+            (0..100).filter_map(|_| spec.map(|spec| random_value(spec, &mut rng))).collect()
+        };
+        let bands = drawn("rio", "in");
+        assert!(bands.iter().any(|band| band.contains("p/")) && bands.iter().any(|band| band.contains("b/")));
+        let shares = drawn("red_tail", "c1_max");
+        let (rates, others): (Vec<&String>, Vec<&String>) = shares.iter().partition(|share| share.ends_with("bit"));
+        assert!(rates.len() > 10 && others.iter().any(|share| *share == "auto"));
+        assert!(others.iter().any(|share| text::number(share).is_ok()));
+    }
 }
