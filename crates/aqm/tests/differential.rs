@@ -49,8 +49,9 @@ impl<'a> Pair<'a> {
     fn arrive(&mut self, now: u64, packet: Packet) {
         let Packet { slot: id, len: size, class, flow, pair, .. } = packet;
         let (udp, ect) = (packet.proto == Proto::Udp, packet.ecn.is_capable());
-        let (l4s, out) = (matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce), packet.colour == Colour::Out);
-        let pkt = Pkt { id, size, class, flow, pair, udp, ect, l4s, out, tstamp: now };
+        let (l4s, ect1) = (matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce), packet.ecn == Ecn::Ect1);
+        let out = packet.colour == Colour::Out;
+        let pkt = Pkt { id, size, class, flow, pair, udp, ect, l4s, ect1, out, tstamp: now };
         if packet.ecn == Ecn::Ce {
             self.ce.insert(id);
         }

@@ -5,80 +5,15 @@
 //! 2.5.2.2) and reports of overload (section 2.5.2.3), for which there are the port's counters, the lab's meters and
 //! the probe `overload`.
 
+mod coupled;
+
+use coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
-use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
+use forebay_aqm::base::units::{Link, Rate};
 use forebay_aqm::{AnyDiscipline, Spec};
-
-/// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
-const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
-const BOTH: [&str; 2] = ["dualpi2", "curvy_red"];
-const KINDS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
-/// Packets of a measurement.
-const N: u32 = 10_000;
-
-fn at(ms: f64) -> Instant {
-    Instant::from_nanos((ms * 1e6).round() as u64)
-}
-
-fn packet(ecn: Ecn, class: u8) -> Packet {
-    Packet { len: 1000, ecn, class, ..Packet::default() }
-}
-
-fn spec(words: &str) -> Spec {
-    Spec::parse(words).unwrap_or_else(|e| panic!("{words}: {e}"))
-}
-
-fn queue(words: &str) -> Queue<AnyDiscipline> {
-    spec(words).queue(LINK, Rng::stream(1, "queue"))
-}
-
-fn probe(queue: &Queue<AnyDiscipline>, words: &str, name: &str) -> f64 {
-    let index = spec(words).entry().probes.iter().position(|probe| probe.name == name);
-    queue.discipline().probe(index.expect("a probe of that name"))
-}
-
-/// `words` with `more` in place of what they say of the same settings.
-fn with(words: &str, more: &str) -> String {
-    let key = |word: &str| word.split('=').next().map(str::to_string);
-    let kept = words.split_whitespace().filter(|word| more.split_whitespace().all(|other| key(other) != key(word)));
-    kept.chain(more.split_whitespace()).collect::<Vec<_>>().join(" ")
-}
-
-/// The words for a base probability p' = `p` when packets of either queue have waited for 20 ms, and no AQM of the L
-/// queue's own.
-fn based(name: &str, p: f64) -> String {
-    match name {
-        "dualpi2" => format!("dualpi2 target=10ms tupdate=20ms beta=0 alpha={} min_th=1000s", p / 0.010),
-        _ => format!("curvy_red g=0 min_th=0s range={}s t=1000s", 0.020 / p),
-    }
-}
-
-/// `N` packets arrive at 0 and leave at 20 ms, when `words` make the base probability; marked, and dropped early.
-fn signals(words: &str, ecn: Ecn, class: u8) -> (u64, u64) {
-    let mut queue = queue(words);
-    (0..N).for_each(|_| queue.arrive(packet(ecn, class), at(0.0)));
-    if queue.next_tick().is_some() {
-        queue.tick(at(20.0));
-    }
-    while queue.depart(at(20.0)).is_some() {}
-    let tally = queue.port.tally();
-    (tally.marked.pkts, tally.dropped_early.pkts)
-}
-
-/// Within five standard deviations of `N` tosses.
-fn near(count: u64, p: f64) -> bool {
-    let expected = f64::from(N) * p;
-    (count as f64 - expected).abs() <= 5.0 * (expected * (1.0 - p)).sqrt() + 1.0
-}
-
-/// The order in which packets leave at `ms`, by their slots.
-fn order(queue: &mut Queue<AnyDiscipline>, ms: f64) -> Vec<u32> {
-    std::iter::from_fn(|| queue.depart(at(ms))).map(|packet| packet.slot).collect()
-}
 
 /// RFC 9332 section 2.3 (MUST): the device does not alter the L4S identifier, nor make one; CE is all it may write.
 #[test]
@@ -206,7 +141,7 @@ fn rfc9332_2_5_1_own_aqm_never_lowers_the_coupled_marking() {
         // Its own AQM asks for nothing, for half, for everything.
         for (asks, more) in [(0.0, ["", ""]), (0.5, ["min_th=10ms range=20ms", "t=10ms t_range=20ms"])] {
             for p in [0.1, 0.4] {
-                let words = with(&based(name, p), more[usize::from(name == "curvy_red")]);
+                let words = format!("{} {}", based(name, p), more[usize::from(name == "curvy_red")]);
                 let (marked, _) = signals(&words, Ecn::Ect1, 0);
                 assert!(near(marked, f64::max(2.0 * p, asks)), "{words}: {marked}");
             }
@@ -243,7 +178,7 @@ fn rfc9332_2_5_1_1_ect0_in_the_l_queue_is_marked_as_classic() {
         assert!(near(marked, 0.04) && dropped == 0, "{words}: {marked}");
         // The L queue's own AQM asks for half of the scalable packets: a square over k^2 of the classic ones.
         let ramp = ["min_th=10ms range=20ms", "t=10ms t_range=20ms"][usize::from(name == "curvy_red")];
-        let (marked, dropped) = signals(&with(&words, ramp), Ecn::Ect0, 7);
+        let (marked, dropped) = signals(&format!("{words} {ramp}"), Ecn::Ect0, 7);
         assert!(near(marked, 0.0625) && dropped == 0, "{words}: {marked}");
     }
 }

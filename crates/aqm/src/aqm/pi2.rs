@@ -15,6 +15,7 @@ use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, Tosses};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::drain_time::DrainTime;
+use crate::parts::dual_aqm::refuses;
 use crate::{choice, params, probes};
 
 choice! {
@@ -62,6 +63,8 @@ params! {
         beta: f64 = 3.125, in 0.0 ..= 1e6, "beta", "the paper: 50/16";
         /// Whose packets are marked with k p' instead of p'^2.
         scalable: Scalable = Scalable::L4s, in 0.0 ..= 1.0, "", "the authors' sch_pi2; RFC 9332 section 2.5.1.1";
+        /// Scalable packets are treated as such; off: ECT(1) as if they were Not-ECT, CE as classic.
+        l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
         /// Coupling factor between the two.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "the paper; RFC 9332 section 2.5.1";
         /// How a probability becomes a decision.
@@ -99,16 +102,18 @@ impl Pi2 {
         if level.bytes() < self.min_backlog {
             return Verdict::Accept;
         }
+        let l4s = self.params.l4s;
         let scalable = match self.params.scalable {
             Scalable::Off => false,
             Scalable::L4s => matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce),
             Scalable::Ect => true,
         };
         let p = self.base.p();
-        match scalable && level.marks(packet) {
+        let verdict = match l4s && scalable && level.marks(packet) {
             true => self.coupling.scalable(p, 0.0, &mut self.tosses, u),
             false => self.coupling.classic(p, 0.0, &mut self.tosses, u),
-        }
+        };
+        if verdict == Verdict::Signal && refuses(l4s, packet) { Verdict::Drop } else { verdict }
     }
 }
 

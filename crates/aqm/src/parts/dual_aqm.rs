@@ -54,8 +54,17 @@ impl Value for Class {
 
 /// The list of a packet: by its ECN field, unless its class says otherwise.
 pub fn classify(packet: &Packet, to_low: Class, to_classic: Class) -> ListId {
-    let l4s = matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
-    if (l4s || to_low.has(packet)) && !to_classic.has(packet) { LOW } else { CLASSIC }
+    if (is_l4s(packet) || to_low.has(packet)) && !to_classic.has(packet) { LOW } else { CLASSIC }
+}
+
+/// RFC 9331 section 5.1: ECT(1) and CE.
+fn is_l4s(packet: &Packet) -> bool {
+    matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce)
+}
+
+/// RFC 9331 section 5.1: where L4S is disabled, ECT(1) is treated as Not-ECT, so that a signal is a drop.
+pub fn refuses(l4s: bool, packet: &Packet) -> bool {
+    !l4s && packet.ecn == Ecn::Ect1
 }
 
 /// The signals of both queues.
@@ -65,26 +74,30 @@ pub struct DualAqm {
     pub coupling: Coupling,
     classic: Tosses,
     low: Tosses,
+    l4s: bool,
     protected: bool,
 }
 
 impl DualAqm {
-    /// With `protected`, something else keeps Not-ECT packets of the low queue in check.
-    pub const fn new(coupling: Coupling, toss: Toss, protected: bool) -> Self {
-        Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), protected }
+    /// Without `l4s` nobody is scalable; with `protected`, something else keeps Not-ECT packets of the low queue in
+    /// check.
+    pub const fn new(coupling: Coupling, toss: Toss, l4s: bool, protected: bool) -> Self {
+        Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), l4s, protected }
     }
 
     /// What the head of `list` hears, which may be marked or not: `native` is what the stay of an L packet asks for.
     pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
-        let scalable = marks && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+        let scalable = marks && self.l4s && is_l4s(packet);
         let (native, tosses) = if list == LOW { (native, &mut self.low) } else { (0.0, &mut self.classic) };
         if list == LOW && packet.ecn == Ecn::NotEct && self.protected {
             return Verdict::Accept;
         }
         if scalable {
-            self.coupling.scalable(p, native, tosses, u)
-        } else {
-            self.coupling.classic(p, native, tosses, u)
+            return self.coupling.scalable(p, native, tosses, u);
+        }
+        match self.coupling.classic(p, native, tosses, u) {
+            Verdict::Signal if refuses(self.l4s, packet) => Verdict::Drop,
+            verdict => verdict,
         }
     }
 

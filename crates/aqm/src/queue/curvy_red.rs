@@ -45,6 +45,8 @@ params! {
         tshift: Span = Span::from_millis(50), in 0.0 ..= 1e3, "tshift", "RFC 9332 Figure 9";
         /// scheduler=wrr: the C queue's share while both hold packets.
         weight: f64 = 0.0625, in 0.0 ..= 1.0, "", "RFC 9332 Appendix B.1, Note 2: 1/16";
+        /// Scalable packets are treated as such; off: all go to the C queue, ECT(1) as if they were Not-ECT.
+        l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
         /// Class whose packets go to the L queue whatever their ECN field.
         l_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
         /// Class whose packets go to the C queue whatever their ECN field.
@@ -144,14 +146,14 @@ impl Design for CurvyRed {
 
     fn build(params: &Params, link: &Link) -> Self {
         let overload = if params.overload { Overload::Drop } else { Overload::Delay };
-        let p_cmax = params.p_cmax.or(Coupling::p_cmax(params.k));
+        let coupling = Coupling { k: params.k, p_cmax: params.p_cmax.or(Coupling::p_cmax(params.k)), overload };
         Self {
             gamma: libm::exp2(-f64::from(params.g)),
             min_th: params.min_th.secs(),
             range: params.range.secs(),
             average: 0.0,
             native: 0.0,
-            aqm: DualAqm::new(Coupling { k: params.k, p_cmax, overload }, Toss::Random, params.protected),
+            aqm: DualAqm::new(coupling, Toss::Random, params.l4s, params.protected),
             priority: Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet),
             params: params.clone(),
         }
@@ -164,7 +166,8 @@ impl Discipline for CurvyRed {
     }
 
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let list = classify(&packet, self.params.l_class, self.params.c_class);
+        let Params { l4s, l_class, c_class, .. } = self.params;
+        let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
         port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
     }
 

@@ -54,6 +54,8 @@ params! {
         weight: f64 = 0.0625, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.2: 1/16";
         /// scheduler=ts-fifo: the L queue's lead in time.
         tshift: Span = Span::from_millis(50), in 0.0 ..= 1e3, "tshift", "RFC 9332 Appendix A.2";
+        /// Scalable packets are treated as such; off: all go to the C queue, ECT(1) as if they were Not-ECT.
+        l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
         /// Class whose packets go to the L queue whatever their ECN field.
         l_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
         /// Class whose packets go to the C queue whatever their ECN field.
@@ -161,7 +163,7 @@ impl Design for DualPi2 {
             due: Instant::ZERO + period,
             base: Base::new(Gains::new(target, alpha, beta), coupling.most()),
             priority: Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet),
-            aqm: DualAqm::new(coupling, toss, params.protected),
+            aqm: DualAqm::new(coupling, toss, params.l4s, params.protected),
             native: 0.0,
             params: params.clone(),
         }
@@ -177,7 +179,8 @@ impl Discipline for DualPi2 {
     }
 
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let list = classify(&packet, self.params.l_class, self.params.c_class);
+        let Params { l4s, l_class, c_class, .. } = self.params;
+        let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
         port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
     }
 

@@ -104,18 +104,18 @@ impl CurvyRed {
 
     fn judge(&mut self, lq: bool, pkt: &Pkt, now: u64, rand: &[f64]) -> Fate {
         let time = now - pkt.tstamp;
-        let ecn = self.dual.net.setbit && pkt.ect;
+        let (ecn, l4s) = (self.dual.ecn(pkt), self.dual.l4s(pkt));
         if !lq {
             let other = self.dual.lq.q.front().map_or(0, |head| now - head.tstamp);
             self.seen.note("L waits longer", self.set.overload && other > time);
             self.ewma(if self.set.overload && other > time { other } else { time });
-            return if ecn && pkt.l4s { self.scalable(0.0, rand) } else { self.classic(0.0, ecn, rand) };
+            return if l4s { self.scalable(0.0, rand) } else { self.classic(0.0, ecn, rand) };
         }
         if self.set.overload && self.dual.cq.q.is_empty() {
             self.ewma(time);
         }
         self.p_l = self.native(time);
-        if ecn && pkt.l4s {
+        if l4s {
             return self.scalable(self.p_l, rand);
         }
         if !pkt.ect && self.set.protected {
@@ -215,6 +215,7 @@ fn agrees() {
         "classic dropped",
         "L waits longer",
         "protected",
+        "L4S disabled",
     ];
     differ("curvy_red", case, &branches);
 }

@@ -2,7 +2,7 @@
 //!
 //! WRR: Linux's `dequeue_packet`. TS-FIFO: `scheduler()` of Figure 10, and the other queue if one is empty.
 
-use super::traffic::Dice;
+use super::traffic::{Dice, on};
 use super::{Buffer, Net, Outcome, Pkt, SECOND, Seen};
 
 /// How the next queue is chosen, and who belongs where.
@@ -15,6 +15,8 @@ pub(crate) struct Sharing {
     pub(crate) tshift: u64,
     pub(crate) l_class: Option<u8>,
     pub(crate) c_class: Option<u8>,
+    /// False: RFC 9331 section 5.1, L4S treatment is disabled.
+    pub(crate) l4s: bool,
 }
 
 impl Sharing {
@@ -23,14 +25,16 @@ impl Sharing {
         let (wc, tshift) = (dice.pick(&[0.0625, 0.25, 0.5, 0.0, 1.0]), dice.pick(&[0, 1_000_000, 20_000_000]));
         let class = |dice: &mut Dice| dice.odds(0.2).then(|| dice.upto(0, 12) as u8);
         let (l_class, c_class) = (class(dice), class(dice));
+        let l4s = !dice.odds(0.1);
         let show = |class: Option<u8>| class.map_or("off".to_string(), |class| class.to_string());
         let words = format!(
-            "scheduler={} weight={wc} tshift={tshift}ns l_class={} c_class={}",
+            "scheduler={} weight={wc} tshift={tshift}ns l_class={} c_class={} l4s={}",
             if wrr { "wrr" } else { "ts-fifo" },
             show(l_class),
             show(c_class),
+            on(l4s),
         );
-        (Self { wrr, wc, tshift, l_class, c_class }, words)
+        (Self { wrr, wc, tshift, l_class, c_class, l4s }, words)
     }
 }
 
@@ -66,6 +70,10 @@ impl Dual {
         }
         if self.set.c_class == Some(pkt.class) {
             seen.note("steered to the C queue", to_lq);
+            to_lq = false;
+        }
+        if !self.set.l4s {
+            seen.note("L4S disabled", to_lq);
             to_lq = false;
         }
         if to_lq {
@@ -112,6 +120,15 @@ impl Dual {
         if !lq && !self.lq.q.is_empty() {
             self.credit -= (1.0 - self.set.wc) * f64::from(size);
         }
+    }
+
+    /// Disabled, L4S leaves ECT(1) to be treated as Not-ECT.
+    pub(crate) fn ecn(&self, pkt: &Pkt) -> bool {
+        self.net.setbit && pkt.ect && (self.set.l4s || !pkt.ect1)
+    }
+
+    pub(crate) fn l4s(&self, pkt: &Pkt) -> bool {
+        self.ecn(pkt) && self.set.l4s && pkt.l4s
     }
 
     pub(crate) fn backlog(&self) -> (u64, u64) {

@@ -118,9 +118,9 @@ impl DualPi2 {
             self.seen.note("few bytes left behind", p > 0.0);
             p = 0.0;
         }
-        let ecn = self.dual.net.setbit && pkt.ect;
+        let (ecn, l4s) = (self.dual.ecn(pkt), self.dual.l4s(pkt));
         if !lq {
-            return if ecn && pkt.l4s {
+            return if l4s {
                 self.seen.note("L4S in the C queue", p > 0.0);
                 self.scalable(lq, p, 0.0, u)
             } else {
@@ -133,7 +133,7 @@ impl DualPi2 {
         } else {
             self.seen.note("too few packets for the ramp", now - pkt.tstamp > set.min_th);
         }
-        if ecn && pkt.l4s {
+        if l4s {
             return self.scalable(lq, p, self.p_l, u);
         }
         if !pkt.ect && set.protected {
@@ -287,6 +287,7 @@ fn agrees() {
         "L4S in the C queue",
         "too few packets for the ramp",
         "protected",
+        "L4S disabled",
         "driven by the L queue",
     ];
     differ("dualpi2", case, &branches);

@@ -57,6 +57,7 @@ pub(crate) struct Pkt {
     pub(crate) ect: bool,
     /// ECT(1) or CE: of the L queue (RFC 9331).
     pub(crate) l4s: bool,
+    pub(crate) ect1: bool,
     /// OUT of its profile.
     pub(crate) out: bool,
     pub(crate) tstamp: u64,

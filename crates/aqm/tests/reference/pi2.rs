@@ -5,7 +5,7 @@
 
 use crate::differ;
 
-use super::traffic::{Dice, MS, Trace};
+use super::traffic::{Dice, MS, Trace, on};
 use super::{Buffer, Departure, Listing, Net, Outcome, Pkt, SECOND, Seen};
 
 /// What a run is configured with.
@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) k: f64,
     /// ECT(1) and CE are scalable.
     pub(crate) l4s: bool,
+    /// RFC 9331 section 5.1: neither, and ECT(1) is as Not-ECT.
+    pub(crate) disabled: bool,
     /// All ECT are.
     pub(crate) all: bool,
     pub(crate) recur: bool,
@@ -102,8 +104,9 @@ impl Pi2 {
             self.seen.note("spared by a short queue", self.p > 0.0);
             return Fate::Pass;
         }
-        let ecn = self.net.setbit && pkt.ect;
-        if ecn && (set.all || (set.l4s && pkt.l4s)) {
+        let ecn = self.net.setbit && pkt.ect && !(set.disabled && pkt.ect1);
+        self.seen.note("ECT(1) with L4S disabled", set.disabled && pkt.ect1);
+        if ecn && !set.disabled && (set.all || (set.l4s && pkt.l4s)) {
             self.seen.note("ECT(0) as scalable", !pkt.l4s);
             if set.drop_overload && set.k * self.p >= 1.0 && self.classic_roll(u) {
                 self.seen.note("scalable dropped in overload", true);
@@ -231,6 +234,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         beta: dice.scale(0.3, 10.0),
         k,
         l4s: scalable == "l4s",
+        disabled: dice.odds(0.15),
         all: scalable == "ect",
         recur: dice.odds(0.5),
         at_dequeue: dice.odds(0.5),
@@ -240,12 +244,13 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         p_cmax: if auto_cmax { (1.0 / (k * k)).min(1.0) } else { dice.pick(&[0.05, 0.25, 1.0]) },
     };
     let words = format!(
-        "target={}ns tupdate={}ns alpha={} beta={} k={k} scalable={scalable} toss={} at={} latency={} dq_threshold={} \
+        "target={}ns tupdate={}ns alpha={} beta={} k={k} scalable={scalable} l4s={} toss={} at={} latency={} dq_threshold={} \
          min_backlog={}b overload={} p_cmax={}",
         set.target,
         set.tupdate,
         set.alpha,
         set.beta,
+        on(!set.disabled),
         if set.recur { "accumulate" } else { "random" },
         if set.at_dequeue { "departure" } else { "arrival" },
         if set.dq_threshold.is_some() { "rate" } else { "head" },
@@ -270,6 +275,7 @@ fn agrees() {
         "sent behind a drop",
         "all dropped",
         "p' at its cap",
+        "ECT(1) with L4S disabled",
     ];
     differ("pi2", case, &branches);
 }
