@@ -314,10 +314,29 @@ fn rfc9332_2_5_2_1_the_bound_on_priority_relates_delays() {
 #[test]
 fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
     for name in BOTH {
-        let (marked, dropped) = signals(&format!("{} p_cmax=0.05", based(name, 0.3)), Ecn::Ect0, 0);
-        assert!(near(dropped, 0.09) && marked == 0, "{name}");
+        let heard = |p, p_cmax: f64, ecn| signals(&format!("{} p_cmax={p_cmax}", based(name, p)), ecn, 0);
+        // p' = 0.3: a classic probability of 0.09, on either side of p_cmax.
+        assert!(matches!(heard(0.3, 0.08, Ecn::Ect0), (0, dropped) if near(dropped, 0.09)), "{name}");
+        assert!(matches!(heard(0.3, 0.1, Ecn::Ect0), (marked, 0) if near(marked, 0.09)), "{name}");
+        // Not of L4S packets: Figure 7 asks their coupled probability, 0.6 and then 1, whatever p_cmax.
+        assert!(matches!(heard(0.3, 0.08, Ecn::Ect1), (marked, 0) if near(marked, 0.6)), "{name}");
+        for p_cmax in [0.08, 0.9] {
+            let (marked, dropped) = heard(0.6, p_cmax, Ecn::Ect1);
+            assert!(near(dropped, 0.36) && marked + dropped >= u64::from(N) - 1, "{name} {p_cmax}: {marked} {dropped}");
+        }
         assert_eq!(spec(name).get("p_cmax").as_deref(), Some("auto"), "min(1/k^2, 1) = 1/4");
     }
+}
+
+/// RFC 9332 section A.2: p_Cmax is a probability that classic packets meet, whatever the curve of Curvy RED.
+#[test]
+fn rfc9332_a_2_p_cmax_is_compared_with_the_classic_probability() {
+    // U = 2: p_C is the fourth power of the root, 0.0625 where every L packet is marked.
+    let heard = |root, more: &str| signals(&format!("{} u=2 {more}", based("curvy_red", root)), Ecn::Ect0, 0);
+    assert!(matches!(heard(0.6, "p_cmax=0.25"), (marked, 0) if near(marked, 0.1296)));
+    assert!(matches!(heard(0.8, "p_cmax=0.25"), (0, dropped) if near(dropped, 0.4096)));
+    assert!(matches!(heard(0.49, ""), (marked, 0) if near(marked, 0.49_f64.powi(4))));
+    assert!(matches!(heard(0.51, ""), (0, dropped) if near(dropped, 0.51_f64.powi(4))));
 }
 
 /// RFC 9332 section 4.2.2 (SHOULD): the classic queue's weight is small, such as 1/16.

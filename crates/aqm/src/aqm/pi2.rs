@@ -159,7 +159,7 @@ impl Design for Pi2 {
 
     fn build(params: &Params, link: &Link) -> Self {
         let Params { target, tupdate, alpha, beta, k, overload, .. } = *params;
-        let coupling = Coupling { k, p_cmax: params.p_cmax.or(Coupling::p_cmax(k)), overload };
+        let coupling = Coupling { k, curve: 1, p_cmax: params.p_cmax.or(Coupling::p_cmax(k, 1)), overload };
         Self {
             coupling,
             min_backlog: params.min_backlog.or(Bytes(2 * link.mean_packet.0)).0,

@@ -72,6 +72,8 @@ impl Tosses {
 pub struct Coupling {
     /// The coupling factor.
     pub k: f64,
+    /// Classic packets meet the power 2 `curve` of p', scalable ones the power `curve` of k p': 1 but for Curvy RED's U.
+    pub curve: u32,
     /// Classic probability from which classic packets are dropped whether ECN-capable or not.
     pub p_cmax: f64,
     /// What happens beyond.
@@ -79,9 +81,9 @@ pub struct Coupling {
 }
 
 impl Coupling {
-    /// min(1/k^2, 1): at this classic probability the coupled one is 1.
-    pub fn p_cmax(k: f64) -> f64 {
-        (1.0 / (k * k)).min(1.0)
+    /// min(1/k^2, 1), each k as often as `curve` says: at this classic probability the coupled one is 1.
+    pub fn p_cmax(k: f64, curve: u32) -> f64 {
+        (1.0 / power(k, 2 * curve)).min(1.0)
     }
 
     /// The largest p'.
@@ -104,7 +106,7 @@ impl Coupling {
 
     /// Are classic packets dropped whether ECN-capable or not?
     pub fn disables_ecn(&self, p: f64) -> bool {
-        self.overload == Overload::Drop && p * p >= self.p_cmax
+        self.overload == Overload::Drop && power(p, 2 * self.curve) >= self.p_cmax
     }
 
     /// What a classic packet hears, if a scalable one's own queue would ask for probability `native`.
@@ -127,6 +129,10 @@ impl Coupling {
     }
 }
 
+fn power(base: f64, exponent: u32) -> f64 {
+    (0..exponent).fold(1.0, |product, _| product * base)
+}
+
 /// RFC 9332 Figure 5: the probability that a scalable packet's own stay asks for; a step if `range` is 0.
 pub fn ramp(stay: Span, min_th: Span, range: Span) -> f64 {
     if stay >= min_th + range {
@@ -143,7 +149,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
 
-    const TWO: Coupling = Coupling { k: 2.0, p_cmax: 0.25, overload: Overload::Drop };
+    const TWO: Coupling = Coupling { k: 2.0, curve: 1, p_cmax: 0.25, overload: Overload::Drop };
 
     /// How many of 10,000 packets are told to be accepted, signalled, dropped.
     fn counts(toss: Toss, mut hears: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
@@ -219,7 +225,20 @@ mod tests {
         let mut tosses = Tosses::new(Toss::Accumulate);
         let told: [bool; 6] = core::array::from_fn(|_| tosses.linear(0.5, [0.0; 2]));
         assert_eq!(told, [false, false, true, false, true, false], "0.5, 1.0, 1.5 and so on");
-        assert_eq!((tosses.count(), Coupling::p_cmax(2.0), Coupling::p_cmax(0.5)), (1.0, 0.25, 1.0));
+        assert_eq!(tosses.count(), 1.0);
+    }
+
+    #[test]
+    fn ecn_is_disabled_by_the_probability_that_classic_packets_meet() {
+        let most = |k, curve| Coupling::p_cmax(k, curve);
+        assert_eq!([most(2.0, 1), most(0.5, 1), most(2.0, 2), most(4.0, 1)], [0.25, 1.0, 0.0625, 0.0625]);
+        let disables = |curve, p: f64| Coupling { curve, ..TWO }.disables_ecn(p);
+        // 0.25 is the square of 0.5, and the fourth power of 0.707.
+        assert_eq!(
+            [disables(1, 0.49), disables(1, 0.5), disables(2, 0.5), disables(2, 0.7)],
+            [false, true, false, false]
+        );
+        assert!(disables(2, 0.71));
     }
 
     #[test]

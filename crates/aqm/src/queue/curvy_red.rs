@@ -37,7 +37,7 @@ params! {
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
         /// Drops for ECN-capable packets in overload, and an average that also knows the L queue.
         overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; Figure 10 leaves it out";
-        /// overload=on: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2, 1).
+        /// overload=on: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2u, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Appendix A.2";
         /// What bounds the L queue's priority.
         scheduler: Scheduler = Scheduler::TsFifo, in 0.0 ..= 1.0, "", "RFC 9332 Figure 10";
@@ -116,7 +116,7 @@ impl Design for CurvyRed {
                \u{20}               C: Q += (stay - Q)/2^g;  r = (Q - min_th)/range\n\
                \u{20}                  if r > max of 2u random numbers: mark if ECT, else drop\n\
                overload:       k r >= 1: L packets are dropped like those of C, the rest marked;\n\
-               \u{20}               r^2 >= p_cmax: C packets are dropped, also ECT",
+               \u{20}               r^2u >= p_cmax: C packets are dropped, also ECT",
         deviations: &[
             "min_th is 0.5 ms: the 500 ms that Figure 9 prints would hold the delay above the whole range; we read 500 us \
              (preset=printed has 500 ms)",
@@ -125,6 +125,10 @@ impl Design for CurvyRed {
             "overload is in Figure 10's words only, \"in exactly the same way as in Appendix A.2\": ours is DualPI2's. \
              The average follows the longer of both delays, and L departures while C is empty, as Figure 8's does; \
              overload=off is Figure 10, where the average stands still without classic packets",
+            "p_cmax is compared with what classic packets meet, r^2u, and auto is where L packets are all marked, \
+             1/k^2u: Appendix A.2 knows u = 1 only",
+            "with p_cmax below 1/k^2u ECT packets of the C queue are dropped from there on, those of L4S from k r >= 1 \
+             on: as Figure 7, not as the prose",
             "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
             "ECN off: L packets cannot be marked and are dropped as Not-ECT ones, section 2.5.1.1",
             "floating point: not the shifts of Figure 11",
@@ -146,7 +150,8 @@ impl Design for CurvyRed {
 
     fn build(params: &Params, link: &Link) -> Self {
         let overload = if params.overload { Overload::Drop } else { Overload::Delay };
-        let coupling = Coupling { k: params.k, p_cmax: params.p_cmax.or(Coupling::p_cmax(params.k)), overload };
+        let Params { k, u, .. } = *params;
+        let coupling = Coupling { k, curve: u, p_cmax: params.p_cmax.or(Coupling::p_cmax(k, u)), overload };
         Self {
             gamma: libm::exp2(-f64::from(params.g)),
             min_th: params.min_th.secs(),

@@ -107,6 +107,9 @@ impl Design for DualPi2 {
             "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
             "p_CL is at most 1. By the letter k p' goes on to k, and as drops and marks add to one count, more than \
              p'^2 of the L packets would be dropped: 47 % instead of 36 % at p' = 0.6",
+            "with p_cmax below 1/k^2 ECT packets of the C queue are dropped from there on, those of L4S from k p' >= 1 on, \
+             as Figure 7 has it; the prose of section 2.5.1.1, Appendix A.2 and RFC 9331 section 5.1 begin with both \
+             at p_Cmax",
             "the stay of an L packet is its own, as in Note a of Appendix A.1; the queue that th_len is compared with \
              includes it, as the RFC's note on the last packet of a burst implies",
             "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, as Not-ECT ones",
@@ -157,7 +160,7 @@ impl Design for DualPi2 {
         let period = params.tupdate.or(target.min(third).max(SHORTEST));
         let alpha = params.alpha.or(0.1 * period.secs() / (rtt_max.secs() * rtt_max.secs()));
         let beta = params.beta.or(0.3 / rtt_max.secs());
-        let coupling = Coupling { k, p_cmax: params.p_cmax.or(Coupling::p_cmax(k)), overload };
+        let coupling = Coupling { k, curve: 1, p_cmax: params.p_cmax.or(Coupling::p_cmax(k, 1)), overload };
         Self {
             period,
             due: Instant::ZERO + period,

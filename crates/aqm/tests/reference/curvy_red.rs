@@ -1,4 +1,5 @@
-//! Curvy RED: RFC 9332 Figures 9 and 10; with `overload`, what Appendix B says of Appendix A.2's.
+//! Curvy RED: RFC 9332 Figures 9 and 10; with `overload`, what Appendix B says of Appendix A.2's, where p_C is what
+//! classic packets meet and p_Cmax where the coupled probability becomes 1.
 //!
 //! Not to the letter: lq.time() and cq.time() are those of the packet in hand. Random numbers are drawn for every
 //! packet judged, 2U of them, and the L queue looks at the first U.
@@ -95,7 +96,12 @@ impl CurvyRed {
         if sqrt_p_c <= maxrand(rand) && p_l / self.set.k <= maxrand(rand) {
             return Fate::Pass;
         }
-        let overload = self.set.overload && sqrt_p_c * sqrt_p_c >= self.set.p_cmax;
+        let mut p_c = 1.0;
+        for _ in 0..2 * self.set.cu {
+            p_c *= sqrt_p_c;
+        }
+        let overload = self.set.overload && p_c >= self.set.p_cmax;
+        self.seen.note("the curve spares ECT", ect && !overload && sqrt_p_c * sqrt_p_c >= self.set.p_cmax);
         self.seen.note("ECT dropped in overload", ect && overload);
         self.seen.note("classic marked", ect && !overload);
         self.seen.note("classic dropped", !ect);
@@ -171,16 +177,21 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (sharing, shared) = Sharing::random(dice, wrr);
     let k = dice.pick(&[2.0, 2.0, 1.0, 4.0, 0.5]);
     let auto_cmax = dice.odds(0.6);
+    let cu = dice.pick(&[1, 1, 2, 3]);
+    let mut k_2u = 1.0;
+    for _ in 0..2 * cu {
+        k_2u *= k;
+    }
     let set = Settings {
         g_c: dice.pick(&[5, 5, 2, 0]),
         min_th: dice.pick(&[500_000, 0, 5_000_000]),
         range_c: dice.pick(&[500_000_000, 50_000_000, 5_000_000]),
         k,
-        cu: dice.pick(&[1, 1, 2, 3]),
+        cu,
         t: dice.pick(&[1_000_000, 500_000, 20_000_000]),
         t_range: dice.pick(&[0, 0, 2_000_000, 100_000_000]),
         overload: dice.odds(0.7),
-        p_cmax: if auto_cmax { (1.0 / (k * k)).min(1.0) } else { dice.pick(&[0.05, 0.25, 1.0]) },
+        p_cmax: if auto_cmax { (1.0_f64 / k_2u).min(1.0) } else { dice.pick(&[0.05, 0.25, 1.0]) },
         protected: dice.odds(0.3),
     };
     let words = format!(
@@ -211,6 +222,7 @@ fn agrees() {
         "L4S dropped in overload",
         "marked by the coupling",
         "ECT dropped in overload",
+        "the curve spares ECT",
         "classic marked",
         "classic dropped",
         "L waits longer",
