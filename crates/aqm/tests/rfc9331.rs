@@ -143,10 +143,10 @@ fn rfc9331_5_2_k_is_2() {
 fn rfc9331_5_2_the_onset_of_congestion_is_signalled_at_once() {
     // After ten seconds of silence, and with no update of p' in between: nothing is smoothed. Figure 4's recur lets
     // the first of a row of certain marks pass.
-    for (words, passed) in [("dualpi2", 1), ("dualpi2 toss=random", 0), ("curvy_red t=1ms", 0)] {
+    for (words, passed) in [("dualpi2", 1), ("dualpi2 toss=random", 0), ("curvy_red t=1ms", 0), ("curvy_red", 0)] {
         let mut queue = queue(words);
         (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1, 0), at(10_000.0)));
-        let marks: Vec<bool> = (0..9).map(|_| queue.depart(at(10_002.0)).is_some_and(|p| p.ecn == Ecn::Ce)).collect();
+        let marks: Vec<bool> = (0..9).map(|_| queue.depart(at(10_006.0)).is_some_and(|p| p.ecn == Ecn::Ce)).collect();
         assert_eq!(marks.iter().position(|mark| *mark), Some(passed), "{words}: {marks:?}");
         assert!(marks[passed..].iter().all(|mark| *mark), "{words}: {marks:?}");
     }

@@ -24,6 +24,21 @@ choice! {
     }
 }
 
+/// What an operator sees of one list (RFC 9332 section 2.5.2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// Packets waiting.
+    pub waiting: u32,
+    /// Bytes handed to the link.
+    pub sent: u64,
+    /// CE marks.
+    pub marked: u64,
+    /// Packets dropped by the AQM.
+    pub dropped: u64,
+    /// How long the packet sent last had waited.
+    pub delay: Span,
+}
+
 /// The scheduler's state.
 #[derive(Clone, Debug)]
 pub struct Priority {
@@ -34,13 +49,20 @@ pub struct Priority {
     /// Bytes that the classic list is owed, each side's counted by the other's share; not above 0: the low list's turn.
     credit: f64,
     idle_credit: f64,
+    seen: [Seen; 2],
 }
 
 impl Priority {
     /// The low list first.
     pub fn new(scheduler: Scheduler, weight: f64, tshift: Span, mtu: Bytes) -> Self {
         let idle_credit = mtu.0 as f64 * (weight - (1.0 - weight));
-        Self { scheduler, weight, tshift, credit: idle_credit, idle_credit }
+        Self { scheduler, weight, tshift, credit: idle_credit, idle_credit, seen: [Seen::default(); 2] }
+    }
+
+    /// A packet for `list`, which enters if there is room.
+    pub fn enter(&mut self, list: ListId, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
+        self.seen[usize::from(list.0)].waiting = port.level(list).pkts();
     }
 
     /// The list to send from; none if both are empty.
@@ -67,11 +89,20 @@ impl Priority {
     #[inline]
     pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         let marks = port.head(list).is_some_and(|packet| port.marks(packet));
-        if verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks) {
+        let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
+        let sent = if drops {
             port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
-            return None;
-        }
-        let sent = port.pop_judged(list, &mut Decided(verdict), cx)?;
+            None
+        } else {
+            port.pop_judged(list, &mut Decided(verdict), cx)
+        };
+        let seen = &mut self.seen[usize::from(list.0)];
+        seen.waiting = port.level(list).pkts();
+        seen.dropped += u64::from(drops);
+        let sent = sent?;
+        seen.marked += u64::from(verdict == Verdict::Signal);
+        seen.sent += u64::from(sent.len);
+        seen.delay = cx.now.since(sent.arrived);
         self.sent(list, sent.len, port);
         Some(sent)
     }
@@ -83,6 +114,11 @@ impl Priority {
             CLASSIC if port.head(LOW).is_some() => self.credit -= (1.0 - self.weight) * f64::from(len),
             _ => (),
         }
+    }
+
+    /// What an operator sees of `list`.
+    pub const fn seen(&self, list: ListId) -> &Seen {
+        &self.seen[list.0 as usize]
     }
 
     /// What the classic list is owed.
@@ -184,6 +220,8 @@ mod tests {
         let sent = wrr.send(LOW, Verdict::Signal, &mut port, &mut cx);
         assert_eq!(sent.map(|packet| (packet.slot, packet.ecn)), Some((3, Ecn::Ce)));
         assert_eq!((wrr.credit(), port.discarded().len(), port.tally().marked.pkts), (-250.0, 1, 1));
+        let low = Seen { waiting: 0, sent: 1000, marked: 1, dropped: 1, delay: Span::from_millis(10) };
+        assert_eq!((wrr.seen(LOW), wrr.seen(CLASSIC)), (&low, &Seen::default()));
         let mut no_ecn = Port::new(LINK, 2, false);
         no_ecn.admit(CLASSIC, Packet::default(), Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
         assert_eq!(wrr.send(CLASSIC, Verdict::Signal, &mut no_ecn, &mut cx), None, "a signal without ECN is a drop");

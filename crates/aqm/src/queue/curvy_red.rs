@@ -15,7 +15,7 @@ use crate::base::units::Link;
 use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::dual_aqm::{Class, DualAqm, classify};
-use crate::parts::dual_queue::{CLASSIC, Decided, LOW, Priority, Scheduler, age};
+use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
 use crate::{params, probes};
 
 params! {
@@ -31,8 +31,8 @@ params! {
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 Figure 9: 2^k', k' = 1";
         /// Curviness: the probability is the 2u-th power for classic packets, the u-th for scalable ones.
         u: u32 = 1, in 1.0 ..= 8.0, "U", "RFC 9332 Appendix B.1";
-        /// Stay above which L packets are marked.
-        t: Span = Span::from_millis(1), in 0.0 ..= 1e3, "T", "RFC 9332 Figure 9";
+        /// Stay above which L packets are marked; auto is that of five mean packets at the link's rate.
+        t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, right for 60 Mb/s";
         /// From there to where all L packets are marked; 0 makes the step of the listing.
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
         /// Drops for ECN-capable packets in overload, and an average that also knows the L queue.
@@ -64,6 +64,8 @@ pub struct CurvyRed {
     min_th: f64,
     /// Seconds.
     range: f64,
+    /// T.
+    step: Span,
     /// Average classic delay in seconds.
     average: f64,
     /// Of the latest L packet.
@@ -89,7 +91,8 @@ impl CurvyRed {
 
     /// Figure 10: what `packet`, still the head of `list`, hears.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
-        let Params { u, t, t_range, overload, .. } = self.params;
+        let Params { u, t_range, overload, .. } = self.params;
+        let t = self.step;
         // Of two such numbers the larger one is that of 2u.
         let most = [maxrand(u, cx.rng), maxrand(u, cx.rng)];
         let stay = cx.now.since(packet.arrived);
@@ -120,6 +123,9 @@ impl Design for CurvyRed {
         deviations: &[
             "min_th is 0.5 ms: the 500 ms that Figure 9 prints would hold the delay above the whole range; we read 500 us \
              (preset=printed has 500 ms)",
+            "T is five mean packets at the link's rate, as Appendix B.1 recommends; Figure 9 prints its value for 60 Mb/s, \
+             1 ms, which on a slow link is less than a packet takes (preset=printed)",
+            "t_range is 0, the listing's step; Note 3 of Appendix B.1 recommends a ramp",
             "the delay of either queue is the stay of the packet that leaves, where the listing asks for the queue's after it",
             "an empty queue is not chosen; by the letter of Figure 10 it is, whenever the other's head is young",
             "overload is in Figure 10's words only, \"in exactly the same way as in Appendix A.2\": ours is DualPI2's. \
@@ -137,9 +143,9 @@ impl Design for CurvyRed {
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "rfc9332",
-            settings: "g=5 min_th=500us range=500ms k=2 u=1 t=1ms t_range=0s overload=on p_cmax=auto scheduler=ts-fifo \
-                       tshift=50ms",
-            source: "RFC 9332 Figures 9 and 10, min_th as we read it, with the overload of Appendix A.2",
+            settings: "g=5 min_th=500us range=500ms k=2 u=1 t=auto t_range=0s overload=on p_cmax=auto \
+                       scheduler=ts-fifo tshift=50ms",
+            source: "RFC 9332 Figures 9 and 10, min_th as we read it, T of Appendix B.1, the overload of Appendix A.2",
         },
         Preset {
             name: "printed",
@@ -156,6 +162,7 @@ impl Design for CurvyRed {
             gamma: libm::exp2(-f64::from(params.g)),
             min_th: params.min_th.secs(),
             range: params.range.secs(),
+            step: params.t.or(Span::from_secs(5.0 * link.mean_packet.0 as f64 / link.rate.bytes_per_sec())),
             average: 0.0,
             native: 0.0,
             aqm: DualAqm::new(coupling, Toss::Random, params.l4s, params.protected),
@@ -173,7 +180,7 @@ impl Discipline for CurvyRed {
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         let Params { l4s, l_class, c_class, .. } = self.params;
         let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
-        port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
+        self.priority.enter(list, packet, port, cx);
     }
 
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
@@ -200,6 +207,26 @@ probes! { CurvyRed {
     overload ["1"] = |s| f64::from(u8::from(s.aqm.coupling.is_saturated(s.root())));
     /// scheduler=wrr: what the C queue is owed.
     credit ["bytes"] = |s| s.priority.credit();
+    /// Packets in the C queue.
+    waiting_c ["packets"] = |s| f64::from(s.priority.seen(CLASSIC).waiting);
+    /// How long the packet that the C queue sent last had waited.
+    delay_c ["s"] = |s| s.priority.seen(CLASSIC).delay.secs();
+    /// Bytes that the C queue has sent.
+    sent_c ["bytes"] = |s| s.priority.seen(CLASSIC).sent as f64;
+    /// Marks in the C queue.
+    marked_c ["packets"] = |s| s.priority.seen(CLASSIC).marked as f64;
+    /// Drops of the C queue's AQM.
+    dropped_c ["packets"] = |s| s.priority.seen(CLASSIC).dropped as f64;
+    /// Packets in the L queue.
+    waiting_l ["packets"] = |s| f64::from(s.priority.seen(LOW).waiting);
+    /// How long the packet that the L queue sent last had waited.
+    delay_l ["s"] = |s| s.priority.seen(LOW).delay.secs();
+    /// Bytes that the L queue has sent.
+    sent_l ["bytes"] = |s| s.priority.seen(LOW).sent as f64;
+    /// Marks in the L queue.
+    marked_l ["packets"] = |s| s.priority.seen(LOW).marked as f64;
+    /// Drops of the L queue's AQM.
+    dropped_l ["packets"] = |s| s.priority.seen(LOW).dropped as f64;
 } }
 
 #[cfg(test)]
@@ -272,7 +299,8 @@ mod tests {
             queue.depart(at(us));
             queue.port.tally().marked.pkts
         };
-        assert_eq!([marks("", 1000), marks("", 1001), marks("t_range=1ms", 2000)], [0, 1, 1]);
+        assert_eq!([marks("t=1ms", 1000), marks("t=1ms", 1001), marks("t=1ms t_range=1ms", 2000)], [0, 1, 1]);
+        assert_eq!([marks("", 5000), marks("", 5001)], [0, 1], "five packets of 1 ms");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::dual_aqm::{Class, DualAqm, classify};
-use crate::parts::dual_queue::{CLASSIC, Decided, LOW, Priority, Scheduler, age};
+use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
 use crate::{params, probes};
 
 params! {
@@ -184,7 +184,7 @@ impl Discipline for DualPi2 {
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         let Params { l4s, l_class, c_class, .. } = self.params;
         let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
-        port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
+        self.priority.enter(list, packet, port, cx);
     }
 
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
@@ -226,6 +226,26 @@ probes! { DualPi2 {
     count_c ["1"] = |s| s.aqm.counts()[0];
     /// What has accumulated towards the L queue's next signal.
     count_l ["1"] = |s| s.aqm.counts()[1];
+    /// Packets in the C queue.
+    waiting_c ["packets"] = |s| f64::from(s.priority.seen(CLASSIC).waiting);
+    /// How long the packet that the C queue sent last had waited.
+    delay_c ["s"] = |s| s.priority.seen(CLASSIC).delay.secs();
+    /// Bytes that the C queue has sent.
+    sent_c ["bytes"] = |s| s.priority.seen(CLASSIC).sent as f64;
+    /// Marks in the C queue.
+    marked_c ["packets"] = |s| s.priority.seen(CLASSIC).marked as f64;
+    /// Drops of the C queue's AQM.
+    dropped_c ["packets"] = |s| s.priority.seen(CLASSIC).dropped as f64;
+    /// Packets in the L queue.
+    waiting_l ["packets"] = |s| f64::from(s.priority.seen(LOW).waiting);
+    /// How long the packet that the L queue sent last had waited.
+    delay_l ["s"] = |s| s.priority.seen(LOW).delay.secs();
+    /// Bytes that the L queue has sent.
+    sent_l ["bytes"] = |s| s.priority.seen(LOW).sent as f64;
+    /// Marks in the L queue.
+    marked_l ["packets"] = |s| s.priority.seen(LOW).marked as f64;
+    /// Drops of the L queue's AQM.
+    dropped_l ["packets"] = |s| s.priority.seen(LOW).dropped as f64;
 } }
 
 #[cfg(test)]

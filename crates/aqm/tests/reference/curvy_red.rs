@@ -178,6 +178,8 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let k = dice.pick(&[2.0, 2.0, 1.0, 4.0, 0.5]);
     let auto_cmax = dice.odds(0.6);
     let cu = dice.pick(&[1, 1, 2, 3]);
+    let t = dice.pick(&[None, Some(1_000_000), Some(500_000), Some(20_000_000)]);
+    let five_mtu = 5.0 * trace.net.mean_pktsize as f64 / (trace.net.bandwidth as f64 / 8.0);
     let mut k_2u = 1.0;
     for _ in 0..2 * cu {
         k_2u *= k;
@@ -188,19 +190,19 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         range_c: dice.pick(&[500_000_000, 50_000_000, 5_000_000]),
         k,
         cu,
-        t: dice.pick(&[1_000_000, 500_000, 20_000_000]),
+        t: t.unwrap_or((five_mtu * SECOND).round() as u64),
         t_range: dice.pick(&[0, 0, 2_000_000, 100_000_000]),
         overload: dice.odds(0.7),
         p_cmax: if auto_cmax { (1.0_f64 / k_2u).min(1.0) } else { dice.pick(&[0.05, 0.25, 1.0]) },
         protected: dice.odds(0.3),
     };
     let words = format!(
-        "g={} min_th={}ns range={}ns k={k} u={} t={}ns t_range={}ns overload={} p_cmax={} protected={} {shared}",
+        "g={} min_th={}ns range={}ns k={k} u={} t={} t_range={}ns overload={} p_cmax={} protected={} {shared}",
         set.g_c,
         set.min_th,
         set.range_c,
         set.cu,
-        set.t,
+        t.map_or("auto".to_string(), |t| format!("{t}ns")),
         set.t_range,
         on(set.overload),
         if auto_cmax { "auto".to_string() } else { set.p_cmax.to_string() },
