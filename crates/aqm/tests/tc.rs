@@ -8,7 +8,7 @@ fn canonical(text: &str) -> String {
 }
 
 /// tc's line beside ours.
-const LINES: [(&str, &str); 14] = [
+const LINES: [(&str, &str); 25] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",
         "codel preset=linux hard_limit=1000p target=4ms interval=60ms ecn=off",
@@ -32,6 +32,24 @@ const LINES: [(&str, &str); 14] = [
         "dualpi2 preset=linux",
     ),
     ("dualpi2 coupling_factor 4 overflow", "dualpi2 preset=linux k=4 overload=delay"),
+    ("dualpi2 min_qlen_step 5 step_thresh 800", "dualpi2 preset=linux min_th=800us th_len=5"),
+    // Of packets those that stay behind are counted, of th_len the one that leaves too.
+    ("dualpi2 step_thresh 5p min_qlen_step 0", "dualpi2 preset=linux min_th=0s th_len=6"),
+    ("dualpi2 step_thresh 5pkts min_qlen_step 9", "dualpi2 preset=linux min_th=0s th_len=9"),
+    ("dualpi2 max_rtt 120ms", "dualpi2 preset=linux rtt_max=120ms target=20ms tupdate=auto alpha=auto beta=auto"),
+    ("dualpi2 typical_rtt 5ms", "dualpi2 preset=linux rtt_max=30ms target=5ms tupdate=auto alpha=auto beta=auto"),
+    (
+        "dualpi2 typical_rtt 15000 target 3ms max_rtt 100ms alpha 7 tupdate 1s",
+        "dualpi2 preset=linux rtt_max=100ms target=15ms tupdate=auto alpha=auto beta=auto",
+    ),
+    ("fq_codel flows 65536 quantum 64", "fq_codel preset=linux flows=65536 quantum=256b"),
+    ("fq_pie flows 65536 quantum 300", "fq_pie preset=linux flows=65536 quantum=300b"),
+    // tc-red(8), the example of its manual page: it is ARED that adapts.
+    (
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10Mbit",
+        "ared preset=linux hard_limit=400000b min_th=30000b max_th=90000b mean_packet=1000b burst=55 ecn=on",
+    ),
+    ("red limit 400000 avpkt 1000 adaptative", "ared preset=linux hard_limit=400000b mean_packet=1000b"),
     (
         "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn bandwidth 10Mbit",
         "red preset=linux hard_limit=400000b min_th=30000b max_th=90000b mean_packet=1000b burst=55 ecn=on",
@@ -40,6 +58,7 @@ const LINES: [(&str, &str); 14] = [
         "choke limit 1000 min 83 max 250 burst 90 ecn",
         "choke preset=linux hard_limit=1000p min_th=83p max_th=250p burst=90 ecn=on",
     ),
+    ("sfb max 100", "sfb preset=linux hard_limit=1000p max=100"),
     ("sfb limit 1000 max 100", "sfb preset=linux hard_limit=1000p max=100"),
     ("bfifo limit 10k", "droptail ecn=off hard_limit=10240b"),
 ];
@@ -51,6 +70,31 @@ fn lines_of_tc_mean_here_what_they_mean_there() {
     }
 }
 
+/// What cannot be had is refused, in the words that were written, and with the reason.
+#[test]
+fn what_cannot_be_had_is_refused() {
+    for (text, why) in [
+        ("dualpi2 any_ect", "any_ect: found 'any_ect', expected tc's line without it: ECT(0) goes to the C queue"),
+        ("dualpi2 limit 10 drop_enqueue", "drop_enqueue: found 'drop_enqueue', expected tc's line without it"),
+        ("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03", "ce_threshold_selector: found"),
+        ("dualpi2 typical_rtt 20ms max_rtt 15ms", "typical_rtt: found '20ms', expected a time of at most max_rtt"),
+        ("dualpi2 max_rtt 0", "max_rtt: found '0', expected a time such as 20ms from 0.000001"),
+        ("dualpi2 max_rtt 5p", "max_rtt: found '5p', expected a time"),
+        ("dualpi2 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
+        ("dualpi2 min_qlen_step 0 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
+        ("dualpi2 typical_rtt 5ms max_rtt 5cows", "max_rtt: found '5cows', expected a time"),
+        ("dualpi2 min_qlen_step x", "min_qlen_step: found 'x', expected a number of packets"),
+        ("dualpi2 classic_protection 101", "classic_protection: found '101', expected a whole number from 0 to 100"),
+        ("fq_codel flows 65537", "flows: found '65537', expected a whole number from 1 to 65536"),
+        ("pfif limit 5", "discipline: found 'pfif', expected one of"),
+    ] {
+        let said = Spec::parse(text).map_or_else(|error| error.to_string(), |spec| spec.canonical());
+        assert!(said.starts_with(why), "{text}: {said}");
+    }
+    let near = Spec::parse("pfif limit 5").unwrap_err().hint;
+    assert_eq!(near.as_deref(), Some("did you mean pfifo?"));
+}
+
 /// A word that sets no parameter, or none that there is, would be found out by nobody else.
 #[test]
 fn every_word_is_read_and_sets_what_it_names() {
@@ -60,9 +104,14 @@ fn every_word_is_read_and_sets_what_it_names() {
             let (value, key) = match tail {
                 Tail::Time(key) => ("7ms", Some(key)),
                 Tail::Millis(key) | Tail::Packets(key) | Tail::Size(key) | Tail::Number(key) => ("777", Some(key)),
-                Tail::Parts(key, _) => ("7", Some(key)),
+                Tail::Raised(key, _) => ("777", Some(key)),
+                Tail::Parts(key, ..) => ("7", Some(key)),
                 Tail::Flag(_) | Tail::Moot(_) => ("", None),
-                Tail::Ignored(_) => ("7", None),
+                Tail::Ignored(_) | Tail::Late(..) => ("7", None),
+                Tail::Refused(_) => {
+                    assert!(Spec::parse(&format!("{} {word}", entry.name)).is_err(), "{} {word}", entry.name);
+                    continue;
+                }
             };
             let text = format!("{} {word} {value}", entry.name);
             let read = Spec::parse(&text).or_else(|_| Spec::parse(&format!("{} {word} 0.7", entry.name)));

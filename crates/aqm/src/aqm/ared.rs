@@ -172,6 +172,7 @@ impl Design for Ared {
             ("harddrop", Tail::Flag("harddrop=on")),
             ("nodrop", Tail::Flag("nodrop=on")),
             ("adaptive", Tail::Flag("clock=timer")),
+            ("adaptative", Tail::Flag("clock=timer")),
         ],
     });
 

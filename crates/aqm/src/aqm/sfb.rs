@@ -258,7 +258,8 @@ impl Design for Sfb {
         },
     ];
     const TC: Option<Tc> = Some(Tc {
-        defaults: "preset=linux",
+        // Without a limit tc asks for the interface's queue length.
+        defaults: "preset=linux hard_limit=1000p",
         words: &[
             ("rehash", Tail::Millis("rehash")),
             ("db", Tail::Millis("db")),

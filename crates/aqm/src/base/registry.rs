@@ -11,6 +11,18 @@ use super::nearest::nearest;
 use super::packet::Packet;
 use super::params::{Common, ParamError, ParamSet, ParamSpec};
 use super::port::Port;
+use super::tc::{self, Setting};
+
+/// Applies settings in their order; an error shows each as it was written.
+pub fn apply_all<P: ParamSet>(
+    common: &mut Common,
+    own: &mut P,
+    presets: &[Preset],
+    settings: &[Setting],
+) -> Result<(), ParamError> {
+    let mut settings = settings.iter();
+    settings.try_for_each(|s| apply(common, own, presets, &[&s.text]).map_err(|error| s.blame(error)))
+}
 
 /// Applies `key=value` words to the common and the own parameters of a discipline, the later over the earlier.
 pub fn apply<P: ParamSet>(
@@ -20,7 +32,8 @@ pub fn apply<P: ParamSet>(
     words: &[&str],
 ) -> Result<(), ParamError> {
     for word in words {
-        let (key, value) = word.split_once('=').ok_or_else(|| ParamError {
+        let named = word.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = named.ok_or_else(|| ParamError {
             key: word.to_string(),
             found: word.to_string(),
             accepts: "key=value".into(),
@@ -137,11 +150,12 @@ pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) 
 
 /// The error for a name that no line of the registry has.
 pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
+    let known = entries.iter().map(|e| e.name).chain(tc::aliases().map(|(name, ..)| name));
     ParamError {
         key: "discipline".to_string(),
         found: name.to_string(),
         accepts: format!("one of {}", joined(entries.iter().map(|e| e.name))).into(),
-        hint: nearest(name, entries.iter().map(|e| e.name)).map(|near| format!("did you mean {near}?")),
+        hint: nearest(name, known).map(|near| format!("did you mean {near}?")),
     }
 }
 
@@ -228,26 +242,26 @@ macro_rules! registry {
                 use $crate::base::{design::Design, registry, tc};
                 let words: $crate::alloc::vec::Vec<&str> = text.split_whitespace().collect();
                 let (&asked, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
+                let asked = tc::meant(asked, words);
                 let alias = tc::alias(asked);
                 let name = alias.map_or(asked, |(name, _)| name);
                 let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
                 let (base, mut all) = match entry.variant_of {
-                    Some((base, preset)) => (base, $crate::alloc::vec![$crate::alloc::format!("preset={preset}")]),
+                    Some((base, preset)) => (base, $crate::alloc::vec![tc::Setting::new($crate::alloc::format!("preset={preset}"))]),
                     None => (entry.name, $crate::alloc::vec![]),
                 };
                 match alias.map(|(_, tc)| tc).or(entry.tc) {
                     Some(tc) if tc::is_tail(words) || alias.is_some() => all.extend(tc::translate(words, &tc)?),
-                    _ => all.extend(words.iter().map(|w| w.to_string())),
+                    _ => all.extend(words.iter().map(|word| tc::Setting::new(*word))),
                 }
                 // tc takes the last of its words; ours are each said once.
                 if !tc::is_tail(words) {
                     registry::once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
                 }
-                let words: $crate::alloc::vec::Vec<&str> = all.iter().map(|w| w.as_str()).collect();
                 let mut common = $crate::base::params::Common::default();
                 $( if base == stringify!($name) {
                     let mut own = <$design as Design>::Params::default();
-                    registry::apply(&mut common, &mut own, <$design>::PRESETS, &words)?;
+                    registry::apply_all(&mut common, &mut own, <$design>::PRESETS, &all)?;
                     <$design>::check(&own).map_err(|accepts| $crate::base::params::ParamError {
                         key: name.to_string(), found: text.to_string(), accepts: accepts.into(), hint: None,
                     })?;

@@ -30,8 +30,8 @@ choice! {
     }
 }
 
-/// The most queues: their numbers and one that is none fit 16 bits.
-pub const MOST: u32 = 65_535;
+/// The most queues: their numbers fit 16 bits.
+pub const MOST: u32 = 65_536;
 
 /// See the module's text.
 pub struct Buckets {

@@ -8,18 +8,25 @@ use alloc::vec::Vec;
 
 use crate::base::port::{ListId, Port};
 
-const NONE: u16 = u16::MAX;
+/// Beyond every number of a queue, of which all 16 bits are in use.
+const NONE: u32 = u32::MAX;
+
+/// The queue of that number, if it is one.
+#[inline]
+fn id(number: u32) -> Option<ListId> {
+    (number != NONE).then_some(ListId(number as u16))
+}
 
 /// What follows each queue in its chain. A queue is in one chain at most.
 pub struct Links {
-    next: Vec<u16>,
+    next: Vec<u32>,
 }
 
 /// Queues in a row.
 #[derive(Clone, Copy)]
 pub struct Chain {
-    head: u16,
-    tail: u16,
+    head: u32,
+    tail: u32,
 }
 
 impl Chain {
@@ -29,7 +36,7 @@ impl Chain {
     /// The first one.
     #[inline]
     pub fn first(self) -> Option<ListId> {
-        (self.head != NONE).then_some(ListId(self.head))
+        id(self.head)
     }
 
     /// Is there none?
@@ -48,13 +55,14 @@ impl Links {
     /// Appends a queue that is in no chain.
     #[inline]
     pub fn push(&mut self, chain: &mut Chain, queue: ListId) {
+        let number = u32::from(queue.0);
         self.next[usize::from(queue.0)] = NONE;
         if chain.tail == NONE {
-            chain.head = queue.0;
+            chain.head = number;
         } else {
-            self.next[usize::from(chain.tail)] = queue.0;
+            self.next[chain.tail as usize] = number;
         }
-        chain.tail = queue.0;
+        chain.tail = number;
     }
 
     /// Takes the first one off.
@@ -70,15 +78,16 @@ impl Links {
 
     /// Takes `queue` out of `chain`, wherever it is: it walks there from the head.
     pub fn remove(&mut self, chain: &mut Chain, queue: ListId) {
-        if chain.head == queue.0 {
+        let number = u32::from(queue.0);
+        if chain.head == number {
             self.pop(chain);
             return;
         }
-        let before = self.walk(*chain).find(|at| self.next[usize::from(at.0)] == queue.0);
+        let before = self.walk(*chain).find(|at| self.next[usize::from(at.0)] == number);
         if let Some(before) = before {
             self.next[usize::from(before.0)] = self.next[usize::from(queue.0)];
-            if chain.tail == queue.0 {
-                chain.tail = before.0;
+            if chain.tail == number {
+                chain.tail = u32::from(before.0);
             }
         }
     }
@@ -87,8 +96,8 @@ impl Links {
     pub fn walk(&self, chain: Chain) -> impl Iterator<Item = ListId> + '_ {
         let mut at = chain.head;
         core::iter::from_fn(move || {
-            let queue = (at != NONE).then_some(ListId(at))?;
-            at = self.next[usize::from(at)];
+            let queue = id(at)?;
+            at = self.next[usize::from(queue.0)];
             Some(queue)
         })
     }
@@ -295,5 +304,19 @@ mod tests {
         assert!(chain.is_empty());
         links.push(&mut chain, ListId(3));
         assert_eq!(held(&links, chain), [3]);
+    }
+
+    #[test]
+    fn there_may_be_as_many_queues_as_numbers() {
+        let mut flows = FlowQueues::new(65_536, 300, true);
+        [0, 65_535, 65_534].into_iter().for_each(|at| flows.activate(ListId(at)));
+        let turns: Vec<u16> = (0..6)
+            .filter_map(|_| {
+                let queue = flows.turn()?;
+                flows.sent(queue, 300);
+                Some(queue.0)
+            })
+            .collect();
+        assert_eq!((turns, flows.lengths()), (alloc::vec![0, 65_535, 65_534, 0, 65_535, 65_534], (0, 3)));
     }
 }

@@ -9,6 +9,7 @@ pub mod depths;
 pub mod drain_time;
 pub mod dual_aqm;
 pub mod dual_queue;
+pub mod dual_tc;
 pub mod early;
 pub mod flow_queues;
 pub mod max_p;

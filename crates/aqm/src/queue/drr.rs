@@ -22,7 +22,7 @@ params! {
     /// Knobs of DRR.
     pub struct Params {
         /// Queues that flows are given to.
-        buckets: u32 = 1024, in 1.0 ..= 65535.0, "n", "ours; ns-2.35: buckets_ 10";
+        buckets: u32 = 1024, in 1.0 ..= 65536.0, "n", "ours; ns-2.35: buckets_ 10";
         /// Bytes that a turn is worth; below the longest packet some turns pass without one.
         quantum: Bytes = Bytes(1500), in 64.0 ..= 1048576.0, "Quantum_i", "ours, an MTU; ns-2.35: quantum_ 250";
         /// Whose packets are one flow.

@@ -16,6 +16,7 @@ use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::dual_aqm::{Class, DualAqm, classify};
+use crate::parts::dual_tc::{round_trips, step};
 use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
 use crate::{params, probes};
 
@@ -114,8 +115,10 @@ impl Design for DualPi2 {
              includes it, as the RFC's note on the last packet of a burst implies",
             "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, as Not-ECT ones",
             "WRR is Linux's credit, with the mean packet for its MTU",
-            "preset=linux: not its 32-bit integers, that its step is > where ours is >=, its drop at arrivals, \
-             memory limit, splitting of segments and third kind of packets",
+            "preset=linux: not its integers (32 bits, gains in steps of 1/256), that its step is > where ours is >=, its \
+             drop at arrivals, memory limit, splitting of segments and third kind of packets",
+            "Linux asks at arrival whether min_qlen_step packets wait in the L queue, and so spares the first of a burst; \
+             th_len, which tc's word sets, is the RFC's, asked at departure, and spares the last",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -137,16 +140,20 @@ impl Design for DualPi2 {
         words: &[
             ("limit", Tail::Packets("hard_limit")),
             ("memlimit", Tail::Ignored("packets take what they weigh")),
-            ("coupling_factor", Tail::Number("k")),
-            ("step_thresh", Tail::Time("min_th")),
-            ("min_qlen_step", Tail::Number("th_len")),
+            ("coupling_factor", Tail::Parts("k", 1, 255)),
+            ("step_thresh", Tail::Late("TIME|PACKETS", step)),
+            ("min_qlen_step", Tail::Late("PACKETS", step)),
             ("drop_on_overload", Tail::Flag("overload=drop")),
             ("overflow", Tail::Flag("overload=delay")),
             ("drop_dequeue", Tail::Moot("as here")),
+            ("drop_enqueue", Tail::Refused("packets hear of p' when they leave")),
             ("l4s_ect", Tail::Moot("as here")),
+            ("any_ect", Tail::Refused("ECT(0) goes to the C queue; pi2 has scalable=ect")),
             ("split_gso", Tail::Moot("no segments here")),
             ("no_split_gso", Tail::Moot("no segments here")),
-            ("classic_protection", Tail::Parts("weight", 100)),
+            ("classic_protection", Tail::Parts("weight", 100, 100)),
+            ("max_rtt", Tail::Late("TIME", round_trips)),
+            ("typical_rtt", Tail::Late("TIME", round_trips)),
             ("target", Tail::Time("target")),
             ("tupdate", Tail::Time("tupdate")),
             ("alpha", Tail::Number("alpha")),

@@ -40,7 +40,7 @@ params! {
         /// Time within which a flow's delay must once have been below target: a long round trip.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8290 section 5.2.1";
         /// Queues that flows are hashed to.
-        flows: u32 = 1024, in 1.0 ..= 65535.0, "flows", "RFC 8290 section 5.2.5";
+        flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux takes no less than 256";
         /// ECT packets that have stayed longer than this are marked, whatever CoDel and `ecn` say.
@@ -156,8 +156,9 @@ impl Design for FqCodel {
             ("flows", Tail::Number("flows")),
             ("target", Tail::Time("target")),
             ("interval", Tail::Time("interval")),
-            ("quantum", Tail::Size("quantum")),
+            ("quantum", Tail::Raised("quantum", 256)),
             ("ce_threshold", Tail::Time("ce_threshold")),
+            ("ce_threshold_selector", Tail::Refused("ce_threshold is for every ECN-capable packet here")),
             ("memory_limit", Tail::Size("memory_limit")),
             ("drop_batch", Tail::Number("drop_batch")),
             ("ecn", Tail::Flag("ecn=on")),

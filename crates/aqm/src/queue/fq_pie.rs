@@ -33,7 +33,7 @@ params! {
         /// Proportional gain in Hz, on the growth of the delay.
         beta: f64 = 1.25, in 0.0 ..= 1e6, "beta", "Linux fq_pie: 20/16";
         /// Queues that flows are hashed to.
-        flows: u32 = 1024, in 1.0 ..= 65535.0, "flows", "Linux fq_pie";
+        flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "Linux fq_pie";
         /// Bytes that a queue may send in a round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "Linux fq_pie: an MTU; ours: no less than 256";
         /// Burst allowance of each flow.
@@ -166,11 +166,11 @@ impl Design for FqPie {
             ("flows", Tail::Number("flows")),
             ("target", Tail::Time("target")),
             ("tupdate", Tail::Time("tupdate")),
-            ("alpha", Tail::Parts("alpha", 16)),
-            ("beta", Tail::Parts("beta", 16)),
+            ("alpha", Tail::Parts("alpha", 16, 32)),
+            ("beta", Tail::Parts("beta", 16, 32)),
             ("quantum", Tail::Size("quantum")),
             ("memory_limit", Tail::Ignored("packets take what they weigh")),
-            ("ecn_prob", Tail::Parts("ecn_cut", 100)),
+            ("ecn_prob", Tail::Parts("ecn_cut", 100, 99)),
             ("ecn", Tail::Flag("ecn=on")),
             ("noecn", Tail::Flag("ecn=off")),
             ("bytemode", Tail::Flag("bytes=on")),
