@@ -4,6 +4,7 @@ use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::base::tc::{self, Tc};
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_lab::scenario::{Found, InputError};
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
         show(ui, || discipline_document(entry), || discipline_text(ui, entry))?;
     } else if let Some(marker) = MARKERS.iter().find(|marker| marker.name == name) {
         show(ui, || marker_document(marker), || marker_text(ui, marker))?;
+    } else if let Some((alias, ours, tc)) = tc::aliases().find(|(alias, ..)| *alias == name) {
+        show(ui, || alias_document(alias, ours, &tc), || alias_text(ui, alias, ours, &tc))?;
     } else if let Some(schema) = catalogue::flow_kinds().iter().find(|schema| catalogue::kind(schema) == name) {
         show(ui, || traffic_document(schema), || traffic_text(ui, schema))?;
     } else if let Some(found) = catalogue::congestion().into_iter().find(|found| found.name == name) {
@@ -42,6 +45,7 @@ fn unknown(name: &str) -> InputError {
     let known =
         [catalogue::disciplines(), catalogue::markers(), catalogue::congestion(), catalogue::traffic()].concat();
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().chain(tc::aliases().map(|(alias, ..)| alias)).collect();
     let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
     InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
 }
@@ -55,6 +59,23 @@ fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
 fn default(entry: &Entry, param: &ParamSpec) -> String {
     let spec = Spec::parse(entry.name).ok();
     spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
+}
+
+fn tc_document(name: &str, tc: &Tc) -> Value {
+    json!({ "synopsis": tc.synopsis(name), "defaults": tc.defaults, "notes": tc::notes(name, tc) })
+}
+
+/// A name that only tc has.
+fn alias_document(name: &str, ours: &str, tc: &Tc) -> Value {
+    let tc = json!({ "synopsis": tc.synopsis(name), "defaults": tc.defaults });
+    json!({ "version": 1, "kind": "alias", "name": name, "discipline": ours, "tc": tc })
+}
+
+fn alias_text(ui: &Ui, name: &str, ours: &str, tc: &Tc) -> String {
+    let mut out = format!("{}  tc(8)'s name for {ours} {}\n", ui.tone(Tone::Strong, name), tc.defaults);
+    out += &heading(ui, "as tc(8) writes it", "");
+    out += &wrap("  ", &tc.synopsis(name));
+    out + &format!("\nforebay explain {ours} says the rest\n")
 }
 
 fn meaning(words: &str) -> &str {
@@ -94,7 +115,7 @@ fn discipline_document(entry: &Entry) -> Value {
         "rule": entry.about.rule,
         "parameters": params.collect::<Vec<_>>(),
         "presets": presets.collect::<Vec<_>>(),
-        "tc": entry.tc.map(|tc| json!({ "synopsis": tc.synopsis(entry.name), "defaults": tc.defaults })),
+        "tc": entry.tc.map(|tc| tc_document(entry.name, &tc)),
         "probes": probes.collect::<Vec<_>>(),
         "deviations": entry.about.deviations,
     })
@@ -117,6 +138,7 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
     if let Some(tc) = entry.tc {
         out += &heading(ui, "as tc(8) writes it", &format!("without key=value; starts from {}", tc.defaults));
         out += &wrap("  ", &tc.synopsis(entry.name));
+        out += &tc::notes(entry.name, &tc).iter().map(|note| wrap("  ", note)).collect::<String>();
     }
     if !entry.probes.is_empty() {
         out += &heading(ui, "probes", "for series = [...] in [report]");

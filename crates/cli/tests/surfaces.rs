@@ -82,7 +82,13 @@ fn explain_knows_every_discipline() {
     }
     let bucket = place.run(&["explain", "token-bucket"]).good().stdout;
     assert!(["cir", "cbs", "per"].iter().all(|key| bucket.contains(&format!("  {key} "))), "{bucket}");
-    for (name, kind) in [("newreno", "congestion"), ("short-tcp", "traffic")] {
+    let tc = place.run(&["explain", "droptail"]).good().stdout;
+    for words in
+        ["droptail alone is not tc's", "pfifo [limit PACKETS]: droptail ecn=off", "pfifo_head_drop [", "bfifo ["]
+    {
+        assert!(tc.contains(words), "{words}: {tc}");
+    }
+    for (name, kind) in [("newreno", "congestion"), ("short-tcp", "traffic"), ("pfifo", "alias"), ("bfifo", "alias")] {
         assert!(place.run(&["explain", name]).good().stdout.contains(name));
         assert_eq!(place.run(&["explain", name, "--json"]).good().json()["kind"], kind);
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::MARKERS;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::base::tc;
 
 use crate::tree::Tree;
 
@@ -74,6 +75,9 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
     if let Some(tc) = entry.tc {
         let _ =
             writeln!(out, "\n## As tc(8) writes it\n\n`{}`\n\nstarts from `{}`.", tc.synopsis(entry.name), tc.defaults);
+        for note in tc::notes(entry.name, &tc) {
+            let _ = writeln!(out, "\n{note}.");
+        }
     }
     if !entry.probes.is_empty() {
         out += "\n## Probes\n\n| name | unit | meaning |\n|---|---|---|\n";

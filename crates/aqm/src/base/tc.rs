@@ -182,6 +182,14 @@ const fn fifo(defaults: &'static str, words: &'static [(&'static str, Tail)]) ->
     Tc { defaults, words }
 }
 
+/// What to know about tc's words for the discipline `name`: what is not tc's, and under which other names it has them.
+pub fn notes(name: &str, tc: &Tc) -> Vec<String> {
+    let bare = format!("{name} alone is not tc's: write {name} {}, or one of its words", tc.defaults);
+    let others = aliases().filter(|(_, ours, _)| *ours == name);
+    let other = |(alias, _, tc): (&str, &str, Tc)| format!("{}: {name} {}", tc.synopsis(alias), tc.defaults);
+    core::iter::once(bare).chain(others.map(other)).collect()
+}
+
 /// tc's names that have another one here: tc's, ours, and what tc has under it.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str, Tc)> {
     ALIASES.into_iter()
@@ -306,6 +314,15 @@ mod tests {
                     [least BYTES] [twice TIME] [ecn] [split_gso] \
                     [memory_limit ...]";
         assert_eq!(TC.synopsis("x"), line);
+    }
+
+    #[test]
+    fn notes_tell_a_bare_name_from_tcs_and_list_its_other_names() {
+        let bare = "x alone is not tc's: write x preset=linux hard_limit=10240p, or one of its words";
+        assert_eq!(notes("x", &TC), [bare]);
+        let droptail = notes("droptail", &alias("pfifo").unwrap().1);
+        assert_eq!(droptail[1], "pfifo [limit PACKETS]: droptail ecn=off hard_limit=1000p");
+        assert!(droptail[2].starts_with("pfifo_head_drop [") && droptail[3].starts_with("bfifo [limit BYTES]: "));
     }
 
     #[test]
