@@ -3,13 +3,10 @@
 //! Comments of the form "RFC 9332 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered; "may",
 //! "should" and "recommended" count as well.
 //!
-//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals, and drops for want of room, of each queue: the buffer is one,
-//! and the port counts both together.
-//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): mean and 99th percentile of each queue's delay: the laboratory has
-//! those of all packets, and of each queue the series of the probes delay_c and delay_l.
-//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of when overload began and how long it lasted: the probe
-//! overload shows it.
-//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis against a storm of such reports: there are none.
+//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals and overflows of each queue: one buffer, counted together.
+//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): a 99th percentile of delay of each queue: the lab has that of all packets.
+//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of overload, start and duration: the probe overload shows it.
+//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of such reports: there are none.
 
 mod coupled;
 
