@@ -576,7 +576,8 @@ mod tests {
     #[test]
     fn max_and_target_follow_each_other_as_in_tc() {
         use Auto::{Auto as Own, Given};
-        let all = [(Own, Own), (Own, Given(13)), (Given(30), Own), (Given(7), Given(9)), (Given(1), Own), (Own, Given(1))];
+        let all =
+            [(Own, Own), (Own, Given(13)), (Given(30), Own), (Given(7), Given(9)), (Given(1), Own), (Own, Given(1))];
         let bounds = all.map(|(max, target)| bounds(max, target));
         assert_eq!(bounds, [(25, 20), (16, 13), (30, 24), (7, 9), (1, 1), (1, 1)]);
     }

@@ -16,8 +16,8 @@ use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::dual_aqm::{Class, DualAqm, classify};
-use crate::parts::dual_tc::{round_trips, step};
 use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
+use crate::parts::dual_tc::{round_trips, step};
 use crate::{params, probes};
 
 params! {
