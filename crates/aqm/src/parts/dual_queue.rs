@@ -2,7 +2,7 @@
 
 use crate::base::cx::Cx;
 use crate::base::ladder::Aqm;
-use crate::base::packet::Packet;
+use crate::base::packet::{Ecn, Packet};
 use crate::base::port::{Level, ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
@@ -31,7 +31,7 @@ pub struct Seen {
     pub waiting: u32,
     /// Bytes handed to the link.
     pub sent: u64,
-    /// CE marks.
+    /// CE marks set here.
     pub marked: u64,
     /// Packets dropped by the AQM.
     pub dropped: u64,
@@ -88,7 +88,7 @@ impl Priority {
     /// Sends the head of `list` unless `verdict` drops it; then both lists compete anew.
     #[inline]
     pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        let marks = port.head(list).is_some_and(|packet| port.marks(packet));
+        let (marks, fresh) = port.head(list).map_or((false, false), |p| (port.marks(p), p.ecn != Ecn::Ce));
         let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
         let sent = if drops {
             port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
@@ -100,7 +100,7 @@ impl Priority {
         seen.waiting = port.level(list).pkts();
         seen.dropped += u64::from(drops);
         let sent = sent?;
-        seen.marked += u64::from(verdict == Verdict::Signal);
+        seen.marked += u64::from(verdict == Verdict::Signal && fresh);
         seen.sent += u64::from(sent.len);
         seen.delay = cx.now.since(sent.arrived);
         self.sent(list, sent.len, port);
@@ -146,7 +146,6 @@ mod tests {
     use alloc::string::String;
 
     use super::*;
-    use crate::base::packet::Ecn;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Link, Rate};
 
