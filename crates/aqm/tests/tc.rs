@@ -78,14 +78,14 @@ fn what_cannot_be_had_is_refused() {
         ("dualpi2 limit 10 drop_enqueue", "drop_enqueue: found 'drop_enqueue', expected tc's line without it"),
         ("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03", "ce_threshold_selector: found"),
         ("dualpi2 typical_rtt 20ms max_rtt 15ms", "typical_rtt: found '20ms', expected a time of at most max_rtt"),
-        ("dualpi2 max_rtt 0", "max_rtt: found '0', expected a time such as 20ms from 0.000001"),
+        ("dualpi2 max_rtt 0", "max_rtt: found '0', expected a time such as 20ms, from 1e-6"),
         ("dualpi2 max_rtt 5p", "max_rtt: found '5p', expected a time"),
         ("dualpi2 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
         ("dualpi2 min_qlen_step 0 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
         ("dualpi2 typical_rtt 5ms max_rtt 5cows", "max_rtt: found '5cows', expected a time"),
         ("dualpi2 min_qlen_step x", "min_qlen_step: found 'x', expected a number of packets"),
         ("dualpi2 classic_protection 101", "classic_protection: found '101', expected a whole number from 0 to 100"),
-        ("fq_codel flows 65537", "flows: found '65537', expected a whole number from 1 to 65536"),
+        ("fq_codel flows 65537", "flows: found '65537', expected a whole number, from 1 to 65536"),
         ("pfif limit 5", "discipline: found 'pfif', expected one of"),
     ] {
         let said = Spec::parse(text).map_or_else(|error| error.to_string(), |spec| spec.canonical());

@@ -207,7 +207,8 @@ mod tests {
         let p_after = |ecn| {
             // The second of two packets fills the buffer: the marker is certain.
             let link = Link { limit: Limit::Packets(2), ..LINK };
-            let mut queue = crate::Spec::parse("blue d1=0.01 freeze=10ms th=0.5").unwrap().queue(link, Rng::stream(1, "q"));
+            let mut queue =
+                crate::Spec::parse("blue d1=0.01 freeze=10ms th=0.5").unwrap().queue(link, Rng::stream(1, "q"));
             (0..2).for_each(|_| queue.arrive(Packet { len: 500, ecn, ..Packet::default() }, at(100)));
             let tally = queue.port.tally();
             (queue.discipline().probe(0), tally.dropped_early.pkts, tally.dropped_overflow.pkts, tally.marked.pkts)
