@@ -38,10 +38,8 @@ pub enum Order {
 pub struct Promises {
     /// The order of delivered packets.
     pub order: Order,
-    /// A signal to an ECT packet is a mark.
-    pub ecn: bool,
     /// ECT packets may be marked; otherwise nothing ever is.
-    pub marks: bool,
+    pub ecn: bool,
     /// An arrival that finds nothing queued, and room, is neither dropped nor marked.
     pub spares_empty: bool,
 }
@@ -164,7 +162,7 @@ impl<D: Discipline> Bench<'_, D> {
     fn deliver(&mut self, packet: &Packet) -> Result<(), String> {
         let offered = self.settle(packet)?;
         let marked = packet.ecn == Ecn::Ce && offered.ecn != Ecn::Ce;
-        if marked && !(self.promises.marks && offered.ecn.is_capable()) {
+        if marked && !(self.promises.ecn && offered.ecn.is_capable()) {
             return Err(format!("marked packet {} without permission", packet.slot));
         }
         let ecn = if marked { Ecn::Ce } else { offered.ecn };

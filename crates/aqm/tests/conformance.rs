@@ -34,7 +34,7 @@ fn promises(spec: &Spec) -> Promises {
     let spares_empty = spares_empty && spec.get("th").as_deref() == Some("off");
     // CoDel's ce_threshold marks without ECN too, as in Linux.
     let ce_threshold = spec.get("ce_threshold").is_some_and(|threshold| threshold != "off");
-    Promises { order, ecn: spec.ecn(), marks: spec.ecn() || ce_threshold, spares_empty }
+    Promises { order, ecn: spec.ecn() || ce_threshold, spares_empty }
 }
 
 fn check(spec: &Spec, seed: u64) {
@@ -94,7 +94,7 @@ fn every_queue_conforms() {
 struct Plain;
 impl Aqm for Plain {}
 
-const FIFO: Promises = Promises { order: Order::Lists(1), ecn: true, marks: true, spares_empty: true };
+const FIFO: Promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: true };
 
 fn verdict<D: Discipline>(make: fn() -> D, promises: Promises) -> String {
     let queue = |link, rng| Queue::new(make(), link, promises.ecn, rng);
