@@ -81,7 +81,7 @@ pub(crate) enum Topic {
   forebay list disciplines
   forebay list scenarios --json")]
 pub(crate) struct ListArgs {
-    /// Only this; everything if left out.
+    /// Only this; else everything.
     pub(crate) topic: Option<Topic>,
 }
 

@@ -6,7 +6,6 @@
 //! for every discipline by construction (`Port::check`).
 
 use alloc::vec::Vec;
-use core::mem;
 
 use super::cx::Cx;
 use super::ladder::Aqm;
@@ -110,7 +109,7 @@ pub struct Port {
     tally: Tally,
     link: Link,
     ecn: bool,
-    /// The threshold marker signals the packet that arrives next.
+    /// The threshold marker signals the packet that arrives now; it says so for each, or there is none.
     signalled: bool,
     discarded: Vec<(Packet, Reason)>,
 }
@@ -185,7 +184,7 @@ impl Port {
         cx: &mut Cx,
     ) -> Fate {
         self.tally.offered.add(packet.len);
-        let signalled = mem::take(&mut self.signalled);
+        let signalled = self.signalled;
         let fate = match verdict {
             _ if !self.fits(packet.len) => match verdict {
                 Verdict::Accept if !signalled && aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
