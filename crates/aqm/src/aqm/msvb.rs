@@ -16,7 +16,7 @@ use crate::base::port::Level;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::depths::{Depths, Given};
-use crate::parts::virtual_buffer::{Bounds, RateBasis, Threshold, VirtualBuffer};
+use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBuffer};
 use crate::{params, probes};
 
 params! {
@@ -43,7 +43,7 @@ pub struct Msvb {
     buffer: VirtualBuffer,
     classes: [Threshold; MAX_CLASSES],
     latest: usize,
-    p: f64,
+    odds: Odds,
 }
 
 /// Classes beyond [`MAX_CLASSES`] share the thresholds of the first ones.
@@ -108,7 +108,7 @@ impl Design for Msvb {
             let (alpha, phi) = (params.alpha.of(i as u8), params.phi.of(i as u8));
             Threshold::new(alpha, phi, buffer.capacity(), bounds.of(i, link))
         });
-        Self { rate_basis: params.rate_basis, buffer, classes, latest: 0, p: 0.0 }
+        Self { rate_basis: params.rate_basis, buffer, classes, latest: 0, odds: Odds::default() }
     }
 }
 
@@ -116,8 +116,8 @@ impl Aqm for Msvb {
     #[inline]
     fn arrival(&mut self, packet: &Packet, _: &Level, cx: &mut Cx) -> Verdict {
         self.latest = slot(packet);
-        self.p = self.buffer.arrival(&mut self.classes[self.latest], packet, cx.now);
-        if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }
+        self.odds = self.buffer.arrival(&mut self.classes[self.latest], packet, cx.now);
+        if self.odds.signal(cx.rng.uniform()) { Verdict::Signal } else { Verdict::Accept }
     }
 
     #[inline]
@@ -130,7 +130,7 @@ impl Aqm for Msvb {
 
 probes! { Msvb {
     /// Signal probability of the latest arrival.
-    p ["1"] = |s| s.p;
+    p ["1"] = |s| s.odds.p();
     /// Virtual queue after the latest arrival.
     qv ["packets|bytes"] = |s| s.buffer.value();
     /// Threshold of the latest arrival's class.
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_drop_takes_its_size_back() {
         let mut queue = queue("alpha=1.5 b_cap=2.5 phi=0");
-        let state = |queue: &Queue<_>| (msvb(queue).buffer.value(), msvb(queue).threshold(0), msvb(queue).p);
+        let state = |queue: &Queue<_>| (msvb(queue).buffer.value(), msvb(queue).threshold(0), msvb(queue).odds.p());
         // The first leaves Q_v 1, B 1; the second would make them 2 and 0, so p = (2 - 0)/2.
         queue.arrive(packet(0), Instant::ZERO);
         assert_eq!(state(&queue), (1.0, 1.0, 0.0));

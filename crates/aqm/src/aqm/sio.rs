@@ -16,7 +16,7 @@ use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::depths::Given;
-use crate::parts::virtual_buffer::{Bounds, RateBasis, Threshold, VirtualBuffer, probability};
+use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBuffer};
 use crate::{params, probes};
 
 params! {
@@ -91,7 +91,7 @@ pub struct Sio {
     buffer: VirtualBuffer,
     threshold: Threshold,
     out: Out,
-    p: f64,
+    odds: Odds,
 }
 
 fn bounds(params: &Params) -> Bounds<'_> {
@@ -172,20 +172,20 @@ impl Design for Sio {
             halved: None,
             since: Instant::ZERO,
         };
-        Self { rate_basis: params.rate_basis, buffer, threshold, out, p: 0.0 }
+        Self { rate_basis: params.rate_basis, buffer, threshold, out, odds: Odds::default() }
     }
 }
 
 impl Aqm for Sio {
     #[inline]
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        self.p = if packet.colour == Colour::In {
+        self.odds = if packet.colour == Colour::In {
             self.buffer.arrival(&mut self.threshold, packet, cx.now)
         } else {
             self.out.recovered(cx.now);
-            probability(self.out.first.measure(level), self.out.b)
+            Odds::new(self.out.first.measure(level), self.out.b)
         };
-        if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }
+        if self.odds.signal(cx.rng.uniform()) { Verdict::Signal } else { Verdict::Accept }
     }
 
     #[inline]
@@ -204,7 +204,7 @@ impl Aqm for Sio {
 
 probes! { Sio {
     /// Signal probability of the latest arrival.
-    p ["1"] = |s| s.p;
+    p ["1"] = |s| s.odds.p();
     /// Threshold of OUT packets on the real queue.
     b_out ["packets|bytes"] = |s| s.out.b;
     /// Virtual queue of IN packets after the latest of them.
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn in_packets_follow_svb_at_the_whole_link() {
         let mut queue = queue("alpha=0.5 b_cap=4p");
-        let state = |queue: &Queue<_>| (sio(queue).buffer.value(), sio(queue).threshold.value(), sio(queue).p);
+        let state = |queue: &Queue<_>| (sio(queue).buffer.value(), sio(queue).threshold.value(), sio(queue).odds.p());
         // Three at once: Q_in 1, 2, 3 and B_in 3.5, 3, 2.5, so p = 0, 0, 0.5/3.
         (0..3).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
         assert_eq!(state(&queue), (3.0, 2.5, 0.5 / 3.0));
@@ -271,7 +271,7 @@ mod tests {
         let mut queue = queue("b_out=20 b_cap=1000p");
         let p = |queue: &mut Queue<_>| {
             queue.arrive(packet(Colour::Out), at(0));
-            sio(queue).p
+            sio(queue).odds.p()
         };
         (0..20).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
         // 20 wait: just at the threshold. Then 21, 22, 23: (q - 20)/q.
@@ -295,7 +295,7 @@ mod tests {
         // Marks: next to no b_cap makes every IN packet certain, ECT ones are queued all the same.
         let mut queue = self::queue("b_out=20 b_cap=1e-9p");
         queue.arrive(packet(Colour::In), at(0));
-        assert_eq!((sio(&queue).p, b_out(&queue), queue.port.tally().marked.pkts), (1.0, 20.0, 1));
+        assert_eq!((sio(&queue).odds.p(), b_out(&queue), queue.port.tally().marked.pkts), (1.0, 20.0, 1));
         queue.arrive(full(Colour::In), at(0));
         assert_eq!((b_out(&queue), queue.port.tally().dropped_early.pkts), (10.0, 1), "an early drop");
     }

@@ -15,7 +15,7 @@ use crate::base::port::Level;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::depths::Given;
-use crate::parts::virtual_buffer::{Bounds, RateBasis, Threshold, VirtualBuffer};
+use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBuffer};
 use crate::{params, probes};
 
 params! {
@@ -45,7 +45,7 @@ pub struct Svb {
     rate_basis: RateBasis,
     buffer: VirtualBuffer,
     threshold: Threshold,
-    p: f64,
+    odds: Odds,
 }
 
 fn bounds(params: &Params) -> Bounds<'_> {
@@ -95,15 +95,15 @@ impl Design for Svb {
         let bounds = bounds(params);
         let buffer = VirtualBuffer::new(bounds.unit(link), link);
         let threshold = Threshold::new(params.alpha, params.phi, buffer.capacity(), bounds.of(0, link));
-        Self { rate_basis: params.rate_basis, buffer, threshold: threshold.leaking(params.leak), p: 0.0 }
+        Self { rate_basis: params.rate_basis, buffer, threshold: threshold.leaking(params.leak), odds: Odds::default() }
     }
 }
 
 impl Aqm for Svb {
     #[inline]
     fn arrival(&mut self, packet: &Packet, _: &Level, cx: &mut Cx) -> Verdict {
-        self.p = self.buffer.arrival(&mut self.threshold, packet, cx.now);
-        if cx.rng.uniform() < self.p { Verdict::Signal } else { Verdict::Accept }
+        self.odds = self.buffer.arrival(&mut self.threshold, packet, cx.now);
+        if self.odds.signal(cx.rng.uniform()) { Verdict::Signal } else { Verdict::Accept }
     }
 
     #[inline]
@@ -116,7 +116,7 @@ impl Aqm for Svb {
 
 probes! { Svb {
     /// Signal probability of the latest arrival.
-    p ["1"] = |s| s.p;
+    p ["1"] = |s| s.odds.p();
     /// Virtual queue after the latest arrival.
     qv ["packets|bytes"] = |s| s.buffer.value();
     /// Threshold after the latest arrival.
@@ -155,7 +155,7 @@ mod tests {
 
     fn state(queue: &Queue<Fifo<Svb>>) -> (f64, f64, f64) {
         let svb = queue.discipline().aqm();
-        (svb.buffer.value(), svb.threshold.value(), svb.p)
+        (svb.buffer.value(), svb.threshold.value(), svb.odds.p())
     }
 
     fn at(us: u64) -> Instant {

@@ -63,9 +63,33 @@ fn charged(b: f64, alpha: f64, size: f64, floor: f64) -> f64 {
 }
 
 /// max(0, (q - b)/q): what every member of the family signals with.
-#[inline]
-pub fn probability(q: f64, b: f64) -> f64 {
+fn probability(q: f64, b: f64) -> f64 {
     if q > b { (q - b) / q } else { 0.0 }
+}
+
+/// A queue and its threshold as an arrival meets them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Odds {
+    q: f64,
+    b: f64,
+}
+
+impl Odds {
+    /// A queue of `q`, a threshold of `b`.
+    pub const fn new(q: f64, b: f64) -> Self {
+        Self { q, b }
+    }
+
+    /// Is an arrival that draws `u` signalled? u < p, with no division for the decision to wait for.
+    #[inline]
+    pub fn signal(self, u: f64) -> bool {
+        u * self.q < self.q - self.b
+    }
+
+    /// The probability that it is.
+    pub fn p(self) -> f64 {
+        probability(self.q, self.b)
+    }
 }
 
 /// What the user says of the thresholds' bounds.
@@ -232,15 +256,15 @@ impl VirtualBuffer {
         self.q_v
     }
 
-    /// Lets time pass for Q_v and for the one threshold that is needed; the probability of a signal for
-    /// `packet`, from both as they would stand if it were counted.
+    /// Lets time pass for Q_v and for the one threshold that is needed; the odds of a signal for `packet`, from both
+    /// as they would stand if it were counted.
     #[inline]
-    pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> f64 {
+    pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> Odds {
         self.q_v = drained(self.q_v, self.capacity, now.since(self.at).secs());
         self.at = now;
         threshold.advance(now);
         let size = self.unit.weigh(packet);
-        probability(self.q_v + size, threshold.with(size))
+        Odds::new(self.q_v + size, threshold.with(size))
     }
 
     /// `packet`, the latest arrival, counts.
@@ -287,6 +311,12 @@ mod tests {
         assert_eq!(probability(80.0, 60.0), 0.25);
         assert_eq!(probability(60.0, 80.0), 0.0);
         assert_eq!(probability(0.0, 0.0), 0.0);
+        // The decision is u < p, and so is none at p = 0.
+        let odds = [Odds::new(80.0, 60.0), Odds::new(60.0, 80.0), Odds::new(0.0, 0.0), Odds::new(1.0, 0.0)];
+        assert_eq!(
+            odds.map(|odds| [0.0, 0.249, 0.25, 0.999].map(|u| odds.signal(u))),
+            [[true, true, false, false], [false; 4], [false; 4], [true; 4]]
+        );
     }
 
     #[test]
@@ -314,14 +344,14 @@ mod tests {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
         let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };
-        assert_eq!(buffer.arrival(&mut b, &packet, at(0)), 0.0);
+        assert_eq!(buffer.arrival(&mut b, &packet, at(0)).p(), 0.0);
         buffer.count(&mut b, &packet);
         assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
         // It would make them 2 and 0: certain.
-        assert_eq!(buffer.arrival(&mut b, &packet, at(0)), 1.0);
+        assert_eq!(buffer.arrival(&mut b, &packet, at(0)).p(), 1.0);
         assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
         // 0.4 ms drain half a packet: 1.5 and 0 now.
-        assert_eq!(buffer.arrival(&mut b, &packet, Instant::from_nanos(400_000)), 1.0);
+        assert_eq!(buffer.arrival(&mut b, &packet, Instant::from_nanos(400_000)).p(), 1.0);
         assert_eq!(buffer.value(), 0.5);
     }
 
