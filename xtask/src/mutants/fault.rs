@@ -28,6 +28,8 @@ pub(super) struct Fault {
     pub(super) discipline: String,
     /// What is wrong, in words.
     pub(super) words: String,
+    /// The discipline's own file.
+    pub(super) own: String,
     /// The file it is in.
     pub(super) file: String,
     from: Vec<String>,
@@ -43,6 +45,7 @@ impl Fault {
         let mut fault = Self {
             discipline: discipline.to_string(),
             words,
+            own: own.to_string(),
             file: own.to_string(),
             from: Vec::new(),
             to: Vec::new(),

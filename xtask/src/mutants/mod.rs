@@ -8,7 +8,7 @@
 mod fault;
 mod trial;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tally::Tally;
 use crate::tree::Tree;
@@ -71,11 +71,14 @@ fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Faults that can be tried at once: of disciplines that do not look at each other's files.
+/// Faults that can be tried at once: no discipline has, in what it is made of, a file with another's fault.
 fn rounds<'a>(faults: &'a [Fault], tree: &Tree) -> Vec<Vec<&'a Fault>> {
+    let own: BTreeMap<&str, BTreeSet<String>> =
+        faults.iter().map(|fault| (fault.discipline.as_str(), made_of(&fault.own, tree))).collect();
     let mut rounds: Vec<Vec<&Fault>> = Vec::new();
     for fault in faults {
-        let apart = |other: &&Fault| other.discipline != fault.discipline && !touch(fault, other, tree);
+        let sees = |a: &Fault, b: &Fault| is_base(&b.file) || own[a.discipline.as_str()].contains(&b.file);
+        let apart = |other: &&Fault| other.discipline != fault.discipline && !sees(fault, other) && !sees(other, fault);
         match rounds.iter_mut().find(|round| round.iter().all(apart)) {
             Some(round) => round.push(fault),
             None => rounds.push(vec![fault]),
@@ -84,15 +87,29 @@ fn rounds<'a>(faults: &'a [Fault], tree: &Tree) -> Vec<Vec<&'a Fault>> {
     rounds
 }
 
-/// Could the fault of one be seen by the tests of the other? Parts are for everybody.
-fn touch(a: &Fault, b: &Fault, tree: &Tree) -> bool {
-    let shared = |fault: &Fault| fault.file.contains("/parts/") || fault.file.contains("/base/");
-    let uses = |user: &Fault, used: &Fault| {
-        let modules = ["law", "aqm", "queue"].map(|rung| format!("crate::{rung}::{}", used.discipline));
-        tree.get(&user.file)
-            .is_some_and(|file| file.text.lines().any(|line| modules.iter().any(|module| names(line, module))))
-    };
-    shared(a) || shared(b) || uses(a, b) || uses(b, a)
+/// What is there for everybody.
+fn is_base(file: &str) -> bool {
+    file.contains("/base/")
+}
+
+/// `file` and the disciplines and parts that it names, and those that they name.
+fn made_of(file: &str, tree: &Tree) -> BTreeSet<String> {
+    let (mut all, mut left) = (BTreeSet::new(), vec![file.to_string()]);
+    let modules: Vec<(String, &str)> = tree
+        .files()
+        .filter_map(|file| {
+            let path = file.path.strip_prefix("crates/aqm/src/")?.strip_suffix(".rs")?;
+            Some((format!("crate::{}", path.replace('/', "::")), file.path.as_str()))
+        })
+        .collect();
+    while let Some(path) = left.pop() {
+        let Some(file) = tree.get(&path).filter(|_| all.insert(path.clone())) else { continue };
+        let named = |module: &str| {
+            file.text.lines().any(|line| names(line, module) || names(line, &module.replace("crate::parts", "super")))
+        };
+        left.extend(modules.iter().filter(|(module, _)| named(module)).map(|(_, path)| path.to_string()));
+    }
+    all
 }
 
 /// Does `line` name `module` itself, and not one whose name only begins like it?
