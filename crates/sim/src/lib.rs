@@ -24,5 +24,6 @@ pub mod schedule;
 pub mod segment;
 pub mod source;
 pub mod tcp;
+mod timers;
 pub mod wire;
 pub mod world;

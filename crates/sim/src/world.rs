@@ -1,7 +1,5 @@
 //! The running simulation: state, main loop, and what each event does.
 
-use std::collections::BinaryHeap;
-
 use forebay_aqm::base::packet::Proto;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
@@ -19,6 +17,7 @@ use crate::outcome::{LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::tcp::receiver::Ack;
+use crate::timers::Timers;
 use crate::wire;
 
 /// What the run's owner may do while it runs, once per sampling interval.
@@ -53,25 +52,6 @@ struct Host {
     last: u64,
 }
 
-/// When a flow wants to be woken, in one number that compares fast. The earliest is the greatest, then the
-/// lowest flow: what a `BinaryHeap` gives first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Alarm(u128);
-
-impl Alarm {
-    const fn new(at: u64, flow: usize) -> Self {
-        Self(!((at as u128) << 32 | flow as u128))
-    }
-
-    const fn at(self) -> u64 {
-        (!self.0 >> 32) as u64
-    }
-
-    const fn flow(self) -> usize {
-        !self.0 as u32 as usize
-    }
-}
-
 /// A network while it runs.
 pub struct World {
     now: u64,
@@ -94,7 +74,7 @@ pub struct World {
     markers: Vec<TokenBucket>,
     flows: Vec<Flow>,
     tags: Vec<Tag>,
-    timers: BinaryHeap<Alarm>,
+    timers: Timers,
     delays: Delays,
     series: Vec<Series>,
     studied: Vec<(LinkId, String)>,
@@ -177,7 +157,7 @@ impl World {
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
             flows: net.flows.iter().map(|f| Flow::new(f, seed, &route_start, watched(f))).collect(),
             tags: net.flows.iter().map(tag).collect(),
-            timers: BinaryHeap::new(),
+            timers: Timers::new(),
             delays: Delays::default(),
             series,
             studied,
@@ -517,22 +497,20 @@ impl World {
     fn arm(&mut self, id: usize, at: u64) {
         if at < self.flows[id].armed {
             self.flows[id].armed = at;
-            self.timers.push(Alarm::new(at, id));
+            self.timers.push(at, id);
             self.schedule_timers();
         }
     }
 
     fn schedule_timers(&mut self) {
-        let next = self.timers.peek().map(|alarm| alarm.at());
-        self.agenda.set(self.sources.timers(), next);
+        self.agenda.set(self.sources.timers(), self.timers.first());
     }
 
-    /// The earliest entry of the timer heap is due. It may have been overtaken (then it is stale), or be
+    /// The earliest of the flows' timers is due. It may have been overtaken (then it is stale), or be
     /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
     fn timer_event(&mut self) {
-        let Some(alarm) = self.timers.pop() else { return };
+        let Some((at, id)) = self.timers.pop() else { return };
         self.schedule_timers();
-        let (at, id) = (alarm.at(), alarm.flow());
         if self.flows[id].armed != at {
             return;
         }
