@@ -213,8 +213,8 @@ pub(crate) struct ReportArgs {
   forebay bench --scaling
 
 Cases: raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one simulation in a process of its own;
-scaling-n10 to scaling-n100000: what the number of flows costs on 100 Mb/s; fair-n10 to fair-n10000: the same with
-2 Mb/s for each flow; disciplines: each one alone.
+1g-n10 to 1g-n100000: what the number of flows costs on 1 Gb/s; 100m-n10 to 100m-n100000: on 100 Mb/s;
+disciplines: each one alone.
 Let nothing else run meanwhile.")]
 pub(crate) struct BenchArgs {
     /// Only this case; again for more.
