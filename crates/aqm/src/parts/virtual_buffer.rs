@@ -42,6 +42,9 @@ const CAP_OF_BUFFER: f64 = 0.5;
 /// Automatic smallest threshold as a fraction of the largest. Ours.
 const FLOOR_OF_CAP: f64 = 0.1;
 
+/// Seconds in a nanosecond.
+const NANO: f64 = 1e-9;
+
 /// Q_v after `dt` without traffic: Q_v' = -C, projected at 0.
 fn drained(q_v: f64, capacity: f64, dt: f64) -> f64 {
     (q_v - capacity * dt).max(0.0)
@@ -185,7 +188,7 @@ impl Bounds<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
     alpha: f64,
-    /// alpha phi C: how fast it fills.
+    /// alpha phi C, per nanosecond: how fast it fills.
     fill: f64,
     range: Range,
     b: f64,
@@ -199,22 +202,25 @@ pub struct Threshold {
 impl Threshold {
     /// One that fills at alpha phi `capacity`.
     pub const fn new(alpha: f64, phi: f64, capacity: f64, range: Range) -> Self {
-        Self { alpha, fill: alpha * phi * capacity, range, b: range.init, at: Instant::ZERO, kappa: 0.0, rest: 0.0 }
+        Self { alpha, fill: alpha * phi * capacity * NANO, range, b: range.init, at: Instant::ZERO, kappa: 0.0, rest: 0.0 }
     }
 
     /// The same, drawn back to its target at `kappa` per second and unit of distance.
     #[must_use]
     pub fn leaking(self, kappa: f64) -> Self {
-        let rest = if kappa > 0.0 { self.range.target + self.fill / kappa } else { 0.0 };
+        let rest = if kappa > 0.0 { self.range.target + self.fill / (NANO * kappa) } else { 0.0 };
         Self { kappa, rest, ..self }
     }
 
     /// Lets time pass.
     #[inline]
     fn advance(&mut self, now: Instant) {
-        let dt = now.since(self.at).secs();
-        let b =
-            if self.kappa > 0.0 { relaxed(self.b, self.kappa, self.rest, dt) } else { filled(self.b, self.fill, dt) };
+        let dt = now.since(self.at);
+        let b = if self.kappa > 0.0 {
+            relaxed(self.b, self.kappa, self.rest, dt.secs())
+        } else {
+            filled(self.b, self.fill, dt.nanos() as f64)
+        };
         self.b = b.min(self.range.cap);
         self.at = now;
     }
@@ -235,6 +241,7 @@ impl Threshold {
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualBuffer {
     unit: Depth,
+    /// C, per nanosecond: a division for each arrival to wait for would cost more than the rest of the rule.
     capacity: f64,
     q_v: f64,
     at: Instant,
@@ -243,12 +250,12 @@ pub struct VirtualBuffer {
 impl VirtualBuffer {
     /// An empty one in front of `link`, in this unit.
     pub fn new(unit: Depth, link: &Link) -> Self {
-        Self { unit, capacity: unit.per_sec(link.rate, link.mean_packet), q_v: 0.0, at: Instant::ZERO }
+        Self { unit, capacity: unit.per_sec(link.rate, link.mean_packet) * NANO, q_v: 0.0, at: Instant::ZERO }
     }
 
     /// C, in its unit per second.
     pub const fn capacity(&self) -> f64 {
-        self.capacity
+        self.capacity / NANO
     }
 
     /// Q_v.
@@ -260,7 +267,7 @@ impl VirtualBuffer {
     /// as they would stand if it were counted.
     #[inline]
     pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> Odds {
-        self.q_v = drained(self.q_v, self.capacity, now.since(self.at).secs());
+        self.q_v = drained(self.q_v, self.capacity, now.since(self.at).nanos() as f64);
         self.at = now;
         threshold.advance(now);
         let size = self.unit.weigh(packet);
