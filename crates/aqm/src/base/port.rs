@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use super::cx::Cx;
 use super::ladder::Aqm;
 use super::packet::{Ecn, Packet};
-use super::rng::Rng;
 use super::units::{Limit, Link, Rate};
 use super::verdict::{Fate, Reason, Verdict};
 
@@ -288,19 +287,9 @@ impl Port {
         Fate::Queued { marked: false }
     }
 
-    /// A waiting packet of `list`, each equally likely: how many wait before it, and it.
+    /// Drops the packet of `list` that `place` others wait before. Says what it was.
     ///
     /// It walks the list from its head, which takes some nanoseconds for each packet passed.
-    pub fn pick(&self, list: ListId, rng: &mut Rng) -> Option<(u32, &Packet)> {
-        let place = rng.below(u64::from(self.lists[usize::from(list.0)].pkts)) as u32;
-        let mut at = self.lists[usize::from(list.0)].head;
-        for _ in 0..place {
-            at = self.nodes[at as usize].next;
-        }
-        (at != NONE).then(|| (place, &self.nodes[at as usize].packet))
-    }
-
-    /// Drops the packet of `list` that `place` others wait before; see [`pick`](Self::pick). Says what it was.
     pub fn drop_at<A: Aqm + ?Sized>(
         &mut self,
         list: ListId,

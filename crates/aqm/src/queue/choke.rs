@@ -3,6 +3,7 @@
 //! If both are of one flow, both are dropped. The more of the buffer a flow holds, the likelier its arrivals meet it
 //! there: who does not respond is kept to its share without any state per flow.
 
+use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
@@ -13,7 +14,7 @@ use crate::base::params::Auto;
 use crate::base::port::{MAIN, Port};
 use crate::base::tc::{Tail, Tc};
 use crate::base::units::{Depth, Link};
-use crate::base::verdict::{Reason, Verdict};
+use crate::base::verdict::{Fate, Reason, Verdict};
 use crate::parts::red_auto::tc_weight;
 use crate::parts::red_curve::Average;
 use crate::parts::spacing::{Rule, Spacing};
@@ -90,15 +91,20 @@ impl Aqm for Red {
 /// State of CHOKe.
 pub struct Choke {
     red: Red,
+    /// The flows of the waiting packets in their order: the queue is a list, in which no place is found at once.
+    flows: VecDeque<u32>,
     matched: u64,
 }
 
 impl Choke {
     /// Drops a waiting packet drawn at random if it is of the flow of `packet`; true if it was.
     fn drops_its_like(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) -> bool {
-        let place = port.pick(MAIN, cx.rng).filter(|(_, drawn)| drawn.flow == packet.flow).map(|(place, _)| place);
-        let Some(place) = place else { return false };
-        port.drop_at(MAIN, place, Reason::Early, &mut self.red, cx);
+        let place = cx.rng.below(self.flows.len() as u64) as usize;
+        if self.flows.get(place) != Some(&packet.flow) {
+            return false;
+        }
+        self.flows.remove(place);
+        port.drop_at(MAIN, place as u32, Reason::Early, &mut self.red, cx);
         self.matched += 1;
         true
     }
@@ -196,7 +202,7 @@ impl Design for Choke {
             Spread::Once => Rule::Linux,
         };
         let spacing = Spacing::new(rule, false, None);
-        Self { red: Red { min_th, max_th, max_p, average, spacing, p: 0.0 }, matched: 0 }
+        Self { red: Red { min_th, max_th, max_p, average, spacing, p: 0.0 }, flows: VecDeque::new(), matched: 0 }
     }
 }
 
@@ -219,11 +225,15 @@ impl Discipline for Choke {
         } else {
             Verdict::Accept
         };
-        port.admit(MAIN, packet, verdict, &mut self.red, cx);
+        if let Fate::Queued { .. } = port.admit(MAIN, packet, verdict, &mut self.red, cx) {
+            self.flows.push_back(packet.flow);
+        }
+        debug_assert_eq!(self.flows.len(), port.pkts() as usize);
     }
 
     #[inline]
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.flows.pop_front();
         port.pop_judged(MAIN, &mut self.red, cx)
     }
 }
