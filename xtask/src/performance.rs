@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use forebay_aqm::ENTRIES;
 use forebay_lab::bench::DisciplineRow;
 use serde_json::Value;
 
@@ -148,9 +149,16 @@ fn page(round: &Round) -> String {
     out.push_str(DISCIPLINES);
     for DisciplineRow { name, ns_per_packet, loss_ratio, mark_ratio } in &round.disciplines {
         let [loss, mark] = [loss_ratio, mark_ratio].map(|ratio| 100.0 * ratio);
-        let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {loss:.1} | {mark:.1} |");
+        let goal = discipline_goal(name);
+        let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {goal} | {loss:.1} | {mark:.1} |");
     }
     out
+}
+
+/// What a discipline should cost at most, in ns.
+fn discipline_goal(name: &str) -> u32 {
+    let schedules = ENTRIES.iter().any(|entry| entry.name == name && entry.rung == "queue");
+    if schedules || ["codel", "cobalt", "sfb"].contains(&name) { 40 } else { 20 }
 }
 
 /// A line of the chart: whose rows, which cost, and how it is called and drawn.
@@ -305,10 +313,11 @@ const DISCIPLINES: &str = "
 What one enqueue and its dequeue cost with 1024 flows, in ns, and the share of the load that was dropped and marked.
 Drop-tail's row is the packet memory and the load generator; what a rule adds is the difference. The load keeps 50
 packets waiting, with up to twice what the link can take: a rule that aims at less drops much of it, and each such
-decision is a branch that no processor can predict.
+decision is a branch that no processor can predict. The goal is 20 ns for a law or a RED-like AQM, 40 ns for CoDel, for
+what schedules queues of its own, as FQ does, and for what hashes every flow (SFB).
 
-| discipline | ns | dropped, % | marked, % |
-|---|---|---|---|
+| discipline | ns | goal | dropped, % | marked, % |
+|---|---|---|---|---|
 ";
 
 #[cfg(test)]
@@ -337,7 +346,7 @@ mod tests {
         let page = page(&round);
         assert!(page.contains("| raqm-1-n40 | 1000000 | 0.100 | 10.00 | 8 | 100 | - | 0.002 | 5.0 |"), "{page}");
         assert!(page.contains("| raqm-1-n40 | 10.00 | 0.80 | 12.5 |"), "{page}");
-        assert!(page.contains("| `red` | 17.2 | 25.0 | 12.5 |"), "{page}");
+        assert!(page.contains("| `red` | 17.2 | 20 | 25.0 | 12.5 |"), "{page}");
         let chart = chart(&round.rows);
         assert!(chart.contains(">10</text>") && chart.contains(">10000</text>"), "{chart}");
         assert_eq!(chart.matches("stroke-width").count(), 3);

@@ -202,7 +202,15 @@ pub struct Threshold {
 impl Threshold {
     /// One that fills at alpha phi `capacity`.
     pub const fn new(alpha: f64, phi: f64, capacity: f64, range: Range) -> Self {
-        Self { alpha, fill: alpha * phi * capacity * NANO, range, b: range.init, at: Instant::ZERO, kappa: 0.0, rest: 0.0 }
+        Self {
+            alpha,
+            fill: alpha * phi * capacity * NANO,
+            range,
+            b: range.init,
+            at: Instant::ZERO,
+            kappa: 0.0,
+            rest: 0.0,
+        }
     }
 
     /// The same, drawn back to its target at `kappa` per second and unit of distance.
