@@ -205,51 +205,22 @@ impl Port {
     #[inline]
     pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
         while let Some(at) = self.unlink(list) {
-            let verdict = aqm.departure(&self.nodes[at as usize].packet, &self.level(list), cx);
-            let (packet, fate) = self.leave(list, at, verdict, aqm, cx);
+            // Judged where it lies, then copied once: a copy that is judged and changed would be made in pieces.
+            let judged = &self.nodes[at as usize].packet;
+            let fate = match aqm.departure(judged, &self.level(list), cx) {
+                Verdict::Accept => Fate::Delivered { marked: false },
+                Verdict::Mark => Fate::Delivered { marked: judged.ecn.is_capable() },
+                Verdict::Signal if self.marks(judged) => Fate::Delivered { marked: true },
+                Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
+            };
+            let mut packet = *judged;
+            self.settle(list, &mut packet, fate, aqm, cx);
             if !matches!(fate, Fate::Dropped(_)) {
                 return Some(packet);
             }
         }
         aqm.emptied(cx);
         None
-    }
-
-    /// Takes the oldest packet of `list`, on which `verdict` has been passed: it, and what becomes of it. For
-    /// disciplines that choose the list anew after a drop.
-    #[inline]
-    pub fn take<A: Aqm + ?Sized>(
-        &mut self,
-        list: ListId,
-        verdict: Verdict,
-        aqm: &mut A,
-        cx: &mut Cx,
-    ) -> Option<(Packet, Fate)> {
-        let at = self.unlink(list)?;
-        Some(self.leave(list, at, verdict, aqm, cx))
-    }
-
-    /// The packet of node `at`, which is off its list, meets its fate.
-    #[inline]
-    fn leave<A: Aqm + ?Sized>(
-        &mut self,
-        list: ListId,
-        at: u32,
-        verdict: Verdict,
-        aqm: &mut A,
-        cx: &mut Cx,
-    ) -> (Packet, Fate) {
-        // Judged where it lies, then copied once: a copy that is judged and changed would be made in pieces.
-        let judged = &self.nodes[at as usize].packet;
-        let fate = match verdict {
-            Verdict::Accept => Fate::Delivered { marked: false },
-            Verdict::Mark => Fate::Delivered { marked: judged.ecn.is_capable() },
-            Verdict::Signal if self.marks(judged) => Fate::Delivered { marked: true },
-            Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
-        };
-        let mut packet = *judged;
-        self.settle(list, &mut packet, fate, aqm, cx);
-        (packet, fate)
     }
 
     /// Does the threshold marker signal the packet that is offered next?

@@ -3,10 +3,10 @@
 use crate::base::cx::Cx;
 use crate::base::ladder::Aqm;
 use crate::base::packet::{Ecn, Packet};
-use crate::base::port::{ListId, Port};
+use crate::base::port::{Level, ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
-use crate::base::verdict::{Fate, Verdict};
+use crate::base::verdict::{Reason, Verdict};
 use crate::choice;
 
 /// The classic queue.
@@ -60,9 +60,8 @@ impl Priority {
     }
 
     /// A packet for `list`, which enters if there is room.
-    #[inline]
     pub fn enter(&mut self, list: ListId, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        port.admit(list, packet, Verdict::Accept, &mut Decided, cx);
+        port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
         self.seen[usize::from(list.0)].waiting = port.level(list).pkts();
     }
 
@@ -89,19 +88,23 @@ impl Priority {
     /// Sends the head of `list` unless `verdict` drops it; then both lists compete anew.
     #[inline]
     pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        let fresh = port.head(list)?.ecn != Ecn::Ce;
-        let (packet, fate) = port.take(list, verdict, &mut Decided, cx)?;
+        let (marks, fresh) = port.head(list).map_or((false, false), |p| (port.marks(p), p.ecn != Ecn::Ce));
+        let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
+        let sent = if drops {
+            port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
+            None
+        } else {
+            port.pop_judged(list, &mut Decided(verdict), cx)
+        };
         let seen = &mut self.seen[usize::from(list.0)];
         seen.waiting = port.level(list).pkts();
-        let Fate::Delivered { marked } = fate else {
-            seen.dropped += 1;
-            return None;
-        };
-        seen.marked += u64::from(marked && fresh);
-        seen.sent += u64::from(packet.len);
-        seen.delay = cx.now.since(packet.arrived);
-        self.sent(list, packet.len, port);
-        Some(packet)
+        seen.dropped += u64::from(drops);
+        let sent = sent?;
+        seen.marked += u64::from(verdict == Verdict::Signal && fresh);
+        seen.sent += u64::from(sent.len);
+        seen.delay = cx.now.since(sent.arrived);
+        self.sent(list, sent.len, port);
+        Some(sent)
     }
 
     /// `len` bytes of `list` were sent; without contention nobody owes anything.
@@ -124,10 +127,14 @@ impl Priority {
     }
 }
 
-/// Has no say: the verdict was passed before.
-struct Decided;
+/// Says what was decided before.
+pub struct Decided(pub Verdict);
 
-impl Aqm for Decided {}
+impl Aqm for Decided {
+    fn departure(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
+        self.0
+    }
+}
 
 /// How long the oldest packet of `list` has waited; no time if there is none.
 pub fn age(port: &Port, list: ListId, now: Instant) -> Span {
@@ -156,7 +163,7 @@ mod tests {
             let (list, arrived) = if n < classic { (CLASSIC, at(0)) } else { (LOW, at(90)) };
             let packet = Packet { slot: n, len: 1000, arrived, ecn: Ecn::Ect1, ..Packet::default() };
             let mut cx = Cx { now: arrived, rng: &mut rng };
-            port.admit(list, packet, Verdict::Accept, &mut Decided, &mut cx);
+            port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
         }
         port
     }
@@ -215,7 +222,7 @@ mod tests {
         let low = Seen { waiting: 0, sent: 1000, marked: 1, dropped: 1, delay: Span::from_millis(10) };
         assert_eq!((wrr.seen(LOW), wrr.seen(CLASSIC)), (&low, &Seen::default()));
         let mut no_ecn = Port::new(LINK, 2, false);
-        no_ecn.admit(CLASSIC, Packet::default(), Verdict::Accept, &mut Decided, &mut cx);
+        no_ecn.admit(CLASSIC, Packet::default(), Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
         assert_eq!(wrr.send(CLASSIC, Verdict::Signal, &mut no_ecn, &mut cx), None, "a signal without ECN is a drop");
     }
 }
