@@ -1,6 +1,6 @@
 //! What a run may compute ahead of time, because nothing else can come in between.
 
-use crate::network::{LinkId, Network, Traffic};
+use crate::network::{LinkId, Network};
 
 /// A link or host whose segments are always passed on at once has no pipe.
 pub(crate) const NO_PIPE: u32 = u32::MAX;
@@ -72,7 +72,7 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     for flow in &net.flows {
         passive[flow.from] = false;
         // A held acknowledgement waits for a timer.
-        passive[flow.to] &= !matches!(flow.traffic, Traffic::Tcp(options) if options.delayed_ack);
+        passive[flow.to] &= flow.traffic.tcp().is_none_or(|options| !options.delayed_ack) && !flow.traffic.asks();
         passive[flow.to] &= ends[flow.forward] == Feeder::One(flow.to);
         net.routes[flow.forward].last().into_iter().for_each(|&link| feeders[flow.to].and(link));
     }

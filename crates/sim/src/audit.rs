@@ -86,8 +86,9 @@ pub(crate) struct Books {
     beyond: u64,
     /// By flow: are all queues on its routes first in, first out?
     in_order: Vec<bool>,
-    /// By flow: when the data that arrived last was sent, and what the acknowledgement that did expects next.
-    last: Vec<[u64; 2]>,
+    /// By flow: when the data that arrived last was sent, what the acknowledgement that did expects next, and when
+    /// the request that did was sent.
+    last: Vec<[u64; 3]>,
 }
 
 impl Books {
@@ -97,7 +98,7 @@ impl Books {
             return Self::default();
         }
         let in_order: Vec<bool> = in_order.collect();
-        Self { last: vec![[0; 2]; in_order.len()], in_order, ..Self::default() }
+        Self { last: vec![[0; 3]; in_order.len()], in_order, ..Self::default() }
     }
 
     /// A host sends a segment at `now`; it is ready at `at`.
@@ -116,9 +117,14 @@ impl Books {
             self.delivered += 1;
             let flow = segment.flow as usize;
             let ack = segment.mark.kind() == Kind::Ack;
+            let which = match segment.mark.kind() {
+                Kind::Data | Kind::Datagram => 0,
+                Kind::Ack => 1,
+                Kind::Control => 2,
+            };
             assert!(ack || at >= segment.sent, "no segment arrives before it was sent");
             let order = if ack { u64::from(segment.seq) } else { segment.sent };
-            let last = core::mem::replace(&mut self.last[flow][usize::from(ack)], order);
+            let last = core::mem::replace(&mut self.last[flow][which], order);
             assert!(!self.in_order[flow] || order >= last, "a path of FIFO queues keeps a flow's order");
         }
     }

@@ -10,6 +10,7 @@ pub(crate) struct Delays(Vec<ClassDelay>);
 #[derive(Default)]
 struct ClassDelay {
     owd: Histogram,
+    completion: Histogram,
     jitter_sum: u64,
     jitter_n: u64,
 }
@@ -19,11 +20,7 @@ impl Delays {
     /// and becomes this one.
     #[inline]
     pub(crate) fn note(&mut self, class: u8, delay: u64, last: &mut u64) {
-        let class = usize::from(class);
-        if class >= self.0.len() {
-            self.0.resize_with(class + 1, ClassDelay::default);
-        }
-        let entry = &mut self.0[class];
+        let entry = self.of(class);
         entry.owd.add(delay);
         if *last != u64::MAX {
             entry.jitter_sum += delay.abs_diff(*last);
@@ -32,11 +29,27 @@ impl Delays {
         *last = delay;
     }
 
+    /// A file of `class` took so many nanoseconds to arrive.
+    pub(crate) fn completed(&mut self, class: u8, nanos: u64) {
+        self.of(class).completion.add(nanos);
+    }
+
+    #[inline]
+    fn of(&mut self, class: u8) -> &mut ClassDelay {
+        let class = usize::from(class);
+        if class >= self.0.len() {
+            self.0.resize_with(class + 1, ClassDelay::default);
+        }
+        &mut self.0[class]
+    }
+
     /// Of the classes that carried data.
     pub(crate) fn outcomes(&self) -> Vec<EndToEnd> {
         let seen = self.0.iter().enumerate().filter(|(_, class)| class.owd.count() > 0);
         seen.map(|(class, d)| EndToEnd {
             class: class as u8,
+            completion_s: d.completion.summary().map(|s| s.scaled(1e-9)),
+            files: d.completion.count(),
             owd_s: d.owd.summary().map(|s| s.scaled(1e-9)),
             jitter_s: (d.jitter_n > 0).then(|| d.jitter_sum as f64 * 1e-9 / d.jitter_n as f64),
         })

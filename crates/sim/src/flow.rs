@@ -4,9 +4,11 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use crate::app::App;
 use crate::network::{FlowSpec, Traffic};
 use crate::outcome::FlowOutcome;
 use crate::source::Source;
+use crate::tcp::TcpOptions;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Sender, SenderCounts};
 
@@ -30,6 +32,23 @@ pub(crate) enum Body {
         /// What has arrived since the warm-up, in bytes.
         bytes: u64,
     },
+}
+
+/// An application, and what a connection of its own for each file begins with.
+pub(crate) struct Application {
+    /// What it does.
+    pub(crate) app: App,
+    options: TcpOptions,
+    rng: Rng,
+}
+
+impl Application {
+    /// A new connection for `sender`.
+    pub(crate) fn renew(&mut self, sender: &mut Sender) {
+        let phase = Span::from_nanos(self.rng.below(self.options.tick.nanos()));
+        let seed = Rng::from_state([self.rng.bits(), self.rng.bits(), self.rng.bits(), 1]);
+        sender.renew(self.options, phase, seed);
+    }
 }
 
 /// A flow. Times are nanoseconds, `u64::MAX` never.
@@ -71,21 +90,36 @@ pub(crate) struct Flow {
     pub(crate) before_window: Option<u32>,
     /// One-way delay of the last packet in the window.
     pub(crate) last_delay: u64,
+    /// What sends over the connection, unless it has data without end.
+    pub(crate) app: Option<Box<Application>>,
+}
+
+/// The application of a flow, with a random stream of its own: how a connection behaves does not change what it sends.
+fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
+    let Traffic::Application(options, work) = &spec.traffic else { return None };
+    let app = App::new(work, spec.packet, Rng::stream(seed, &format!("flow/{}/application", spec.name)));
+    let rng = Rng::stream(seed, &format!("flow/{}/connections", spec.name));
+    Some(Box::new(Application { app, options: *options, rng }))
 }
 
 impl Flow {
     /// A flow that has not started; `route_start`: the first step of each route.
     pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Self {
         let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
-        let (body, ecn) = match spec.traffic {
-            Traffic::Tcp(options) => {
+        let app = application(spec, seed);
+        let (body, ecn) = match &spec.traffic {
+            Traffic::Tcp(options) | Traffic::Application(options, _) => {
                 let phase = Span::from_nanos(rng.below(options.tick.nanos()));
-                let sender = Sender::new(options, phase, rng);
-                let receiver = Receiver::new(&options);
+                let mut sender = Sender::new(*options, phase, rng);
+                if app.is_some() {
+                    // Before the first offer data would be without end.
+                    sender.offer(Instant::ZERO, 0);
+                }
+                let receiver = Receiver::new(options);
                 (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
             }
             Traffic::Datagrams(pattern) => {
-                let source = Source::new(pattern, spec.packet, rng);
+                let source = Source::new(*pattern, spec.packet, rng);
                 (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
             }
         };
@@ -109,6 +143,7 @@ impl Flow {
             armed: u64::MAX,
             before_window: None,
             last_delay: u64::MAX,
+            app,
         }
     }
 
@@ -122,9 +157,10 @@ impl Flow {
 
     /// When it wants to be woken next.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let app = self.app.as_ref().and_then(|app| app.app.wakes()).unwrap_or(u64::MAX);
         let nanos = |at: Option<Instant>| at.map_or(u64::MAX, Instant::nanos);
         let own = match &self.body {
-            Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())),
+            Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())).min(app),
             Body::Datagrams { source, .. } => nanos(source.next()),
         };
         let stop = if self.stopped { u64::MAX } else { self.stop };

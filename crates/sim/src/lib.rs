@@ -6,8 +6,10 @@
 
 pub mod agenda;
 mod ahead;
+pub mod app;
 mod audit;
 mod delays;
+pub mod draw;
 pub mod dumbbell;
 mod flow;
 pub mod graph;

@@ -8,6 +8,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
 use crate::agenda::Sources;
 use crate::ahead::Ahead;
+use crate::app::Work;
 use crate::loss::LossModel;
 use crate::schedule::Schedule;
 use crate::source::Pattern;
@@ -105,12 +106,29 @@ pub struct HostSpec {
 }
 
 /// What a flow carries.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
     /// A TCP connection with data without end.
     Tcp(TcpOptions),
+    /// A TCP connection under an application.
+    Application(TcpOptions, Work),
     /// Datagrams.
     Datagrams(Pattern),
+}
+
+impl Traffic {
+    /// How the connection behaves, if it is one.
+    pub const fn tcp(&self) -> Option<&TcpOptions> {
+        match self {
+            Self::Tcp(options) | Self::Application(options, _) => Some(options),
+            Self::Datagrams(_) => None,
+        }
+    }
+
+    /// Does the receiver send anything but acknowledgements?
+    pub(crate) const fn asks(&self) -> bool {
+        matches!(self, Self::Application(_, Work::Files(files)) if files.request.is_some())
+    }
 }
 
 /// A token bucket at the edge, for one flow or several: what exceeds it is OUT of its profile.

@@ -136,6 +136,10 @@ pub struct EndToEnd {
     pub owd_s: Option<Summary>,
     /// Mean difference between consecutive one-way delays of a flow, in seconds.
     pub jitter_s: Option<f64>,
+    /// How many files have arrived, and how long they took in seconds, from the request or the first packet on.
+    pub files: u64,
+    /// See `files`.
+    pub completion_s: Option<Summary>,
 }
 
 /// Everything a run leaves behind.

@@ -13,6 +13,8 @@ pub enum Kind {
     Ack,
     /// A datagram nobody acknowledges.
     Datagram,
+    /// What a receiver tells the sender beside acknowledgements, `seq` its number: a request.
+    Control,
 }
 
 /// A packet on its way. Half a cache line without padding: pipes copy it at every hop. Hand it on by value: one whose
@@ -68,13 +70,20 @@ impl Mark {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
     }
 
+    /// A receiver's word to the sender.
+    #[inline]
+    pub const fn control() -> Self {
+        Self(Kind::Control as u8 | Ecn::NotEct.bits() << 2)
+    }
+
     /// What the segment is.
     #[inline]
     pub const fn kind(self) -> Kind {
         match self.0 & 3 {
             0 => Kind::Data,
             1 => Kind::Ack,
-            _ => Kind::Datagram,
+            2 => Kind::Datagram,
+            _ => Kind::Control,
         }
     }
 
@@ -146,6 +155,7 @@ mod tests {
             let mark = Mark::ack(ece);
             assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (Kind::Ack, Ecn::NotEct, false, ece));
         }
+        assert_eq!((Mark::control().kind(), Mark::control().ecn()), (Kind::Control, Ecn::NotEct));
         assert_eq!(size_of::<Segment>(), 32);
     }
 }

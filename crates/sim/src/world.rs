@@ -7,12 +7,13 @@ use forebay_aqm::parts::token_bucket::TokenBucket;
 
 use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
+use crate::app::Wish;
 use crate::audit::{self, Books};
 use crate::delays::Delays;
 use crate::flow::{Body, Flow};
 use crate::link::{Link, Tag};
 use crate::meter::Window;
-use crate::network::{BadNetwork, FlowSpec, LinkId, Network, Traffic};
+use crate::network::{BadNetwork, FlowSpec, LinkId, Network};
 use crate::outcome::{LinkOutcome, Outcome, Series};
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
@@ -127,10 +128,8 @@ impl World {
         let studied = net.links.iter().enumerate().filter(|(_, l)| l.study);
         let series = studied.clone().map(|(_, l)| Series::new(l)).collect();
         let studied = studied.map(|(id, l)| (id, l.name.clone())).collect();
-        let tag = |f: &FlowSpec| Tag {
-            pair: f.pair,
-            proto: if matches!(f.traffic, Traffic::Tcp(_)) { Proto::Tcp } else { Proto::Udp },
-        };
+        let tag =
+            |f: &FlowSpec| Tag { pair: f.pair, proto: if f.traffic.tcp().is_some() { Proto::Tcp } else { Proto::Udp } };
         let host = |h: &crate::network::HostSpec| Host {
             rng: Rng::stream(seed, &format!("host/{}", h.name)),
             jitter: h.jitter.nanos(),
@@ -347,8 +346,16 @@ impl World {
             self.books.deliver(&segment, now);
             let blocks = receiver.collect(segment.sent as u32);
             sender.on_ack(Instant::from_nanos(now), segment.seq, segment.mark.ece(), blocks);
+            let una = sender.acknowledged();
             self.pump(id);
+            if self.flows[id].app.is_some() {
+                self.acknowledged(id, una);
+            }
             self.audit(id);
+            return;
+        }
+        if segment.mark.kind() == Kind::Control {
+            self.control(segment);
             return;
         }
         // Only a receiver with a timer has something to send before it looks at the segment.
@@ -403,6 +410,9 @@ impl World {
                 let ack = receiver.on_data(Instant::from_nanos(at), segment.seq, mark.ecn(), mark.cwr());
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");
                 debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
+                if flow.app.is_some() {
+                    self.arrived(segment.flow as usize, at);
+                }
                 ack
             }
             Body::Datagrams { received, bytes, .. } => {
@@ -522,6 +532,73 @@ impl World {
         }
     }
 
+    /// The application's sender hears what is acknowledged.
+    #[inline(never)]
+    fn acknowledged(&mut self, id: usize, una: u32) {
+        let now = self.now;
+        let Some(application) = &mut self.flows[id].app else { return };
+        application.app.acknowledged(una, now);
+        if let Some(at) = application.app.wakes() {
+            self.arm(id, at);
+        }
+    }
+
+    /// The application's receiver sees what has arrived by `at`.
+    #[inline(never)]
+    fn arrived(&mut self, id: usize, at: u64) {
+        let flow = &mut self.flows[id];
+        let (Some(application), Body::Tcp { receiver, .. }) = (&mut flow.app, &flow.body) else { return };
+        let Some(took) = application.app.arrived(receiver.in_order(), at) else { return };
+        let wakes = application.app.wakes();
+        if flow.watched && at >= self.warmup {
+            self.delays.completed(flow.class, took);
+        }
+        if let Some(at) = wakes {
+            self.arm(id, at);
+        }
+    }
+
+    /// A request has reached the sender.
+    fn control(&mut self, segment: Segment) {
+        let id = segment.flow as usize;
+        self.fingerprint = self.fingerprint.wrapping_add(trace(self.now, &segment, Kind::Control as u64));
+        self.books.deliver(&segment, self.now);
+        let Some(application) = &mut self.flows[id].app else { return };
+        let wish = application.app.requested(segment.seq);
+        self.grant(id, wish);
+        self.pump(id);
+    }
+
+    /// Does what an application wants; what its sender has, the next pump sends.
+    fn grant(&mut self, id: usize, wish: Wish) {
+        let now = self.now;
+        let flow = &mut self.flows[id];
+        match wish {
+            Wish::Nothing => (),
+            Wish::Ask(number, length) => {
+                let from = flow.to as usize;
+                let segment = Segment {
+                    at: 0,
+                    sent: now,
+                    flow: id as u32,
+                    seq: number,
+                    hop: flow.back,
+                    len: length,
+                    class: flow.class,
+                    mark: Mark::control(),
+                };
+                self.emit::<false>(from, segment, now);
+            }
+            Wish::Send { packets, fresh } => {
+                let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
+                if fresh {
+                    application.renew(sender);
+                }
+                sender.offer(Instant::from_nanos(now), packets);
+            }
+        }
+    }
+
     fn run_flow_timers(&mut self, id: usize) {
         let now = Instant::from_nanos(self.now);
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
@@ -530,6 +607,17 @@ impl World {
         let stops = !flow.stopped && flow.stop <= self.now;
         flow.started |= starts;
         flow.stopped |= stops;
+        if let Some(application) = &mut flow.app {
+            if starts {
+                application.app.start(now);
+            }
+            if stops {
+                application.app.stop();
+            }
+            let wish = application.app.wake(now);
+            self.grant(id, wish);
+        }
+        let flow = &mut self.flows[id];
         match &mut flow.body {
             Body::Tcp { sender, receiver } => {
                 if stops {

@@ -75,7 +75,7 @@ fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
     assert_eq!(by_class(|c| c.dropped_pkts), link.dropped_early + link.dropped_overflow);
     let shares: f64 = link.queue_shares.iter().sum();
     assert!(link.queue_shares.is_empty() || (shares - 1.0).abs() < 1e-9);
-    let ecn = net.flows.iter().any(|f| matches!(f.traffic, Traffic::Tcp(options) if options.ecn_capable()));
+    let ecn = net.flows.iter().any(|f| f.traffic.tcp().is_some_and(|options| options.ecn_capable()));
     assert!(link.marked == 0 || ecn, "only what is ECN-capable is marked");
 }
 
@@ -83,7 +83,7 @@ fn check_flows(net: &Network, outcome: &Outcome) {
     for (spec, flow) in net.flows.iter().zip(&outcome.flows) {
         let counts = &flow.sender;
         assert!(counts.retransmitted <= counts.sent && flow.delivered_pkts <= counts.sent - counts.retransmitted);
-        if let Traffic::Tcp(_) = spec.traffic {
+        if spec.traffic.tcp().is_some() {
             assert!(flow.goodput_bytes <= flow.delivered_pkts * u64::from(spec.packet));
         }
     }

@@ -146,6 +146,14 @@ impl Sender {
         }
     }
 
+    /// A new connection with the same peer, when all that was sent is acknowledged: window, round trip and the rest as at
+    /// the start. Packets are numbered on.
+    pub fn renew(&mut self, options: TcpOptions, phase: Span, rng: Rng) {
+        let (high, counts) = (self.high, self.counts);
+        let first = Self::new(options, phase, rng);
+        *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, ..first };
+    }
+
     /// What it has done so far.
     pub const fn counts(&self) -> &SenderCounts {
         &self.counts

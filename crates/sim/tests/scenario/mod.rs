@@ -6,6 +6,8 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use forebay_aqm::{ENTRIES, Spec};
+use forebay_sim::app::{Files, Work};
+use forebay_sim::draw::Draw;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
@@ -75,6 +77,7 @@ pub(crate) fn network(seed: u64) -> Network {
     }
     shapes::spoil(&mut dice, &mut net);
     markers(&mut dice, &mut net, rate);
+    applications(&mut dice, &mut net, service);
     net
 }
 
@@ -96,6 +99,36 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         pair: dice.whole(0, 5) as u32,
         marker: None,
     }
+}
+
+/// Applications over half of the connections.
+fn applications(dice: &mut Dice, net: &mut Network, service: f64) {
+    for flow in &mut net.flows {
+        let Traffic::Tcp(options) = flow.traffic else { continue };
+        if dice.once_in(2) {
+            flow.traffic = Traffic::Application(options, work(dice, flow.packet, service));
+        }
+    }
+}
+
+/// Files of some packets, seldom of many, with pauses of some packet times; or packets one by one.
+fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
+    if dice.once_in(4) {
+        return Work::Written(pattern(dice, service));
+    }
+    let bytes = f64::from(packet) * dice.scale(0.5, 20.0);
+    let pause = service * dice.scale(0.1, 100.0);
+    Work::Files(Files {
+        size: match dice.whole(0, 2) {
+            0 => Draw::Constant(bytes),
+            1 => Draw::Pareto { least: bytes / 4.0, shape: 1.3, most: 100.0 * bytes },
+            _ => Draw::Lognormal { median: bytes, sigma: 1.0, most: f64::INFINITY },
+        },
+        think: if dice.once_in(4) { Draw::Constant(0.0) } else { Draw::Exponential(pause) },
+        count: dice.once_in(2).then(|| dice.whole(0, 9) as u32),
+        fresh: dice.once_in(2),
+        request: dice.once_in(2).then(|| dice.whole(40, 1500) as u16),
+    })
 }
 
 /// Token buckets that some of the flows share.

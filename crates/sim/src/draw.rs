@@ -1,0 +1,111 @@
+//! Random sizes and times.
+
+use forebay_aqm::base::rng::Rng;
+
+/// A distribution of positive numbers: bytes, or seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Draw {
+    /// Always this.
+    Constant(f64),
+    /// Uniform between two numbers.
+    Uniform(f64, f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Pareto: P(X > x) = (least/x)^shape for x above `least`.
+    Pareto {
+        /// The smallest number.
+        least: f64,
+        /// Tail index; up to 1 there is no mean, up to 2 no variance.
+        shape: f64,
+        /// What is larger is drawn again; infinite without bound.
+        most: f64,
+    },
+    /// Lognormal: the logarithm is normal.
+    Lognormal {
+        /// Median.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// What is larger is drawn again; infinite without bound.
+        most: f64,
+    },
+}
+
+/// How often a number above the bound is drawn again before the bound is taken: a bound that cuts off nearly all of a
+/// distribution must not hold up a run.
+const TRIES: u32 = 64;
+
+impl Draw {
+    /// The next number.
+    pub fn next(&self, rng: &mut Rng) -> f64 {
+        match *self {
+            Self::Constant(x) => x,
+            Self::Uniform(lo, hi) => lo + (hi - lo) * rng.uniform(),
+            Self::Exponential(mean) => rng.exponential(mean),
+            Self::Pareto { least, shape, most } => {
+                bounded(most, || least * libm::pow(1.0 - rng.uniform(), -1.0 / shape))
+            }
+            Self::Lognormal { median, sigma, most } => bounded(most, || median * libm::exp(sigma * normal(rng))),
+        }
+    }
+
+    /// The expectation without bounds; infinite where there is none.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::Constant(x) | Self::Exponential(x) => x,
+            Self::Uniform(lo, hi) => 0.5 * (lo + hi),
+            Self::Pareto { shape, .. } if shape <= 1.0 => f64::INFINITY,
+            Self::Pareto { least, shape, .. } => least * shape / (shape - 1.0),
+            Self::Lognormal { median, sigma, .. } => median * libm::exp(0.5 * sigma * sigma),
+        }
+    }
+}
+
+fn bounded(most: f64, mut draw: impl FnMut() -> f64) -> f64 {
+    (0..TRIES).map(|_| draw()).find(|x| *x <= most).unwrap_or(most)
+}
+
+/// Standard normal (Box and Muller 1958); of the pair only one is used, so that each number costs two uniforms.
+fn normal(rng: &mut Rng) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.uniform()));
+    radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean of n numbers, and the share above x.
+    fn sample(draw: Draw, x: f64) -> (f64, f64) {
+        let mut rng = Rng::stream(5, "draw");
+        let n = 200_000;
+        let all: Vec<f64> = (0..n).map(|_| draw.next(&mut rng)).collect();
+        let share = all.iter().filter(|y| **y > x).count() as f64 / f64::from(n);
+        (all.iter().sum::<f64>() / f64::from(n), share)
+    }
+
+    /// The sd of a mean of 200,000 numbers of variance v is sqrt(v/200000), of a share s sqrt(s(1-s)/200000) < 0.0011;
+    /// four of them are allowed.
+    #[test]
+    fn numbers_have_their_distribution() {
+        for (draw, sd, x, share) in [
+            (Draw::Uniform(1.0, 3.0), 0.577, 2.0, 0.5),
+            (Draw::Exponential(2.0), 2.0, 2.0, 0.367_88),
+            (Draw::Pareto { least: 1.0, shape: 3.0, most: f64::INFINITY }, 0.866, 2.0, 0.125),
+            (Draw::Lognormal { median: 2.0, sigma: 0.5, most: f64::INFINITY }, 1.208, 2.0, 0.5),
+        ] {
+            let (mean, above) = sample(draw, x);
+            assert!((mean - draw.mean()).abs() < 4.0 * sd / 447.0, "{draw:?}: {mean} for {}", draw.mean());
+            assert!((above - share).abs() < 0.0045, "{draw:?}: {above} for {share}");
+        }
+        assert_eq!(sample(Draw::Constant(7.0), 7.0), (7.0, 0.0));
+    }
+
+    #[test]
+    fn bounds_hold_whatever_they_cut_off() {
+        let bounded = |least| Draw::Pareto { least, shape: 1.3, most: 2.0 };
+        assert_eq!(sample(bounded(1.0), 2.0).1, 0.0);
+        assert_eq!(sample(bounded(5.0), 1.99), (2.0, 1.0));
+        assert_eq!(Draw::Pareto { least: 1.0, shape: 1.0, most: 9.0 }.mean(), f64::INFINITY);
+    }
+}

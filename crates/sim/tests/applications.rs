@@ -1,0 +1,115 @@
+//! Applications over connections: how long files take where that can be worked out by hand, and that an application's
+//! rate is the connection's.
+
+mod common;
+
+use common::{case1, dumbbell, run};
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::app::{Files, Work};
+use forebay_sim::draw::Draw;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::{Network, Traffic};
+use forebay_sim::outcome::EndToEnd;
+use forebay_sim::source::Pattern;
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+/// Three links of 10 Mb/s and 10 ms: a packet of 500 bytes takes 0.4 ms to each, one of 40 bytes 0.032 ms.
+const DATA: f64 = 0.0312;
+const ACK: f64 = 0.030_096;
+
+const FILES: Files =
+    Files { size: Draw::Constant(500.0), think: Draw::Constant(1.0), count: None, fresh: true, request: None };
+
+/// So many connections under this application, without jitter, all beginning at 0.
+fn network(count: usize, secs: u64, options: TcpOptions, work: &Work) -> Network {
+    let mut net = case1(&dumbbell("droptail", 1000, Span::ZERO), count, secs, options, 1);
+    net.warmup = Span::ZERO;
+    for flow in &mut net.flows {
+        flow.traffic = Traffic::Application(options, work.clone());
+        flow.start = Instant::ZERO;
+    }
+    net
+}
+
+fn outcome(files: Files, options: TcpOptions) -> EndToEnd {
+    run(&network(1, 20, options, &Work::Files(files)), 1).classes.remove(0)
+}
+
+#[track_caller]
+fn takes(files: Files, secs: f64) {
+    let class = outcome(files, TcpOptions::default());
+    let took = class.completion_s.expect("files have come");
+    assert!((took.mean - secs).abs() < 1e-6 && took.std < 1e-6, "{took:?}");
+    // The first comes at 0, then one after each pause and, without a request, the last acknowledgement's way.
+    let cycle = secs + 1.0 + if files.request.is_some() { 0.0 } else { ACK };
+    assert_eq!(class.files, (20.0 / cycle).ceil() as u64 - u64::from((20.0 % cycle) < secs));
+}
+
+#[test]
+fn a_file_of_a_packet_takes_its_way() {
+    takes(FILES, DATA);
+    takes(Files { request: Some(40), ..FILES }, ACK + DATA);
+    takes(Files { request: Some(500), ..FILES }, DATA + DATA);
+    takes(Files { size: Draw::Constant(501.0), ..FILES }, DATA + 0.0004);
+}
+
+/// Slow start from two packets on a new connection: 2, then 4, then the seventh.
+#[test]
+fn a_new_connection_begins_with_slow_start() {
+    takes(Files { size: Draw::Constant(3500.0), ..FILES }, 2.0 * (DATA + ACK) + DATA);
+}
+
+/// The first file, of 2 + 4 + 1 packets, leaves a window of 5: it grows no more once the file and not the window limits
+/// what is outstanding (RFC 7661). The second file takes 5 + 2. Silent for a second, longer than the timeout of 200 ms,
+/// a connection begins with the restart window all the same, unless that is switched off.
+#[test]
+fn a_connection_that_stays_keeps_its_window() {
+    let files = Files { size: Draw::Constant(3500.0), fresh: false, count: Some(2), ..FILES };
+    let keeps = TcpOptions { idle_restart: false, ..TcpOptions::default() };
+    let kept = outcome(files, keeps).completion_s.unwrap();
+    let (first, second) = (2.0 * (DATA + ACK) + DATA, DATA + ACK + DATA + 0.0004);
+    assert!((kept.mean - 0.5 * (first + second)).abs() < 1e-6, "{kept:?}");
+    let restarted = outcome(files, TcpOptions::default()).completion_s.unwrap();
+    assert!((restarted.mean - first).abs() < 1e-6, "{restarted:?}");
+}
+
+#[test]
+fn every_file_comes_in_the_end_whatever_is_lost() {
+    for variant in Variant::WORDS.map(|(_, variant)| variant) {
+        for request in [None, Some(400)] {
+            for fresh in [false, true] {
+                let options = TcpOptions { variant, ..TcpOptions::default() };
+                let think = Draw::Exponential(0.1);
+                let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request };
+                let mut net = network(5, 400, options, &Work::Files(files));
+                for link in &mut net.links {
+                    link.conditions.loss = Some(LossModel::Bernoulli(0.03));
+                }
+                let outcome = run(&net, 1);
+                assert_eq!(outcome.classes[0].files, 50, "{variant:?} {request:?} {fresh}");
+                assert!(outcome.flows.iter().all(|flow| flow.delivered_pkts == 200), "{variant:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_written_at_a_rate_arrives_at_that_rate() {
+    // 100 packets a second, far below what the window allows; and 5000, of which the link takes half.
+    for (every, secs, low, high) in [(10_000, 50, 4990, 5001), (200, 20, 49_000, 50_000)] {
+        let work = Work::Written(Pattern::Constant { every: Span::from_micros(every) });
+        // More than the path holds, without the losses of an endless slow start.
+        let options = TcpOptions { window: 300, ..TcpOptions::default() };
+        let flow = run(&network(1, secs, options, &work), 1).flows.remove(0);
+        assert!((low..=high).contains(&flow.delivered_pkts), "{}", flow.delivered_pkts);
+    }
+}
+
+#[test]
+fn an_application_that_leaves_is_heard_of_no_more() {
+    let mut net = network(1, 20, TcpOptions::default(), &Work::Files(Files { request: Some(40), ..FILES }));
+    net.flows[0].stop = Some(Instant::from_nanos(1_500_000_000));
+    assert_eq!(run(&net, 1).classes[0].files, 2);
+    net.flows[0].stop = Some(Instant::from_nanos(1_000_000));
+    assert_eq!(run(&net, 1).classes.iter().map(|class| class.files).sum::<u64>(), 0);
+}
