@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::app::Work;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
@@ -119,6 +120,9 @@ fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
     let every = |rate: forebay_aqm::base::units::Rate, packet: u32| rate.time_for(packet);
     match group.kind {
         FlowKind::Ftp | FlowKind::ShortTcp => (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet),
+        FlowKind::Files(files) => {
+            (Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Files(files)), packet)
+        }
         FlowKind::Cbr { rate, packet } => {
             (Traffic::Datagrams(Pattern::Constant { every: every(rate, packet) }), packet)
         }

@@ -430,7 +430,7 @@ fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome],
         sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
         owd_ms: end.and_then(|c| c.owd_s).map(|s| Spread::new(s, 1e3)),
         jitter_ms: end.and_then(|c| c.jitter_s).map(|s| s * 1e3),
-        fct_s: None,
+        fct_s: end.and_then(|c| c.completion_s).map(|s| Spread::new(s, 1.0)),
         goodput_bps: goodput as f64 * 8.0 / window_s,
     }
 }

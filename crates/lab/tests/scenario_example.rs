@@ -5,9 +5,11 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    self, Case, Class, Direction, Dumbbell, FlowKind, InputError, Overrides, Scenario, TcpOptions, TcpVariant,
-    Topology, Uniform,
+    self, Case, Class, Direction, Dumbbell, FlowGroup, FlowKind, InputError, Overrides, Scenario, TcpOptions,
+    TcpVariant, Topology, Uniform,
 };
+use forebay_sim::app::Files;
+use forebay_sim::draw::Draw;
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
@@ -79,7 +81,7 @@ fn every_key_is_read() {
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access[0].hosts, 3);
     assert_eq!(net.egress.rate, Rate(20_000_000));
-    let [ftp, short, cbr, random, peak, mean] = scenario.flows.as_slice() else { panic!("six groups") };
+    let [ftp, short, cbr, random, peak, mean, files @ ..] = scenario.flows.as_slice() else { panic!("six groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));
     assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
@@ -93,8 +95,31 @@ fn every_key_is_read() {
     assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
+    every_key_of_files_is_read(files);
     assert_eq!(scenario.compare[0].label, "ours");
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
+}
+
+fn every_key_of_files_is_read(groups: &[FlowGroup]) {
+    let [users, mail, back] = groups else { panic!("three groups") };
+    let pages = Files {
+        size: Draw::Pareto { least: 2300.0, shape: 1.3, most: 1_048_576.0 },
+        think: Draw::Exponential(50.0),
+        count: None,
+        fresh: true,
+        request: Some(300),
+    };
+    assert_eq!((users.kind, users.ecn, users.class), (FlowKind::Files(pages), true, Class::Fixed(1)));
+    let letters = Files {
+        size: Draw::Lognormal { median: 8000.0, sigma: 1.5, most: f64::INFINITY },
+        think: Draw::Uniform(1.0, 5.0),
+        count: Some(10),
+        fresh: true,
+        request: None,
+    };
+    assert_eq!((mail.kind, mail.transport.variant), (FlowKind::Files(letters), TcpVariant::Sack));
+    let copies = Files { size: Draw::Constant(30.0 * 500.0), think: Draw::Constant(0.0), count: None, ..letters };
+    assert_eq!((back.kind, back.direction), (FlowKind::Files(copies), Direction::Reverse));
 }
 
 #[test]

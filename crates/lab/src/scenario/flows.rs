@@ -6,6 +6,7 @@ use forebay_aqm::base::units::Rate;
 
 use super::doc::{Node, Value};
 use super::error::InputError;
+use super::files::{FILE, WEB, files};
 use super::limits::{MOST_FLOWS, packet_of};
 use super::marker::{MARKER, marker};
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
@@ -72,7 +73,7 @@ const TCP: &[Key] = &[
 const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
 
 /// Every kind of flows.
-pub(crate) const KINDS: &[&Shape] = &[&FTP, &SHORT_TCP, &CBR, &ONOFF];
+pub(crate) const KINDS: &[&Shape] = &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF];
 
 static FTP: Shape =
     Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: LATER };
@@ -89,6 +90,20 @@ static SHORT_TCP: Shape = Shape {
         TCP,
     ],
     later: LATER,
+};
+
+static FILE_FLOWS: Shape = Shape {
+    doc: "TCP that sends files, one after the other.",
+    tag: Some("file"),
+    groups: &[COMMON, &[START], FILE, TCP],
+    later: LATER_FILES,
+};
+
+static WEB_FLOWS: Shape = Shape {
+    doc: "Users who ask for pages over TCP, read, and ask for more: each page waits for its request.",
+    tag: Some("web"),
+    groups: &[COMMON, &[START], WEB, TCP],
+    later: LATER_FILES,
 };
 
 static CBR: Shape = Shape {
@@ -133,8 +148,9 @@ static ONOFF: Shape = Shape {
 };
 
 const LATER: &[&str] = &["rtt", "size", "repeat"];
+const LATER_FILES: &[&str] = &["rtt"];
 const LATER_DATAGRAMS: &[&str] = &["ecn", "rtt", "size", "repeat"];
-const LATER_KINDS: &[&str] = &["web", "pareto", "rtp", "sctp", "trace", "file"];
+const LATER_KINDS: &[&str] = &["pareto", "rtp", "sctp", "trace"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
@@ -168,8 +184,8 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         _ => (None, None),
     };
     let (transport, ecn) = match kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => (tcp(&table)?, table.flag("ecn", false)?),
-        FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => (TcpOptions::default(), false),
+        kind if kind.is_connection() => (tcp(&table)?, table.flag("ecn", false)?),
+        _ => (TcpOptions::default(), false),
     };
     let active = match table.get("active") {
         Some(node) => windows(node, &table.path_of("active"))?,
@@ -283,6 +299,8 @@ fn checked_name(table: &Table<'_>, name: &str) -> Result<String, InputError> {
 fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, InputError> {
     Ok(match shape.tag {
         Some("short-tcp") => FlowKind::ShortTcp,
+        Some("file") => FlowKind::Files(files(table, false, packet)?),
+        Some("web") => FlowKind::Files(files(table, true, packet)?),
         Some("cbr") => {
             let packet = table.whole("packet", packet, 41..=65_535)?;
             let rate = table.need("rate", text::rate)?;

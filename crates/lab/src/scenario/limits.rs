@@ -135,6 +135,10 @@ fn is_written(root: &Node, path: &[String]) -> bool {
 /// The packets of a group, in bytes: data, and acknowledgements.
 const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
     let ack = match group.kind {
+        FlowKind::Files(files) => match files.request {
+            Some(request) if request as u32 > group.transport.ack => request as u32,
+            _ => group.transport.ack,
+        },
         FlowKind::Ftp | FlowKind::ShortTcp => group.transport.ack,
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => 0,
     };
@@ -144,7 +148,7 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
 /// A packet of data of this kind in bytes, where the scenario's has `default`.
 pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
     match kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => default,
+        FlowKind::Ftp | FlowKind::ShortTcp | FlowKind::Files(_) => default,
         FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => packet,
     }
 }

@@ -29,6 +29,7 @@ mod cases;
 mod doc;
 mod error;
 mod file;
+mod files;
 mod flows;
 mod limits;
 mod marker;

@@ -1,5 +1,6 @@
 //! What a scenario says, typed: the result of reading, the source of the canonical text.
 
+pub(crate) use forebay_sim::app::Files;
 pub use forebay_sim::tcp::Variant as TcpVariant;
 
 use forebay_aqm::Spec;
@@ -88,6 +89,13 @@ impl FlowGroup {
     }
 }
 
+impl FlowKind {
+    /// Is it carried by a connection?
+    pub const fn is_connection(&self) -> bool {
+        matches!(self, Self::Ftp | Self::ShortTcp | Self::Files(_))
+    }
+}
+
 /// What a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowKind {
@@ -95,6 +103,8 @@ pub enum FlowKind {
     Ftp,
     /// TCP flows that arrive, send greedily and leave.
     ShortTcp,
+    /// TCP with files to send, one after the other: kind `file`, or with requests `web`.
+    Files(Files),
     /// Packets at a constant rate.
     Cbr {
         /// Rate of each flow.

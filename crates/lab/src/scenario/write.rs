@@ -9,8 +9,9 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
 use forebay_sim::schedule::Schedule;
 
+use super::files::show as show_amount;
 use super::marker::Per;
-use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
+use super::model::{Class, Direction, Ends, Files, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
 
 /// Lines being gathered.
@@ -183,6 +184,13 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     out.text("name", &group.name);
     let kind = match group.kind {
         FlowKind::Ftp => "ftp",
+        FlowKind::Files(files) => {
+            if files.request.is_some() {
+                "web"
+            } else {
+                "file"
+            }
+        }
         FlowKind::ShortTcp => "short-tcp",
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } => "cbr",
         FlowKind::OnOff { .. } => "onoff",
@@ -191,7 +199,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     out.set("count", group.count);
     write_ends(out, group.ends, net);
     out.text("direction", if group.direction == Direction::Reverse { "reverse" } else { "forward" });
-    if matches!(group.kind, FlowKind::Ftp | FlowKind::ShortTcp) {
+    if group.kind.is_connection() {
         out.set("ecn", group.ecn);
     }
     match group.class {
@@ -217,6 +225,10 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     }
     match group.kind {
         FlowKind::Ftp | FlowKind::ShortTcp => write_tcp(out, &group.transport),
+        FlowKind::Files(files) => {
+            write_files(out, &files);
+            write_tcp(out, &group.transport);
+        }
         FlowKind::Cbr { rate, packet } => write_spaced(out, rate, packet, "constant", "constant"),
         FlowKind::Poisson { rate, packet, exponential } => {
             write_spaced(out, rate, packet, "poisson", if exponential { "exponential" } else { "constant" });
@@ -235,6 +247,19 @@ fn write_spaced(out: &mut Text, rate: Rate, packet: u32, spacing: &str, sizes: &
     out.set("packet", packet);
     out.text("spacing", spacing);
     out.text("sizes", sizes);
+}
+
+fn write_files(out: &mut Text, files: &Files) {
+    out.set("size", show_amount(&files.size, |bytes| quote(&format!("{bytes}b"))));
+    match files.count {
+        Some(count) => out.set("repeat", count),
+        None => out.text("repeat", "forever"),
+    }
+    out.set("think", show_amount(&files.think, |secs| quote(&show_span(Span::from_secs(secs)))));
+    out.set("persistent", !files.fresh);
+    if let Some(request) = files.request {
+        out.set("request", request);
+    }
 }
 
 fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
