@@ -7,6 +7,7 @@ mod cargo_tests;
 mod ci;
 mod coverage;
 mod docs;
+mod figures;
 mod mutants;
 mod ns3;
 mod peers;

@@ -6,7 +6,7 @@ use forebay_lab::metrics;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, Overrides};
 
-use super::figures::{QUANTITIES, Run, Runs};
+use crate::figures::{QUANTITIES, Run, Runs};
 use crate::program;
 
 pub(super) const FILE: &str = "validation/ns3/figures.csv";

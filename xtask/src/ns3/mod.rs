@@ -4,7 +4,6 @@
 //! stand. Ours are always run.
 
 mod closed;
-mod figures;
 mod open;
 mod outside;
 mod page;
@@ -14,7 +13,7 @@ use std::ffi::OsString;
 
 use rayon::prelude::*;
 
-use crate::program;
+use crate::{figures, program};
 
 /// A row in both simulators.
 struct Comparison<R> {

@@ -3,8 +3,8 @@
 
 use Reason::{Burst, Early, Flight, NoSack, Noise, OwnQueue, WholeBytes};
 
-use super::figures::{QUANTITIES, Runs};
 use super::{Comparison, closed, open};
+use crate::figures::{QUANTITIES, Runs};
 
 /// Why a row is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

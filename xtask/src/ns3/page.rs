@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::closed::Row;
-use super::figures::{QUANTITIES, Runs};
 use super::{Comparison, open, outside};
+use crate::figures::{QUANTITIES, Runs};
 
 pub(super) const FILE: &str = "docs/validation-ns3.md";
 

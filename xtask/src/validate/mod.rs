@@ -3,7 +3,6 @@
 //! With ns-2 installed its figures are made anew from the driver under `validation/ns2`; otherwise the
 //! committed ones stand. Ours are always run.
 
-mod figures;
 mod grid;
 mod ns2;
 mod ours;
@@ -13,10 +12,10 @@ mod sides;
 
 use forebay_sim::tcp::Ns2Rules;
 
-use figures::Runs;
 use grid::Row;
 use ours::Wanted;
 
+use crate::figures::Runs;
 use crate::program;
 
 /// How many seeds a row has at first, and how many if these say too little; `ns2::Figures::seeds` says when.

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use rayon::prelude::*;
 
 use super::SEEDS;
-use super::figures::{QUANTITIES, Run, Runs};
 use super::grid::{Row, rows, with_faster_lines};
+use crate::figures::{QUANTITIES, Run, Runs};
 use crate::program;
 
 /// A file, and the options of `case.tcl` that its runs have beyond those of their rows.

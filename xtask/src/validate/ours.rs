@@ -7,8 +7,8 @@ use forebay_sim::tcp::Ns2Rules;
 use forebay_sim::world::World;
 use rayon::prelude::*;
 
-use super::figures::{QUANTITIES, Run, Runs};
 use super::grid::Row;
+use crate::figures::{QUANTITIES, Run, Runs};
 
 /// Lines at the rate of the bottleneck, and at twice that: `-access 20e6` of `case.tcl`.
 const EQUAL: &str = "10mbit";

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::figures::{COUNT, QUANTITIES, Runs};
 use super::grid::CASES;
 use super::reasons::{self, Reason, words};
 use super::sides::{SIDES, Side};
 use super::{Comparison, SEEDS};
+use crate::figures::{COUNT, QUANTITIES, Runs};
 
 pub(super) const FILE: &str = "docs/validation.md";
 

@@ -2,9 +2,9 @@
 
 use forebay_sim::tcp::Ns2Rules;
 
-use super::figures::Runs;
 use super::sides::Side;
 use super::{Comparison, SEEDS};
+use crate::figures::Runs;
 
 use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 
@@ -116,10 +116,10 @@ fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::Run;
     use super::super::grid;
     use super::super::sides::SIDES;
     use super::*;
+    use crate::figures::Run;
 
     const SACK1: Ns2Rules = Ns2Rules { sack1: true, cwr: false };
 

@@ -1,8 +1,8 @@
 //! The two simulators that ours stands beside.
 
 use super::Comparison;
-use super::figures::Runs;
 use super::reasons::{self, Reason};
+use crate::figures::Runs;
 
 /// One of them.
 pub(super) struct Side {

@@ -1,19 +1,21 @@
-//! Figures of runs, and when two means of them agree.
+//! Figures of runs, and when two means of them agree: for the comparisons with other simulators.
 
 use forebay_lab::stats::{self, t95};
 
-/// A measured quantity and how far ours may lie from ns-2's, fixed before the first run.
+/// A measured quantity and how far ours may lie from the other's, fixed before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Quantity {
-    pub(super) name: &'static str,
-    /// Its column in the figures of ns-2.
-    pub(super) column: &'static str,
+pub(crate) struct Quantity {
+    pub(crate) name: &'static str,
+    /// Its column in the figures of the other.
+    pub(crate) column: &'static str,
     /// Its name in our records.
-    pub(super) ours: &'static str,
+    pub(crate) ours: &'static str,
+    /// Decimals on a page.
+    pub(crate) digits: usize,
     tolerance: Option<Tolerance>,
 }
 
-/// The larger of a share of ns-2's value and an amount.
+/// The larger of a share of the other's value and an amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tolerance {
     share: f64,
@@ -25,33 +27,39 @@ const RATIO: Tolerance = Tolerance { share: 0.10, amount: 0.0 };
 const UTILISATION: Tolerance = Tolerance { share: 0.0, amount: 0.005 };
 
 /// How many quantities there are.
-pub(super) const COUNT: usize = 5;
+pub(crate) const COUNT: usize = 5;
 /// All, in the order of the page's columns.
-pub(super) const QUANTITIES: [Quantity; COUNT] = [
-    Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", tolerance: Some(QUEUE) },
-    Quantity { name: "drop ratio", column: "drop_ratio", ours: "loss_ratio", tolerance: Some(RATIO) },
-    Quantity { name: "mark ratio", column: "mark_ratio", ours: "mark_ratio", tolerance: Some(RATIO) },
-    Quantity { name: "utilisation", column: "utilisation", ours: "utilisation", tolerance: Some(UTILISATION) },
-    Quantity { name: "goodput", column: "goodput", ours: "goodput_ratio", tolerance: None },
+pub(crate) const QUANTITIES: [Quantity; COUNT] = [
+    Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", digits: 1, tolerance: Some(QUEUE) },
+    Quantity { name: "drop ratio", column: "drop_ratio", ours: "loss_ratio", digits: 5, tolerance: Some(RATIO) },
+    Quantity { name: "mark ratio", column: "mark_ratio", ours: "mark_ratio", digits: 5, tolerance: Some(RATIO) },
+    Quantity {
+        name: "utilisation",
+        column: "utilisation",
+        ours: "utilisation",
+        digits: 4,
+        tolerance: Some(UTILISATION),
+    },
+    Quantity { name: "goodput", column: "goodput", ours: "goodput_ratio", digits: 4, tolerance: None },
 ];
 
 /// The quantities of one run.
-pub(super) type Run = [f64; COUNT];
+pub(crate) type Run = [f64; COUNT];
 
 /// The runs of one row, by seed from 1 on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Runs(pub(super) Vec<Run>);
+pub(crate) struct Runs(pub(crate) Vec<Run>);
 
 impl Runs {
     fn samples(&self, quantity: usize) -> Vec<f64> {
         self.0.iter().map(|run| run[quantity]).collect()
     }
 
-    pub(super) fn mean(&self, quantity: usize) -> f64 {
+    pub(crate) fn mean(&self, quantity: usize) -> f64 {
         stats::mean(&self.samples(quantity))
     }
 
-    pub(super) fn first(&self, seeds: usize) -> Self {
+    pub(crate) fn first(&self, seeds: usize) -> Self {
         Self(self.0.iter().take(seeds).copied().collect())
     }
 
@@ -66,30 +74,37 @@ impl Runs {
     }
 
     /// Does the mean of `ours` lie within the tolerance around this one?
-    pub(super) fn allows(&self, ours: &Self, quantity: usize) -> bool {
+    pub(crate) fn allows(&self, ours: &Self, quantity: usize) -> bool {
         self.allowed(quantity).is_none_or(|allowed| self.distance(ours, quantity) <= allowed)
     }
 
     /// The quantities of `ours` whose means lie outside the tolerances around these.
-    pub(super) fn outside(&self, ours: &Self) -> Vec<usize> {
+    pub(crate) fn outside(&self, ours: &Self) -> Vec<usize> {
         (0..COUNT).filter(|quantity| !self.allows(ours, *quantity)).collect()
     }
 
     /// Half the 95 % confidence interval of the difference of two means, under a common deviation.
-    pub(super) fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
+    pub(crate) fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
         let freedom = self.0.len() + other.0.len() - 2;
         let squares = |runs: &Self| stats::sd(&runs.samples(quantity)).powi(2) * (runs.0.len() - 1) as f64;
         let variance = (squares(self) + squares(other)) / freedom as f64;
         t95(freedom) * (variance * (1.0 / self.0.len() as f64 + 1.0 / other.0.len() as f64)).sqrt()
     }
 
+    /// May the true difference from `ours`, as far as the seeds tell, be within the tolerance?
+    pub(crate) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
+        let tells = self.0.len() + ours.0.len() > 2;
+        let reach = |allowed| self.distance(ours, quantity) <= allowed + self.uncertainty(ours, quantity);
+        tells && self.allowed(quantity).is_none_or(reach)
+    }
+
     /// Can these runs not tell, in some quantity, whether an equal simulator keeps the tolerance?
-    pub(super) fn are_too_few(&self) -> bool {
+    pub(crate) fn are_too_few(&self) -> bool {
         (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
     }
 
     /// Do the seeds tell the two means apart: does the 95 % interval of their difference leave out nought?
-    pub(super) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
+    pub(crate) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
         self.distance(other, quantity) > self.uncertainty(other, quantity)
     }
 }
@@ -126,6 +141,9 @@ mod tests {
         let (quiet, loud) = (drops(&[0.039, 0.040, 0.041]), drops(&[0.036, 0.040, 0.044]));
         assert!(!quiet.are_too_few() && loud.are_too_few());
         assert!((quiet.uncertainty(&quiet, 1) - 0.002_267).abs() < 1e-6);
+        assert!(loud.may_agree(&drops(&[0.042, 0.046, 0.050]), 1));
+        assert!(!quiet.may_agree(&drops(&[0.049, 0.050, 0.051]), 1));
+        assert!(!drops(&[0.04]).may_agree(&drops(&[0.05]), 1), "one run each tells nothing of noise");
         assert!(!loud.is_apart(&drops(&[0.042, 0.046, 0.050]), 1), "6 beside 9.1 of a thousand");
         assert!(quiet.is_apart(&drops(&[0.0423, 0.0433, 0.0443]), 1) && quiet.allows(&drops(&[0.043; 3]), 1));
     }
