@@ -28,13 +28,36 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     }
     let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
     let mut net = layout.network(scenario.duration, scenario.warmup, sample);
+    let mut buckets = Buckets::new();
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // A scenario that was read has a way for each of them.
         if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
-            add_group(&mut net, (&layout, &way), scenario, (number as u32, group), lives);
+            add_group((&mut net, &mut buckets), (&layout, &way), scenario, (number as u32, group), lives);
         }
     }
     net
+}
+
+/// The markers so far, by whose they are.
+type Buckets = BTreeMap<Owner, MarkerId>;
+
+/// Whose a bucket is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// A host's or a flow's of the group of this number.
+    Group(u32, usize),
+    /// A host's, for all groups with this rate and this burst.
+    Edge(usize, u64, u64),
+}
+
+impl Owner {
+    const fn of(marker: &Marker, packet: u32, (group, flow, host): (u32, u32, usize)) -> Self {
+        match marker.per {
+            Per::Host => Self::Group(group, host),
+            Per::Flow => Self::Group(group, flow as usize),
+            Per::Edge => Self::Edge(host, marker.cir.0, marker.burst(packet).0),
+        }
+    }
 }
 
 /// A flow of a group: its number there, which tells its hosts, start and stop.
@@ -53,20 +76,19 @@ fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
 }
 
 fn add_group(
-    net: &mut Network,
+    (net, buckets): (&mut Network, &mut Buckets),
     (layout, way): (&Layout, &Way),
     scenario: &Scenario,
     (number, group): (u32, &FlowGroup),
     lives: Vec<Life>,
 ) {
-    let mut markers = BTreeMap::new();
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at: Attachment { from, to, forward, back }, host, pair } =
             layout.attach(way, i as usize, group.direction);
         let (traffic, packet) = traffic(group, scenario.packet);
         let marker = group.marker.map(|marker| {
-            let owner = if marker.per == Per::Host { from } else { i as usize };
-            *markers.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
+            let owner = Owner::of(&marker, packet, (number, i, from));
+            *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
         });
         net.flows.push(FlowSpec {
             group: number,
@@ -235,6 +257,19 @@ mod tests {
         assert_eq!((net.markers.len(), burst(0), burst(2)), (3, 8 * net.flows[0].packet as u64, 600));
         let each = lowered(&marker(", per = \"flow\""));
         assert_eq!(ids(&each), (0..5).chain(0..5).map(Some).chain([None, Some(5)]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn groups_share_the_edge_of_a_host_where_they_are_marked_alike() {
+        let group = |name: &str, cbs: &str| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"1mbit\", cbs = \"{cbs}\", per = \"edge\" }}\n"
+            )
+        };
+        let net = lowered(&[group("a", "8p"), group("b", "8p"), group("c", "9p")].concat());
+        let ids: Vec<_> = net.flows.iter().filter_map(|flow| flow.marker).collect();
+        assert_eq!(ids, [0, 1, 0, 1, 2, 3]);
     }
 
     #[test]

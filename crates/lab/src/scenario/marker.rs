@@ -26,6 +26,18 @@ pub enum Per {
     Host,
     /// Each flow.
     Flow,
+    /// Each host, for all flows that it sends of groups with this very marker.
+    Edge,
+}
+
+/// The words for `per`.
+const PER: [(&str, Per); 3] = [("host", Per::Host), ("flow", Per::Flow), ("edge", Per::Edge)];
+
+impl Per {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        PER.iter().find(|(_, per)| *per == self).map_or("", |(word, _)| word)
+    }
 }
 
 impl Marker {
@@ -51,8 +63,8 @@ static TOKEN_BUCKET: Shape = Shape {
         need("cbs", Kind::Quantity, "Committed burst size, in packets such as 8p or in bytes; at least a packet."),
         may(
             "per",
-            Kind::Word(&["host", "flow"]),
-            "Who has a bucket: each host of the group, or each flow; default host.",
+            Kind::Word(&[PER[0].0, PER[1].0, PER[2].0]),
+            "Who has a bucket: each host of the group, each flow, or each host for all groups marked alike (edge); default host.",
         ),
     ]],
     later: &[],
@@ -68,7 +80,7 @@ pub(crate) fn marker(node: &Node, path: &str, packet: u32) -> Result<Marker, Inp
     let marker = Marker {
         cir: table.need("cir", text::rate)?,
         cbs: table.need("cbs", text::limit)?,
-        per: table.word("per", Some(Per::Host), &[("host", Per::Host), ("flow", Per::Flow)], &[])?,
+        per: table.word("per", Some(Per::Host), &PER, &[])?,
     };
     if !(u64::from(packet)..=LARGEST).contains(&marker.burst(packet).0) {
         let accepts = format!("at least a packet, {packet}b, and at most {LARGEST}b");

@@ -10,7 +10,6 @@ use forebay_sim::network::Conditions;
 use forebay_sim::schedule::Schedule;
 
 use super::files::show as show_amount;
-use super::marker::Per;
 use super::model::{Class, Direction, Ends, Files, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
 
@@ -218,7 +217,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
         out.set("lifetime", uniform(lifetime));
     }
     if let Some(marker) = &group.marker {
-        let per = if marker.per == Per::Host { "host" } else { "flow" };
+        let per = marker.per.word();
         let (cir, cbs) = (show_rate(marker.cir), show_limit(marker.cbs));
         let table = format!("{{ kind = \"token-bucket\", cir = \"{cir}\", cbs = \"{cbs}\", per = \"{per}\" }}");
         out.set("marker", table);
