@@ -122,7 +122,7 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
             result.id.clone(),
             format!("{}{provisional}", result.verdict.word()),
             format!("{held} of {}", checks.len()),
-            deciding(checks).map_or_else(String::new, describe),
+            deciding(checks).map_or_else(|| why_not(result), describe),
         ]);
         for variant in &result.evidence.variants {
             let held = variant.checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
@@ -158,6 +158,11 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
 fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let first = |outcome| checks.iter().find(|c| c.outcome == outcome);
     first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first())
+}
+
+/// Why a claim was not tried; empty for a theorem.
+fn why_not(result: &ClaimResult) -> String {
+    result.evidence.detail["not run"].as_str().unwrap_or_default().to_string()
 }
 
 fn describe(check: &CheckResult) -> String {

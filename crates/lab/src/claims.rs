@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::quantity::Quantity;
+
 /// A point on a scenario's axes, or part of one: axis to value.
 pub type Point = BTreeMap<String, String>;
 
@@ -46,10 +48,23 @@ pub struct Section {
     /// Other rules tried on the same checks.
     #[serde(default)]
     pub variants: Vec<String>,
+    /// Axes that the paper leaves open, with the value at which the verdict counts; the others are shown beside it.
+    #[serde(default)]
+    pub point: Point,
+    /// Scenarios that read the paper otherwise: the subject is tried there too.
+    #[serde(default)]
+    pub also: Vec<String>,
+}
+
+impl Section {
+    /// Every scenario that its claims look at, its own first.
+    pub fn scenarios(&self) -> impl Iterator<Item = &String> {
+        self.scenario.iter().chain(&self.also)
+    }
 }
 
 /// One claim.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Its fixed id.
@@ -62,12 +77,14 @@ pub struct Claim {
     pub printed: String,
     /// The theorem that decides it, instead of checks.
     pub theorem: Option<String>,
+    /// Why nothing here decides it.
+    pub not_run: Option<String>,
     /// All must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
 
-/// One question to the runs; see the head of `papers/raqm/claims.toml`.
+/// One question to the runs; see `docs/claims.md`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
@@ -235,8 +252,14 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
         if !file.sections.iter().any(|s| s.id == claim.section) {
             return Err(format!("{}: there is no section '{}'", claim.id, claim.section));
         }
-        if claim.theorem.is_none() && claim.checks.is_empty() {
-            return Err(format!("{}: neither checks nor a theorem decide it", claim.id));
+        let ways = [claim.theorem.is_some(), claim.not_run.is_some(), !claim.checks.is_empty()];
+        if ways.iter().filter(|way| **way).count() != 1 {
+            return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
+        }
+        for check in &claim.checks {
+            for quantity in std::iter::once(&check.quantity).chain(&check.against) {
+                Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
+            }
         }
         if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
             return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));

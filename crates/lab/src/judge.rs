@@ -13,6 +13,8 @@ const CURVE_POINTS: usize = 21;
 pub struct Runs<'a> {
     plan: &'a Plan,
     groups: Vec<Group<'a>>,
+    /// Where on the axes, unless a check says so itself.
+    point: Point,
     /// Straddling intervals are decided by their mean.
     provisional: bool,
 }
@@ -75,7 +77,12 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
 impl<'a> Runs<'a> {
     /// The runs of `plan`.
     pub fn new(plan: &'a Plan, records: &'a [RunRecord], provisional: bool) -> Self {
-        Self { plan, groups: groups(plan, records), provisional }
+        Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
+    }
+
+    /// The same, at these values of some axes; checks that name them go elsewhere.
+    pub fn at(self, point: &Point) -> Self {
+        Self { point: point.clone(), ..self }
     }
 
     /// Answers a check about `subject`, at each point it asks for.
@@ -147,11 +154,11 @@ impl<'a> Runs<'a> {
         own: &str,
         other: Option<&str>,
     ) -> Result<CheckResult, String> {
-        let curves = self.curves(against, &check.quantity, own)?;
+        let curves = self.curves(check, against, own)?;
         let mut reach = self.reach(check, against, own)?;
         let samples: Vec<Option<f64>> = if let Some(other) = other {
             reach = format!("{reach}; the other's: {}", self.reach(check, against, other)?);
-            let others = self.curves(against, &check.quantity, other)?;
+            let others = self.curves(check, against, other)?;
             curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
         } else {
             let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;
@@ -171,7 +178,7 @@ impl<'a> Runs<'a> {
     /// How far a contender's curve goes, in words: for checks that ask beyond its ends.
     fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
         let mut means = Vec::new();
-        for case in 0..self.plan.cases.len() {
+        for case in self.cases(&check.at_points)? {
             let group = self.group(case, own)?;
             means.push((mean(&group.values(against)?), mean(&group.values(&check.quantity)?)));
         }
@@ -184,10 +191,11 @@ impl<'a> Runs<'a> {
         ))
     }
 
-    /// By seed, the points (x, y) of a contender over all cases.
-    fn curves(&self, x: &str, y: &str, template: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
+    /// By seed, the points (x, y) of a contender over all cases that the check is about.
+    fn curves(&self, check: &Check, x: &str, template: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
+        let y = &check.quantity;
         let mut curves = vec![Vec::new(); self.plan.seeds.len()];
-        for case in 0..self.plan.cases.len() {
+        for case in self.cases(&check.at_points)? {
             let group = self.group(case, template)?;
             for (curve, (x, y)) in curves.iter_mut().zip(group.values(x)?.into_iter().zip(group.values(y)?)) {
                 curve.push((x, y));
@@ -196,8 +204,11 @@ impl<'a> Runs<'a> {
         Ok(curves)
     }
 
-    /// The cases that agree with `point`; at least one.
+    /// The cases that agree with `point`, and with our own on the axes that it does not name; at least one.
     fn cases(&self, point: &Point) -> Result<Vec<usize>, String> {
+        let mut whole = self.point.clone();
+        whole.extend(point.clone());
+        let point = &whole;
         let agrees = |axes: &[(String, String)]| point.iter().all(|(k, v)| axes.iter().any(|(a, b)| a == k && b == v));
         let cases = self.plan.cases.iter().enumerate().filter(|(_, c)| agrees(&c.axes)).map(|(i, _)| i);
         let cases: Vec<usize> = cases.collect();

@@ -2,7 +2,7 @@
 //!
 //! [`scenario`] turns a file into typed experiments and says exactly what is wrong with a bad one;
 //! [`plan`] multiplies it by contenders and seeds, [`batch`] runs that on all cores, [`store`] keeps
-//! every finished run; [`record`], [`metrics`], [`compare`] and [`stats`] are the figures.
+//! every finished run; [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] are the figures.
 
 pub mod batch;
 pub mod bench;
@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod own;
 pub mod papers;
 pub mod plan;
+pub mod quantity;
 pub mod record;
 pub mod report;
 pub mod reproduce;
@@ -23,3 +24,4 @@ pub mod stats;
 pub mod store;
 pub mod table;
 pub mod theorems;
+pub mod trial;

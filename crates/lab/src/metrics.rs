@@ -3,7 +3,8 @@
 //! All of them look at the queue in steps of one second (time-weighted means), so that neither the
 //! sampling interval nor the sawtooth of single flows decides.
 
-use crate::record::{Reference, RunRecord};
+use crate::quantity::Quantity;
+use crate::record::{Reference, RunRecord, SeriesRecord};
 
 /// The queue counts as settled within this share of the reference, and at least within two packets.
 const BAND: f64 = 0.2;
@@ -62,9 +63,28 @@ pub fn rms_error(seconds: &[f64], reference: f64) -> f64 {
     (sum / seconds.len().max(1) as f64).sqrt()
 }
 
-/// A quantity by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or one of the series
-/// over a span of time (`settling_s@50..150`). Settling that does not happen counts as the whole span.
-pub fn quantity(run: &RunRecord, name: &str) -> Result<f64, String> {
+/// Jain's fairness index (sum x)^2 / (n sum x^2); none where all are 0.
+pub fn jain(each: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) = each.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+/// Standard deviation of the queue as it was sampled in (from, to]; NaN without a sample.
+fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
+    let rows = series.time_s.iter().zip(&series.queue_pkts);
+    let queue: Vec<f64> = rows.filter(|(t, _)| **t > from && **t <= to).map(|(_, q)| *q).collect();
+    let mean = queue.iter().sum::<f64>() / queue.len() as f64;
+    (queue.iter().map(|q| (q - mean) * (q - mean)).sum::<f64>() / queue.len() as f64).sqrt()
+}
+
+/// A quantity as claims write it; see [`Quantity`].
+pub fn quantity(run: &RunRecord, text: &str) -> Result<f64, String> {
+    Quantity::parse(text)?.of(run)
+}
+
+/// A quantity of the whole run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or one of the
+/// series over a span of time (`settling_s@50..150`). Settling that does not happen counts as the whole span.
+pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
     let (name, span) = match name.split_once('@') {
         None => (name, None),
         Some((name, span)) => (name, Some(parse_span(span)?)),
@@ -85,6 +105,7 @@ pub fn quantity(run: &RunRecord, name: &str) -> Result<f64, String> {
             let steps = steps();
             steps.iter().sum::<f64>() / steps.len().max(1) as f64
         }
+        "std_pkts" => std_between(&run.series, from, to),
         _ if span.is_some() => return Err(format!("'{name}' cannot be taken over a span of time")),
         _ => summary_field(run, name)?,
     })
@@ -143,5 +164,23 @@ mod tests {
         assert_eq!(overshoot(&[40.0, 80.0, 50.0], 50.0), 30.0);
         assert_eq!(overshoot(&[40.0], 50.0), 0.0);
         assert!((rms_error(&[47.0, 54.0], 50.0) - (12.5f64).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn deviation_is_that_of_the_samples_in_the_span() {
+        let series = SeriesRecord {
+            time_s: vec![1.0, 2.0, 3.0, 4.0],
+            queue_pkts: vec![100.0, 10.0, 14.0, 100.0],
+            ..SeriesRecord::default()
+        };
+        assert!((std_between(&series, 1.0, 3.0) - 2.0).abs() < 1e-12);
+        assert!(std_between(&series, 5.0, 6.0).is_nan());
+    }
+
+    #[test]
+    fn jain_by_hand() {
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([4.0, 0.0].into_iter()), Some(0.5));
+        assert_eq!(jain([0.0, 0.0].into_iter()), None);
     }
 }

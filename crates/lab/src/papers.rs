@@ -13,19 +13,27 @@ pub struct Paper {
     pub scenarios: &'static [(&'static str, &'static str)],
 }
 
+/// The paper in the folder `papers/$name`, with these scenario files.
+macro_rules! paper {
+    ($name:literal, $summary:literal, [$($scenario:literal),* $(,)?]) => {
+        Paper {
+            name: $name,
+            summary: $summary,
+            claims: include_str!(concat!("../../../papers/", $name, "/claims.toml")),
+            scenarios: &[$((
+                $scenario,
+                include_str!(concat!("../../../papers/", $name, "/", $scenario, ".toml")),
+            )),*],
+        }
+    };
+}
+
 /// Every paper there is, in the order of the command line.
-pub const PAPERS: &[Paper] = &[Paper {
-    name: "raqm",
-    summary: "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
-    claims: include_str!("../../../papers/raqm/claims.toml"),
-    scenarios: &[
-        ("case-1", include_str!("../../../papers/raqm/case-1.toml")),
-        ("case-2", include_str!("../../../papers/raqm/case-2.toml")),
-        ("case-3", include_str!("../../../papers/raqm/case-3.toml")),
-        ("case-3-sweep", include_str!("../../../papers/raqm/case-3-sweep.toml")),
-        ("case-4", include_str!("../../../papers/raqm/case-4.toml")),
-    ],
-}];
+#[rustfmt::skip]
+pub const PAPERS: &[Paper] = &[
+    paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
+        ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
+];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static Paper> {

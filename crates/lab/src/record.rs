@@ -408,15 +408,11 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
     }
 }
 
-/// Jain's index (sum x)^2 / (n sum x^2) of the goodput, while active, of those flows that were active in at least
+/// Jain's index of the goodput, while active, of those flows that were active in at least
 /// nine tenths of the window.
 fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
     let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
-    let (n, sum, squares) = long.fold((0.0, 0.0, 0.0), |(n, sum, squares), f| {
-        let x = f.goodput_bytes as f64 / f.active_s;
-        (n + 1.0, sum + x, squares + x * x)
-    });
-    (squares > 0.0).then(|| sum * sum / (n * squares))
+    metrics::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
 }
 
 fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {

@@ -5,14 +5,13 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::batch::{self, BatchError, Control};
-use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, VariantResult, Verdict};
-use crate::judge::{self, Runs};
+use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, Verdict};
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
-use crate::record::RunRecord;
 use crate::scenario::{self, Overrides};
 use crate::store::{self, Store, StoreError};
 use crate::theorems;
+use crate::trial::{self, Finished};
 
 /// How thoroughly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,15 +86,11 @@ impl Reproduction {
         let file = claims::parse(paper.claims).map_err(ReproduceError::Files)?;
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
         let mut plans = Vec::new();
-        for section in &file.sections {
-            let needed = chosen.iter().any(|c| c.section == section.id);
-            let Some(name) = section.scenario.as_ref().filter(|_| needed) else { continue };
-            let text = paper.scenarios.iter().find(|(n, _)| n == name).map(|(_, text)| *text);
-            let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
-            let path = format!("papers/{}/{name}.toml", paper.name);
-            let cases = scenario::parse(&path, text, &Overrides::default());
-            let cases = cases.map_err(|e| ReproduceError::Files(e.to_string()))?;
-            plans.push((name.clone(), Plan::new(cases, 1, level.seeds())));
+        let needed = file.sections.iter().filter(|s| chosen.iter().any(|c| c.section == s.id));
+        for name in needed.flat_map(Section::scenarios) {
+            if !plans.iter().any(|(planned, _)| planned == name) {
+                plans.push((name.clone(), plan(paper, name, level)?));
+            }
         }
         Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
     }
@@ -136,7 +131,7 @@ impl Reproduction {
     /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
     /// `meta` is what `meta.json` says beside the plans' own facts.
     pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
-        let mut finished: Vec<(&str, &Plan, Vec<RunRecord>)> = Vec::new();
+        let mut finished: Vec<Finished<'_>> = Vec::new();
         let earlier = self.open(dir, meta).map_err(ReproduceError::Store)?;
         for (name, plan) in &self.plans {
             let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
@@ -223,7 +218,7 @@ impl Reproduction {
         all
     }
 
-    fn judge(&self, claim: &Claim, finished: &[(&str, &Plan, Vec<RunRecord>)]) -> Result<ClaimResult, ReproduceError> {
+    fn judge(&self, claim: &Claim, finished: &[Finished<'_>]) -> Result<ClaimResult, ReproduceError> {
         let section = self.file.sections.iter().find(|s| s.id == claim.section);
         let section = section.ok_or_else(|| ReproduceError::Files(format!("{}: no section", claim.id)))?;
         let provisional = self.level == Level::Quick;
@@ -232,40 +227,38 @@ impl Reproduction {
             paper: self.paper.name.to_string(),
             claim: claim.claim.clone(),
             verdict: Verdict::NotRun,
-            provisional: provisional && claim.theorem.is_none(),
+            provisional: provisional && !claim.checks.is_empty(),
             evidence: Evidence::default(),
             runs: 0,
             cpu_seconds: 0.0,
             section: claim.section.clone(),
         };
-        if let Some((verdict, evidence)) = claim.theorem.as_deref().and_then(theorems::try_theorem) {
+        let decided = match (&claim.theorem, &claim.not_run) {
+            (Some(theorem), _) => theorems::try_theorem(theorem),
+            (None, Some(reason)) => Some(trial::not_run(reason)),
+            (None, None) => trial::on_runs(claim, section, finished, provisional).map_err(ReproduceError::Files)?,
+        };
+        if let Some((verdict, evidence)) = decided {
             (result.verdict, result.evidence) = (verdict, evidence);
         }
-        let of_section = finished.iter().find(|(name, ..)| section.scenario.as_deref() == Some(*name));
-        if let Some((_, plan, records)) = of_section {
-            let runs = Runs::new(plan, records, provisional);
-            let (verdict, evidence) = answer_all(&runs, claim, section).map_err(ReproduceError::Files)?;
-            (result.verdict, result.evidence) = (verdict, evidence);
-            result.runs = records.len();
-            result.cpu_seconds = records.iter().map(|r| r.summary.cpu_seconds).sum();
+        if !claim.checks.is_empty() {
+            for (.., records) in finished.iter().filter(|(name, ..)| section.scenarios().any(|s| s == name)) {
+                result.runs += records.len();
+                result.cpu_seconds += records.iter().map(|r| r.summary.cpu_seconds).sum::<f64>();
+            }
         }
         result.evidence.printed.clone_from(&claim.printed);
         Ok(result)
     }
 }
 
-fn answer_all(runs: &Runs, claim: &Claim, section: &Section) -> Result<(Verdict, Evidence), String> {
-    let all = |subject: &str| -> Result<Vec<_>, String> {
-        let answers = claim.checks.iter().map(|check| runs.answer(check, subject));
-        Ok(answers.collect::<Result<Vec<_>, _>>().map_err(|e| format!("{}: {e}", claim.id))?.concat())
-    };
-    let checks = all(&section.subject)?;
-    let variant = |name: &String| {
-        let checks = all(name)?;
-        Ok(VariantResult { name: name.clone(), verdict: judge::verdict(&checks), checks })
-    };
-    let variants = section.variants.iter().map(variant).collect::<Result<_, String>>()?;
-    Ok((judge::verdict(&checks), Evidence { checks, variants, ..Evidence::default() }))
+/// What a scenario of `paper` asks for.
+fn plan(paper: &Paper, name: &str, level: Level) -> Result<Plan, ReproduceError> {
+    let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
+    let path = format!("papers/{}/{name}.toml", paper.name);
+    let cases = scenario::parse(&path, text, &Overrides::default());
+    Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, level.seeds()))
 }
 
 /// What `reproduce --json` prints.

@@ -51,7 +51,9 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
     let claims: Vec<ClaimResult> = serde_json::from_value(claims).map_err(damaged)?;
     let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
     for section in meta["sections"].as_array().into_iter().flatten() {
-        if !claims.iter().any(|c| section["id"] == c.section.as_str()) {
+        // A scenario that claims of another section look at too has runs and no claims.
+        let has_runs = section["scenario"].as_str().is_some_and(|name| dir.join(name).join("meta.json").exists());
+        if !has_runs && !claims.iter().any(|c| section["id"] == c.section.as_str()) {
             continue;
         }
         let runs = match section["scenario"].as_str() {

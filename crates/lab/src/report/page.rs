@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::figures::Runs;
 use super::tables::{self, significant};
-use crate::claims::{CheckResult, ClaimResult, Verdict};
+use crate::claims::{CheckResult, ClaimResult};
 
 /// A page being put together.
 pub(super) struct Page {
@@ -116,7 +116,7 @@ fn note(c: &ClaimResult) -> Option<String> {
         other => format!("{name}: {}", rounded(other)),
     });
     let text = lines.collect::<Vec<_>>().join("\n\n");
-    (!text.is_empty() && c.verdict != Verdict::NotRun).then_some(text)
+    (!text.is_empty()).then_some(text)
 }
 
 /// JSON with numbers of four significant digits.
