@@ -35,7 +35,7 @@ fn list_has_every_topic() {
     assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"]);
     assert_eq!(words("traffic"), ["ftp", "web", "short-tcp", "file", "cbr", "onoff"]);
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
-    assert_eq!(words("papers"), ["raqm"]);
+    assert_eq!(words("papers"), ["raqm", "msvb"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 

@@ -33,6 +33,8 @@ macro_rules! paper {
 pub const PAPERS: &[Paper] = &[
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
+    paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
+        ["load", "load-350", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed"]),
 ];
 
 /// The paper of this name.

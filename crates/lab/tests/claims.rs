@@ -18,6 +18,14 @@ fn raqm_has_every_fixed_id_once() {
     assert_eq!(ids, fixed);
 }
 
+#[test]
+fn msvb_has_every_fixed_id_once() {
+    let file = claims::parse(papers::find("msvb").unwrap().claims).unwrap();
+    let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
+    let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
+    assert_eq!(ids, fixed);
+}
+
 /// With no run at all every check must still find its contenders and axes, and fail for want of runs.
 #[test]
 fn every_check_names_what_its_scenario_compares() {
