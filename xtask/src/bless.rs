@@ -39,7 +39,9 @@ pub(crate) fn run() -> Result<(), String> {
     }
     println!("quick verdicts");
     let scratch = program::scratch("bless")?;
-    verdicts::record(&verdicts::reproduce(&scratch.join("raqm"))?)?;
+    for paper in verdicts::papers()? {
+        verdicts::record(&paper, &verdicts::reproduce(&paper, &scratch.join(&paper))?)?;
+    }
     std::fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let mut diff = program::at_root("git");
     diff.args(["--no-pager", "diff", "--stat", "--"]).args(BLESSED);

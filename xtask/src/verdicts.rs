@@ -1,4 +1,4 @@
-//! A paper's quick reproduction, and the verdicts on record for it.
+//! The papers' quick reproductions, and the verdicts on record for them.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,33 +6,61 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 use crate::program;
-use crate::readme;
 use crate::tally::Tally;
 
-/// The verdicts on record: id to verdict.
-pub(crate) const EXPECTED: &str = "papers/raqm/expected-quick.json";
+/// The verdicts on record: id to verdict, a file for each paper. A pattern for git.
+pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
+/// What reproduces a paper.
+const REPRODUCE: [&str; 4] = ["run", "--release", "--", "reproduce"];
 
 /// Verdicts by id, in the order of the paper's claims.
 type Verdicts = Map<String, Value>;
 
-/// The README's main command, quick, with its results in `dir`.
-fn command(dir: &Path) -> Command {
-    let mut words = readme::MAIN.split_whitespace();
-    let mut command = match words.next() {
-        Some("cargo") => program::cargo(),
-        other => program::at_root(other.unwrap_or_default()),
-    };
-    command.args(words).args(["--quick", "--json", "-o"]).arg(dir);
+/// The file of `paper`.
+fn expected(paper: &str) -> String {
+    EXPECTED.replace('*', paper)
+}
+
+/// Every paper that has claims, by name.
+pub(crate) fn papers() -> Result<Vec<String>, String> {
+    let folder = program::root().join("papers");
+    let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut papers = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        if entry.path().join("claims.toml").is_file() {
+            papers.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    papers.sort();
+    Ok(papers)
+}
+
+/// The quick reproduction of `paper`, with its results in `dir`.
+fn command(paper: &str, dir: &Path) -> Command {
+    let mut command = program::cargo();
+    command.args(REPRODUCE).args([paper, "--quick", "--json", "-o"]).arg(dir);
     command
 }
 
 /// Runs it; the verdicts that it gives.
-pub(crate) fn reproduce(dir: &Path) -> Result<Verdicts, String> {
-    let (status, out) = program::output(command(dir))?;
+pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
+    let (status, out) = program::output(command(paper, dir))?;
     if !status.success() {
-        return Err(format!("{} --quick: {status}: {}", readme::MAIN, program::last_lines(&out, 5)));
+        return Err(format!("reproduce {paper} --quick: {status}: {}", program::last_lines(&out, 5)));
     }
     parse(&out)
+}
+
+/// Every paper, each in a folder of its own below `dir`, beside the verdicts on record.
+pub(crate) fn check(dir: &Path, tally: &mut Tally) {
+    match papers() {
+        Err(what) => tally.fail(what),
+        Ok(papers) => papers.iter().for_each(|paper| match reproduce(paper, &dir.join(paper)) {
+            Ok(found) => compare(paper, &found, tally),
+            Err(what) => tally.fail(what),
+        }),
+    }
 }
 
 /// Id and verdict of every claim in what `reproduce --json` prints.
@@ -45,9 +73,10 @@ fn parse(document: &str) -> Result<Verdicts, String> {
 }
 
 /// Each id is one check: it must have the verdict on record.
-pub(crate) fn compare(found: &Verdicts, tally: &mut Tally) {
-    let recorded = program::read(EXPECTED)
-        .and_then(|text| serde_json::from_str::<Verdicts>(&text).map_err(|error| format!("{EXPECTED}: {error}")));
+fn compare(paper: &str, found: &Verdicts, tally: &mut Tally) {
+    let path = expected(paper);
+    let recorded = program::read(&path)
+        .and_then(|text| serde_json::from_str::<Verdicts>(&text).map_err(|error| format!("{path}: {error}")));
     match recorded {
         Err(what) => tally.fail(format!("{what}; cargo xtask bless writes it")),
         Ok(recorded) => compare_with(&recorded, found, tally),
@@ -61,7 +90,7 @@ fn compare_with(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
             match recorded.get(id) {
                 Some(known) if known == verdict => Ok(()),
                 Some(known) => Err(format!("the verdict was {known} and is {verdict}")),
-                None => Err(format!("the verdict {verdict} is not in {EXPECTED}")),
+                None => Err(format!("the verdict {verdict} is not on record")),
             },
         );
     }
@@ -69,10 +98,10 @@ fn compare_with(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
     lost.for_each(|id| tally.fail(format!("{id}: has a verdict on record and was not tried")));
 }
 
-/// Puts `verdicts` on record.
-pub(crate) fn record(verdicts: &Verdicts) -> Result<(), String> {
+/// Puts `verdicts` of `paper` on record.
+pub(crate) fn record(paper: &str, verdicts: &Verdicts) -> Result<(), String> {
     let text = serde_json::to_string_pretty(verdicts).map_err(|error| error.to_string())?;
-    program::write(EXPECTED, &(text + "\n"))
+    program::write(&expected(paper), &(text + "\n"))
 }
 
 #[cfg(test)]
@@ -96,6 +125,13 @@ mod tests {
         for bad in ["", "{}", r#"{"claims":[{"id":"X-1"}]}"#, "progress\n{}"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn every_paper_of_the_program_is_checked() {
+        let found = papers().unwrap();
+        assert!(["msvb", "raqm"].iter().all(|paper| found.iter().any(|name| name == paper)), "{found:?}");
+        assert_eq!(expected("raqm"), "papers/raqm/expected-quick.json");
     }
 
     #[test]
