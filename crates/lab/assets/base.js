@@ -257,7 +257,7 @@
     const line = s("path", { class: "stroke", d: "M1 6H25", "stroke-dasharray": series.dash || null });
     const block = s("path", { class: "area solid", d: "M3 1H23V11H3Z" });
     const mark = s("path", { class: "mark", d: series.mark, transform: "translate(13 6)" });
-    const kids = kind === "stack" ? [block] : kind === "points" || series.dense ? [line, mark] : [line];
+    const kids = kind === "stack" || kind === "columns" ? [block] : kind === "points" || series.dense ? [line, mark] : [line];
     return s("svg", { class: `swatch ${series.colour}`, viewBox: "0 0 26 12", "aria-hidden": "true" }, kids);
   }
 

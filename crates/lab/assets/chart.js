@@ -1,6 +1,7 @@
 // The second of three parts of one script (base, chart, page): class Chart, drawing and interaction.
   // ---- Chart ------------------------------------------------------------------------------------
-  const KINDS = ["line", "step", "cdf", "points", "band", "stack"];
+  const KINDS = ["line", "step", "cdf", "points", "band", "stack", "columns"];
+  const SLOT = 0.8; // what the columns of one category take of its room
   let clips = 0;
   let active = null; // the chart whose cursor shows
   class Chart {
@@ -8,11 +9,12 @@
       Object.assign(this, { fig, ...parts }); // parts: the elements svg, plot, legend, reset
       this.kind = fig.kind || "line";
       if (!KINDS.includes(this.kind)) throw new Error(`unknown kind "${this.kind}"`);
-      this.style = this.kind === "band" ? "line" : this.kind;
+      this.style = { band: "line", columns: "points" }[this.kind] || this.kind;
       this.xAxis = fig.x || {};
       this.yAxis = fig.y || {};
       this.series = list(fig.series).map((one, i) => readSeries(one, i, this.kind));
-      this.byPoint = this.kind === "points" || this.series.some((one) => !one.sorted);
+      this.categories = this.kind === "columns" ? list((fig.x || {}).categories).map(String) : null;
+      this.byPoint = this.style === "points" || this.series.some((one) => !one.sorted);
       this.rules = list(fig.rules).filter((rule) => Number.isFinite(rule.at));
       this.panels = fig.layout === "small-multiples" && this.kind !== "stack";
       this.hidden = new Set();
@@ -63,6 +65,7 @@
     domainX() {
       const { min, max, scale } = this.xAxis;
       const log = scale === "log";
+      if (this.categories) return [-0.5, Math.max(1, this.categories.length) - 0.5];
       const xs = this.series.flatMap((one) => one.points.map((p) => p[0])
         .concat(list(one.bars).flatMap((bar) => (bar ? [bar[0], bar[1]] : []))));
       let [lo, hi] = extent(xs, log);
@@ -83,6 +86,7 @@
       let [lo, hi] = extent(values.concat(this.rules.filter((r) => r.axis === "y").map((r) => r.at)), log);
       if (!log) {
         if (!values.some((v) => v < 0)) lo = Math.max(0, lo);
+        if (this.categories) [lo, hi] = [Math.min(0, lo), Math.max(0, hi)];
         if (this.kind === "stack" || (lo > 0 && lo < 0.6 * hi)) lo = Math.min(0, lo); // most quantities start at nothing
         const step = niceStep(hi - lo, this.panels ? 3 : 6);
         [lo, hi] = [Math.floor(lo / step + 1e-9) * step, Math.ceil(hi / step - 1e-9) * step];
@@ -140,7 +144,7 @@
       const left = Math.ceil(Math.max(8, ...yTicks.ticks.map((t) => textWidth(t.label)))) + 12;
       const right = Math.max(16, Math.ceil(Math.min(ruleWidth, width * 0.2)) + (ruleWidth ? 10 : 0));
       const X = this.X = makeScale(...(this.zoom || this.fullX), left, width - right, this.xAxis.scale === "log");
-      const xTicks = fittingTicks(X, narrow ? 56 : 80);
+      const xTicks = this.categories ? this.categoryTicks(X) : fittingTicks(X, narrow ? 56 : 80);
       const xRules = this.placeXRules(this.rules.filter((r) => r.axis === "x"), X);
       const titles = { x: withUnit(this.xAxis, xTicks.e), y: withUnit(this.yAxis, yTicks.e) };
 
@@ -154,6 +158,14 @@
       });
       this.bottom = y;
       return { width, left, right, yTicks: yTicks.ticks, xTicks: xTicks.ticks, xRules, yRules, titles };
+    }
+    /** The names of the categories, as many as fit. */
+    categoryTicks(X) {
+      const room = X.px(1) - X.px(0);
+      const widest = Math.max(1, ...this.categories.map((name) => textWidth(name)));
+      const stride = Math.max(1, Math.ceil((Math.min(widest, 90) + 8) / room));
+      const ticks = this.categories.map((name, k) => ({ at: k, label: ellipsis(name, stride * room - 6) }));
+      return { e: 0, ticks: ticks.filter((t) => t.at % stride === 0 && t.at >= X.lo && t.at <= X.hi) };
     }
     paint({ width, left, right, yTicks, xTicks, xRules, yRules, titles }) {
       const { svg, frames, X, bottom } = this;
@@ -205,6 +217,7 @@
       const layer = this.kind === "stack" && this.stack.layers.get(one);
       const points = layer ? this.stack.xs.map((x, k) => [x, layer.high[k]]) : one.points;
       const kids = [];
+      if (this.categories) return s("g", {}, this.drawColumns(one, X, Y));
       if (layer) kids.push(s("path", { class: "area solid", d: areaPath(this.stack.xs, layer.low, layer.high, X, Y) }));
       if (band) kids.push(s("path", { class: "area", d: areaPath(xs, one.low, one.high, X, Y) }));
       if (this.kind !== "points" || this.fig.join !== false) {
@@ -214,9 +227,23 @@
       if (one.bars && this.kind === "points") kids.push(s("path", { class: "bars", d: barPath(one, X, Y) }));
       return s("g", {}, kids);
     }
+    /** A category's columns stand side by side, in the order of the legend; whiskers in their middles. */
+    drawColumns(one, X, Y) {
+      const side = this.panels ? [one] : this.shown;
+      const width = (X.px(1) - X.px(0)) * SLOT / side.length;
+      const shift = (side.indexOf(one) - (side.length - 1) / 2) * width;
+      const floor = Y.px(clamp(0, Y.lo, Y.hi)), half = Math.max(1, width - 1.5) / 2;
+      const column = ([x, y]) => {
+        const px = X.px(x) + shift;
+        return y === null ? "" : `M${round1(px - half)} ${round1(floor)}V${round1(Y.px(y))}H${round1(px + half)}V${round1(floor)}Z`;
+      };
+      const whiskers = one.bars && barPath(one, { px: (v) => X.px(v) + shift }, Y);
+      return [s("path", { class: "area solid column", d: one.points.map(column).join("") }),
+        whiskers ? s("path", { class: "bars", d: whiskers }) : ""];
+    }
     /** Markers lie above all lines: every point of "points", values alone between gaps, a few on dense lines. */
     drawMarks(one, X, Y) {
-      if (this.kind === "stack") return null;
+      if (this.kind === "stack" || this.categories) return null;
       const absent = (k) => !one.points[k] || one.points[k][1] === null;
       const named = one.dense && !this.panels;
       const marks = [];
@@ -375,7 +402,7 @@
       const read = this.frames.flatMap(({ members, Y }) => members.map((one) => ({ one, Y, value: valueAt(one, x, this.style) })))
         .filter(({ value }) => value || !this.byPoint);
       if (this.kind === "stack") read.reverse(); // as the layers lie on the chart
-      const dots = read.filter(({ value }) => value).map(({ one, Y, value }) => {
+      const dots = read.filter(({ value }) => value && !this.categories).map(({ one, Y, value }) => {
         const layer = this.kind === "stack" && this.stack.layers.get(one);
         const y = layer ? layer.high[this.stack.xs.indexOf(x)] : value.y;
         return y >= Y.lo && y <= Y.hi ? s("circle", { class: one.colour, cx: px, cy: round1(Y.px(y)), r: 3.5 }) : "";
@@ -385,7 +412,7 @@
       this.cursorGroup.replaceChildren(s("path", { d: `M${px} ${this.frames[0].top}V${this.bottom}` }), ...dots);
       tip.setAttribute("aria-live", live);
       tip.replaceChildren(
-        h("p", {}, `${this.xAxis.label || "x"} `, h("strong", {}, `${format(x, 6)} ${this.xAxis.unit || ""}`)),
+        h("p", {}, `${this.xAxis.label || "x"} `, h("strong", {}, this.categories ? this.categories[x] : `${format(x, 6)} ${this.xAxis.unit || ""}`)),
         h("table", {}, h("tbody", {}, rows)),
         h("p", { class: "tip-unit" }, withUnit(this.yAxis)));
       placeTip(clientX, clientY, this.svg.getBoundingClientRect());
@@ -401,7 +428,7 @@
       const band = this.series.some((one) => one.low), bars = this.series.some((one) => one.bars);
       const head = ["series", withUnit(this.xAxis) || "x", withUnit(this.yAxis) || "y",
         ...(band ? ["low", "high"] : []), ...(bars ? ["x_low", "x_high", "y_low", "y_high"] : [])];
-      const rows = this.series.flatMap((one) => one.points.map((p, k) => [one.name, p[0], p[1],
+      const rows = this.series.flatMap((one) => one.points.map((p, k) => [one.name, this.categories ? this.categories[p[0]] : p[0], p[1],
         ...(band ? [one.low && one.low[k], one.high && one.high[k]] : []),
         ...(bars ? (one.bars && one.bars[k]) || Array(4) : [])]));
       const cell = (v) => (typeof v === "string" ? `"${v.replace(/"/g, '""')}"` : v ?? "");

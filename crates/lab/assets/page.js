@@ -1,6 +1,13 @@
 // The last of three parts of one script (base, chart, page): claims, sections, and the page itself.
   // ---- Figures and tables -----------------------------------------------------------------------
   const charts = [];
+  let claimsById = new Map(); // for the links from figures and tables to the claims they belong to
+  const claimLinks = (ids) => list(ids).map((id) => claimsById.get(id)).filter(Boolean).map((c) =>
+    h("a", { href: `#claim-${slug(c.id)}`, title: verdictOf(c.verdict)[0] }, icon(c.verdict), c.id));
+  function belongs(ids) {
+    const links = claimLinks(ids);
+    return links.length ? h("p", { class: "tested" }, "Claims:", links) : "";
+  }
   const button = (label, title, click) => h("button", { type: "button", class: "tool", title, click }, label);
   function buildFigure(fig) {
     const box = h("figure", { id: `figure-${slug(fig.id)}` });
@@ -28,11 +35,20 @@
         h("div", { class: "figure-head" }, h("h3", {}, fig.title || fig.id), h("div", { class: "tools" }, parts.reset, panels,
           button("CSV", "Download the data of this chart as CSV", () => download(`${name}.csv`, "text/csv", chart.csv())),
           button("SVG", "Download this chart as SVG", () => download(`${name}.svg`, "image/svg+xml", chart.exportSvg())))),
-        legend, parts.plot, fig.caption ? h("figcaption", {}, fig.caption) : "");
+        legend, parts.plot, fig.caption ? h("figcaption", {}, fig.caption) : "", belongs(fig.claims));
       chart.box = box;
       charts.push(chart);
     });
     return box;
+  }
+  /** A text, or a number beside the one that the paper printed, marked where they do not agree. */
+  function cell(value) {
+    if (value === null || typeof value !== "object") return orDash(value);
+    const [word, like] = OUTCOMES[value.outcome] || [];
+    return [h("span", {}, orDash(value.text)),
+      value.printed ? h("span", { class: "printed" }, `paper ${value.printed}`) : "",
+      like ? h("span", { class: `badge ${verdictOf(like)[1]}`, title: word }, icon(like),
+        h("span", {}, value.outcome === "fails" ? "differs" : "unclear")) : ""];
   }
   function buildTable(table) {
     const box = h("div", { class: "table-block", id: `table-${slug(table.id)}` });
@@ -41,12 +57,13 @@
       const kind = (k) => (columns[k] && columns[k].numeric ? "num" : null);
       const head = columns.map((c, k) => h("th", { scope: "col", class: kind(k) },
         c.name, c.unit ? h("span", { class: "unit" }, ` ${c.unit}`) : ""));
-      const body = list(table.rows).map((row) => h("tr", {}, columns.map((_, k) => h("td", { class: kind(k) }, orDash(row[k])))));
+      const body = list(table.rows).map((row) => h("tr", {}, columns.map((_, k) => h("td", { class: kind(k) }, cell(row[k])))));
       const title = `table-title-${slug(table.id)}`;
       box.append(h("h3", { id: title }, table.title || table.id),
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },
           h("table", { class: "data" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body))),
-        body.length ? "" : h("p", { class: "quiet" }, "No rows."));
+        body.length ? "" : h("p", { class: "quiet" }, "No rows."),
+        table.caption ? h("p", { class: "note" }, table.caption) : "", belongs(table.claims));
     });
     return box;
   }
@@ -98,13 +115,14 @@
     const variants = list(claim.variants), checks = list(claim.checks);
     if (!checks.length && !variants.length && !claim.printed && !claim.note) return null;
     const section = sections.find((one) => one.id === claim.section);
+    const shown = list(claim.shown).map((one) => [" · ", h("a", { href: `#${one.kind}-${slug(one.id)}` }, one.id)]);
     const summary = counted(checks.length, "check") + (variants.length ? `, ${counted(variants.length, "variant")}` : "");
     return h("details", {}, h("summary", {}, summary),
       claim.printed ? h("p", {}, h("span", { class: "quiet" }, "The paper printed: "), claim.printed) : "",
       checksTable(checks), paragraphs(claim.note),
       variants.map((v) => h("div", { class: "variant" },
         h("h4", {}, "Variant ", h("code", {}, v.name), badge(v.verdict)), checksTable(list(v.checks)))),
-      section ? h("p", {}, h("a", { href: `#section-${slug(section.id)}` }, `Figures: ${section.title}`)) : "");
+      section ? h("p", {}, h("a", { href: `#section-${slug(section.id)}` }, `Figures: ${section.title}`), shown) : "");
   }
   function claimRows(claim, sections) {
     const id = `claim-${slug(claim.id)}`;
@@ -173,7 +191,7 @@
       guard(lost, `"${id}"`, () => { throw new Error(`the data has no such entry under "${kind}"`); });
       return lost;
     };
-    const links = tested.map((c) => h("a", { href: `#claim-${slug(c.id)}`, title: verdictOf(c.verdict)[0] }, icon(c.verdict), c.id));
+    const links = claimLinks(tested.map((c) => c.id));
     return h("section", { id: `section-${slug(section.id)}` }, h("h2", {}, section.title || section.id),
       tested.length ? h("p", { class: "tested" }, "Claims tested here:", links) : "", paragraphs(section.text),
       list(section.figures).map((id) => part("figures", id, buildFigure)),
@@ -245,6 +263,7 @@
   const main = document.getElementById("main");
   guard(main, "The report", () => {
     const data = JSON.parse(document.getElementById("forebay-data").textContent);
+    claimsById = new Map(list(data.claims).map((claim) => [claim.id, claim]));
     buildHeader(data);
     if (list(data.claims).length) main.append(buildClaims(data.claims, list(data.sections)));
     for (const section of [...list(data.sections), ...leftovers(data)]) main.append(buildSection(section, data));

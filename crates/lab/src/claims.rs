@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::exhibits::{self, Figure, Table};
+use crate::level::Seeds;
 use crate::quantity::Quantity;
 
 /// A point on a scenario's axes, or part of one: axis to value.
@@ -22,12 +24,21 @@ pub struct ClaimFile {
     pub title: String,
     /// Its authors.
     pub authors: String,
+    /// Seeds by level; where it says nothing, those of [`Level::seeds`](crate::level::Level::seeds).
+    #[serde(default)]
+    pub seeds: Seeds,
     /// Experiments.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
     /// Claims.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
+    /// Figures of the paper.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<Figure>,
+    /// Tables of the paper.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<Table>,
 }
 
 /// One experiment and the contender whose verdict counts.
@@ -54,6 +65,9 @@ pub struct Section {
     /// Scenarios that read the paper otherwise: the subject is tried there too.
     #[serde(default)]
     pub also: Vec<String>,
+    /// Seeds by level; where it says nothing, those of the paper.
+    #[serde(default)]
+    pub seeds: Seeds,
 }
 
 impl Section {
@@ -265,5 +279,9 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
             return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
         }
     }
+    if !file.sections.iter().map(|s| s.seeds).chain([file.seeds]).all(Seeds::is_sound) {
+        return Err("a number of seeds is not from 1 to 100000".to_string());
+    }
+    exhibits::check(&file)?;
     Ok(file)
 }

@@ -6,43 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::batch::{self, BatchError, Control};
 use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, Verdict};
+pub use crate::level::Level;
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
 use crate::scenario::{self, Overrides};
 use crate::store::{self, Store, StoreError};
 use crate::theorems;
 use crate::trial::{self, Finished};
-
-/// How thoroughly.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
-    /// A few seeds; verdicts are provisional.
-    Quick,
-    /// Ten seeds.
-    Normal,
-    /// Thirty seeds.
-    Full,
-}
-
-impl Level {
-    /// Seeds of every contender.
-    pub const fn seeds(self) -> u64 {
-        match self {
-            Self::Quick => 3,
-            Self::Normal => 10,
-            Self::Full => 30,
-        }
-    }
-
-    /// Its fixed word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Normal => "normal",
-            Self::Full => "full",
-        }
-    }
-}
 
 /// What is to be reproduced.
 pub struct Reproduction {
@@ -89,7 +59,7 @@ impl Reproduction {
         let needed = file.sections.iter().filter(|s| chosen.iter().any(|c| c.section == s.id));
         for name in needed.flat_map(Section::scenarios) {
             if !plans.iter().any(|(planned, _)| planned == name) {
-                plans.push((name.clone(), plan(paper, name, level)?));
+                plans.push((name.clone(), plan(paper, name, seeds(&file, name, level))?));
             }
         }
         Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
@@ -120,6 +90,16 @@ impl Reproduction {
     /// Runs in all.
     pub fn runs(&self) -> usize {
         self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
+    }
+
+    /// The seeds of its runs: a number, or in words the least and the most where scenarios differ.
+    fn seeds(&self) -> Value {
+        let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
+        match (counts.clone().min(), counts.max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most}").into(),
+            (Some(count), _) => count.into(),
+            _ => self.file.seeds.at(self.level).unwrap_or(self.level.seeds()).into(),
+        }
     }
 
     /// How many of them `dir` holds already.
@@ -205,8 +185,10 @@ impl Reproduction {
             "title": self.file.title,
             "authors": self.file.authors,
             "level": self.level.word(),
-            "seeds": self.level.seeds(),
+            "seeds": self.seeds(),
             "sections": sections,
+            "figures": self.file.figures,
+            "tables": self.file.tables,
             "machine": store::machine(),
         });
         if let (Some((_, plan)), Value::Object(all)) = (self.plans.first(), &mut all) {
@@ -253,12 +235,19 @@ impl Reproduction {
 }
 
 /// What a scenario of `paper` asks for.
-fn plan(paper: &Paper, name: &str, level: Level) -> Result<Plan, ReproduceError> {
+fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
     let path = format!("papers/{}/{name}.toml", paper.name);
     let cases = scenario::parse(&path, text, &Overrides::default());
-    Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, level.seeds()))
+    Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
+}
+
+/// Seeds of a scenario: the most that a section with it asks for.
+fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
+    let usual = file.seeds.at(level).unwrap_or(level.seeds());
+    let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));
+    sections.map(|s| s.seeds.at(level).unwrap_or(usual)).max().unwrap_or(usual)
 }
 
 /// What `reproduce --json` prints.

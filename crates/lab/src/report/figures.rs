@@ -1,131 +1,29 @@
 //! Figures of one scenario: queue against time, its distribution, goodput and drops against mean queue.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
-use crate::record::{self, LinkRecord, Reference, RunRecord};
+use super::runs::{CASES_OVER_TIME, Entry, Runs};
+use crate::record::{Reference, RunRecord};
 use crate::stats::Interval;
-use crate::store::{self, StoreError};
-
-/// With more cases than this, curves over time are shown for the first, the middle and the last only.
-const CASES_OVER_TIME: usize = 3;
-
-/// What the first link of every dumbbell is called.
-const LINK_OF_A_DUMBBELL: &str = "bottleneck";
-
-/// One contender at one case, all its seeds.
-pub(super) struct Entry {
-    pub(super) case: usize,
-    pub(super) contender: usize,
-    pub(super) runs: Vec<RunRecord>,
-}
-
-/// Everything a run directory holds about one link.
-pub(super) struct Runs {
-    pub(super) entries: Vec<Entry>,
-    /// The link, where it needs a name.
-    link: Option<String>,
-    /// Curves that the scenario asks for beside the queue.
-    series: Vec<String>,
-    /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
-    over_time: Vec<usize>,
-}
 
 impl Runs {
-    /// Reads every finished run of a directory: its runs at each link under study, the first of them in front.
-    pub(super) fn read(dir: &Path, meta: &Value) -> Result<Vec<Self>, StoreError> {
-        let jobs = store::jobs_on_disk(dir, meta)?;
-        let mut over_time: Vec<usize> = jobs.iter().map(|job| job.case).collect();
-        over_time.dedup();
-        if over_time.len() > CASES_OVER_TIME {
-            over_time = vec![over_time[0], over_time[over_time.len() / 2], over_time[over_time.len() - 1]];
-        }
-        let mut entries: Vec<Entry> = Vec::new();
-        for job in jobs {
-            let Some(record) = store::read_run(dir, meta, job) else { continue };
-            let record = if over_time.contains(&job.case) { record } else { record.slim() };
-            match entries.last_mut().filter(|e| (e.case, e.contender) == (job.case, job.contender)) {
-                Some(entry) => entry.runs.push(record),
-                None => entries.push(Entry { case: job.case, contender: job.contender, runs: vec![record] }),
-            }
-        }
-        if entries.is_empty() {
-            let path: PathBuf = dir.join("runs");
-            return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
-        }
-        over_time.retain(|case| entries.iter().any(|e| e.case == *case));
-        let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let series = series.map(str::to_string).collect();
-        Ok(Self { entries, link: None, series, over_time }.by_link())
-    }
-
-    /// The runs at each link. The one link of a dumbbell goes without its name.
-    fn by_link(mut self) -> Vec<Self> {
-        let mut further: Vec<Self> = Vec::new();
-        for Entry { case, contender, runs } in &mut self.entries {
-            for run in runs {
-                for (i, link) in std::mem::take(&mut run.others).into_iter().enumerate() {
-                    if i == further.len() {
-                        let (series, over_time) = (self.series.clone(), self.over_time.clone());
-                        further.push(Self { entries: Vec::new(), link: None, series, over_time });
-                    }
-                    let run = at_link(link, run.duration_s);
-                    match further[i].entries.last_mut().filter(|e| (e.case, e.contender) == (*case, *contender)) {
-                        Some(entry) => entry.runs.push(run),
-                        None => further[i].entries.push(Entry { case: *case, contender: *contender, runs: vec![run] }),
-                    }
-                }
-            }
-        }
-        let is_alone = further.is_empty();
-        let mut links: Vec<Self> = [self].into_iter().chain(further).collect();
-        for link in &mut links {
-            let name = &link.entries[0].runs[0].summary.link;
-            link.link = (!is_alone || name != LINK_OF_A_DUMBBELL).then(|| name.clone());
-        }
-        links
-    }
-
-    /// The name of the link, where it needs one.
-    pub(super) fn link(&self) -> Option<&str> {
-        self.link.as_deref()
-    }
-
-    /// Cases that have runs.
-    pub(super) fn cases(&self) -> Vec<usize> {
-        let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
-        cases.dedup();
-        cases
-    }
-
-    pub(super) fn of_case(&self, case: usize) -> impl Iterator<Item = &Entry> {
-        let first = self.entries.partition_point(|e| e.case < case);
-        self.entries[first..].iter().take_while(move |e| e.case == case)
-    }
-
-    /// `: link west`, or nothing.
-    pub(super) fn place(&self) -> String {
-        self.link().map_or_else(String::new, |link| format!(": link {link}"))
-    }
-
-    /// `: link west, n = 40`; what there is of it.
-    pub(super) fn suffix(&self, case: usize) -> String {
-        let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
-        let point = axes.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or("?")));
-        let point = record::point_name(point);
-        self.place() + &if point.is_empty() { point } else { format!(", {point}") }
-    }
-
     /// The curves over time.
     pub(super) fn curves(&self, prefix: &str) -> Vec<Value> {
-        let mut figures = Vec::new();
-        for &case in &self.over_time {
-            figures.push(self.queue_over_time(prefix, case));
-        }
-        for suffix in self.probe_suffixes() {
-            figures.extend(self.over_time.iter().filter_map(|&case| self.probe_over_time(prefix, suffix, case)));
-        }
+        let mut figures: Vec<Value> = self.over_time.iter().map(|&case| self.queue_over_time(prefix, case)).collect();
+        figures.extend(self.probe_curves(prefix));
+        figures
+    }
+
+    fn probe_curves(&self, prefix: &str) -> Vec<Value> {
+        let suffixes = self.probe_suffixes();
+        let cases = |suffix| self.over_time.iter().filter_map(move |&case| self.probe_over_time(prefix, suffix, case));
+        suffixes.into_iter().flat_map(cases).collect()
+    }
+
+    /// What goes with the figures of a paper: the disciplines from within, and the distribution of the queue.
+    pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Value> {
+        let mut figures = self.probe_curves(prefix);
+        figures.extend(self.over_time.iter().map(|&case| self.distribution(prefix, case)));
         figures
     }
 
@@ -280,12 +178,6 @@ impl Runs {
     }
 }
 
-/// A run as it was at a further link.
-fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
-    let LinkRecord { summary, reference, queue_shares, series } = link;
-    RunRecord { summary, duration_s, reference, queue_shares, series, flows: Vec::new(), others: Vec::new() }
-}
-
 /// `name` with the axis in place of its value, where that is the whole of a parameter.
 fn with_axis(name: &str, axis: &str, value: &str) -> String {
     let word = |word: &str| match word.split_once('=') {
@@ -323,7 +215,7 @@ fn bar(x: &Interval, y: &Interval) -> Value {
 }
 
 /// Six significant digits: enough for a chart, half the bytes.
-fn short(x: f64) -> f64 {
+pub(super) fn short(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 

@@ -1,7 +1,12 @@
 //! `report.html`: built from the data in a run or reproduction directory, self-contained, offline.
 
+mod exhibits;
 mod figures;
+mod finds;
+mod index;
 mod page;
+mod printed;
+mod runs;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -11,9 +16,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::claims::ClaimResult;
+use crate::exhibits::{Figure, Table};
 use crate::store::{self, StoreError};
 
-use figures::Runs;
+use finds::Finds;
+use runs::Runs;
+
+pub use index::{build as build_index, record as record_index};
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");
@@ -24,9 +33,13 @@ const JS: &str = concat!(
     include_str!("../../assets/page.js")
 );
 
-/// Builds `DIR/report.html` anew; gives its path.
+/// Builds `DIR/report.html` anew, and `DIR/tables.json` where the paper has tables; gives the path of the page. Of a
+/// directory of several papers it builds every paper's page and `DIR/index.html`, whose path it gives.
 pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
     let meta = store::read_meta(dir)?;
+    if meta["kind"] == index::KIND {
+        return index::build_all(dir, &meta);
+    }
     let data = if meta["kind"] == "reproduction" { reproduction(dir, &meta)? } else { single(dir, &meta)? };
     let path = dir.join("report.html");
     let html = render(&data).map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
@@ -36,7 +49,7 @@ pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
 
 /// The page for one scenario.
 fn single(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
-    let links = Runs::read(dir, meta)?;
+    let links = Runs::read(dir, meta, |_, _| ())?;
     let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
     page.links(&links);
     page.section(&json!({ "id": "results", "title": "Results", "text": "" }), &links);
@@ -49,23 +62,45 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
     let damaged = |e: serde_json::Error| StoreError::Damaged { path: path.clone(), reason: e.to_string() };
     let claims = store::read_json(&path)?["claims"].take();
     let claims: Vec<ClaimResult> = serde_json::from_value(claims).map_err(damaged)?;
+    let figures: Vec<Figure> = definitions(dir, meta, "figures")?;
+    let tables: Vec<Table> = definitions(dir, meta, "tables")?;
     let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
+    let mut printed = Vec::new();
     for section in meta["sections"].as_array().into_iter().flatten() {
         // A scenario that claims of another section look at too has runs and no claims.
         let has_runs = section["scenario"].as_str().is_some_and(|name| dir.join(name).join("meta.json").exists());
         if !has_runs && !claims.iter().any(|c| section["id"] == c.section.as_str()) {
             continue;
         }
-        let runs = match section["scenario"].as_str() {
-            None => Vec::new(),
-            Some(name) => {
-                let dir = dir.join(name);
-                Runs::read(&dir, &store::read_meta(&dir)?)?
-            }
+        let Some(name) = section["scenario"].as_str() else {
+            page.section(section, &[]);
+            continue;
         };
-        page.section(section, &runs);
+        let figures: Vec<&Figure> = figures.iter().filter(|f| section["id"] == f.section.as_str()).collect();
+        let tables: Vec<&Table> = tables.iter().filter(|t| section["id"] == t.section.as_str()).collect();
+        let mut finds = Finds::default();
+        figures.iter().for_each(|figure| finds.ask_figure(figure));
+        tables.iter().for_each(|table| finds.ask_table(table));
+        let dir = dir.join(name);
+        let runs = Runs::read(&dir, &store::read_meta(&dir)?, |case, run| finds.look(case, run))?;
+        let drawn = figures.iter().map(|figure| exhibits::draw(figure, &finds)).collect();
+        let (shown, kept): (Vec<_>, Vec<_>) = tables.iter().map(|table| printed::tables(table, &finds)).unzip();
+        printed.extend(kept);
+        page.paper_section(section, &runs, drawn, shown);
+    }
+    if !printed.is_empty() {
+        let document = json!({ "version": 1, "paper": meta["paper"], "level": meta["level"], "tables": printed });
+        store::write_json(&dir.join("tables.json"), &document)?;
     }
     Ok(page.finish(&claims))
+}
+
+/// The paper's figures or tables as the directory has them.
+fn definitions<T: serde::de::DeserializeOwned>(dir: &Path, meta: &Value, key: &str) -> Result<Vec<T>, StoreError> {
+    // Directories of before there were figures have none.
+    let all = meta.get(key).cloned().unwrap_or_else(|| json!([]));
+    let damaged = |e: serde_json::Error| StoreError::Damaged { path: dir.join("meta.json"), reason: e.to_string() };
+    serde_json::from_value(all).map_err(damaged)
 }
 
 fn render(data: &Value) -> Result<String, minijinja::Error> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::figures::Runs;
+use super::runs::Runs;
 use super::tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
 
@@ -18,8 +18,12 @@ impl Page {
     pub(super) fn new(meta: &Value, title: &str) -> Self {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|v| json!([name, v])));
-        let seeds = meta["seeds"].as_array().map(Vec::len).or(meta["seeds"].as_u64().map(|n| n as usize));
-        fact("Seeds of each run", seeds.map(|n| n.to_string()));
+        let seeds = match &meta["seeds"] {
+            Value::Array(seeds) => Some(seeds.len().to_string()),
+            Value::String(words) => Some(words.clone()),
+            count => count.as_u64().map(|n| n.to_string()),
+        };
+        fact("Seeds of each run", seeds);
         if let (Some(duration), Some(warmup)) = (meta["duration_s"].as_f64(), meta["warmup_s"].as_f64()) {
             fact("Simulated", Some(format!("{duration} s, the first {warmup} s discarded")));
         }
@@ -60,6 +64,28 @@ impl Page {
         let title = about["title"].as_str().unwrap_or_default();
         let place = links.first().map_or_else(String::new, Runs::place);
         self.add(id, &format!("{title}{place}"), &about["text"], figures, tables);
+        self.further_links(about, links);
+    }
+
+    /// An experiment with the figures and tables of its paper. They take the place of those of the same runs that
+    /// every scenario has; what no paper shows stays.
+    pub(super) fn paper_section(&mut self, about: &Value, links: &[Runs], own: Vec<Value>, printed: Vec<Value>) {
+        let Some(first) = links.first().filter(|_| !own.is_empty() || !printed.is_empty()) else {
+            return self.section(about, links);
+        };
+        let id = about["id"].as_str().unwrap_or("section");
+        let others = if own.is_empty() { first.figures(id) } else { first.inner_figures(id) };
+        let figures = own.into_iter().chain(others).collect();
+        let mut tables = printed;
+        tables.extend(tables::tables(first, id));
+        let title = format!("{}{}", about["title"].as_str().unwrap_or_default(), first.place());
+        self.add(id, &title, &about["text"], figures, tables);
+        self.further_links(about, links);
+    }
+
+    fn further_links(&mut self, about: &Value, links: &[Runs]) {
+        let id = about["id"].as_str().unwrap_or("section");
+        let title = about["title"].as_str().unwrap_or_default();
         for (i, link) in links.iter().enumerate().skip(1) {
             let id = format!("{id}-link{}", i + 1);
             let (figures, tables) = (link.curves(&id), tables::tables(link, &id));
@@ -81,7 +107,14 @@ impl Page {
     }
 
     pub(super) fn finish(mut self, claims: &[ClaimResult]) -> Value {
-        self.head["claims"] = claims.iter().map(claim).collect();
+        let shown = |id: &str| -> Vec<Value> {
+            let has = |it: &&Value| it["claims"].as_array().is_some_and(|all| all.iter().any(|claim| claim == id));
+            let of = |list: &[Value], kind: &str| -> Vec<Value> {
+                list.iter().filter(has).map(|it| json!({ "kind": kind, "id": it["id"] })).collect()
+            };
+            [of(&self.figures, "figure"), of(&self.tables, "table")].concat()
+        };
+        self.head["claims"] = claims.iter().map(|c| claim(c, &shown(&c.id))).collect();
         self.head["sections"] = self.sections.into();
         self.head["figures"] = self.figures.into();
         self.head["tables"] = self.tables.into();
@@ -89,7 +122,7 @@ impl Page {
     }
 }
 
-fn claim(c: &ClaimResult) -> Value {
+fn claim(c: &ClaimResult, shown: &[Value]) -> Value {
     let variants: Vec<Value> = c
         .evidence
         .variants
@@ -106,6 +139,7 @@ fn claim(c: &ClaimResult) -> Value {
         "variants": variants,
         "note": note(c),
         "section": c.section,
+        "shown": shown,
     })
 }
 

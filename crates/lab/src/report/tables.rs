@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::figures::{Entry, Runs};
+use super::runs::{Entry, Runs};
 use crate::compare::paired_by_seed;
 use crate::metrics;
 use crate::record::RunRecord;

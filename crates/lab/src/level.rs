@@ -1,0 +1,75 @@
+//! How thoroughly a paper is reproduced, and how many seeds that is.
+
+use serde::Deserialize;
+
+/// How thoroughly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// A few seeds; verdicts are provisional.
+    Quick,
+    /// What is run unless one asks otherwise.
+    Normal,
+    /// As many as the paper had, or as intervals need.
+    Full,
+}
+
+impl Level {
+    /// Seeds of every contender, where the paper's file says nothing.
+    pub const fn seeds(self) -> u64 {
+        match self {
+            Self::Quick => 3,
+            Self::Normal => 10,
+            Self::Full => 30,
+        }
+    }
+
+    /// Its fixed word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// `seeds = { quick = 2, normal = 5, full = 50 }` of a paper or of one section.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// Under `--quick`.
+    pub quick: Option<u64>,
+    /// Without a word.
+    pub normal: Option<u64>,
+    /// Under `--full`.
+    pub full: Option<u64>,
+}
+
+impl Seeds {
+    /// What it says of this level.
+    pub const fn at(self, level: Level) -> Option<u64> {
+        match level {
+            Level::Quick => self.quick,
+            Level::Normal => self.normal,
+            Level::Full => self.full,
+        }
+    }
+
+    /// Is every number of seeds one that can be run?
+    pub fn is_sound(self) -> bool {
+        [self.quick, self.normal, self.full].into_iter().flatten().all(|n| (1..=100_000).contains(&n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_left_to_others() {
+        let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
+        assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
+        assert!(seeds.is_sound());
+        assert!(!Seeds { normal: Some(0), ..seeds }.is_sound());
+    }
+}

@@ -1,0 +1,179 @@
+//! Figures of a paper in the shape that the script in `assets/` draws.
+
+use serde_json::{Map, Value, json};
+
+use super::figures::short;
+use super::finds::{AtCase, Finds, Seen, Want, whats};
+use crate::exhibits::{Axis, Figure, Kind, Line};
+use crate::record;
+use crate::stats::Interval;
+
+/// A figure with what was found for it.
+pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
+    let series: Vec<Value> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
+    let (kind, join) = match figure.kind {
+        Kind::Series => ("line", true),
+        Kind::Curve => ("points", true),
+        Kind::Bars => ("columns", false),
+        Kind::Cdf => ("cdf", true),
+        Kind::Density => ("step", true),
+    };
+    let panels = figure.panels.unwrap_or(figure.kind == Kind::Series) && figure.lines.len() > 1;
+    let mut x = axis(&figure.x);
+    if figure.kind == Kind::Bars {
+        x.insert("categories".into(), categories(figure, finds).into());
+    }
+    json!({
+        "id": figure.id,
+        "title": format!("{}: {}", figure.id, figure.title),
+        "caption": caption(figure, &series, finds),
+        "claims": figure.claims,
+        "kind": kind,
+        "join": join,
+        "layout": panels.then_some("small-multiples"),
+        "x": x,
+        "y": axis(&figure.y),
+        "series": series,
+        "rules": figure.rules,
+    })
+}
+
+fn axis(axis: &Axis) -> Map<String, Value> {
+    let mut drawn = Map::new();
+    drawn.insert("label".into(), axis.label.clone().into());
+    drawn.insert("unit".into(), axis.unit.clone().into());
+    drawn.extend(axis.from.map(|from| ("min".into(), from.into())));
+    drawn.extend(axis.to.map(|to| ("max".into(), to.into())));
+    drawn.extend(axis.log.then(|| ("scale".into(), "log".into())));
+    drawn
+}
+
+/// Whether values have intervals: of one seed there is none.
+fn whisker(x: &Interval, y: &Interval) -> Value {
+    let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
+    if !y.half.is_finite() && !x.half.is_finite() {
+        return Value::Null;
+    }
+    json!([end(x.half, x.lo()), end(x.half, x.hi()), end(y.half, y.lo()), end(y.half, y.hi())])
+}
+
+fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Value {
+    let of = |what| finds.found(&Want::of_line(figure, line, what));
+    let found: Vec<Vec<AtCase>> = whats(figure, line).into_iter().map(of).collect();
+    let name = line.name();
+    match figure.kind {
+        Kind::Series => json!({ "name": name, "points": over_time(figure, &found[0]) }),
+        Kind::Curve => with_whiskers(name, curve(figure, &found)),
+        Kind::Bars => with_whiskers(name, bars(figure, &found)),
+        Kind::Cdf => json!({ "name": name, "points": shares(figure, &found[0], true) }),
+        Kind::Density => json!({ "name": name, "points": shares(figure, &found[0], false) }),
+    }
+}
+
+fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Value {
+    dots.retain(|(x, y)| x.mean.is_finite() && y.mean.is_finite());
+    dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
+    let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
+    let whiskers: Vec<Value> = dots.iter().map(|(x, y)| whisker(x, y)).collect();
+    json!({ "name": name, "points": points, "bars": whiskers })
+}
+
+fn over_time(figure: &Figure, found: &[AtCase]) -> Vec<Value> {
+    let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
+    let Some(Seen::Curve(points)) = found.first().and_then(|case| case.seen.first()) else { return Vec::new() };
+    points.iter().map(|(t, v)| json!([short(t * x), v.map(|v| short(v * y))])).collect()
+}
+
+/// A place on an axis that is known exactly: it has no whisker.
+const fn exactly(x: f64) -> Interval {
+    Interval { mean: x, half: f64::INFINITY, n: 1 }
+}
+
+fn curve(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
+    let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
+    let along = |case: &AtCase, i: usize| match (&figure.x.axis, found.get(1)) {
+        (Some(name), _) => case.axes.get(name).and_then(|value| number(value)).map(|at| exactly(at * x)),
+        (None, Some(quantity)) => quantity.get(i).map(|case| case.interval(x)),
+        (None, None) => None,
+    };
+    found[0].iter().enumerate().filter_map(|(i, case)| Some((along(case, i)?, case.interval(y)))).collect()
+}
+
+fn bars(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
+    let y = figure.y.scale.unwrap_or(1.0);
+    if figure.x.axis.is_some() {
+        let cases = found[0].iter().enumerate();
+        return cases.map(|(i, case)| (exactly(i as f64), case.interval(y))).collect();
+    }
+    let scale = |i: usize| y * figure.group_scales.get(i).copied().unwrap_or(1.0);
+    let groups = found.iter().enumerate();
+    groups.filter_map(|(i, cases)| Some((exactly(i as f64), cases.first()?.interval(scale(i))))).collect()
+}
+
+/// What stands below the bars.
+fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
+    let Some(name) = &figure.x.axis else { return figure.groups.clone() };
+    let of = |line: &Line| whats(figure, line).pop().map(|what| finds.found(&Want::of_line(figure, line, what)));
+    let longest = figure.lines.iter().filter_map(of).max_by_key(Vec::len).unwrap_or_default();
+    longest.iter().map(|case| case.axes.get(name).cloned().unwrap_or_default()).collect()
+}
+
+/// Share of the time at each queue length, or at or below it, pooled over runs of equal length.
+fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Vec<Value> {
+    let x = figure.x.scale.unwrap_or(1.0);
+    let Some(case) = found.first() else { return Vec::new() };
+    let of = |seen: &&Seen| if let Seen::Shares(shares) = seen { Some(shares.clone()) } else { None };
+    let runs: Vec<Vec<f64>> = case.seen.iter().filter_map(of).collect();
+    let longest = runs.iter().map(Vec::len).max().unwrap_or(0);
+    let mut below = 0.0;
+    let point = |q: usize| {
+        let share = runs.iter().map(|run| run.get(q).copied().unwrap_or(0.0)).sum::<f64>() / runs.len() as f64;
+        below = if is_cumulative { below + share } else { share };
+        json!([short(q as f64 * x), short(below.min(1.0))])
+    };
+    (0..longest).map(point).collect()
+}
+
+/// The value of an axis: a number, whatever unit follows it. All values of an axis have one unit.
+fn number(value: &str) -> Option<f64> {
+    value.trim_end_matches(|c: char| c.is_alphabetic() || c == '%').trim_end().parse().ok()
+}
+
+/// How the figure was made, what the paper's axes leave out, and what is missing.
+fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
+    let mut parts = vec![match figure.kind {
+        Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
+        Kind::Curve | Kind::Bars => "Means over the seeds; whiskers are 95 % confidence intervals.".to_string(),
+        Kind::Cdf | Kind::Density => "Share of the time after the warm-up; all seeds.".to_string(),
+    }];
+    let point = record::point_name(figure.at_points.iter().map(|(axis, at)| (axis.as_str(), at.as_str())));
+    if !point.is_empty() {
+        parts.push(format!("At {point}."));
+    }
+    parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
+    for (axis, at, name) in [(&figure.x, 0, "x"), (&figure.y, 1, "y")] {
+        parts.extend(
+            beyond(axis, series, at).map(|far| format!("Some of it lies beyond the paper's {name} axis: {far}.")),
+        );
+    }
+    let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
+    let mut lacks: Vec<String> =
+        wants.filter_map(|(line, what)| finds.lack(&Want::of_line(figure, line, what))).collect();
+    lacks.dedup();
+    parts.extend(lacks.into_iter().map(|why| format!("Not drawn: {why}.")));
+    parts.join(" ")
+}
+
+/// The furthest value outside an axis's range.
+fn beyond(axis: &Axis, series: &[Value], at: usize) -> Option<String> {
+    let points = series.iter().flat_map(|one| one["points"].as_array().into_iter().flatten());
+    let values: Vec<f64> = points.filter_map(|point| point[at].as_f64()).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let far = [
+        axis.from.filter(|from| least < *from).map(|_| format!("down to {}", short(least))),
+        axis.to.filter(|to| most > *to).map(|_| format!("up to {}", short(most))),
+    ];
+    let far: Vec<String> = far.into_iter().flatten().collect();
+    (!far.is_empty()).then(|| far.join(", "))
+}

@@ -1,0 +1,203 @@
+//! What the figures and tables of a paper need of the runs, picked out of each run as it is read.
+
+use crate::claims::Point;
+use crate::exhibits::{Figure, Kind, Line, Table};
+use crate::metrics;
+use crate::record::{RunRecord, RunSummary};
+use crate::stats::Interval;
+
+use super::runs::at_link;
+
+/// One thing to know of every run of a contender.
+#[derive(Clone, PartialEq)]
+pub(super) struct Want {
+    /// The contender as the scenario writes it.
+    of: String,
+    /// At which points of the axes.
+    at_points: Point,
+    link: Option<String>,
+    what: What,
+}
+
+/// What is to be known.
+#[derive(Clone, PartialEq)]
+pub(super) enum What {
+    /// A number.
+    Quantity(String),
+    /// A recorded column of one seed.
+    Column { name: String, seed: u64 },
+    /// The distribution of the queue.
+    Shares,
+}
+
+/// What a run says.
+pub(super) enum Seen {
+    Number(f64),
+    Curve(Vec<(f64, Option<f64>)>),
+    Shares(Vec<f64>),
+    /// It does not say, and why.
+    Nothing(String),
+}
+
+/// What one run says, and which run that is.
+pub(super) struct Find {
+    case: usize,
+    axes: Point,
+    seen: Seen,
+}
+
+/// All that was asked for, and what was found.
+#[derive(Default)]
+pub(super) struct Finds {
+    asked: Vec<(Want, Vec<Find>)>,
+}
+
+/// The seeds of one case.
+pub(super) struct AtCase<'a> {
+    pub(super) axes: &'a Point,
+    pub(super) seen: Vec<&'a Seen>,
+}
+
+impl AtCase<'_> {
+    /// The numbers, without the runs that have none.
+    pub(super) fn interval(&self, scale: f64) -> Interval {
+        let number = |seen: &&Seen| if let Seen::Number(x) = seen { Some(x * scale) } else { None };
+        Interval::of(&self.seen.iter().filter_map(number).collect::<Vec<_>>())
+    }
+}
+
+impl Want {
+    /// What a line of a figure needs.
+    pub(super) fn of_line(figure: &Figure, line: &Line, what: What) -> Self {
+        Self { of: line.of.clone(), at_points: figure.points_of(line), link: figure.link.clone(), what }
+    }
+
+    /// What a cell of a table needs.
+    pub(super) fn of_cell(table: &Table, row: usize, column: usize) -> Self {
+        let (row, column) = (&table.rows[row], &table.columns[column]);
+        let what = What::Quantity(column.quantity.clone());
+        Self { of: row.of.clone(), at_points: row.at_points.clone(), link: table.link.clone(), what }
+    }
+
+    fn is_of(&self, summary: &RunSummary) -> bool {
+        let value = |axis: &str| summary.axes.get(axis).and_then(serde_json::Value::as_str);
+        let here = self.at_points.iter().all(|(axis, at)| value(axis) == Some(at));
+        let axes = summary.axes.iter();
+        let name = axes.fold(self.of.clone(), |name, (axis, value)| {
+            name.replace(&format!("{{{axis}}}"), value.as_str().unwrap_or_default())
+        });
+        here && name == summary.contender()
+    }
+
+    fn look(&self, run: &RunRecord) -> Option<Seen> {
+        let other;
+        let run = match &self.link {
+            Some(name) if *name != run.summary.link => {
+                let Some(link) = run.others.iter().find(|link| link.summary.link == *name) else {
+                    return Some(Seen::Nothing(format!("there is no link '{name}' under study")));
+                };
+                other = at_link(link.clone(), run.duration_s);
+                &other
+            }
+            _ => run,
+        };
+        match &self.what {
+            What::Quantity(name) => Some(match metrics::quantity(run, name) {
+                Ok(x) if x.is_finite() => Seen::Number(x),
+                Ok(_) => Seen::Nothing(format!("a run has no finite {name}")),
+                Err(reason) => Seen::Nothing(reason),
+            }),
+            What::Column { seed, .. } if *seed != run.summary.seed => None,
+            What::Column { name, .. } => Some(column(run, name)),
+            What::Shares => Some(Seen::Shares(run.queue_shares.clone())),
+        }
+    }
+}
+
+fn column(run: &RunRecord, name: &str) -> Seen {
+    let series = &run.series;
+    let with_time = |column: &[Option<f64>]| series.time_s.iter().copied().zip(column.iter().copied()).collect();
+    let known = |column: &[f64]| with_time(&column.iter().map(|y| y.is_finite().then_some(*y)).collect::<Vec<_>>());
+    match name {
+        "queue_pkts" => Seen::Curve(known(&series.queue_pkts)),
+        "queue_mean_pkts" => Seen::Curve(known(&series.queue_mean_pkts)),
+        _ => match series.probes.iter().find(|(probe, _)| probe == name) {
+            Some((_, column)) => Seen::Curve(with_time(column)),
+            None => Seen::Nothing(format!("a run has no series called '{name}'")),
+        },
+    }
+}
+
+impl Finds {
+    /// Asks for what `figure` shows.
+    pub(super) fn ask_figure(&mut self, figure: &Figure) {
+        for line in &figure.lines {
+            for what in whats(figure, line) {
+                self.ask(Want::of_line(figure, line, what));
+            }
+        }
+    }
+
+    /// Asks for what `table` shows.
+    pub(super) fn ask_table(&mut self, table: &Table) {
+        for row in 0..table.rows.len() {
+            for column in 0..table.columns.len() {
+                self.ask(Want::of_cell(table, row, column));
+            }
+        }
+    }
+
+    fn ask(&mut self, want: Want) {
+        if !self.asked.iter().any(|(known, _)| *known == want) {
+            self.asked.push((want, Vec::new()));
+        }
+    }
+
+    /// Looks at a run of this case.
+    pub(super) fn look(&mut self, case: usize, run: &RunRecord) {
+        for (want, found) in &mut self.asked {
+            if !want.is_of(&run.summary) {
+                continue;
+            }
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
+            let axes = run.summary.axes.iter().map(|(axis, value)| (axis.clone(), text(value))).collect();
+            found.extend(want.look(run).map(|seen| Find { case, axes, seen }));
+        }
+    }
+
+    /// What was found, case by case.
+    pub(super) fn found(&self, want: &Want) -> Vec<AtCase<'_>> {
+        let found = self.asked.iter().find(|(known, _)| known == want).map_or(&[][..], |(_, found)| found);
+        let cases = found.chunk_by(|a, b| a.case == b.case);
+        cases.map(|of| AtCase { axes: &of[0].axes, seen: of.iter().map(|find| &find.seen).collect() }).collect()
+    }
+
+    /// Why something asked for is not there; the first reason there is.
+    pub(super) fn lack(&self, want: &Want) -> Option<String> {
+        let cases = self.found(want);
+        if cases.is_empty() {
+            return Some(format!("no run of '{}' at this point", want.of));
+        }
+        let reason = |seen: &&Seen| if let Seen::Nothing(why) = seen { Some(why.clone()) } else { None };
+        cases.iter().flat_map(|case| &case.seen).find_map(reason)
+    }
+}
+
+/// Everything a line needs: for a curve y and, where it is a quantity, x; for bars each group.
+pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
+    let quantity = line.quantity.as_ref().or(figure.y.quantity.as_ref()).cloned().unwrap_or_default();
+    match figure.kind {
+        Kind::Series => {
+            let name = line.series.as_ref().or(figure.y.series.as_ref()).cloned().unwrap_or_default();
+            vec![What::Column { name, seed: figure.seed.unwrap_or(1) }]
+        }
+        Kind::Curve => [Some(&quantity), figure.x.quantity.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|name| What::Quantity(name.clone()))
+            .collect(),
+        Kind::Bars if figure.groups.is_empty() => vec![What::Quantity(quantity)],
+        Kind::Bars => figure.groups.iter().map(|group| What::Quantity(quantity.replace("{group}", group))).collect(),
+        Kind::Cdf | Kind::Density => vec![What::Shares],
+    }
+}

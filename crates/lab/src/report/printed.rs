@@ -1,0 +1,143 @@
+//! Tables of a paper: its printed numbers beside ours.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::finds::{Finds, Want};
+use crate::claims::Outcome;
+use crate::exhibits::{Column, Table};
+use crate::stats::Interval;
+
+/// One number of the paper beside ours: a cell of `tables.json`.
+#[derive(Serialize)]
+struct Cell {
+    column: String,
+    unit: String,
+    quantity: String,
+    printed: Option<f64>,
+    mean: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    n: usize,
+    /// Ours less the printed one, in the column's unit.
+    difference: Option<f64>,
+    difference_percent: Option<f64>,
+    /// Holds where the interval lies within the tolerance, fails where it lies outside.
+    outcome: Option<Outcome>,
+    /// Why there is no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// The table for the page, and the one for `tables.json`.
+pub(super) fn tables(table: &Table, finds: &Finds) -> (Value, Value) {
+    let cells: Vec<Vec<Cell>> = (0..table.rows.len())
+        .map(|row| (0..table.columns.len()).map(|column| cell(table, row, column, finds)).collect())
+        .collect();
+    let name = |row: usize| table.rows[row].label.as_ref().unwrap_or(&table.rows[row].of);
+    let mut columns = vec![json!({ "name": "" })];
+    columns.extend(table.columns.iter().map(|c| json!({ "name": c.label, "unit": c.unit, "numeric": true })));
+    let rows: Vec<Value> = cells
+        .iter()
+        .enumerate()
+        .map(|(i, row)| {
+            let shown = row.iter().zip(&table.columns).map(|(cell, column)| shown(cell, column));
+            std::iter::once(Value::from(name(i).as_str())).chain(shown).collect()
+        })
+        .collect();
+    let page = json!({
+        "id": table.id,
+        "title": format!("{}: {}", table.id, table.title),
+        "caption": caption(table),
+        "claims": table.claims,
+        "columns": columns,
+        "rows": rows,
+    });
+    let kept: Vec<Value> = cells
+        .iter()
+        .zip(&table.rows)
+        .enumerate()
+        .map(|(i, (cells, row))| json!({ "label": name(i), "of": row.of, "where": row.at_points, "cells": cells }))
+        .collect();
+    let kept = json!({
+        "id": table.id,
+        "title": table.title,
+        "section": table.section,
+        "claims": table.claims,
+        "rows": kept,
+    });
+    (page, kept)
+}
+
+fn caption(table: &Table) -> String {
+    let mut parts =
+        vec!["Ours with its 95 % confidence interval; below it what the paper printed, and ours less that."];
+    if table.columns.iter().any(|c| c.tolerance.is_some() || c.tolerance_percent.is_some()) {
+        parts.push("Marked where the interval lies beyond the tolerance, or reaches over its end.");
+    }
+    parts.extend((!table.text.is_empty()).then_some(table.text.as_str()));
+    parts.join(" ")
+}
+
+fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
+    let want = Want::of_cell(table, row, column);
+    let found = finds.found(&want);
+    let printed = table.rows[row].printed.get(column).copied().filter(|x| x.is_finite());
+    let column = &table.columns[column];
+    let ours = match found.as_slice() {
+        [case] => case.interval(column.scale.unwrap_or(1.0)),
+        _ => Interval::of(&[]),
+    };
+    let known = |x: f64| x.is_finite().then_some(x);
+    let difference = printed.and_then(|printed| known(ours.mean - printed));
+    Cell {
+        column: column.label.clone(),
+        unit: column.unit.clone(),
+        quantity: column.quantity.clone(),
+        printed,
+        mean: known(ours.mean),
+        low: known(ours.lo()),
+        high: known(ours.hi()),
+        n: ours.n,
+        difference,
+        difference_percent: difference.zip(printed.filter(|x| *x != 0.0)).map(|(d, printed)| 100.0 * d / printed.abs()),
+        outcome: printed.and_then(|printed| outcome(&ours, printed, column)),
+        note: match found.len() {
+            0 | 1 => finds.lack(&want),
+            n => Some(format!("{n} points of the axes are meant")),
+        },
+    }
+}
+
+/// How ours lies to the tolerance; none where the column has no tolerance or there is nothing to compare.
+fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
+    let percent = column.tolerance_percent.map(|percent| printed.abs() * percent / 100.0);
+    let tolerance = column.tolerance.or(percent).filter(|_| ours.mean.is_finite())?;
+    let (lo, hi) = (printed - tolerance, printed + tolerance);
+    Some(match () {
+        () if ours.lo() >= lo && ours.hi() <= hi => Outcome::Holds,
+        () if ours.hi() < lo || ours.lo() > hi => Outcome::Fails,
+        () => Outcome::Straddles,
+    })
+}
+
+/// A cell for people.
+fn shown(cell: &Cell, column: &Column) -> Value {
+    let digits = usize::from(column.digits);
+    let ours = match (cell.mean, cell.low) {
+        (None, _) => cell.note.clone().unwrap_or_else(|| "–".to_string()),
+        (Some(mean), Some(low)) => format!("{mean:.digits$} ± {:.digits$}", mean - low),
+        (Some(mean), None) => format!("{mean:.digits$}"),
+    };
+    let Some(printed) = cell.printed else { return json!({ "text": ours }) };
+    let difference = match (column.tolerance_percent, cell.difference_percent, cell.difference) {
+        (Some(_), Some(percent), _) => format!(", {percent:+.1} %"),
+        (_, _, Some(difference)) => format!(", {difference:+.digits$}"),
+        _ => String::new(),
+    };
+    json!({
+        "text": ours,
+        "printed": format!("{printed:.digits$}{difference}"),
+        "outcome": cell.outcome.filter(|outcome| *outcome != Outcome::Holds),
+    })
+}

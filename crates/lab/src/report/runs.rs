@@ -1,0 +1,137 @@
+//! The runs of one scenario as the report reads them from disk: by case and contender, link by link.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
+use crate::store::{self, StoreError};
+
+/// With more cases than this, curves over time are shown for the first, the middle and the last only.
+pub(super) const CASES_OVER_TIME: usize = 3;
+
+/// What the first link of every dumbbell is called.
+const LINK_OF_A_DUMBBELL: &str = "bottleneck";
+
+/// One contender at one case, all its seeds.
+pub(super) struct Entry {
+    pub(super) case: usize,
+    pub(super) contender: usize,
+    pub(super) runs: Vec<RunRecord>,
+}
+
+/// Everything a run directory holds about one link.
+pub(super) struct Runs {
+    pub(super) entries: Vec<Entry>,
+    /// The link, where it needs a name.
+    pub(super) link: Option<String>,
+    /// Curves that the scenario asks for beside the queue.
+    pub(super) series: Vec<String>,
+    /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
+    pub(super) over_time: Vec<usize>,
+}
+
+impl Runs {
+    /// Reads every finished run of a directory: its runs at each link under study, the first of them in front.
+    /// `look` sees each run in full, with the index of its case, before memory lets go of most of it.
+    pub(super) fn read(
+        dir: &Path,
+        meta: &Value,
+        mut look: impl FnMut(usize, &RunRecord),
+    ) -> Result<Vec<Self>, StoreError> {
+        let jobs = store::jobs_on_disk(dir, meta)?;
+        let mut over_time: Vec<usize> = jobs.iter().map(|job| job.case).collect();
+        over_time.dedup();
+        if over_time.len() > CASES_OVER_TIME {
+            over_time = vec![over_time[0], over_time[over_time.len() / 2], over_time[over_time.len() - 1]];
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        for job in jobs {
+            let Some(record) = store::read_run(dir, meta, job) else { continue };
+            look(job.case, &record);
+            let record = if over_time.contains(&job.case) { record } else { record.slim() };
+            match entries.last_mut().filter(|e| (e.case, e.contender) == (job.case, job.contender)) {
+                Some(entry) => entry.runs.push(without_series(record)),
+                None => entries.push(Entry { case: job.case, contender: job.contender, runs: vec![record] }),
+            }
+        }
+        if entries.is_empty() {
+            let path: PathBuf = dir.join("runs");
+            return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
+        }
+        over_time.retain(|case| entries.iter().any(|e| e.case == *case));
+        let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let series = series.map(str::to_string).collect();
+        Ok(Self { entries, link: None, series, over_time }.by_link())
+    }
+
+    /// The runs at each link. The one link of a dumbbell goes without its name.
+    fn by_link(mut self) -> Vec<Self> {
+        let mut further: Vec<Self> = Vec::new();
+        for Entry { case, contender, runs } in &mut self.entries {
+            for run in runs {
+                for (i, link) in std::mem::take(&mut run.others).into_iter().enumerate() {
+                    if i == further.len() {
+                        let (series, over_time) = (self.series.clone(), self.over_time.clone());
+                        further.push(Self { entries: Vec::new(), link: None, series, over_time });
+                    }
+                    let run = at_link(link, run.duration_s);
+                    match further[i].entries.last_mut().filter(|e| (e.case, e.contender) == (*case, *contender)) {
+                        Some(entry) => entry.runs.push(run),
+                        None => further[i].entries.push(Entry { case: *case, contender: *contender, runs: vec![run] }),
+                    }
+                }
+            }
+        }
+        let is_alone = further.is_empty();
+        let mut links: Vec<Self> = [self].into_iter().chain(further).collect();
+        for link in &mut links {
+            let name = &link.entries[0].runs[0].summary.link;
+            link.link = (!is_alone || name != LINK_OF_A_DUMBBELL).then(|| name.clone());
+        }
+        links
+    }
+
+    /// The name of the link, where it needs one.
+    pub(super) fn link(&self) -> Option<&str> {
+        self.link.as_deref()
+    }
+
+    /// Cases that have runs.
+    pub(super) fn cases(&self) -> Vec<usize> {
+        let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
+        cases.dedup();
+        cases
+    }
+
+    pub(super) fn of_case(&self, case: usize) -> impl Iterator<Item = &Entry> {
+        let first = self.entries.partition_point(|e| e.case < case);
+        self.entries[first..].iter().take_while(move |e| e.case == case)
+    }
+
+    /// `: link west`, or nothing.
+    pub(super) fn place(&self) -> String {
+        self.link().map_or_else(String::new, |link| format!(": link {link}"))
+    }
+
+    /// `: link west, n = 40`; what there is of it.
+    pub(super) fn suffix(&self, case: usize) -> String {
+        let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
+        let point = axes.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or("?")));
+        let point = record::point_name(point);
+        self.place() + &if point.is_empty() { point } else { format!(", {point}") }
+    }
+}
+
+/// A run without its curves over time, which are shown of the first seed only.
+fn without_series(mut run: RunRecord) -> RunRecord {
+    let others = run.others.iter_mut().map(|link| &mut link.series);
+    others.chain([&mut run.series]).for_each(|series| *series = SeriesRecord::default());
+    run
+}
+
+/// A run as it was at a further link.
+pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
+    let LinkRecord { summary, reference, queue_shares, series } = link;
+    RunRecord { summary, duration_s, reference, queue_shares, series, flows: Vec::new(), others: Vec::new() }
+}

@@ -1,0 +1,348 @@
+//! Figures, tables, seeds and the index of made-up papers, from their files to the pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use forebay_lab::batch::Control;
+use forebay_lab::claims;
+use forebay_lab::papers::{PAPERS, Paper};
+use forebay_lab::plan::Plan;
+use forebay_lab::report;
+use forebay_lab::reproduce::{Level, Reproduction};
+use forebay_lab::scenario::{self, Overrides};
+use serde_json::{Value, json};
+
+const SCENARIO: &str = r#"
+version = 1
+duration = "3s"
+warmup = "500ms"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "1mbit", delay = "10ms", queue = "20p" }
+access = { rate = "10mbit", delays = ["10ms"] }
+egress = { delay = "10ms" }
+[[flows]]
+name = "ftp"
+kind = "ftp"
+count = 3
+[compare]
+aqm = ["raqm q0={q}", "droptail"]
+[report]
+series = ["queue", "raqm.p"]
+[vary]
+q = [5, 10]
+"#;
+
+const HEAD: &str = r#"
+version = 1
+paper = "one"
+title = "A paper with <b>figures</b> & tables"
+authors = "Nobody"
+seeds = { quick = 2, full = 7 }
+
+[[section]]
+id = "queue"
+title = "Queue"
+text = "Made up."
+scenario = "s"
+subject = "raqm q0={q}"
+seeds = { normal = 4 }
+
+[[section]]
+id = "theory"
+title = "Theory"
+text = "Made up."
+
+[[claim]]
+id = "ONE-1"
+section = "queue"
+claim = "The queue is <short>."
+printed = "'short'"
+[[claim.check]]
+what = "mean queue"
+quantity = "queue_pkts.mean"
+at_most = 20
+
+[[claim]]
+id = "ONE-2"
+section = "theory"
+claim = "A theorem."
+printed = "Theorem"
+theorem = "raqm-1"
+"#;
+
+const EXHIBITS: &str = r#"
+[[figure]]
+id = "Fig. 1"
+title = "series"
+section = "queue"
+kind = "series"
+claims = ["ONE-1"]
+where = { q = "5" }
+seed = 2
+x = { label = "time", unit = "s", from = 1, to = 2 }
+y = { label = "queue", unit = "packets", series = "queue_mean_pkts", scale = 0.5 }
+lines = [{ of = "raqm q0={q}", label = "RAQM" }, { of = "raqm q0={q}", label = "p", series = "raqm.p" }]
+
+[[figure]]
+id = "Fig. 2"
+title = "curve over an axis"
+section = "queue"
+kind = "curve"
+x = { label = "q0", axis = "q", scale = 2 }
+y = { label = "queue", quantity = "queue_pkts.mean", from = 0, to = 0.001 }
+lines = [{ of = "raqm q0={q}" }, { of = "droptail", quantity = "queue_pkts.max" }, { of = "red" }]
+
+[[figure]]
+id = "Fig. 3"
+title = "curve over a quantity"
+section = "queue"
+kind = "curve"
+x = { label = "queue", quantity = "queue_pkts.mean" }
+y = { label = "goodput", quantity = "goodput_ratio" }
+lines = [{ of = "raqm q0={q}", where = { q = "10" } }]
+
+[[figure]]
+id = "Fig. 4"
+title = "bars by group"
+section = "queue"
+kind = "bars"
+where = { q = "5" }
+groups = ["mean", "p99", "wrong"]
+group_scales = [1, 0.5, 1]
+x = { label = "of the queue" }
+y = { label = "queue", quantity = "queue_pkts.{group}" }
+lines = [{ of = "raqm q0=5" }, { of = "droptail" }]
+
+[[figure]]
+id = "Fig. 5"
+title = "bars over an axis"
+section = "queue"
+kind = "bars"
+x = { label = "q0", axis = "q" }
+y = { label = "loss", quantity = "loss_ratio", log = true }
+rules = [{ axis = "y", at = 0.1, label = "a tenth" }]
+lines = [{ of = "droptail" }]
+
+[[figure]]
+id = "Fig. 6"
+title = "distribution"
+section = "queue"
+kind = "cdf"
+where = { q = "5" }
+x = { label = "queue" }
+y = { label = "share" }
+lines = [{ of = "droptail" }]
+
+[[table]]
+id = "Table 1"
+title = "numbers"
+section = "queue"
+claims = ["ONE-1"]
+columns = [
+  { label = "longest", unit = "packets", quantity = "queue_pkts.max", digits = 1, tolerance = 0.5 },
+  { label = "the same", unit = "%", quantity = "queue_pkts.max", scale = 5, digits = 0, tolerance_percent = 10 },
+  { label = "loss", quantity = "loss_ratio", digits = 3 },
+]
+rows = [
+  { label = "drop-tail", of = "droptail", where = { q = "5" }, printed = [20, 50, nan] },
+  { of = "droptail" },
+]
+"#;
+
+/// Papers of a test live as long as the program.
+fn paper(name: &'static str, text: &str) -> &'static Paper {
+    let claims = Box::leak(text.to_string().into_boxed_str());
+    Box::leak(Box::new(Paper { name, summary: "", claims, scenarios: &[("s", SCENARIO)] }))
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exhibits-{name}"));
+    let _ = fs::remove_dir_all(&dir);
+    dir
+}
+
+fn reproduce(paper: &'static Paper, level: Level, dir: &Path) -> Value {
+    let control = Control { stop: &AtomicBool::new(false), progress: &|_| () };
+    Reproduction::new(paper, level, |_| true).unwrap().run(dir, &json!({}), &control).unwrap();
+    let html = fs::read_to_string(report::build(dir).unwrap()).unwrap();
+    let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
+
+fn figure<'a>(page: &'a Value, id: &str) -> &'a Value {
+    page["figures"].as_array().unwrap().iter().find(|f| f["id"] == id).unwrap()
+}
+
+fn points(figure: &Value, line: usize) -> Vec<(f64, f64)> {
+    let all = figure["series"][line]["points"].as_array().unwrap().iter();
+    all.map(|p| (p[0].as_f64().unwrap(), p[1].as_f64().unwrap_or(f64::NAN))).collect()
+}
+
+#[test]
+fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
+    let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("figures"));
+    let first = figure(&page, "Fig. 1");
+    assert_eq!((&first["kind"], &first["layout"]), (&json!("line"), &json!("small-multiples")));
+    assert_eq!((&first["x"]["min"], &first["x"]["max"], &first["y"]["max"]), (&json!(1.0), &json!(2.0), &Value::Null));
+    assert!(points(first, 0).len() > 10 && points(first, 0).iter().all(|(_, q)| (0.0..=10.0).contains(q)));
+    assert_eq!(points(first, 0).len(), points(first, 1).len());
+    let caption = first["caption"].as_str().unwrap();
+    assert!(caption.starts_with("Seed 2. At q = 5.") && caption.contains("beyond the paper's x axis: down to"));
+
+    let second = figure(&page, "Fig. 2");
+    assert_eq!(points(second, 0).iter().map(|p| p.0).collect::<Vec<_>>(), [10.0, 20.0]);
+    let bar = &second["series"][0]["bars"][0];
+    assert!(bar[0].is_null() && bar[2].as_f64() < bar[3].as_f64(), "a place on an axis has no whisker: {bar}");
+    assert_eq!(points(second, 1)[0].1, 20.0, "a line may have its own quantity");
+    assert_eq!(points(second, 2), [], "no such contender");
+    let caption = second["caption"].as_str().unwrap();
+    assert!(caption.contains("beyond the paper's y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
+
+    let third = figure(&page, "Fig. 3");
+    assert_eq!(points(third, 0).len(), 1);
+    assert!(third["series"][0]["bars"][0][0].is_f64(), "a quantity along x has whiskers there too");
+
+    let fourth = figure(&page, "Fig. 4");
+    assert_eq!(fourth["x"]["categories"], json!(["mean", "p99", "wrong"]));
+    assert_eq!(points(fourth, 1)[1], (1.0, 10.0), "half of the buffer's 20 packets");
+    assert_eq!(points(fourth, 1).len(), 2);
+    assert!(fourth["caption"].as_str().unwrap().contains("Not drawn: a run has no number called 'queue_pkts.wrong'"));
+
+    assert_eq!(figure(&page, "Fig. 5")["x"]["categories"], json!(["5", "10"]));
+    assert_eq!(figure(&page, "Fig. 5")["y"]["scale"], "log");
+    assert_eq!(figure(&page, "Fig. 5")["rules"][0], json!({ "axis": "y", "at": 0.1, "label": "a tenth" }));
+    assert_eq!(points(figure(&page, "Fig. 6"), 0).last().unwrap(), &(20.0, 1.0));
+}
+
+#[test]
+fn figures_of_a_paper_stand_in_place_of_the_usual_ones() {
+    let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
+    let ids = page["sections"][0]["figures"].as_array().unwrap();
+    assert_eq!(ids[..6], ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6"].map(Value::from));
+    let rest: Vec<&str> = ids[6..].iter().map(|id| id.as_str().unwrap()).collect();
+    assert_eq!(rest, ["queue-probe-p-0", "queue-probe-p-1", "queue-cdf-0", "queue-cdf-1"]);
+    assert_eq!(page["sections"][0]["tables"][0], "Table 1");
+    let shown = json!([{ "kind": "figure", "id": "Fig. 1" }, { "kind": "table", "id": "Table 1" }]);
+    assert_eq!(page["claims"][0]["shown"], shown);
+    let bare = reproduce(paper("one", HEAD), Level::Quick, &folder("bare"));
+    assert_eq!(bare["sections"][0]["figures"][0], "queue-queue-0");
+}
+
+#[test]
+fn printed_numbers_stand_beside_ours() {
+    let dir = folder("tables");
+    let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &dir);
+    let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 1").unwrap();
+    let row = &table["rows"][0];
+    assert_eq!(row[0], "drop-tail");
+    assert_eq!(row[1], json!({ "text": "20.0 ± 0.0", "printed": "20.0, +0.0", "outcome": null }));
+    assert_eq!(row[2], json!({ "text": "100 ± 0", "printed": "50, +100.0 %", "outcome": "fails" }));
+    assert!(row[3]["printed"].is_null(), "the paper printed none");
+    assert_eq!(table["rows"][1][1]["text"], "2 points of the axes are meant");
+
+    let kept: Value = serde_json::from_slice(&fs::read(dir.join("tables.json")).unwrap()).unwrap();
+    assert_eq!((&kept["version"], &kept["paper"], &kept["level"]), (&json!(1), &json!("one"), &json!("quick")));
+    let cell = &kept["tables"][0]["rows"][0]["cells"][1];
+    assert_eq!((&cell["mean"], &cell["printed"], &cell["n"]), (&json!(100.0), &json!(50.0), &json!(2)));
+    assert_eq!((&cell["difference_percent"], &cell["outcome"]), (&json!(100.0), &json!("fails")));
+}
+
+#[test]
+fn seeds_are_those_of_section_paper_or_level() {
+    let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
+    let groups = 4;
+    assert_eq!(runs(HEAD, Level::Quick), 2 * groups);
+    assert_eq!(runs(HEAD, Level::Normal), 4 * groups);
+    assert_eq!(runs(HEAD, Level::Full), 7 * groups);
+    let bare = HEAD.replace("seeds = { quick = 2, full = 7 }", "");
+    assert_eq!([Level::Quick, Level::Full].map(|level| runs(&bare, level)), [3 * groups, 30 * groups]);
+    assert!(claims::parse(&HEAD.replace("quick = 2", "quick = 0")).unwrap_err().contains("seeds"));
+}
+
+#[test]
+fn wrong_exhibits_are_refused() {
+    let file = format!("{HEAD}{EXHIBITS}");
+    for (from, to, what) in [
+        ("id = \"Fig. 2\"", "id = \"Fig. 1\"", "there are two"),
+        ("claims = [\"ONE-1\"]", "claims = [\"ONE-9\"]", "no claim 'ONE-9'"),
+        ("section = \"queue\"\nkind = \"series\"", "section = \"theory\"\nkind = \"series\"", "no section 'theory'"),
+        ("from = 1, to = 2", "from = 2, to = 1", "ends before it begins"),
+        ("axis = \"q\", scale = 2", "scale = 2", "x is an axis or a quantity"),
+        ("groups = [\"mean\", \"p99\", \"wrong\"]", "", "bars stand at groups"),
+        ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "a number for each of groups"),
+        ("[20, 50, nan]", "[20, 50]", "a number for each column"),
+        ("tolerance = 0.5", "tolerance = 0.5, tolerance_percent = 1", "absolute or in %"),
+        ("kind = \"cdf\"", "kind = \"pie\"", "unknown variant `pie`"),
+        ("axis = \"y\"", "axis = \"z\"", "x or y"),
+    ] {
+        assert!(file.contains(from), "{from}");
+        let error = claims::parse(&file.replacen(from, to, 1)).unwrap_err();
+        assert!(error.contains(what), "{what}: {error}");
+    }
+}
+
+/// What the papers' own files draw must be there to be drawn.
+#[test]
+fn papers_draw_what_their_scenarios_compare() {
+    for paper in PAPERS {
+        let file = claims::parse(paper.claims).unwrap();
+        let lines =
+            file.figures.iter().flat_map(|f| f.lines.iter().map(|l| (&f.id, &f.section, &l.of, f.points_of(l))));
+        let rows =
+            file.tables.iter().flat_map(|t| t.rows.iter().map(|r| (&t.id, &t.section, &r.of, r.at_points.clone())));
+        for (id, section, of, at_points) in lines.chain(rows) {
+            let section = file.sections.iter().find(|s| s.id == *section).unwrap();
+            let name = section.scenario.as_ref().unwrap();
+            let (_, text) = paper.scenarios.iter().find(|(n, _)| n == name).unwrap();
+            let plan = Plan::new(scenario::parse(name, text, &Overrides::default()).unwrap(), 1, 1);
+            let mut here = plan
+                .cases
+                .iter()
+                .filter(|case| at_points.iter().all(|at| case.axes.iter().any(|(axis, value)| (axis, value) == at)));
+            let is_compared = here.any(|case| {
+                let name = case.axes.iter().fold(of.clone(), |name, (k, v)| name.replace(&format!("{{{k}}}"), v));
+                case.scenario.compare.iter().any(|c| c.label == name)
+            });
+            assert!(is_compared, "{} {id}: nothing like '{of}' at {at_points:?}", paper.name);
+        }
+    }
+}
+
+#[test]
+fn an_index_has_every_paper_its_claims_and_links() {
+    let dir = folder("index");
+    reproduce(paper("one", HEAD), Level::Quick, &dir.join("first one"));
+    let other = HEAD.replace("ONE-", "TWO-").replace("\"one\"", "\"two\"");
+    reproduce(paper("two", &other), Level::Quick, &dir.join("second"));
+    let folders = [("two", "second"), ("one", "first one"), ("three", "third")].map(|(p, at)| (p, at.to_string()));
+    report::record_index(&dir, "quick", &folders, &json!({ "command": "a <command>" })).unwrap();
+    let html = fs::read_to_string(report::build_index(&dir).unwrap()).unwrap();
+    for part in [
+        "<title>Reproduction of 3 papers",
+        "href=\".&#x2f;first%20one&#x2f;report.html\"",
+        "report.html#claim-TWO-2\"",
+        "A paper with &lt;b&gt;figures&lt;&#x2f;b&gt; &amp; tables",
+        "The queue is &lt;short&gt;.",
+        "a &lt;command&gt;",
+        "not finished",
+        "mean queue (q = 5): ",
+        "data-errors=\"0\"",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    assert!(!html.contains("<script") && !html.contains("http://") && !html.contains("https://"));
+    assert_eq!(report::build(&dir).unwrap(), dir.join("index.html"), "report DIR builds it again");
+
+    // Another batch adds to it; what is no index is left alone.
+    report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &json!({})).unwrap();
+    assert!(fs::read_to_string(report::build_index(&dir).unwrap()).unwrap().contains("Reproduction of 4 papers"));
+    assert!(report::record_index(&dir, "full", &[], &json!({})).is_err());
+    assert!(report::record_index(&dir.join("second"), "quick", &[], &json!({})).is_err());
+    let own = folder("own");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("index.html"), "mine").unwrap();
+    assert!(report::record_index(&own, "quick", &[], &json!({})).is_err());
+    assert_eq!(fs::read_to_string(own.join("index.html")).unwrap(), "mine");
+}
