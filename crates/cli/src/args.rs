@@ -172,19 +172,20 @@ pub(crate) struct Jobs {
 #[command(after_help = "Examples:
   forebay reproduce raqm
   forebay reproduce raqm --quick
+  forebay reproduce -o results                     every paper, and results/index.html
   forebay reproduce RAQM-1a RAQM-1b -o runs/case1
   forebay reproduce --quick --strict --json")]
 pub(crate) struct ReproduceArgs {
     /// Papers or ids of claims; every paper if left out.
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
-    /// 3 seeds in place of 10; verdicts are provisional.
+    /// Few seeds, 3 unless the paper's file says otherwise; verdicts are provisional.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// 30 seeds in place of 10.
+    /// Many seeds, 30 in place of 10 unless the paper's file says otherwise.
     #[arg(long)]
     pub(crate) full: bool,
-    /// Where results go.
+    /// Where results go; those of several papers into a folder for each, with an index.html.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with 3 if a claim does not hold.

@@ -17,7 +17,7 @@ use crate::run::{build, meta, pool};
 use crate::table::Table;
 use crate::{interrupt, report};
 
-/// Reproduces what the arguments name; every paper has a directory of its own.
+/// Reproduces what the arguments name; every paper has a directory of its own, several have an index.
 pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     let level = match (args.quick, args.full) {
         (true, _) => Level::Quick,
@@ -25,32 +25,89 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
         _ => Level::Normal,
     };
     let chosen = chosen(&args.names)?;
-    let several = chosen.len() > 1;
+    let several = args.names.is_empty() || chosen.len() > 1;
     let revision = build();
-    let (mut results, mut places) = (Vec::new(), Vec::new());
+    let mut reproductions = Vec::new();
     for (paper, ids) in chosen {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|w| w == id);
         let reproduction = Reproduction::new(paper, level, wanted).map_err(|e| Failure::Run(e.to_string()))?;
-        let reproduction = reproduction.with_revision(&revision);
-        let dir = place(args, paper, level, &ids, several);
-        results.extend(one(&reproduction, &dir, args, ui)?);
-        places.push((dir.clone(), report::write_report(&dir)));
+        reproductions.push((reproduction.with_revision(&revision), place(args, paper, level, &ids, several)));
     }
+    let index = several.then(|| Index::new(args, level));
+    if let Some(index) = &index {
+        index.record(reproductions.iter().map(|(it, dir)| (it.paper().name, dir.as_path())))?;
+        let runs: usize = reproductions.iter().map(|(it, _)| it.runs()).sum();
+        ui.note(&format!("{} papers: {runs} runs", reproductions.len()));
+    }
+    let (mut results, mut places) = (Vec::new(), Vec::new());
+    for (reproduction, dir) in &reproductions {
+        results.extend(one(reproduction, dir, args, ui)?);
+        places.push(("report", dir.clone(), report::write_report(dir)));
+        // What is finished is in the index, whatever becomes of the others. Why it cannot be written, the last says.
+        let _ = index.as_ref().map(Index::build);
+    }
+    if let Some(index) = &index {
+        places.push(("index ", index.dir.clone(), index.build()));
+    }
+    show(args, ui, &results, places)
+}
+
+/// A directory, the word for its page, and where that is or why it could not be written.
+type Place = (&'static str, PathBuf, Result<PathBuf, Failure>);
+
+fn show(args: &ReproduceArgs, ui: &Ui, results: &[ClaimResult], places: Vec<Place>) -> Result<Exit, Failure> {
     if !ui.json() {
-        ui.print(&claims_table(ui, &results))?;
+        ui.print(&claims_table(ui, results))?;
     }
-    for (dir, report) in places {
+    for (word, dir, page) in places {
         // Under --json an error is the only document.
-        let report = report?;
+        let page = page?;
         if !ui.json() {
-            ui.print(&format!("results  {}\nreport   {}", dir.display(), report.display()))?;
+            ui.print(&format!("results  {}\n{word}   {}", dir.display(), page.display()))?;
         }
     }
     if ui.json() {
-        ui.print_json(&reproduce::document(&results))?;
+        ui.print_json(&reproduce::document(results))?;
     }
     let broken = results.iter().any(|r| matches!(r.verdict, Verdict::NotReproduced | Verdict::Refuted));
     Ok(if args.strict && broken { Exit::Claims } else { Exit::Done })
+}
+
+/// The page of several papers.
+struct Index {
+    dir: PathBuf,
+    level: Level,
+}
+
+impl Index {
+    fn new(args: &ReproduceArgs, level: Level) -> Self {
+        let words: String = args.names.iter().map(|name| format!("-{name}")).collect();
+        let usual = || Path::new("runs").join(format!("reproduce{words}{}", suffix(level)));
+        Self { dir: args.output.clone().unwrap_or_else(usual), level }
+    }
+
+    /// Says in its directory where the papers are. Without -o they lie beside it, with it inside.
+    fn record<'a>(&self, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
+        let folder = |dir: &Path| match dir.strip_prefix(&self.dir) {
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => format!("../{}", dir.file_name().unwrap_or_default().to_string_lossy()),
+        };
+        let papers: Vec<(&str, String)> = papers.map(|(name, dir)| (name, folder(dir))).collect();
+        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &meta()).map_err(Failure::Store)
+    }
+
+    fn build(&self) -> Result<PathBuf, Failure> {
+        Ok(forebay_lab::report::build_index(&self.dir)?)
+    }
+}
+
+/// What a directory of this level ends in.
+const fn suffix(level: Level) -> &'static str {
+    match level {
+        Level::Quick => "-quick",
+        Level::Normal => "",
+        Level::Full => "-full",
+    }
 }
 
 /// The papers named, each with the claims named; no claims means all of the paper's.
@@ -82,11 +139,7 @@ fn place(args: &ReproduceArgs, paper: &Paper, level: Level, ids: &[String], seve
     if let Some(dir) = &args.output {
         return if several { dir.join(paper.name) } else { dir.clone() };
     }
-    let level = match level {
-        Level::Quick => "-quick",
-        Level::Normal => "",
-        Level::Full => "-full",
-    };
+    let level = suffix(level);
     let claims = if ids.is_empty() { String::new() } else { format!("-{}", ids.join("-")) };
     Path::new("runs").join(format!("reproduce-{}{claims}{level}", paper.name))
 }
