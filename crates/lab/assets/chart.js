@@ -69,6 +69,7 @@
       const xs = this.series.flatMap((one) => one.points.map((p) => p[0])
         .concat(list(one.bars).flatMap((bar) => (bar ? [bar[0], bar[1]] : []))));
       let [lo, hi] = extent(xs, log);
+      if (!log && !this.series.some((one) => one.points.some((p) => p[0] < 0))) lo = Math.max(0, lo);
       if (this.kind === "points") [lo, hi] = log ? [lo / 1.2, hi * 1.2] : [lo - 0.04 * (hi - lo), hi + 0.04 * (hi - lo)];
       else if (!log) { // 0.2 .. 199.8 reads better as 0 .. 200
         const step = niceStep(hi - lo, 8), near = 0.012 * (hi - lo);
@@ -85,7 +86,8 @@
       const values = inView.some((v) => v !== null) ? inView : this.valuesInView(shown, null);
       let [lo, hi] = extent(values.concat(this.rules.filter((r) => r.axis === "y").map((r) => r.at)), log);
       if (!log) {
-        if (!values.some((v) => v < 0)) lo = Math.max(0, lo);
+        // What is never negative does not become so by its interval.
+        if (!shown.some((one) => one.points.some((p) => p[1] !== null && p[1] < 0))) lo = Math.max(0, lo);
         if (this.categories) [lo, hi] = [Math.min(0, lo), Math.max(0, hi)];
         if (this.kind === "stack" || (lo > 0 && lo < 0.6 * hi)) lo = Math.min(0, lo); // most quantities start at nothing
         const step = niceStep(hi - lo, this.panels ? 3 : 6);

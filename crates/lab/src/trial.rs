@@ -83,6 +83,7 @@ fn known(plan: &Plan, point: &Point) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::level::Seeds;
 
     use crate::claims::{Check, Outcome};
     use crate::scenario::{self, Overrides};
@@ -120,7 +121,7 @@ rate = ["500kbit", "900kbit", "2mbit"]
     fn section(point: Point) -> Section {
         let [id, title, text] = ["s", "", ""].map(str::to_string);
         let (scenario, subject, also) = (Some("own".to_string()), "droptail".to_string(), vec!["single".to_string()]);
-        Section { id, title, text, scenario, subject, variants: Vec::new(), point, also }
+        Section { id, title, text, scenario, subject, variants: Vec::new(), point, also, seeds: Seeds::default() }
     }
 
     #[test]

@@ -188,8 +188,7 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
     assert_eq!((&first["x"]["min"], &first["x"]["max"], &first["y"]["max"]), (&json!(1.0), &json!(2.0), &Value::Null));
     assert!(points(first, 0).len() > 10 && points(first, 0).iter().all(|(_, q)| (0.0..=10.0).contains(q)));
     assert_eq!(points(first, 0).len(), points(first, 1).len());
-    let caption = first["caption"].as_str().unwrap();
-    assert!(caption.starts_with("Seed 2. At q = 5.") && caption.contains("beyond the paper's x axis: down to"));
+    assert_eq!(first["caption"], "Seed 2. At q = 5.");
 
     let second = figure(&page, "Fig. 2");
     assert_eq!(points(second, 0).iter().map(|p| p.0).collect::<Vec<_>>(), [10.0, 20.0]);

@@ -151,10 +151,11 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
         parts.push(format!("At {point}."));
     }
     parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
-    for (axis, at, name) in [(&figure.x, 0, "x"), (&figure.y, 1, "y")] {
-        parts.extend(
-            beyond(axis, series, at).map(|far| format!("Some of it lies beyond the paper's {name} axis: {far}.")),
-        );
+    // The span of time that a picture shows is a choice, not something that a result could leave.
+    let x = Some((&figure.x, 0, "x")).filter(|_| figure.kind == Kind::Curve);
+    for (axis, at, name) in x.into_iter().chain([(&figure.y, 1, "y")]) {
+        let far = beyond(axis, series, at);
+        parts.extend(far.map(|far| format!("Some of it lies beyond the paper's {name} axis: {far}.")));
     }
     let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
     let mut lacks: Vec<String> =

@@ -156,7 +156,11 @@ fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
     let first = |outcome| checks.iter().find(|c: &&CheckResult| c.outcome == outcome);
     let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first());
-    let Some(check) = check else { return String::new() };
+    let Some(check) = check else {
+        // A claim that was not tried may say why.
+        let said = claim.evidence.detail.as_object().into_iter().flat_map(|all| all.values());
+        return said.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+    };
     match (check.value, check.low, check.high) {
         (Some(value), Some(low), Some(high)) if low < high => {
             let [value, low, high] = [value, low, high].map(significant);

@@ -15,7 +15,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::claims::ClaimResult;
+use crate::claims::{ClaimResult, Verdict};
 use crate::exhibits::{Figure, Table};
 use crate::store::{self, StoreError};
 
@@ -72,7 +72,7 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
         if !has_runs && !claims.iter().any(|c| section["id"] == c.section.as_str()) {
             continue;
         }
-        let Some(name) = section["scenario"].as_str() else {
+        let Some(name) = section["scenario"].as_str().filter(|_| has_runs) else {
             page.section(section, &[]);
             continue;
         };
@@ -101,6 +101,11 @@ fn definitions<T: serde::de::DeserializeOwned>(dir: &Path, meta: &Value, key: &s
     let all = meta.get(key).cloned().unwrap_or_else(|| json!([]));
     let damaged = |e: serde_json::Error| StoreError::Damaged { path: dir.join("meta.json"), reason: e.to_string() };
     serde_json::from_value(all).map_err(damaged)
+}
+
+/// The page that shows this data, whatever made it.
+pub fn draw(data: &Value) -> Result<String, String> {
+    render(data).map_err(|e| e.to_string())
 }
 
 fn render(data: &Value) -> Result<String, minijinja::Error> {
