@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::program;
 use crate::tally::Tally;
 
@@ -16,6 +18,8 @@ const WIDTHS: [u32; 2] = [1280, 390];
 /// A reproduction of a paper has at least so many charts.
 const CHARTS: u32 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
+/// A page of made-up figures, and what must and must not be found once it is drawn.
+const DRAWING: &str = include_str!("drawing.json");
 /// Nothing is fetched, remembered or shown.
 const FLAGS: [&str; 11] = [
     "--headless",
@@ -44,6 +48,37 @@ pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
         let seen = look(&browser, report, scratch, width);
         tally.check(&format!("at {width} pixels"), seen.and_then(|page| judge(&page)));
     }
+    tally.check("ticks, whiskers, columns and empty data of made-up figures", drawing(&browser, scratch));
+}
+
+/// Draws the made-up page and looks for what must be in it.
+fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
+    let data: Value = serde_json::from_str(DRAWING).map_err(|error| format!("drawing.json: {error}"))?;
+    let path = scratch.join("drawing.html");
+    fs::write(&path, forebay_lab::report::draw(&data)?).map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let dom = dump(browser, &path, &scratch.join("profile-drawing"))?;
+    let texts = |key: &str| data[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // What the page was made from stands in it too.
+    let (before, after) = dom.split_once("id=\"forebay-data\"").ok_or("an empty page")?;
+    let after = after.split_once("</script>").map_or("", |(_, rest)| rest);
+    let drawn = [before, after];
+    if let Some(lost) = texts("must").find(|what| !drawn.iter().any(|part| part.contains(what))) {
+        return Err(format!("{lost} is not drawn: see {}", path.display()));
+    }
+    match texts("must_not").find(|what| drawn.iter().any(|part| part.contains(what))) {
+        Some(wrong) => Err(format!("{wrong} is drawn: see {}", path.display())),
+        None => Ok(()),
+    }
+}
+
+/// The page as it is once its script has run.
+fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
+    let mut command = Command::new(browser);
+    command.args(FLAGS);
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("file://{}", page.display()));
+    program::output_within(command, LIMIT)
 }
 
 /// What the browser makes of the page around `report`.
@@ -51,11 +86,7 @@ fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<Str
     let report = fs::canonicalize(report).map_err(|error| format!("{}: {error}", report.display()))?;
     let frame = scratch.join(format!("frame-{width}.html"));
     fs::write(&frame, page(&report, width)).map_err(|error| format!("{}: {error}", frame.display()))?;
-    let mut command = Command::new(browser);
-    command.args(FLAGS);
-    command.arg(format!("--user-data-dir={}", scratch.join(format!("profile-{width}")).display()));
-    command.arg(format!("file://{}", frame.display()));
-    let dom = program::output_within(command, LIMIT)?;
+    let dom = dump(browser, &frame, &scratch.join(format!("profile-{width}")))?;
     dom.lines().find(|line| line.starts_with("<html")).map(str::to_string).ok_or_else(|| "an empty page".to_string())
 }
 
