@@ -15,7 +15,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::claims::{ClaimResult, Verdict};
+use crate::claims::ClaimResult;
 use crate::exhibits::{Figure, Table};
 use crate::store::{self, StoreError};
 
