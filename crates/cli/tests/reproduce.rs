@@ -1,0 +1,70 @@
+//! Papers through the program: folders, reports and the index of several.
+
+mod common;
+
+use std::fs;
+
+use common::Place;
+use forebay_lab::claims;
+use forebay_lab::papers::PAPERS;
+
+/// A claim of each paper that theory decides: no run, no time.
+fn theorems() -> Vec<(&'static str, String)> {
+    let of = |text| claims::parse(text).unwrap().claims.into_iter().find(|claim| claim.theorem.is_some());
+    PAPERS.iter().filter_map(|paper| Some((paper.name, of(paper.claims)?.id))).collect()
+}
+
+/// One claim of every paper that has one: a folder and a report for each, and an index if they are several.
+#[test]
+fn several_papers_have_a_folder_each_and_an_index() {
+    let place = Place::new("several");
+    let theorems = theorems();
+    let mut words: Vec<&str> = theorems.iter().map(|(_, id)| id.as_str()).collect();
+    words.insert(0, "reproduce");
+    words.extend(["-o", "out"]);
+    let ended = place.run(&words).good();
+    if let [_] = theorems.as_slice() {
+        assert!(ended.stdout.ends_with("results  out\nreport   out/report.html\n"), "{ended:?}");
+        return;
+    }
+    assert!(ended.stdout.ends_with("results  out\nindex    out/index.html\n"), "{ended:?}");
+    let index = fs::read_to_string(place.dir.join("out/index.html")).unwrap();
+    for (paper, id) in &theorems {
+        assert!(place.dir.join("out").join(paper).join("report.html").is_file(), "{paper}");
+        assert!(index.contains(&format!("report.html#claim-{id}\"")), "{id}: {index}");
+    }
+    let usual = place.run(&words[..words.len() - 2]).good();
+    assert!(usual.stdout.ends_with("/index.html\n"), "{usual:?}");
+}
+
+/// `report` builds the index and the report of every paper again.
+#[test]
+fn an_index_is_built_again_from_its_folders() {
+    let place = Place::new("again");
+    place.run(&["reproduce", "RAQM-TH1", "-o", "out/raqm", "-q"]).good();
+    let meta = r#"{"version":1,"kind":"reproductions","level":"normal","papers":[{"paper":"raqm","dir":"raqm"},
+        {"paper":"msc","dir":"../elsewhere"}]}"#;
+    place.write("out/meta.json", meta);
+    fs::remove_file(place.dir.join("out/raqm/report.html")).unwrap();
+    assert_eq!(place.run(&["report", "out"]).good().stdout, "out/index.html\n");
+    assert!(place.dir.join("out/raqm/report.html").is_file());
+    let index = fs::read_to_string(place.dir.join("out/index.html")).unwrap();
+    assert!(index.contains("report.html#claim-RAQM-TH1\"") && index.contains("not finished"), "{index}");
+    let refused = place.run(&["reproduce", "RAQM-TH1", "-o", "out"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+/// Every paper at once goes into no directory that holds something else, and says so before the first run.
+#[test]
+fn an_index_takes_no_directory_that_is_something_else() {
+    let place = Place::new("foreign");
+    place.run(&["reproduce", "RAQM-TH1", "-o", "one", "-q"]).good();
+    fs::create_dir(place.dir.join("mine")).unwrap();
+    place.write("mine/index.html", "mine");
+    for dir in ["one", "mine"] {
+        let ended = place.run(&["reproduce", "--quick", "-o", dir]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("error: {dir} holds ")), "{ended:?}");
+    }
+    assert_eq!(fs::read_to_string(place.dir.join("mine/index.html")).unwrap(), "mine");
+}
