@@ -36,8 +36,10 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     let index = several.then(|| Index::new(args, level));
     if let Some(index) = &index {
         index.record(reproductions.iter().map(|(it, dir)| (it.paper().name, dir.as_path())))?;
-        let runs: usize = reproductions.iter().map(|(it, _)| it.runs()).sum();
-        ui.note(&format!("{} papers: {runs} runs", reproductions.len()));
+        if let [_, _, ..] = reproductions.as_slice() {
+            let runs: usize = reproductions.iter().map(|(it, _)| it.runs()).sum();
+            ui.note(&format!("{} papers: {runs} runs", reproductions.len()));
+        }
     }
     let (mut results, mut places) = (Vec::new(), Vec::new());
     for (reproduction, dir) in &reproductions {
