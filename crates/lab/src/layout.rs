@@ -103,18 +103,37 @@ impl Layout {
     pub(crate) fn attach(&self, way: &Way, i: usize, direction: Direction) -> Place {
         match (self, way) {
             (Self::Lot(lot, _), Way::Crossing(crossing)) => {
-                let (towards, bit) = match direction {
-                    Direction::Forward => (parking_lot::Direction::Forward, 0),
-                    Direction::Reverse => (parking_lot::Direction::Reverse, 1),
-                };
                 let host = lot.pair(*crossing, i);
-                Place { at: lot.attach(*crossing, i, towards), host, pair: 2 * host as u32 + bit }
+                let bit = u32::from(direction == Direction::Reverse);
+                Place { at: lot.attach(*crossing, i, towards(direction)), host, pair: 2 * host as u32 + bit }
             }
             (Self::Graph(graph), Way::Nodes(at)) => {
                 Place { at: *at, host: at.from, pair: (at.from * graph.nodes.len() + at.to) as u32 }
             }
             _ => unreachable!("ways come from the same layout"),
         }
+    }
+
+    /// As `at`, with links of its own on the senders' side that take these times; a graph has no such side.
+    pub(crate) fn apart(
+        &self,
+        net: &mut Network,
+        at: Attachment,
+        direction: Direction,
+        name: &str,
+        delays: (Span, Span),
+    ) -> Attachment {
+        match self {
+            Self::Lot(lot, _) => lot.apart(net, at, towards(direction), name, delays),
+            Self::Graph(_) => at,
+        }
+    }
+}
+
+const fn towards(direction: Direction) -> parking_lot::Direction {
+    match direction {
+        Direction::Forward => parking_lot::Direction::Forward,
+        Direction::Reverse => parking_lot::Direction::Reverse,
     }
 }
 

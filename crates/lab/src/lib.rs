@@ -15,6 +15,7 @@ pub mod level;
 pub mod lower;
 pub mod metrics;
 pub mod own;
+mod own_links;
 pub mod papers;
 pub mod plan;
 pub mod quantity;

@@ -11,6 +11,7 @@ use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
 use crate::layout::{Layout, Place, Way};
+use crate::own_links::OwnLinks;
 use crate::scenario::{Class, FlowGroup, FlowKind, Marker, Per, Scenario, TcpOptions, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
@@ -32,7 +33,8 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // A scenario that was read has a way for each of them.
         if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
-            add_group((&mut net, &mut buckets), (&layout, &way), scenario, (number as u32, group), lives);
+            let own = OwnLinks::new(group, &scenario.topology, seed);
+            add_group((&mut net, &mut buckets), (&layout, &way, own), scenario, (number as u32, group), lives);
         }
     }
     net
@@ -77,14 +79,15 @@ fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
 
 fn add_group(
     (net, buckets): (&mut Network, &mut Buckets),
-    (layout, way): (&Layout, &Way),
+    (layout, way, mut own): (&Layout, &Way, Option<OwnLinks<'_>>),
     scenario: &Scenario,
     (number, group): (u32, &FlowGroup),
     lives: Vec<Life>,
 ) {
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
-        let Place { at: Attachment { from, to, forward, back }, host, pair } =
-            layout.attach(way, i as usize, group.direction);
+        let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
+        let at = own.as_mut().map_or(at, |own| own.attach(net, layout, i as usize, at));
+        let Attachment { from, to, forward, back } = at;
         let (traffic, packet) = traffic(group, scenario.packet);
         let marker = group.marker.map(|marker| {
             let owner = Owner::of(&marker, packet, (number, i, from));
@@ -133,7 +136,8 @@ fn short_lives(lives: &mut Vec<Life>, group: &FlowGroup, from: Span, to: Span, r
     }
 }
 
-fn draw(range: Uniform, rng: &mut Rng) -> Span {
+/// A time within `range`.
+pub(crate) fn draw(range: Uniform, rng: &mut Rng) -> Span {
     let width = range.hi.secs() - range.lo.secs();
     range.lo + Span::from_secs(width * rng.uniform())
 }

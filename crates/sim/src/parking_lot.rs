@@ -100,6 +100,33 @@ impl ParkingLot {
         }
     }
 
+    /// As `at`, but with a link of its own between client and router, there and back: like that of its pair, with these
+    /// delays and this name. So flows between the same hosts may differ in their propagation delays.
+    pub fn apart(
+        &self,
+        net: &mut Network,
+        at: Attachment,
+        direction: Direction,
+        name: &str,
+        delays: (Span, Span),
+    ) -> Attachment {
+        let is_forward = direction == Direction::Forward;
+        let (there, back) = if is_forward { (at.forward, at.back) } else { (at.back, at.forward) };
+        let [mut there, mut back] = [there, back].map(|route| net.routes[route].clone());
+        let mut copy = |link: &mut usize, name: String, delay| {
+            net.links.push(LinkSpec { name, delay, ..net.links[*link].clone() });
+            *link = net.links.len() - 1;
+        };
+        if let (Some(first), Some(last)) = (there.first_mut(), back.last_mut()) {
+            copy(first, format!("own/{name}"), delays.0);
+            copy(last, format!("own-back/{name}"), delays.1);
+        }
+        let route = net.routes.len();
+        net.routes.extend([there, back]);
+        let (forward, back) = if is_forward { (route, route + 1) } else { (route + 1, route) };
+        Attachment { forward, back, ..at }
+    }
+
     /// The pair of hosts of flow number `i` of a crossing, counted over all hosts of all crossings.
     pub fn pair(&self, crossing: usize, i: usize) -> usize {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.hosts).sum();

@@ -11,6 +11,7 @@ use super::limits::{MOST_FLOWS, packet_of};
 use super::marker::{MARKER, marker};
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
 use super::net::{Access, Topology};
+use super::rtt::{RTT, rtt};
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Table, is_plain};
@@ -35,6 +36,7 @@ const COMMON: &[Key] = &[
     may("leave", Kind::Text, "The last bottleneck of a parking lot on the way; default the last of all."),
     may("from", Kind::Text, "The node of a graph that sends, and needed there."),
     may("to", Kind::Text, "The node of a graph that receives, and needed there."),
+    RTT,
     MARKER,
 ];
 
@@ -96,14 +98,14 @@ static FILE_FLOWS: Shape = Shape {
     doc: "TCP that sends files, one after the other.",
     tag: Some("file"),
     groups: &[COMMON, &[START], FILE, TCP],
-    later: LATER_FILES,
+    later: &[],
 };
 
 static WEB_FLOWS: Shape = Shape {
     doc: "Users who ask for pages over TCP, read, and ask for more: each page waits for its request.",
     tag: Some("web"),
     groups: &[COMMON, &[START], WEB, TCP],
-    later: LATER_FILES,
+    later: &[],
 };
 
 static CBR: Shape = Shape {
@@ -147,9 +149,8 @@ static ONOFF: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-const LATER: &[&str] = &["rtt", "size", "repeat"];
-const LATER_FILES: &[&str] = &["rtt"];
-const LATER_DATAGRAMS: &[&str] = &["ecn", "rtt", "size", "repeat"];
+const LATER: &[&str] = &["size", "repeat"];
+const LATER_DATAGRAMS: &[&str] = &["ecn", "size", "repeat"];
 const LATER_KINDS: &[&str] = &["pareto", "rtp", "sctp", "trace"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
@@ -192,12 +193,14 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         None => vec![(Span::ZERO, None)],
     };
     let directions = [("forward", Direction::Forward), ("reverse", Direction::Reverse)];
+    let ends = ends(&table, net)?;
     let group = FlowGroup {
         name: checked_name(&table, name)?,
         kind,
         count: table.whole("count", 1, 0..=MOST_FLOWS)?,
-        ends: ends(&table, net)?,
+        ends,
         direction: table.word("direction", Some(Direction::Forward), &directions, &[])?,
+        rtt: rtt(&table, net, ends)?,
         ecn,
         class: class(&table)?,
         start: start(&table, kind)?,

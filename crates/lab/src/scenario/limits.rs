@@ -13,28 +13,43 @@ use crate::lower;
 
 /// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
+/// The most flows with links of their own (`rtt`): packets wait at two of them, so that half of the agenda is left.
+const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
 /// A class is a byte, so that no more hosts have one of their own.
 const MOST_CLASSES: u64 = 256;
 
 /// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     routes(root, scenario)?;
-    sources(root, scenario)?;
     let hosts = senders(&scenario.topology, &scenario.flows);
-    let mut total = 0.0;
+    let (mut total, mut apart) = (0.0, 0.0);
     for (i, group) in scenario.flows.iter().enumerate() {
         classes(root, i, group, hosts)?;
         total += expected(group, scenario);
+        apart += own_links(group, scenario);
+        let key = if group.kind == FlowKind::ShortTcp { "arrivals" } else { "count" };
         if total > f64::from(MOST_FLOWS) {
-            let key = if group.kind == FlowKind::ShortTcp { "arrivals" } else { "count" };
             return Err(at_group(root, i, group, key, format!("at most {MOST_FLOWS} flows in all, not {total:.0}")));
         }
+        if apart > f64::from(MOST_APART) {
+            let accepts = format!("at most {MOST_APART} flows with an rtt, not {apart:.0}");
+            return Err(at_group(root, i, group, key, accepts));
+        }
     }
-    Ok(())
+    sources(root, scenario, apart)
 }
 
-/// The agenda of the engine has room for the hosts and links.
-fn sources(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+/// How many flows of this group to expect that have links of their own: a flow that comes again has those it had.
+fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
+    match (group.rtt, group.arrivals) {
+        (None, _) => 0.0,
+        (Some(_), None) => f64::from(group.count),
+        (Some(_), Some(_)) => expected(group, scenario),
+    }
+}
+
+/// The agenda of the engine has room for the hosts and links, of which so many flows have two of their own.
+fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputError> {
     let hosts = |group: &FlowGroup| match group.ends {
         Ends::Pairs { access, .. } => scenario.topology.access()[access].hosts as usize,
         Ends::Nodes { .. } => 0,
@@ -42,7 +57,7 @@ fn sources(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     // Each pair of hosts has two of them and four links, each link with a discipline two timers and what it sends. Most
     // scenarios are far below, and no graph comes near: there is no need to build them.
     let pairs: usize = scenario.flows.iter().map(hosts).sum();
-    if 6 * pairs + 3 * scenario.topology.links().len() < MAX_SOURCES / 2 {
+    if 6 * pairs + 3 * scenario.topology.links().len() + 2 * (apart as usize) < MAX_SOURCES / 2 {
         return Ok(());
     }
     for contender in &scenario.compare {

@@ -37,6 +37,7 @@ mod model;
 mod net;
 mod points;
 mod read;
+mod rtt;
 mod set;
 mod shape;
 mod table;

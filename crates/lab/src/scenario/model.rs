@@ -64,6 +64,9 @@ pub struct FlowGroup {
     pub ends: Ends,
     /// Which way the data goes.
     pub direction: Direction,
+    /// Two-way propagation delay of each flow, which then has links of its own on the senders' side; `None` is that of
+    /// its hosts.
+    pub rtt: Option<Uniform>,
     /// Are packets ECN-capable? Never those of `cbr` and `onoff`.
     pub ecn: bool,
     /// The class their packets carry.

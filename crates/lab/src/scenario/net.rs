@@ -5,6 +5,8 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::network::Conditions;
 
+use super::model::Ends;
+
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
@@ -198,6 +200,22 @@ impl Topology {
             Self::ParkingLot(lot) => &lot.access,
             Self::Graph(_) => &[],
         }
+    }
+
+    /// What the links that all flows between these ends share take, there and back: bottlenecks and egress. A graph has
+    /// no such links.
+    pub(crate) fn shared_delay(&self, ends: Ends) -> Option<Span> {
+        let Ends::Pairs { enter, leave, .. } = ends else { return None };
+        let both = |there: &Link, back: &Link| there.delay + back.delay;
+        let (links, egress) = match self {
+            Self::Dumbbell(bell) => (both(&bell.bottleneck, &bell.reverse), &bell.egress),
+            Self::ParkingLot(lot) => {
+                let crossed = lot.bottlenecks[enter..=leave].iter();
+                (crossed.fold(Span::ZERO, |sum, b| sum + both(&b.forward, &b.reverse)), &lot.egress)
+            }
+            Self::Graph(_) => return None,
+        };
+        Some(links + egress.delay * 2)
     }
 
     /// The longest processing time of any host.

@@ -198,6 +198,9 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     out.set("count", group.count);
     write_ends(out, group.ends, net);
     out.text("direction", if group.direction == Direction::Reverse { "reverse" } else { "forward" });
+    if let Some(rtt) = group.rtt {
+        out.set("rtt", uniform(rtt));
+    }
     if group.kind.is_connection() {
         out.set("ecn", group.ecn);
     }
