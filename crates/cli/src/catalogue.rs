@@ -92,10 +92,7 @@ fn of_schema(schema: &Value) -> Named {
 
 /// Every congestion control.
 pub(crate) fn congestion() -> Vec<Named> {
-    let kinds = flow_kinds();
-    let words = kinds.iter().find_map(|kind| kind.pointer("/properties/tcp/anyOf/0/enum")?.as_array());
-    let words = words.into_iter().flatten().filter_map(Value::as_str);
-    words.map(|word| Named::new(word, TcpVariant::parse(word).map_or("", TcpVariant::summary))).collect()
+    TcpVariant::WORDS.iter().map(|(word, variant)| Named::new(word, variant.summary())).collect()
 }
 
 /// Every paper.

@@ -1,5 +1,7 @@
 //! `forebay explain`: all there is to know about a name.
 
+use std::collections::BTreeSet;
+
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
@@ -44,7 +46,10 @@ fn show(ui: &Ui, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) ->
 fn unknown(name: &str) -> InputError {
     let known =
         [catalogue::disciplines(), catalogue::markers(), catalogue::congestion(), catalogue::traffic()].concat();
-    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    let mut names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    // A congestion control may be a kind of traffic too.
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
     let names: Vec<&str> = names.into_iter().chain(tc::aliases().map(|(alias, ..)| alias)).collect();
     let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
     InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)

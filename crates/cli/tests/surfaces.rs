@@ -32,8 +32,8 @@ fn list_has_every_topic() {
         assert_eq!(alone.as_object().unwrap().keys().collect::<Vec<_>>(), ["version", topic]);
     }
     let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
-    assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"]);
-    assert_eq!(words("traffic"), ["ftp", "web", "short-tcp", "file", "cbr", "onoff"]);
+    assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp"]);
+    assert_eq!(words("traffic"), ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "sctp"]);
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["raqm", "msvb"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
@@ -88,7 +88,13 @@ fn explain_knows_every_discipline() {
     {
         assert!(tc.contains(words), "{words}: {tc}");
     }
-    for (name, kind) in [("newreno", "congestion"), ("short-tcp", "traffic"), ("pfifo", "alias"), ("bfifo", "alias")] {
+    for (name, kind) in [
+        ("newreno", "congestion"),
+        ("short-tcp", "traffic"),
+        ("sctp", "traffic"),
+        ("pfifo", "alias"),
+        ("bfifo", "alias"),
+    ] {
         assert!(place.run(&["explain", name]).good().stdout.contains(name));
         assert_eq!(place.run(&["explain", name, "--json"]).good().json()["kind"], kind);
     }

@@ -145,7 +145,9 @@ pub(crate) fn draw(range: Uniform, rng: &mut Rng) -> Span {
 fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
     let every = |rate: forebay_aqm::base::units::Rate, packet: u32| rate.time_for(packet);
     match group.kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet),
+        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => {
+            (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet)
+        }
         FlowKind::Files(files) => {
             (Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Files(files)), packet)
         }

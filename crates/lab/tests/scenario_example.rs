@@ -81,7 +81,7 @@ fn every_key_is_read() {
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access[0].hosts, 3);
     assert_eq!(net.egress.rate, Rate(20_000_000));
-    let [ftp, short, cbr, random, peak, mean, files @ ..] = scenario.flows.as_slice() else { panic!("six groups") };
+    let [ftp, short, cbr, random, peak, mean, files @ .., sctp] = scenario.flows.as_slice() else { panic!("groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));
     assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
@@ -94,6 +94,9 @@ fn every_key_is_read() {
     let (on, off) = (Span::from_millis(1000), Span::from_millis(1000));
     assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
+    let options = (sctp.kind, sctp.transport.variant, sctp.transport.initial_window, sctp.transport.delayed_ack);
+    assert_eq!(options, (FlowKind::Sctp, TcpVariant::Sctp, 4, false));
+    assert_eq!((sctp.rtt, ftp.rtt, cbr.rtt), (Some(uniform(70, 70)), Some(uniform(105, 105)), None));
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
     assert_eq!(scenario.compare[0].label, "ours");

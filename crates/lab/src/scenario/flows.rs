@@ -12,6 +12,7 @@ use super::marker::{MARKER, marker};
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
 use super::net::{Access, Topology};
 use super::rtt::{RTT, rtt};
+use super::sctp::{SCTP, sctp};
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Table, is_plain};
@@ -20,12 +21,12 @@ use super::values::{duration, peak, per_second, state_time, uniform, windows};
 /// The shortest time between two datagrams of a flow.
 const SHORTEST_GAP: Span = Span::from_micros(1);
 /// The widest window in packets.
-const WIDEST: u32 = 1_000_000;
+pub(crate) const WIDEST: u32 = 1_000_000;
 
 /// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
 const LARGEST_MEAN: u32 = 4096;
 
-const COMMON: &[Key] = &[
+pub(crate) const COMMON: &[Key] = &[
     may("name", Kind::Text, "What the group is called; default its kind."),
     may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1. A scenario has at most 1000000."),
     may("direction", Kind::Word(&["forward", "reverse"]), "Which way the data goes; default forward."),
@@ -40,15 +41,15 @@ const COMMON: &[Key] = &[
     MARKER,
 ];
 
-const START: Key =
+pub(crate) const START: Key =
     may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s.");
 
 /// The words for `tcp`.
-const TCPS: [&str; TcpVariant::WORDS.len()] = {
-    let mut words = [""; TcpVariant::WORDS.len()];
+const TCPS: [&str; TcpVariant::TCPS.len()] = {
+    let mut words = [""; TcpVariant::TCPS.len()];
     let mut i = 0;
     while i < words.len() {
-        words[i] = TcpVariant::WORDS[i].0;
+        words[i] = TcpVariant::TCPS[i].0;
         i += 1;
     }
     words
@@ -75,7 +76,7 @@ const TCP: &[Key] = &[
 const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
 
 /// Every kind of flows.
-pub(crate) const KINDS: &[&Shape] = &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF];
+pub(crate) const KINDS: &[&Shape] = &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &SCTP];
 
 static FTP: Shape =
     Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: LATER };
@@ -149,9 +150,9 @@ static ONOFF: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-const LATER: &[&str] = &["size", "repeat"];
+pub(crate) const LATER: &[&str] = &["size", "repeat"];
 const LATER_DATAGRAMS: &[&str] = &["ecn", "size", "repeat"];
-const LATER_KINDS: &[&str] = &["pareto", "rtp", "sctp", "trace"];
+const LATER_KINDS: &[&str] = &["pareto", "rtp", "trace"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
@@ -185,6 +186,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         _ => (None, None),
     };
     let (transport, ecn) = match kind {
+        FlowKind::Sctp => (sctp(&table, packet)?, false),
         kind if kind.is_connection() => (tcp(&table)?, table.flag("ecn", false)?),
         _ => (TcpOptions::default(), false),
     };
@@ -304,6 +306,7 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
         Some("short-tcp") => FlowKind::ShortTcp,
         Some("file") => FlowKind::Files(files(table, false, packet)?),
         Some("web") => FlowKind::Files(files(table, true, packet)?),
+        Some("sctp") => FlowKind::Sctp,
         Some("cbr") => {
             let packet = table.whole("packet", packet, 41..=65_535)?;
             let rate = table.need("rate", text::rate)?;
@@ -378,7 +381,7 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
         return Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto")));
     }
     Ok(TcpOptions {
-        variant: table.word("tcp", Some(default.variant), &TcpVariant::WORDS, &[])?,
+        variant: table.word("tcp", Some(default.variant), TcpVariant::TCPS, &[])?,
         initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
         delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
         min_rto,

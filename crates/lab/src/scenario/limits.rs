@@ -154,7 +154,7 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
             Some(request) if request as u32 > group.transport.ack => request as u32,
             _ => group.transport.ack,
         },
-        FlowKind::Ftp | FlowKind::ShortTcp => group.transport.ack,
+        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => group.transport.ack,
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => 0,
     };
     (packet_of(group.kind, scenario.packet), ack)
@@ -163,7 +163,7 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
 /// A packet of data of this kind in bytes, where the scenario's has `default`.
 pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
     match kind {
-        FlowKind::Ftp | FlowKind::ShortTcp | FlowKind::Files(_) => default,
+        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp | FlowKind::Files(_) => default,
         FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => packet,
     }
 }

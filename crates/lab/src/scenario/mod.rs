@@ -38,6 +38,7 @@ mod net;
 mod points;
 mod read;
 mod rtt;
+mod sctp;
 mod set;
 mod shape;
 mod table;

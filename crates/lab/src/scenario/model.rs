@@ -81,7 +81,7 @@ pub struct FlowGroup {
     pub lifetime: Option<Uniform>,
     /// What colours their packets; all are IN without.
     pub marker: Option<Marker>,
-    /// Their TCP; the defaults, and of no effect, for `cbr` and `onoff`.
+    /// Their TCP or SCTP; the defaults, and of no effect, for `cbr` and `onoff`.
     pub transport: TcpOptions,
 }
 
@@ -104,6 +104,8 @@ impl FlowKind {
 pub enum FlowKind {
     /// TCP with always more to send.
     Ftp,
+    /// SCTP with always more to send.
+    Sctp,
     /// TCP flows that arrive, send greedily and leave.
     ShortTcp,
     /// TCP with files to send, one after the other: kind `file`, or with requests `web`.

@@ -12,9 +12,10 @@ use forebay_sim::schedule::Schedule;
 use super::files::show as show_amount;
 use super::model::{Class, Direction, Ends, Files, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
+use super::sctp::write_sctp;
 
 /// Lines being gathered.
-struct Text(String);
+pub(crate) struct Text(String);
 
 impl Text {
     fn line(&mut self, line: &str) {
@@ -23,12 +24,12 @@ impl Text {
     }
 
     /// `key = value`, the value as it stands.
-    fn set(&mut self, key: &str, value: impl Display) {
+    pub(crate) fn set(&mut self, key: &str, value: impl Display) {
         self.line(&format!("{key} = {value}"));
     }
 
     /// `key = "value"`.
-    fn text(&mut self, key: &str, value: &str) {
+    pub(crate) fn text(&mut self, key: &str, value: &str) {
         self.set(key, quote(value));
     }
 
@@ -190,6 +191,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
                 "file"
             }
         }
+        FlowKind::Sctp => "sctp",
         FlowKind::ShortTcp => "short-tcp",
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } => "cbr",
         FlowKind::OnOff { .. } => "onoff",
@@ -231,6 +233,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
             write_files(out, &files);
             write_tcp(out, &group.transport);
         }
+        FlowKind::Sctp => write_sctp(out, &group.transport),
         FlowKind::Cbr { rate, packet } => write_spaced(out, rate, packet, "constant", "constant"),
         FlowKind::Poisson { rate, packet, exponential } => {
             write_spaced(out, rate, packet, "poisson", if exponential { "exponential" } else { "constant" });

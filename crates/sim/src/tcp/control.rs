@@ -5,6 +5,7 @@
 mod bbr;
 mod cubic;
 mod dctcp;
+mod sctp;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -14,6 +15,7 @@ use super::{TcpOptions, Variant};
 pub(super) use bbr::{Bbr, Departing, Progress};
 use cubic::Cubic;
 use dctcp::Dctcp;
+use sctp::Sctp;
 
 /// An acknowledgement of new data outside of recovery.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,7 @@ pub(super) enum Control {
     Cubic(Cubic),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+    Sctp(Sctp),
 }
 
 impl Control {
@@ -40,6 +43,7 @@ impl Control {
         match options.variant {
             Variant::Cubic => Self::Cubic(Cubic::default()),
             Variant::Dctcp => Self::Dctcp(Dctcp::default()),
+            Variant::Sctp => Self::Sctp(Sctp::default()),
             Variant::Bbr => Self::Bbr(Box::new(Bbr::new(options.initial_window, rng))),
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Self::Reno,
         }
@@ -68,8 +72,10 @@ impl Control {
 
     /// The acknowledgement has been dealt with, recovery included.
     pub(super) fn after_ack(&mut self, window: &mut Window, progress: Progress) {
-        if let Self::Bbr(bbr) = self {
-            bbr.on_ack(window, progress);
+        match self {
+            Self::Bbr(bbr) => bbr.on_ack(window, progress),
+            Self::Sctp(sctp) => sctp.on_ack(window, progress),
+            Self::Reno | Self::Cubic(_) | Self::Dctcp(_) => {}
         }
     }
 
@@ -85,7 +91,7 @@ impl Control {
         match self {
             Self::Reno | Self::Dctcp(_) => window.grow(),
             Self::Cubic(cubic) => cubic.grow(window, acked),
-            Self::Bbr(_) => {}
+            Self::Bbr(_) | Self::Sctp(_) => {}
         }
     }
 
@@ -96,6 +102,7 @@ impl Control {
             Self::Reno | Self::Dctcp(_) => window.halve(),
             Self::Cubic(cubic) => cubic.on_loss(window),
             Self::Bbr(bbr) => bbr.on_loss(window),
+            Self::Sctp(sctp) => sctp.on_loss(window),
         }
     }
 
@@ -111,7 +118,7 @@ impl Control {
             Self::Reno => window.halve_for_mark(),
             Self::Cubic(cubic) => cubic.on_mark(window),
             Self::Dctcp(dctcp) => dctcp.on_mark(window),
-            Self::Bbr(_) => {}
+            Self::Bbr(_) | Self::Sctp(_) => {}
         }
     }
 
@@ -121,13 +128,16 @@ impl Control {
             Self::Reno | Self::Dctcp(_) => window.collapse(),
             Self::Cubic(cubic) => cubic.on_timeout(window, reduced),
             Self::Bbr(bbr) => bbr.on_timeout(window),
+            Self::Sctp(sctp) => sctp.on_timeout(window),
         }
     }
 
     /// Recovery from loss or timeout is over.
     pub(super) fn on_recovered(&mut self, window: &mut Window) {
-        if let Self::Bbr(bbr) = self {
-            bbr.on_recovered(window);
+        match self {
+            Self::Bbr(bbr) => bbr.on_recovered(window),
+            Self::Sctp(sctp) => sctp.on_recovered(),
+            Self::Reno | Self::Cubic(_) | Self::Dctcp(_) => {}
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Variant {
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path and pacing, recovery as
     /// with [`Sack`](Self::Sack).
     Bbr,
+    /// SCTP's window (RFC 9260 section 7.2) and its recovery, on acknowledgements that report as [`Sack`](Self::Sack)'s do.
+    Sctp,
 }
 
 /// When a sender sends what again.
@@ -50,8 +52,8 @@ pub enum Recovery {
 }
 
 impl Variant {
-    /// Every variant with its word in scenario files.
-    pub const WORDS: [(&'static str, Self); 7] = [
+    /// Every variant with its word in scenario files; the TCPs first.
+    pub const WORDS: [(&'static str, Self); 8] = [
         ("tahoe", Self::Tahoe),
         ("reno", Self::Reno),
         ("newreno", Self::NewReno),
@@ -59,7 +61,11 @@ impl Variant {
         ("cubic", Self::Cubic),
         ("dctcp", Self::Dctcp),
         ("bbr", Self::Bbr),
+        ("sctp", Self::Sctp),
     ];
+
+    /// Those that are TCPs.
+    pub const TCPS: &'static [(&'static str, Self)] = Self::WORDS.split_at(7).0;
 
     /// The variant with this word.
     pub fn parse(word: &str) -> Option<Self> {
@@ -81,6 +87,9 @@ impl Variant {
             Self::Cubic => "a cubic curve in time (RFC 9438), recovery as in sack",
             Self::Dctcp => "reduction by the share of marked packets (RFC 8257), recovery as in sack; sets ecn",
             Self::Bbr => "version 1: paces at the rate that a model of the path finds, recovery as in sack",
+            Self::Sctp => {
+                "a window by partial_bytes_acked, recovery by missing reports (RFC 9260); written kind = sctp"
+            }
         }
     }
 
@@ -90,7 +99,25 @@ impl Variant {
             Self::Tahoe => Recovery::Tahoe,
             Self::Reno => Recovery::Reno,
             Self::NewReno => Recovery::NewReno,
-            Self::Sack | Self::Cubic | Self::Dctcp | Self::Bbr => Recovery::Sack,
+            Self::Sack | Self::Cubic | Self::Dctcp | Self::Bbr | Self::Sctp => Recovery::Sack,
+        }
+    }
+
+    /// Timeout before the first measurement. RFC 6298 says 1 s, ns-2 and RFC 2988 3 s; RFC 9260 section 16 has
+    /// `RTO.Initial` 1 s.
+    const fn initial_rto(self) -> Span {
+        match self {
+            Self::Sctp => Span::from_millis(1000),
+            _ => Span::from_millis(3000),
+        }
+    }
+
+    /// A held acknowledgement leaves after this at the latest: as ns-2's delayed-ACK sink, where RFC 1122 allows 500 ms;
+    /// RFC 9260 section 16 has `SACK.Delay` 200 ms.
+    const fn ack_delay(self) -> Span {
+        match self {
+            Self::Sctp => Span::from_millis(200),
+            _ => Span::from_millis(100),
         }
     }
 }
@@ -135,9 +162,9 @@ pub struct Ns2Rules {
 }
 
 impl TcpOptions {
-    /// Is the connection's data ECN-capable?
+    /// Is the connection's data ECN-capable? RFC 9260 says nothing of ECN.
     pub fn ecn_capable(&self) -> bool {
-        self.ecn || self.variant == Variant::Dctcp
+        (self.ecn && self.variant != Variant::Sctp) || self.variant == Variant::Dctcp
     }
 
     /// Are its packets paced?

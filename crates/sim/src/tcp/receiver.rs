@@ -7,9 +7,6 @@ use super::bits::BitRing;
 use super::reports::{Block, Reports};
 use super::{Recovery, TcpOptions, Variant};
 
-/// A held acknowledgement leaves after this at the latest (ns-2's delayed-ACK sink; RFC 1122 allows 500 ms).
-const DELAYED_ACK: Span = Span::from_millis(100);
-
 /// One acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack {
@@ -29,6 +26,8 @@ pub struct Receiver {
     /// Packets beyond `next` that have arrived, one bit each; empty while everything is in order.
     early: BitRing,
     delayed: bool,
+    /// The longest that an acknowledgement is held.
+    delay: Span,
     /// ECN-Echo says what the last packet carried, and not that there was a mark since the last CWR.
     accurate: bool,
     ece: bool,
@@ -42,6 +41,7 @@ impl Receiver {
         let selective = options.variant.recovery() == Recovery::Sack;
         Self {
             delayed: options.delayed_ack,
+            delay: options.variant.ack_delay(),
             accurate: options.variant == Variant::Dctcp,
             reports: selective.then(|| Box::new(Reports::new())),
             ..Self::default()
@@ -86,7 +86,7 @@ impl Receiver {
         }
         if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
             self.held = 1;
-            self.deadline = Some(now + DELAYED_ACK);
+            self.deadline = Some(now + self.delay);
             return None;
         }
         Some(self.ack())

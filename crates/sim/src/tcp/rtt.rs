@@ -2,14 +2,14 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
-/// Timeout before the first measurement. RFC 6298 says 1 s; ns-2 and RFC 2988 have 3 s.
-const INITIAL_RTO: Span = Span::from_millis(3000);
 /// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
 /// What the timeout depends on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RttOptions {
+    /// Timeout before the first measurement.
+    pub initial: Span,
     /// Smallest timeout before backoff.
     pub min_rto: Span,
     /// Largest timeout, backoff included (RFC 6298 rule 2.5).
@@ -38,7 +38,7 @@ pub struct Rtt {
 impl Rtt {
     /// No measurement yet.
     pub const fn new(options: RttOptions) -> Self {
-        Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: INITIAL_RTO, backoff: 1 }
+        Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1 }
     }
 
     /// A segment sent at `sent`, never retransmitted, was acknowledged at `now`.
@@ -101,6 +101,7 @@ mod tests {
     use super::*;
 
     const OPTIONS: RttOptions = RttOptions {
+        initial: Span::from_millis(3000),
         min_rto: Span::from_millis(200),
         max_rto: Span::from_millis(60_000),
         tick: Span::from_millis(10),
@@ -144,6 +145,7 @@ mod tests {
     #[test]
     fn backoff_ends_nowhere_before_the_maximum() {
         let mut rtt = Rtt::new(RttOptions {
+            initial: Span::from_millis(3000),
             min_rto: Span::from_nanos(1),
             max_rto: Span::from_nanos(u64::MAX),
             tick: Span::from_nanos(1),

@@ -29,6 +29,18 @@ pub(super) struct Scoreboard {
     timeout_point: u32,
 }
 
+/// What makes a packet that was not reported lost: three of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Misses {
+    /// Packets reported above it (RFC 6675).
+    Packets,
+    /// Acknowledgements that report something new above it (RFC 9260 section 7.2.4).
+    Acknowledgements,
+    /// As before, and this acknowledgement counts for all below the highest packet reported: those in fast recovery do
+    /// that advance its bottom.
+    AllBelow,
+}
+
 /// Which rules of `NextSeg` apply (RFC 6675 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rules {
@@ -40,6 +52,8 @@ pub(super) struct Rules {
     pub(super) new_data: bool,
     /// In fast recovery, where that ends: then also rules 3 and 4.
     pub(super) recovery: Option<u32>,
+    /// Does rule 1 always hold, and not only in recovery?
+    pub(super) repairs: bool,
 }
 
 impl Scoreboard {
@@ -72,20 +86,31 @@ impl Scoreboard {
     /// Takes in the blocks of an acknowledgement and says how many packets they report for the first time, and
     /// how many holes are lost now that were not before.
     /// Blocks that reach below `una` or beyond `high` are not of this window.
-    pub(super) fn report(&mut self, una: u32, high: u32, blocks: &[Block], mut arrived: impl FnMut(u32)) -> (u32, u32) {
+    pub(super) fn report(
+        &mut self,
+        (una, high): (u32, u32),
+        blocks: &[Block],
+        misses: Misses,
+        mut arrived: impl FnMut(u32),
+    ) -> (u32, u32) {
         let before = self.sacked.len();
+        let mut newest = 0;
         let Self { sacked, highest, lost_below, lost, high_rxt, retransmitted, .. } = self;
         for block in blocks.iter().filter(|block| block.start > una && block.end <= high) {
             sacked.insert_run(una, block.start, block.end, |seq| {
                 *lost -= u32::from(seq < *lost_below);
                 *retransmitted -= u32::from(seq < *high_rxt);
-                let place = highest.iter().position(|&other| other <= seq);
-                if let Some(place) = place {
-                    highest[place..].rotate_right(1);
-                    highest[place] = seq + 1;
+                match misses {
+                    Misses::Packets => rank(highest, seq + 1),
+                    Misses::Acknowledgements | Misses::AllBelow => newest = newest.max(seq + 1),
                 }
                 arrived(seq);
             });
+        }
+        match misses {
+            Misses::Packets => {}
+            Misses::Acknowledgements => rank(highest, newest),
+            Misses::AllBelow => rank(highest, newest.max(highest[0])),
         }
         // DupThresh = 3 packets reported above.
         let bound = self.highest[2].saturating_sub(1);
@@ -122,20 +147,34 @@ impl Scoreboard {
         self.timeout_point = high;
     }
 
+    /// T3-rtx of RFC 9260 section 6.3.3: what was reported stays so, for this receiver takes nothing back; all else that is
+    /// outstanding is lost.
+    pub(super) fn on_expiry(&mut self, una: u32, high: u32) {
+        (self.lost_below, self.lost) = (high, high - una - self.sacked.len());
+        self.forget_retransmissions(una);
+        self.timeout_point = high;
+    }
+
+    /// The first hole that is lost and was not retransmitted; now it is.
+    pub(super) fn next_lost(&mut self, una: u32) -> Option<u32> {
+        let hole = self.hole_from(self.high_rxt.max(una));
+        (hole < self.lost_below).then(|| self.retransmit(hole))
+    }
+
     /// `NextSeg`: the next packet to send, assuming that the window has room.
     pub(super) fn next(&mut self, rules: Rules) -> Option<u32> {
-        let Rules { una, high, new_data, recovery } = rules;
-        let repairing = recovery.is_some() || self.after_timeout(una);
-        let hole = self.hole_from(self.high_rxt.max(una));
+        let Rules { una, high, new_data, recovery, repairs } = rules;
+        let repairing = repairs || recovery.is_some() || self.after_timeout(una);
         // Rule 1: the first hole that is lost and was not retransmitted.
-        if repairing && hole < self.lost_below {
-            return Some(self.retransmit(hole));
+        if repairing && let Some(hole) = self.next_lost(una) {
+            return Some(hole);
         }
         // Rule 2: new data.
         if new_data {
             return Some(high);
         }
         let recovery = recovery?;
+        let hole = self.hole_from(self.high_rxt.max(una));
         // Rule 3: the first hole below anything reported, lost or not.
         if hole + 1 < self.highest[0] {
             return Some(self.retransmit(hole));
@@ -166,6 +205,14 @@ impl Scoreboard {
         self.high_rxt = hole + 1;
         self.retransmitted += 1;
         hole
+    }
+}
+
+/// Puts `bound` in its place among the three highest.
+fn rank(highest: &mut [u32; 3], bound: u32) {
+    if let Some(place) = highest.iter().position(|&other| other < bound) {
+        highest[place..].rotate_right(1);
+        highest[place] = bound;
     }
 }
 
@@ -222,13 +269,13 @@ mod tests {
                 let block = Block { start, end: (start + length).min(high) };
                 if block.start < block.end {
                     let fresh = (block.start..block.end).filter(|&seq| literal.sacked.insert(seq)).count() as u32;
-                    prop_assert_eq!(board.report(una, high, &[block], |_| ()).0, fresh);
+                    prop_assert_eq!(board.report((una, high), &[block], Misses::Packets, |_| ()).0, fresh);
                 }
                 prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
                 prop_assert_eq!(board.bottom_is_lost(una), !literal.sacked.contains(&una) && literal.is_lost(una));
 
                 // The rescue retransmission is not in the literal rules: `una` stays below it.
-                let rules = Rules { una, high, new_data, recovery: Some(high) };
+                let rules = Rules { una, high, new_data, recovery: Some(high), repairs: false };
                 board.rescue = high;
                 let sent = board.next(rules);
                 prop_assert_eq!(sent, literal.next(rules));

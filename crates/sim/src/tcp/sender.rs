@@ -136,7 +136,7 @@ impl Sender {
             marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
-            rtt: Rtt::new(RttOptions { min_rto, max_rto, tick, phase }),
+            rtt: Rtt::new(RttOptions { initial: options.variant.initial_rto(), min_rto, max_rto, tick, phase }),
             timed: None,
             rto_at: Instant::NEVER,
             initial_window: options.initial_window,
@@ -369,6 +369,12 @@ impl Sender {
         self.selective.as_ref().is_none_or(|selective| matches!(selective.control, Control::Reno))
     }
 
+    /// Does every timeout of the same packet take half of the window again as the threshold? RFC 5681 section 3.1 says the
+    /// first one; ns-2 and RFC 9260 section 7.2.3 say each.
+    fn halves_for_each_timeout(&self) -> bool {
+        self.follows_ns2() || self.is_sctp()
+    }
+
     /// Has a mark in this window of data done what a loss does?
     fn mark_counts_as_loss(&self) -> bool {
         let control = self.selective.as_ref().map(|selective| &selective.control);
@@ -401,7 +407,7 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         let ssthresh = self.window.ssthresh();
-        let again = core::mem::replace(&mut self.timed_out, self.una) == self.una && !self.follows_ns2();
+        let again = core::mem::replace(&mut self.timed_out, self.una) == self.una && !self.halves_for_each_timeout();
         let is_reduced = again || self.mark_counts_as_loss() && self.una < self.recover;
         self.recover = self.high;
         self.note_cut(Cut::Timeout, true);

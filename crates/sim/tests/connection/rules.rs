@@ -56,7 +56,7 @@ impl Rules {
 
     /// Those that ns-2 has keep some of its habits.
     fn follows_ns2(&self) -> bool {
-        !matches!(self.options.variant, Variant::Cubic | Variant::Dctcp | Variant::Bbr)
+        !matches!(self.options.variant, Variant::Cubic | Variant::Dctcp | Variant::Bbr | Variant::Sctp)
     }
 
     /// An acknowledgement has come.
@@ -88,9 +88,11 @@ impl Rules {
         // A partial acknowledgement opens NewReno's closed window, as in ns-2.
         let opens = self.is(Variant::NewReno) && old < 1.0 && new == 1.0;
         assert!(!ece || new <= old || opens, "RFC 3168 section 6.1.2: an echo does not raise the window");
-        assert!(!recovers || new <= old, "nor does a loss");
+        // RFC 9260 section 7.2.3: four packets after a loss, also where there were fewer.
+        let most = if self.is(Variant::Sctp) { old.max(4.0) } else { old };
+        assert!(!recovers || new <= most, "nor does a loss");
         let acked = ack.next.saturating_sub(before.acknowledged());
-        assert!(new <= old + f64::from(acked.max(1)), "nor anything else by more than is acknowledged");
+        assert!(new <= most.max(old + f64::from(acked.max(1))), "nor anything else by more than is acknowledged");
         assert!(!ece || ack.next <= self.answered_until || cut, "RFC 3168 section 6.1.2: the first echo is answered");
         assert!(!cut || ack.next > self.answered_until || self.follows_ns2(), "and the others are not");
         if cut {
@@ -130,7 +132,8 @@ impl Rules {
         }
         assert!(self.high > after.acknowledged(), "what is acknowledged does not time out");
         assert_eq!(after.cwnd(), 1.0, "RFC 5681 section 3.1: the loss window");
-        let most = before.ssthresh().max(0.7 * before.cwnd()).max(2.0);
+        let least = if self.is(Variant::Sctp) { 4.0 } else { 2.0 };
+        let most = before.ssthresh().max(0.7 * before.cwnd()).max(least);
         assert!(after.ssthresh() <= most, "RFC 5681 section 3.1: the threshold does not rise");
         if let Some((at, after)) = self.expired {
             let least = (after * 2).min(self.options.max_rto);

@@ -25,7 +25,7 @@ pub(crate) struct Setting {
 impl Setting {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "setting");
-        let variant = Variant::WORDS[rng.below(7) as usize].1;
+        let variant = Variant::WORDS[rng.below(Variant::WORDS.len() as u64) as usize].1;
         let mut chance = |n: u64| rng.below(n) == 0;
         let [ecn, pacing, idle_restart, delayed_ack, limited_transmit] =
             [chance(2), chance(4), !chance(4), chance(3), chance(2)];

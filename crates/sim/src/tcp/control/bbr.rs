@@ -50,6 +50,10 @@ pub(crate) struct Progress {
     pub(crate) in_flight: (u32, u32),
     /// Packets found lost.
     pub(crate) lost: u32,
+    /// Packets reported, one way or the other, for the first time.
+    pub(crate) delivered: u32,
+    /// Is everything acknowledged?
+    pub(crate) is_done: bool,
 }
 
 /// State of the model.

@@ -11,7 +11,7 @@
 use forebay_aqm::base::time::Instant;
 
 use super::super::reports::Block;
-use super::super::scoreboard::Scoreboard;
+use super::super::scoreboard::{Misses, Scoreboard};
 use super::selective::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
@@ -74,7 +74,7 @@ impl Sender {
         if self.in_recovery && ack < self.recover {
             sack1.pipe -= 1 + i64::from(ack > una);
             board.advance(una, ack, |_| ());
-            board.report(ack, high, blocks, |_| ());
+            board.report((ack, high), blocks, Misses::Packets, |_| ());
             if ack > una {
                 self.acknowledge(now, ack, ece);
                 self.rtt.end_backoff();
@@ -89,7 +89,7 @@ impl Sender {
         } else if ack > una {
             sack1.on_new_ack(board);
             self.on_new_ack(now, ack, ece);
-        } else if !sack1.is_deaf && board.report(ack, high, blocks, |_| ()).0 > 0 {
+        } else if !sack1.is_deaf && board.report((ack, high), blocks, Misses::Packets, |_| ()).0 > 0 {
             self.dup_acks += 1;
             if self.dup_acks == DUP_THRESHOLD && self.may_fast_retransmit() {
                 self.enter_recovery_as_sack1(now);

@@ -8,7 +8,7 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::control::{Acked, Control, Departing, Progress};
 use super::super::reports::Block;
-use super::super::scoreboard::{Rules, Scoreboard};
+use super::super::scoreboard::{Misses, Rules, Scoreboard};
 use super::super::window::Window;
 use super::super::{TcpOptions, Variant};
 use super::sack1::Sack1;
@@ -45,6 +45,7 @@ impl Selective {
     pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window, reduced: bool) {
         match &mut self.sack1 {
             Some(sack1) => sack1.on_timeout(&mut self.board),
+            None if matches!(self.control, Control::Sctp(_)) => self.board.on_expiry(una, high),
             None => self.board.on_timeout(una, high),
         }
         self.control.on_timeout(window, reduced);
@@ -81,11 +82,19 @@ impl Sender {
         }
     }
 
+    /// Does it recover as RFC 9260 says?
+    pub(super) fn is_sctp(&self) -> bool {
+        matches!(self.selective.as_deref(), Some(Selective { control: Control::Sctp(_), .. }))
+    }
+
     /// RFC 6675 section 5, step C: is the window at least a packet larger than the pipe? Without limited
     /// transmit what was reported counts as outstanding until recovery begins.
     pub(super) fn has_room_selective(&self) -> bool {
         if let Some(sack1) = self.as_sack1() {
             return self.has_room_as_sack1(sack1);
+        }
+        if let Some(Selective { control: Control::Sctp(sctp), .. }) = self.selective.as_deref() {
+            return sctp.has_room(&self.window, self.in_flight());
         }
         let counts_all = !self.limited_transmit && !self.in_recovery && !self.after_timeout();
         let outstanding = if counts_all { self.high - self.una } else { self.in_flight() };
@@ -105,11 +114,14 @@ impl Sender {
             return self.next_as_sack1();
         }
         let has_data = self.has_data(self.high);
+        // RFC 9260 section 6.1 rule C: what is lost goes before new data, at any time, and nothing else is sent again.
+        let repairs = self.is_sctp();
         let rules = Rules {
             una: self.una,
             high: self.high,
             new_data: has_data && self.high - self.una < self.receiver_window,
-            recovery: self.in_recovery.then_some(self.recover),
+            recovery: (self.in_recovery && !repairs).then_some(self.recover),
+            repairs,
         };
         let Selective { board, control, .. } = self.selective.as_deref_mut()?;
         let next = board.next(rules);
@@ -149,7 +161,12 @@ impl Sender {
         });
         let timed = self.timed;
         let mut timed_arrived = false;
-        let (reported, lost) = board.report(ack, self.high, blocks, |seq| {
+        let misses = match control {
+            Control::Sctp(_) if self.in_recovery && acked > 0 => Misses::AllBelow,
+            Control::Sctp(_) => Misses::Acknowledgements,
+            _ => Misses::Packets,
+        };
+        let (reported, lost) = board.report((ack, self.high), blocks, misses, |seq| {
             timed_arrived |= timed.is_some_and(|(timed, _)| timed == seq);
             control.arrived(now, seq);
         });
@@ -175,7 +192,11 @@ impl Sender {
         }
         // RFC 6675 section 2: whatever reports something new is a duplicate acknowledgement.
         if reported > 0 && !self.in_recovery && !self.after_timeout() {
-            self.on_report(now);
+            if !self.is_sctp() {
+                self.on_report(now);
+            } else if lost > 0 {
+                self.on_miss(now);
+            }
         }
         if acked > 0 && !self.in_recovery && !ece {
             let limited = self.is_application_limited(outstanding);
@@ -189,7 +210,8 @@ impl Sender {
         if acked > 0 {
             self.rearm(now);
         }
-        let progress = Progress { now, in_flight: (before, self.in_flight()), lost };
+        let is_done = ack == self.high;
+        let progress = Progress { now, in_flight: (before, self.in_flight()), lost, delivered, is_done };
         if let Some(selective) = &mut self.selective {
             selective.control.after_ack(&mut self.window, progress);
         }
@@ -198,6 +220,22 @@ impl Sender {
     fn recovered(&mut self) {
         if let Some(selective) = &mut self.selective {
             selective.control.on_recovered(&mut self.window);
+        }
+    }
+
+    /// RFC 9260 section 7.2.4, outside of recovery: the first packet that has been missing three times, and was not yet
+    /// sent again, leaves at once. T3-rtx begins anew if it is the first one outstanding.
+    fn on_miss(&mut self, now: Instant) {
+        let Some(selective) = &mut self.selective else { return };
+        let Some(hole) = selective.board.next_lost(self.una) else { return };
+        selective.control.on_loss(&mut self.window);
+        self.counts.fast_retransmits += 1;
+        self.recover = self.high;
+        self.note_cut(Cut::FastRetransmit, true);
+        self.in_recovery = true;
+        self.retransmit = Some(hole);
+        if hole == self.una {
+            self.rearm(now);
         }
     }
 

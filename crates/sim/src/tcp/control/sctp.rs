@@ -1,0 +1,94 @@
+//! SCTP's congestion control (RFC 9260 section 7.2), counted in packets: each carries one DATA chunk as large as the path
+//! takes, so that whatever the RFC says in bytes is a multiple of that.
+
+use super::super::window::Window;
+use super::Progress;
+
+/// Section 7.2.3: the least threshold after a loss.
+const LEAST_THRESHOLD: f64 = 4.0;
+/// Section 16: `Max.Burst`.
+const MAX_BURST: u32 = 4;
+
+/// State of the control.
+#[derive(Clone, Debug)]
+pub(crate) struct Sctp {
+    /// `partial_bytes_acked`.
+    partial: f64,
+    /// Fast recovery goes on.
+    recovers: bool,
+    /// What may be in flight before the next acknowledgement comes.
+    burst: u32,
+}
+
+impl Default for Sctp {
+    fn default() -> Self {
+        Self { partial: 0.0, recovers: false, burst: MAX_BURST }
+    }
+}
+
+impl Sctp {
+    /// Section 6.1, rules B and D: below the window, by whatever little, another packet may leave; but no more than
+    /// `Max.Burst` at once.
+    pub(crate) fn has_room(&self, window: &Window, in_flight: u32) -> bool {
+        f64::from(in_flight) < window.cwnd() && in_flight < self.burst
+    }
+
+    /// An acknowledgement has been dealt with.
+    pub(super) fn on_ack(&mut self, window: &mut Window, progress: Progress) {
+        let (before, after) = progress.in_flight;
+        let cwnd = window.cwnd();
+        let is_used = f64::from(before) >= cwnd;
+        if cwnd <= window.ssthresh() {
+            // Section 7.2.1: as much as was acknowledged, at most a packet; only if the window was used, and not in fast
+            // recovery.
+            if is_used && !self.recovers && progress.delivered > 0 {
+                window.set(cwnd + 1.0);
+            }
+        } else {
+            self.avoid(window, progress.delivered, is_used);
+        }
+        if progress.is_done {
+            self.partial = 0.0;
+        }
+        self.burst = after + MAX_BURST;
+    }
+
+    /// Section 7.2.2: a packet more for each window that was used and acknowledged.
+    fn avoid(&mut self, window: &mut Window, delivered: u32, is_used: bool) {
+        let cwnd = window.cwnd();
+        self.partial += f64::from(delivered);
+        if !is_used {
+            self.partial = self.partial.min(cwnd);
+        } else if self.partial >= cwnd {
+            self.partial -= cwnd;
+            window.set(cwnd + 1.0);
+        }
+    }
+
+    /// Sections 7.2.3 and 7.2.4: half of the window, at least four packets, also where it was smaller.
+    pub(super) fn on_loss(&mut self, window: &mut Window) {
+        let half = self.halve(window);
+        window.set(half);
+        self.recovers = true;
+    }
+
+    /// Section 7.2.3: the same threshold, and a window of one packet. T3-rtx ends fast recovery.
+    pub(super) fn on_timeout(&mut self, window: &mut Window) {
+        self.halve(window);
+        window.set(1.0);
+        self.recovers = false;
+        self.burst = MAX_BURST;
+    }
+
+    fn halve(&mut self, window: &mut Window) -> f64 {
+        let half = (window.cwnd() / 2.0).max(LEAST_THRESHOLD);
+        window.restore_threshold(half);
+        self.partial = 0.0;
+        half
+    }
+
+    /// Fast recovery is over.
+    pub(super) const fn on_recovered(&mut self) {
+        self.recovers = false;
+    }
+}
