@@ -61,7 +61,7 @@ impl Layout {
             let span = (bottlenecks[enter].name.as_str(), bottlenecks[leave].name.as_str());
             let is_through = (enter, leave) == (0, bottlenecks.len() - 1);
             let name = crossing_name(access[group].name.as_deref(), (!is_through).then_some(span));
-            crossing(name, (enter, leave), &access[group], egress)
+            crossing(name, (enter, leave), &access[group], &egress[group])
         };
         let crossings = pairs.iter().map(crossing).collect();
         Self::Lot(parking_lot::ParkingLot { bottlenecks, crossings, packet }, pairs)
@@ -186,6 +186,7 @@ fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egres
         access_conditions: access.wire.clone(),
         egress_rate: egress.rate,
         egress_delay: egress.delay,
+        egress_limit: egress.queue,
         egress_conditions: egress.wire.clone(),
     }
 }

@@ -53,7 +53,7 @@ fn the_published_example_means_what_it_says() {
     assert_eq!((net.access[0].hosts, net.access[0].rate), (5, Rate(10_000_000)));
     assert_eq!(net.access[0].delays, [Span::from_millis(10)]);
     assert_eq!((net.access[0].queue, net.access[0].jitter), (Limit::Packets(10_000), Span::from_micros(10)));
-    assert_eq!((net.egress.rate, net.egress.delay), (Rate(10_000_000), Span::from_millis(10)));
+    assert_eq!((net.egress[0].rate, net.egress[0].delay), (Rate(10_000_000), Span::from_millis(10)));
     let flows = &scenario.flows[0];
     assert_eq!((flows.name.as_str(), flows.kind, flows.count), ("ftp", FlowKind::Ftp, 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, false, Class::Fixed(0)));
@@ -80,7 +80,7 @@ fn every_key_is_read() {
     assert_eq!(net.bottleneck.queue, Limit::Bytes(163_840));
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access[0].hosts, 3);
-    assert_eq!(net.egress.rate, Rate(20_000_000));
+    assert_eq!(net.egress[0].rate, Rate(20_000_000));
     let [ftp, short, cbr, random, peak, mean, files @ .., sctp] = scenario.flows.as_slice() else { panic!("groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));

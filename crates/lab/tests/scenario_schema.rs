@@ -101,10 +101,16 @@ fn the_schema_takes_what_the_reader_takes() {
     }
 }
 
-/// The example with its hosts in a group.
+/// What an access group may say of its receivers.
+const OWN_EGRESS: &str = r#"egress = { preset = "wifi", rate = "20mbit", delay = "1ms", queue = "50p" }"#;
+
+const WAN: &str = r#"{ name = "wan", rate = "10mbit", delays = ["9ms"] }"#;
+
+/// The example with its hosts in a group, and another one beside it.
 fn everything_named() -> String {
     let access = EXAMPLE.lines().find(|line| line.starts_with("access")).unwrap();
-    let group = access.replace("{ hosts", "[{ name = \"lan\", hosts").replace("\" }", "\" }]");
+    let group =
+        access.replace("{ hosts", "[{ name = \"lan\", hosts").replace("\" }", &format!("\", {OWN_EGRESS} }}, {WAN}]"));
     EXAMPLE.replace(access, &group)
 }
 
@@ -126,13 +132,18 @@ fn the_reader_takes_every_key_of_the_schema() {
         used(&document(&everything), "", &mut present);
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
+    let (named, own) = (everything_named(), LOT.replace("jitter = \"1us\"", OWN_EGRESS));
     let wires = [
         (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),
-        (&everything_named(), vec!["topology.access.0"]),
+        (&named, vec!["topology.access.0", "topology.access.0.egress"]),
         (LOT, vec!["topology.bottlenecks.last", "topology.egress"]),
+        (GRAPH, vec!["topology.links.3.reverse"]),
+        (&own, vec!["topology.access.lan", "topology.access.lan.egress", "topology.bottlenecks.first.reverse"]),
     ];
     for (text, places) in wires {
-        for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]"] {
+        used(&document(text), "", &mut present);
+        let levels = "rate_levels={ rates = [\"1mbit\", \"2mbit\"], hold = \"1s\" }";
+        for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]", levels] {
             let loss = "loss={ p = 0.1, r = 0.2, 1-h = 0.9, 1-k = 0.1 }";
             let sets = places.iter().flat_map(|place| [change, loss].map(|key| format!("{place}.{key}"))).collect();
             let cases = scenario::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).unwrap();

@@ -88,6 +88,7 @@ impl Dumbbell {
             access_conditions: Conditions::default(),
             egress_rate: self.egress_rate,
             egress_delay: self.egress_delay,
+            egress_limit: self.access_limit,
             egress_conditions: Conditions::default(),
         };
         ParkingLot { bottlenecks: vec![bottleneck], crossings: vec![crossing], packet: self.packet }

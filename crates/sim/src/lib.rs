@@ -14,6 +14,7 @@ pub mod dumbbell;
 mod flow;
 pub mod graph;
 pub mod histogram;
+pub mod levels;
 pub mod link;
 pub mod loss;
 pub mod meter;

@@ -9,6 +9,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use crate::agenda::Sources;
 use crate::ahead::Ahead;
 use crate::app::Work;
+use crate::levels::Levels;
 use crate::loss::LossModel;
 use crate::schedule::Schedule;
 use crate::source::Pattern;
@@ -33,6 +34,8 @@ pub struct Conditions {
     pub loss: Option<LossModel>,
     /// When it sends how much, if that changes; disciplines are told its rate all the same.
     pub schedule: Option<Arc<Schedule>>,
+    /// A rate drawn by lot in place of a schedule, for each link by itself.
+    pub levels: Option<Levels>,
 }
 
 /// A one-way link.
@@ -235,6 +238,10 @@ impl Network {
         if let Some(link) = self.links.iter().find(|link| link.conditions.loss.is_some_and(|loss| !loss.is_sound())) {
             return fail(format!("link {} loses packets with a probability outside 0 to 1", link.name));
         }
+        let is_idle = |levels: &Levels| levels.rates.is_empty() || levels.hold == Span::ZERO;
+        if let Some(link) = self.links.iter().find(|link| link.conditions.levels.as_ref().is_some_and(is_idle)) {
+            return fail(format!("link {} has no levels, or no time between them", link.name));
+        }
         for (i, route) in self.routes.iter().enumerate() {
             if route.is_empty() || route.len() > 255 || route.iter().any(|&link| link >= self.links.len()) {
                 return fail(format!("route {i} is empty, too long, or names a link that does not exist"));
@@ -264,10 +271,13 @@ impl Network {
 }
 
 impl LinkSpec {
-    /// What it can send in a run of this length, in bits.
+    /// What it can send at most in a run of this length, in bits.
     fn bits(&self, duration: Span) -> f64 {
         let end = Instant::ZERO + duration;
-        let schedule = self.conditions.schedule.as_ref();
-        schedule.map_or(self.rate.0 as f64 * duration.secs(), |schedule| schedule.bits(Instant::ZERO, end))
+        match (&self.conditions.levels, &self.conditions.schedule) {
+            (Some(levels), _) => levels.most().0 as f64 * duration.secs(),
+            (None, Some(schedule)) => schedule.bits(Instant::ZERO, end),
+            (None, None) => self.rate.0 as f64 * duration.secs(),
+        }
     }
 }

@@ -56,7 +56,7 @@ pub struct Crossing {
     pub access_rate: Rate,
     /// Delay of client link h: `access_delays[h mod n]`.
     pub access_delays: Vec<Span>,
-    /// Buffer of the client and server links.
+    /// Buffer of the client links.
     pub access_limit: Limit,
     /// Losses and the like of the client links, of either direction by itself.
     pub access_conditions: Conditions,
@@ -64,6 +64,8 @@ pub struct Crossing {
     pub egress_rate: Rate,
     /// Delay of the server links.
     pub egress_delay: Span,
+    /// Buffer of the server links.
+    pub egress_limit: Limit,
     /// Losses and the like of the server links, of either direction by itself.
     pub egress_conditions: Conditions,
 }
@@ -139,16 +141,17 @@ impl Crossing {
         let prefix = if self.name.is_empty() { String::new() } else { format!("{}/", self.name) };
         for h in 0..self.built {
             let base = net.links.len();
-            let near = (self.access_rate, self.access_delays[h % self.access_delays.len()], &self.access_conditions);
-            let far = (self.egress_rate, self.egress_delay, &self.egress_conditions);
-            for (name, (rate, delay, conditions)) in
+            let delay = self.access_delays[h % self.access_delays.len()];
+            let near = (self.access_rate, delay, self.access_limit, &self.access_conditions);
+            let far = (self.egress_rate, self.egress_delay, self.egress_limit, &self.egress_conditions);
+            for (name, (rate, delay, limit, conditions)) in
                 [("access", near), ("egress", far), ("egress-back", far), ("access-back", near)]
             {
                 net.links.push(LinkSpec {
                     name: format!("{name}/{prefix}{h}"),
                     rate,
                     delay,
-                    limit: self.access_limit,
+                    limit,
                     discipline: None,
                     mean_packet: Bytes(u64::from(packet)),
                     conditions: conditions.clone(),

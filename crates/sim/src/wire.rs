@@ -1,6 +1,9 @@
 //! The wires of links, and links from their descriptions.
 
+use std::sync::Arc;
+
 use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units;
 
 use crate::link::Link;
@@ -35,6 +38,10 @@ pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
 fn wire(spec: &LinkSpec, seed: u64, window: Window) -> Option<Box<Wire>> {
     let losses =
         spec.conditions.loss.map(|model| Losses::new(model, Rng::stream(seed, &format!("loss/{}", spec.name))));
-    let pace = spec.conditions.schedule.clone().map(|schedule| Pace::new(schedule, window));
+    let drawn = spec.conditions.levels.as_ref().map(|levels| {
+        let rng = Rng::stream(seed, &format!("rate/{}", spec.name));
+        Arc::new(levels.draw(rng, Instant::from_nanos(window.to)))
+    });
+    let pace = drawn.or_else(|| spec.conditions.schedule.clone()).map(|schedule| Pace::new(schedule, window));
     (losses.is_some() || pace.is_some()).then(|| Box::new(Wire { losses, pace, lost: 0 }))
 }

@@ -9,6 +9,7 @@ use common::{case1, dumbbell, run};
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
 use forebay_sim::outcome::Outcome;
@@ -187,4 +188,20 @@ fn a_busy_link_delivers_what_its_schedule_carries() {
         assert!((link.delivered_pkts as f64 - bits / 4000.0).abs() <= 3.0, "{} {bits}", link.delivered_pkts);
         assert!((link.utilisation - 1.0).abs() < 1e-3, "{}", link.utilisation);
     }
+}
+
+/// A link whose rate is drawn between 2 and 6 Mb/s carries 4 Mb/s in the mean: of 400 s and moves every 100 ms, correlated
+/// over a few of them, a twentieth is allowed. Each link, and each seed, has rates of its own.
+#[test]
+fn rates_drawn_by_lot_have_their_mean() {
+    let mut net = case1(&dumbbell("droptail", 100, Span::from_micros(10)), 20, 400, TcpOptions::default(), 1);
+    let rates = [2, 4, 6].map(|mbit| Rate(mbit * 1_000_000)).to_vec();
+    net.links[0].conditions.levels = Some(Levels { rates, hold: Span::from_millis(100) });
+    let outcome = run(&net, 1);
+    let sent = outcome.links[0].delivered_pkts as f64 * 500.0 * 8.0 / (net.duration - net.warmup).secs();
+    assert!((sent / 4e6 - 1.0).abs() < 0.05, "{sent}");
+    assert!((0.95..=1.0).contains(&outcome.links[0].utilisation), "{}", outcome.links[0].utilisation);
+    assert_ne!(run(&net, 2).fingerprint, outcome.fingerprint);
+    net.links[0].conditions.levels = Some(Levels { rates: Vec::new(), hold: Span::from_millis(100) });
+    assert!(net.check().is_err());
 }

@@ -132,6 +132,15 @@ fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
         let path = ["topology", "access"].into_iter().map(str::to_string).chain(item).chain(["queue".to_string()]);
         fits(root, &path.collect::<Vec<_>>(), access.queue, need)?;
     }
+    for (i, egress) in scenario.topology.egress().iter().enumerate() {
+        let own = ["topology", "access", &i.to_string(), "egress", "queue"].map(str::to_string);
+        let path = if is_written(root, &own[..4]) {
+            own.to_vec()
+        } else {
+            own[..1].iter().chain(&own[3..]).cloned().collect()
+        };
+        fits(root, &path, egress.queue, need)?;
+    }
     Ok(())
 }
 

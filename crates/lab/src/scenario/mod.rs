@@ -25,6 +25,7 @@
 //! Values pass through four steps: a tree of places ([`parse`]), `--set`, `--vary` and `--aqm`, the product of
 //! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
 
+mod access_networks;
 mod cases;
 mod doc;
 mod error;
@@ -41,6 +42,7 @@ mod rtt;
 mod sctp;
 mod set;
 mod shape;
+mod sides;
 mod table;
 mod topology;
 mod values;

@@ -27,8 +27,8 @@ pub struct Dumbbell {
     pub reverse: Link,
     /// The senders' side, by groups of hosts; at least one.
     pub access: Vec<Access>,
-    /// The receivers' side: one link per host.
-    pub egress: Egress,
+    /// The receivers' side, by access group: one link per host.
+    pub egress: Vec<Egress>,
 }
 
 /// Access links, bottlenecks in a row, egress links.
@@ -39,8 +39,8 @@ pub struct ParkingLot {
     /// The senders' side, by groups of hosts; at least one. Each span of bottlenecks that flows of a group cross has
     /// hosts of its own.
     pub access: Vec<Access>,
-    /// The receivers' side: one link per host.
-    pub egress: Egress,
+    /// The receivers' side, by access group: one link per host.
+    pub egress: Vec<Egress>,
 }
 
 /// One of several bottlenecks.
@@ -118,13 +118,15 @@ pub struct Access {
     pub wire: Conditions,
 }
 
-/// The receivers' links.
+/// The receivers' links of an access group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Egress {
     /// Capacity of each link.
     pub rate: Rate,
     /// One-way delay.
     pub delay: Span,
+    /// Buffer of each link.
+    pub queue: Limit,
     /// Losses and changes of the rate of each link, either way by itself.
     pub wire: Conditions,
 }
@@ -205,17 +207,26 @@ impl Topology {
     /// What the links that all flows between these ends share take, there and back: bottlenecks and egress. A graph has
     /// no such links.
     pub(crate) fn shared_delay(&self, ends: Ends) -> Option<Span> {
-        let Ends::Pairs { enter, leave, .. } = ends else { return None };
+        let Ends::Pairs { access, enter, leave } = ends else { return None };
         let both = |there: &Link, back: &Link| there.delay + back.delay;
-        let (links, egress) = match self {
-            Self::Dumbbell(bell) => (both(&bell.bottleneck, &bell.reverse), &bell.egress),
+        let links = match self {
+            Self::Dumbbell(bell) => both(&bell.bottleneck, &bell.reverse),
             Self::ParkingLot(lot) => {
                 let crossed = lot.bottlenecks[enter..=leave].iter();
-                (crossed.fold(Span::ZERO, |sum, b| sum + both(&b.forward, &b.reverse)), &lot.egress)
+                crossed.fold(Span::ZERO, |sum, b| sum + both(&b.forward, &b.reverse))
             }
             Self::Graph(_) => return None,
         };
-        Some(links + egress.delay * 2)
+        Some(links + self.egress().get(access)?.delay * 2)
+    }
+
+    /// The receivers' links, by groups of hosts; a graph has none.
+    pub fn egress(&self) -> &[Egress] {
+        match self {
+            Self::Dumbbell(bell) => &bell.egress,
+            Self::ParkingLot(lot) => &lot.egress,
+            Self::Graph(_) => &[],
+        }
     }
 
     /// The longest processing time of any host.

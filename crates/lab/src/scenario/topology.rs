@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use forebay_aqm::Spec;
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::Limit;
 
-use super::doc::{Node, Value};
+use super::doc::Node;
 use super::error::{Found, InputError};
-use super::net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, ParkingLot, Topology};
+use super::net::{Bottleneck, Dumbbell, Edge, Graph, Link, ParkingLot, Topology};
 use super::shape::{Key, Kind, Shape, may, need};
-use super::table::{Table, is_plain, quantity, text};
+use super::sides::{SIDES, sides};
+use super::table::{Table, is_plain, text};
 use super::values::{queue, spec, time};
 use super::wire::{WIRE, rated};
 
@@ -43,16 +43,7 @@ static GRAPH: Shape = Shape {
     later: &[],
 };
 
-const SIDES: &[Key] = &[
-    need(
-        "access",
-        Kind::TableOrMany(&ACCESS, &NAMED_ACCESS),
-        "The senders' links; a list of groups, each with a name.",
-    ),
-    need("egress", Kind::Table(&EGRESS), "The receivers' links, one per host."),
-];
-
-const CAPACITY: Key =
+pub(crate) const CAPACITY: Key =
     may("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.");
 
 const ONE_WAY: &[Key] = &[
@@ -110,46 +101,15 @@ static REVERSE: Shape = Shape {
     later: &[],
 };
 
-const HOST_LINKS: &[Key] = &[
-    may("hosts", HOSTS, "Hosts on either side; default as many as there are delays."),
-    CAPACITY,
-    need("delays", Kind::Quantities, "One-way delays: host h has delays[h mod n]."),
-    may("queue", Kind::Quantity, "Buffer of each link; default 10000p."),
-    may("jitter", Kind::Quantity, "Processing time of a packet, uniform from 0 to this; default 10us."),
-];
-
-static ACCESS: Shape =
-    Shape { doc: "The senders' links, either way alike.", tag: None, groups: &[HOST_LINKS, WIRE], later: &[] };
-
-static NAMED_ACCESS: Shape = Shape {
-    doc: "The links of a group of senders, either way alike.",
-    tag: None,
-    groups: &[&[need("name", Kind::Text, "What flows call the group.")], HOST_LINKS, WIRE],
-    later: &[],
-};
-
-static EGRESS: Shape = Shape {
-    doc: "The receivers' links, one per host, either way alike.",
-    tag: None,
-    groups: &[
-        &[
-            may("rate", Kind::Quantity, "Capacity of each link; default that of the (first) access links."),
-            need("delay", Kind::Quantity, "One-way delay."),
-        ],
-        WIRE,
-    ],
-    later: &[],
-};
-
-/// The most hosts on a side.
-const MOST_HOSTS: u32 = 10_000;
-const HOSTS: Kind = Kind::Whole(1, MOST_HOSTS);
 /// The most bottlenecks: with the links of the hosts as many as a route may have.
 const MOST_BOTTLENECKS: usize = 253;
 /// The most nodes, and the most links, of a graph.
-const MOST_NODES: usize = 10_000;
+pub(crate) const MOST_NODES: usize = 10_000;
 /// The largest weight of a link.
 const HEAVIEST: u32 = 1_000_000;
+
+/// The default processing time of hosts.
+pub(crate) const JITTER: Span = Span::from_micros(10);
 
 /// Reads `[topology]`.
 pub(crate) fn topology(node: &Node) -> Result<Topology, InputError> {
@@ -176,8 +136,7 @@ fn dumbbell(table: &Table<'_>) -> Result<Dumbbell, InputError> {
     let bottleneck = link(&of_it, None, true)?;
     let reverse = reverse(&of_it, &bottleneck)?;
     of_it.done(&BOTTLENECK);
-    let access = access(table)?;
-    let egress = egress(table, &access)?;
+    let (access, egress) = sides(table)?;
     Ok(Dumbbell { bottleneck, reverse, access, egress })
 }
 
@@ -192,8 +151,7 @@ fn parking_lot(table: &Table<'_>) -> Result<ParkingLot, InputError> {
         of_it.done(&NAMED_BOTTLENECK);
         bottlenecks.push(Bottleneck { name, forward, reverse });
     }
-    let access = access(table)?;
-    let egress = egress(table, &access)?;
+    let (access, egress) = sides(table)?;
     Ok(ParkingLot { bottlenecks, access, egress })
 }
 
@@ -247,7 +205,11 @@ fn edge(node: &Node, path: &str, nodes: &[(&str, usize)]) -> Result<Edge, InputE
 }
 
 /// The tables of a list, at least one, with paths that name them where they have a name.
-fn tables<'a>(table: &Table<'a>, key: &'static str, most: usize) -> Result<Vec<(&'a Node, String)>, InputError> {
+pub(crate) fn tables<'a>(
+    table: &Table<'a>,
+    key: &'static str,
+    most: usize,
+) -> Result<Vec<(&'a Node, String)>, InputError> {
     let accepts = format!("one or more [[topology.{key}]] tables, at most {most}");
     let items = table.list(key, &accepts)?;
     if items.is_empty() || items.len() > most {
@@ -262,7 +224,7 @@ fn tables<'a>(table: &Table<'a>, key: &'static str, most: usize) -> Result<Vec<(
 }
 
 /// The name of a table of a list. Names are parts of paths, where digits alone are an index.
-fn name(table: &Table<'_>) -> Result<Option<String>, InputError> {
+pub(crate) fn name(table: &Table<'_>) -> Result<Option<String>, InputError> {
     let Some(name) = table.text("name")? else { return Ok(None) };
     if is_plain(name) && !name.chars().all(|c| c.is_ascii_digit()) {
         return Ok(Some(name.to_string()));
@@ -311,64 +273,4 @@ fn reverse(table: &Table<'_>, there: &Link) -> Result<Link, InputError> {
 fn droptail() -> Result<Spec, InputError> {
     Spec::parse("droptail")
         .map_err(|bad| InputError::new("the default discipline", bad.key, Found::text(&bad.found), bad.accepts))
-}
-
-/// The default processing time of hosts.
-const JITTER: Span = Span::from_micros(10);
-
-fn access(table: &Table<'_>) -> Result<Vec<Access>, InputError> {
-    let node = table.node("access", "a table with rate and delays")?;
-    if !matches!(node.value, Value::List(_)) {
-        return Ok(vec![access_group(node, "topology.access", &ACCESS)?]);
-    }
-    let mut out: Vec<Access> = Vec::new();
-    for (item, path) in tables(table, "access", MOST_NODES)? {
-        let group = access_group(item, &path, &NAMED_ACCESS)?;
-        if out.iter().any(|other| other.name == group.name) {
-            let at = item.get("name").unwrap_or(item);
-            return Err(at.error(format!("{path}.name"), "a name that no other group has"));
-        }
-        out.push(group);
-    }
-    Ok(out)
-}
-
-fn access_group(node: &Node, path: &str, shape: &Shape) -> Result<Access, InputError> {
-    let table = Table::open(node, path, shape)?;
-    let is_named = shape.names().contains(&"name");
-    let name = if is_named { name(&table)? } else { None };
-    if is_named && name.is_none() {
-        return Err(table.missing("name", "a name for the group, which flows call it by"));
-    }
-    let (rate, wire) = rated(&table, None)?;
-    let accepts = "a list of times, such as [\"10ms\", \"50ms\"]";
-    let delays = table
-        .list("delays", accepts)?
-        .into_iter()
-        .map(|(item, path)| quantity(item, &path, time))
-        .collect::<Result<Vec<_>, _>>()?;
-    if delays.is_empty() {
-        return Err(table.bad("delays", BadValue::new(accepts)));
-    }
-    let hosts = table.whole("hosts", delays.len() as u32, 1..=MOST_HOSTS)?;
-    let access = Access {
-        name,
-        hosts,
-        rate,
-        delays,
-        queue: table.or("queue", Limit::Packets(10_000), queue)?,
-        jitter: table.or("jitter", JITTER, time)?,
-        wire,
-    };
-    table.done(shape);
-    Ok(access)
-}
-
-fn egress(table: &Table<'_>, access: &[Access]) -> Result<Egress, InputError> {
-    let node = table.node("egress", "a table with delay")?;
-    let table = Table::open(node, "topology.egress", &EGRESS)?;
-    let (rate, wire) = rated(&table, access.first().map(|group| group.rate))?;
-    let egress = Egress { rate, delay: table.need("delay", time)?, wire };
-    table.done(&EGRESS);
-    Ok(egress)
 }

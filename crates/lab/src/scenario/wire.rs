@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forebay_aqm::base::text::{self, BadValue};
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
 use forebay_sim::schedule::{Schedule, Trace};
@@ -15,7 +16,7 @@ use super::doc::{Node, Value};
 use super::error::{Found, InputError};
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table, quantity};
-use super::values::{link_rate, time};
+use super::values::{duration, link_rate, time};
 
 /// The keys of every link.
 pub(crate) const WIRE: &[Key] = &[
@@ -30,7 +31,22 @@ pub(crate) const WIRE: &[Key] = &[
         Kind::Trace,
         "A mahimahi trace, by its file (from this one's folder) or its milliseconds; rate is what disciplines are told.",
     ),
+    may(
+        "rate_levels",
+        Kind::Table(&LEVELS),
+        "Rates between which it moves by lot, as a radio link does; rate, by default their mean, is what disciplines are told.",
+    ),
 ];
+
+static LEVELS: Shape = Shape {
+    doc: "A rate that moves up or down to the next of a list, after exponential times.",
+    tag: None,
+    groups: &[&[
+        need("rates", Kind::Quantities, "The rates, in their order."),
+        need("hold", Kind::Quantity, "Mean time between two moves, at least 10ms."),
+    ]],
+    later: &[],
+};
 
 static GILBERT: Shape = Shape {
     doc: "Losses in bursts, as netem's gemodel: a chain of a good and a bad state with a step per packet.",
@@ -52,12 +68,21 @@ const MOST_OPPORTUNITIES: usize = 1_000_000;
 /// The rate of a link and what its wire does. Without a rate of its own a link with a trace has the trace's mean,
 /// another one the default if there is one.
 pub(crate) fn rated(table: &Table<'_>, default: Option<Rate>) -> Result<(Rate, Conditions), InputError> {
-    let loss = table.get("loss").map(|node| loss(node, &table.path_of("loss"))).transpose()?;
+    let loss = losses(table)?;
     let steps = table.get("rate_steps");
-    let Some(node) = table.get("rate_trace") else {
+    let trace = table.get("rate_trace");
+    if let Some(node) = table.get("rate_levels") {
+        if let Some(key) = [("rate_steps", steps), ("rate_trace", trace)].iter().find(|(_, node)| node.is_some()) {
+            return Err(table.bad(key.0, BadValue::new(format!("{} or rate_levels, not both", key.0))));
+        }
+        let levels = levels(node, &table.path_of("rate_levels"))?;
+        let rate = table.or("rate", levels.mean(), link_rate)?;
+        return Ok((rate, Conditions { loss, levels: Some(levels), ..Conditions::default() }));
+    }
+    let Some(node) = trace else {
         let rate = default.map_or_else(|| table.need("rate", link_rate), |rate| table.or("rate", rate, link_rate))?;
         let schedule = steps.map(|node| rate_steps(node, &table.path_of("rate_steps"), rate)).transpose()?;
-        return Ok((rate, Conditions { loss, schedule: schedule.map(Arc::new) }));
+        return Ok((rate, Conditions { loss, schedule: schedule.map(Arc::new), levels: None }));
     };
     if steps.is_some() {
         return Err(table.bad("rate_steps", BadValue::new("rate_steps or rate_trace, not both")));
@@ -66,7 +91,31 @@ pub(crate) fn rated(table: &Table<'_>, default: Option<Rate>) -> Result<(Rate, C
     let mean = trace.mean().max(Rate(1));
     let schedule = Schedule::Trace(trace);
     link_rate(&text::show_rate(mean)).map_err(|bad| node.error(table.path_of("rate_trace"), bad.accepts))?;
-    Ok((table.or("rate", mean, link_rate)?, Conditions { loss, schedule: Some(Arc::new(schedule)) }))
+    Ok((table.or("rate", mean, link_rate)?, Conditions { loss, schedule: Some(Arc::new(schedule)), levels: None }))
+}
+
+/// What a link loses.
+pub(crate) fn losses(table: &Table<'_>) -> Result<Option<LossModel>, InputError> {
+    table.get("loss").map(|node| loss(node, &table.path_of("loss"))).transpose()
+}
+
+/// Shorter times between two rates cost more than the packets.
+const SHORTEST_HOLD: Span = Span::from_millis(10);
+
+fn levels(node: &Node, path: &str) -> Result<Levels, InputError> {
+    const ACCEPTS: &str = "a list of rates, such as [\"1mbit\", \"2mbit\"]";
+    let table = Table::open(node, path, &LEVELS)?;
+    let rates = table.list("rates", ACCEPTS)?;
+    if rates.is_empty() {
+        return Err(table.bad("rates", BadValue::new(ACCEPTS)));
+    }
+    let rates = rates.iter().map(|(item, path)| quantity(item, path, link_rate)).collect::<Result<_, _>>()?;
+    let hold = table.need("hold", |words| match duration(words)? {
+        short if short < SHORTEST_HOLD => Err(BadValue::new("a mean time of at least 10ms")),
+        time => Ok(time),
+    })?;
+    table.done(&LEVELS);
+    Ok(Levels { rates, hold })
 }
 
 /// A share of all packets.

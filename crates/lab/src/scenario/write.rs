@@ -125,6 +125,10 @@ fn write_wire(out: &mut Text, wire: &Conditions) {
             out.set("loss", format!("{{ p = {p:?}, r = {r:?}, 1-h = {bad:?}, 1-k = {good:?} }}"));
         }
     }
+    if let Some(levels) = &wire.levels {
+        let rates = list(levels.rates.iter().map(|rate| quote(&show_rate(*rate))));
+        out.set("rate_levels", format!("{{ rates = {rates}, hold = \"{}\" }}", show_span(levels.hold)));
+    }
     match wire.schedule.as_deref() {
         None => {}
         Some(Schedule::Steps(steps)) => {
@@ -138,8 +142,9 @@ fn write_wire(out: &mut Text, wire: &Conditions) {
     }
 }
 
-fn write_hosts(out: &mut Text, access: &[Access], egress: &Egress) {
-    for group in access {
+fn write_hosts(out: &mut Text, access: &[Access], egress: &[Egress]) {
+    let is_shared = egress.windows(2).all(|pair| pair[0] == pair[1]);
+    for (group, egress) in access.iter().zip(egress) {
         match &group.name {
             None => out.line("\n[topology.access]"),
             Some(name) => {
@@ -153,10 +158,20 @@ fn write_hosts(out: &mut Text, access: &[Access], egress: &Egress) {
         out.text("queue", &show_limit(group.queue));
         out.text("jitter", &show_span(group.jitter));
         write_wire(out, &group.wire);
+        if !is_shared {
+            write_egress(out, "[topology.access.egress]", egress);
+        }
     }
-    out.line("\n[topology.egress]");
+    if let Some(egress) = egress.first().filter(|_| is_shared) {
+        write_egress(out, "[topology.egress]", egress);
+    }
+}
+
+fn write_egress(out: &mut Text, header: &str, egress: &Egress) {
+    out.line(&format!("\n{header}"));
     out.text("rate", &show_rate(egress.rate));
     out.text("delay", &show_span(egress.delay));
+    out.text("queue", &show_limit(egress.queue));
     write_wire(out, &egress.wire);
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::graph::{Edge, Graph};
+use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Attachment, Conditions, Lane, Network};
 use forebay_sim::parking_lot::{Bottleneck, Crossing, Direction, ParkingLot};
@@ -111,6 +112,7 @@ fn crossing(dice: &mut Dice, enter: usize, leave: usize, rate: Rate, packet: u16
         jitter: dice.jitter(),
         egress_rate: relative(dice, rate),
         egress_delay: delay(dice),
+        egress_limit: dice.limit(packet),
         egress_conditions: Conditions::default(),
     }
 }
@@ -147,6 +149,10 @@ pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
     for link in &mut net.links {
         if dice.once_in(4) {
             link.conditions.loss = Some(loss(dice));
+        }
+        if dice.once_in(8) {
+            let rates = (0..dice.whole(1, 4)).map(|_| Rate((link.rate.0 as f64 * dice.scale(0.2, 3.0)) as u64 + 1));
+            link.conditions.levels = Some(Levels { rates: rates.collect(), hold: dice.span(1e-3, 1.0) });
         }
         if dice.once_in(6) {
             link.conditions.schedule = Some(Arc::new(schedule(dice, link.rate, duration)));
