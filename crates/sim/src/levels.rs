@@ -35,12 +35,9 @@ impl Levels {
         let top = self.rates.len().saturating_sub(1);
         let mut level = rng.below(self.rates.len() as u64) as usize;
         let mut steps = vec![(Instant::ZERO, self.rates[level])];
-        let mut at = Instant::ZERO;
-        while top > 0 {
+        let mut at = if top > 0 { Instant::ZERO } else { end };
+        while at < end {
             at += Span::from_secs(rng.exponential(self.hold.secs())).max(Span::from_nanos(1));
-            if at >= end {
-                break;
-            }
             let next = if rng.uniform() < 0.5 { level.saturating_sub(1) } else { (level + 1).min(top) };
             if next != level {
                 level = next;
