@@ -33,7 +33,10 @@ fn list_has_every_topic() {
     }
     let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
     assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp"]);
-    assert_eq!(words("traffic"), ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "sctp"]);
+    assert_eq!(
+        words("traffic"),
+        ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "trace", "rtp", "sctp"]
+    );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["raqm", "msvb"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");

@@ -27,4 +27,5 @@ pub mod stats;
 pub mod store;
 pub mod table;
 pub mod theorems;
+mod traces;
 pub mod trial;

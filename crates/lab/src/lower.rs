@@ -1,18 +1,21 @@
 //! From a scenario to a network the simulator can run: groups become flows, times are drawn.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::app::Work;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network, Traffic};
+use forebay_sim::rtp::{self, Rtp, Synthetic};
+use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
-use crate::scenario::{Class, FlowGroup, FlowKind, Marker, Per, Scenario, TcpOptions, Uniform};
+use crate::scenario::{Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -34,7 +37,7 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
         // A scenario that was read has a way for each of them.
         if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
             let own = OwnLinks::new(group, &scenario.topology, seed);
-            add_group((&mut net, &mut buckets), (&layout, &way, own), scenario, (number as u32, group), lives);
+            add_group((&mut net, &mut buckets, seed), (&layout, &way, own), scenario, (number as u32, group), lives);
         }
     }
     net
@@ -78,41 +81,58 @@ fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
 }
 
 fn add_group(
-    (net, buckets): (&mut Network, &mut Buckets),
+    (net, buckets, seed): (&mut Network, &mut Buckets, u64),
     (layout, way, mut own): (&Layout, &Way, Option<OwnLinks<'_>>),
     scenario: &Scenario,
     (number, group): (u32, &FlowGroup),
     lives: Vec<Life>,
 ) {
+    let parts = parts(group);
+    let mut places = Rng::stream(seed, &format!("group/{}/places", group.name));
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
         let at = own.as_mut().map_or(at, |own| own.attach(net, layout, i as usize, at));
         let Attachment { from, to, forward, back } = at;
-        let (traffic, packet) = traffic(group, scenario.packet);
-        let marker = group.marker.map(|marker| {
-            let owner = Owner::of(&marker, packet, (number, i, from));
-            *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
-        });
-        net.flows.push(FlowSpec {
-            group: number,
-            name: format!("{}/{serial}", group.name),
-            from,
-            to,
-            forward,
-            back,
-            start: Instant::ZERO + start,
-            stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
-            traffic,
-            packet: packet as u16,
-            ack: group.transport.ack as u16,
-            class: match group.class {
-                Class::Fixed(class) => class,
-                Class::Host => host as u8,
-            },
-            pair,
-            marker,
-        });
+        let place = places.uniform();
+        for (part, own_class) in &parts {
+            let (traffic, packet) = traffic(group, scenario.packet, part, place);
+            let marker = group.marker.map(|marker| {
+                let owner = Owner::of(&marker, packet, (number, i, from));
+                *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
+            });
+            let name = format!("{}/{serial}", group.name);
+            net.flows.push(FlowSpec {
+                group: number,
+                name: own_class.map_or(name.clone(), |class| format!("{name}/class-{class}")),
+                from,
+                to,
+                forward,
+                back,
+                start: Instant::ZERO + start,
+                stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
+                traffic,
+                packet: packet as u16,
+                ack: back_packet(group) as u16,
+                class: own_class.unwrap_or(match group.class {
+                    Class::Fixed(class) => class,
+                    Class::Host => host as u8,
+                }),
+                pair,
+                marker,
+            });
+        }
     }
+}
+
+/// What each flow of a group carries: nothing recorded, a recording, or one for each class in it. A flow has one
+/// class, so that a recording of several is as many flows, played together.
+fn parts(group: &FlowGroup) -> Vec<(Arc<Recording>, Option<u8>)> {
+    let Some(recorded) = &group.recorded else { return vec![(Arc::default(), None)] };
+    let classes: Vec<Option<u8>> = match recorded.classes() {
+        classes if classes.is_empty() => vec![None],
+        classes => classes.into_iter().map(Some).collect(),
+    };
+    classes.into_iter().map(|class| (Arc::new(recorded.recording(class).unwrap_or_default()), class)).collect()
 }
 
 fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
@@ -142,26 +162,65 @@ pub(crate) fn draw(range: Uniform, rng: &mut Rng) -> Span {
     range.lo + Span::from_secs(width * rng.uniform())
 }
 
-fn traffic(group: &FlowGroup, packet: u32) -> (Traffic, u32) {
-    let every = |rate: forebay_aqm::base::units::Rate, packet: u32| rate.time_for(packet);
-    match group.kind {
+/// What a flow carries, and its packets in bytes; `place`: where in a recording it begins, from 0 to 1.
+fn traffic(group: &FlowGroup, packet: u32, part: &Arc<Recording>, place: f64) -> (Traffic, u32) {
+    let (pattern, packet) = match group.kind {
         FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => {
-            (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet)
+            return (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet);
         }
         FlowKind::Files(files) => {
-            (Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Files(files)), packet)
+            return (Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Files(files)), packet);
         }
-        FlowKind::Cbr { rate, packet } => {
-            (Traffic::Datagrams(Pattern::Constant { every: every(rate, packet) }), packet)
-        }
+        FlowKind::Cbr { rate, packet } => (Pattern::Constant { every: rate.time_for(packet) }, packet),
         FlowKind::Poisson { rate, packet, exponential } => {
             let sizes = if exponential { Sizes::Exponential } else { Sizes::Constant };
-            (Traffic::Datagrams(Pattern::Poisson { every: every(rate, packet), sizes }), packet)
+            (Pattern::Poisson { every: rate.time_for(packet), sizes }, packet)
         }
-        FlowKind::OnOff { rate, on, off, packet } => {
-            (Traffic::Datagrams(Pattern::OnOff { every: every(rate, packet), on, off }), packet)
+        FlowKind::OnOff { rate, on, off, packet } => (Pattern::OnOff { every: rate.time_for(packet), on, off }, packet),
+        FlowKind::Pareto { rate, on, off, packet, shape } => {
+            (Pattern::Pareto { every: rate.time_for(packet), on, off, shape }, packet)
+        }
+        FlowKind::Voip { codec, talk, pause } => {
+            (Pattern::OnOff { every: codec.every(), on: talk, off: pause }, codec.packet())
+        }
+        FlowKind::Trace { packet, repeat, begin } => (Pattern::Replay(replay(part, (repeat, begin), place)), packet),
+        FlowKind::Rtp { packet, report, floor, frames, .. } => {
+            let frames = frames_of(frames, part, place);
+            return (Traffic::Rtp(Rtp { frames, report, floor }), packet);
+        }
+    };
+    let traffic = if group.over_tcp {
+        Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Written(pattern))
+    } else {
+        Traffic::Datagrams(pattern)
+    };
+    (traffic, packet)
+}
+
+/// What the receivers of a group send, in bytes.
+const fn back_packet(group: &FlowGroup) -> u32 {
+    match group.kind {
+        FlowKind::Rtp { report_size, .. } => report_size,
+        _ => group.transport.ack,
+    }
+}
+
+fn frames_of(frames: Frames, part: &Arc<Recording>, place: f64) -> rtp::Frames {
+    match frames {
+        Frames::Recorded { repeat, begin } => rtp::Frames::Recorded(replay(part, (repeat, begin), place)),
+        Frames::Synthetic { rate, fps, gop, sigma } => {
+            let (every, mean) = (Span::from_secs(1.0 / fps), rate.bytes_per_sec() / fps);
+            rtp::Frames::Synthetic(Synthetic { every, gop, mean, sigma })
         }
     }
+}
+
+fn replay(recording: &Arc<Recording>, (repeat, begin): (bool, Begin), place: f64) -> Replay {
+    let from = match begin {
+        Begin::Together => Span::ZERO,
+        Begin::Random => Span::from_secs(recording.period().secs() * place),
+    };
+    Replay { recording: recording.clone(), from, repeat }
 }
 
 fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {

@@ -5,8 +5,8 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    self, Case, Class, Direction, Dumbbell, FlowGroup, FlowKind, InputError, Overrides, Scenario, TcpOptions,
-    TcpVariant, Topology, Uniform,
+    self, Begin, Case, Class, Codec, Direction, Dumbbell, FlowGroup, FlowKind, Frames, InputError, Item, Overrides,
+    Scenario, TcpOptions, TcpVariant, Topology, Uniform,
 };
 use forebay_sim::app::Files;
 use forebay_sim::draw::Draw;
@@ -81,7 +81,9 @@ fn every_key_is_read() {
     assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access[0].hosts, 3);
     assert_eq!(net.egress[0].rate, Rate(20_000_000));
-    let [ftp, short, cbr, random, peak, mean, files @ .., sctp] = scenario.flows.as_slice() else { panic!("groups") };
+    let [ftp, short, cbr, random, peak, mean, rest @ ..] = scenario.flows.as_slice() else { panic!("groups") };
+    let (files, rest) = rest.split_at(3);
+    let [sctp, pareto, written, too, voip, trace, rtp, made_up] = rest else { panic!("eight groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));
     assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
@@ -96,6 +98,23 @@ fn every_key_is_read() {
     assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     let options = (sctp.kind, sctp.transport.variant, sctp.transport.initial_window, sctp.transport.delayed_ack);
     assert_eq!(options, (FlowKind::Sctp, TcpVariant::Sctp, 4, false));
+    let half = Span::from_millis(500);
+    let kind = FlowKind::Pareto { rate: Rate(640_000), on: half, off: half, packet: 210, shape: 1.2 };
+    assert_eq!((pareto.kind, pareto.over_tcp, peak.over_tcp), (kind, false, false));
+    let kind = FlowKind::Pareto { rate: Rate(128_000), on: half, off: half, packet: 500, shape: 1.5 };
+    assert_eq!((written.kind, written.over_tcp, written.ecn), (kind, true, true));
+    assert_eq!((written.transport.variant, too.over_tcp), (TcpVariant::Sack, true));
+    let kind = FlowKind::Voip { codec: Codec::G729, talk: Span::from_millis(1500), pause: Span::from_millis(2000) };
+    assert_eq!(voip.kind, kind);
+    assert_eq!(trace.kind, FlowKind::Trace { packet: 500, repeat: true, begin: Begin::Random });
+    assert_eq!(trace.recorded.as_ref().unwrap().items[1], Item { at: Span::from_millis(20), size: 40, tag: 7 });
+    let frames = Frames::Recorded { repeat: true, begin: Begin::Random };
+    let report = Span::from_millis(1000);
+    assert_eq!(rtp.kind, FlowKind::Rtp { packet: 500, report, report_size: 90, floor: 0.25, frames });
+    assert_eq!(rtp.recorded.as_ref().unwrap().items[0], Item { at: Span::ZERO, size: 5000, tag: b'I' });
+    let frames = Frames::Synthetic { rate: Rate(500_000), fps: 30.0, gop: 15, sigma: 0.5 };
+    let report = Span::from_millis(900);
+    assert_eq!(made_up.kind, FlowKind::Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames });
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
     assert_eq!(scenario.compare[0].label, "ours");

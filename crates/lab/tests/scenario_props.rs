@@ -70,6 +70,11 @@ const WORDS: &[&str] = &[
     "1-h = 1e-300",
     "enter = \"last\"\n",
     "one_way = true\n",
+    "\n[[flows]]\nkind = \"trace\"\npackets = \"0 100, 7 200\"\nrepeat = true\n",
+    "0 18446744073709551615",
+    "\n[[flows]]\nkind = \"rtp\"\nframes = \"0 I 100, 7 B 0\"\nfloor = 1\n",
+    "\n[[flows]]\nkind = \"rtp\"\nsynthetic = { rate = \"1mbit\" }\n",
+    ", ",
 ];
 
 #[derive(Clone, Debug)]

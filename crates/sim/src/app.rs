@@ -163,7 +163,7 @@ impl App {
     pub(crate) fn new(work: &Work, packet: u16, rng: Rng) -> Self {
         match work {
             Work::Files(files) => Self::Files(Session::new(*files, packet, rng)),
-            Work::Written(pattern) => Self::Written(Source::new(*pattern, packet, rng)),
+            Work::Written(pattern) => Self::Written(Source::new(pattern.clone(), packet, rng)),
         }
     }
 

@@ -7,6 +7,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use crate::app::App;
 use crate::network::{FlowSpec, Traffic};
 use crate::outcome::FlowOutcome;
+use crate::rtp::Stream;
 use crate::source::Source;
 use crate::tcp::TcpOptions;
 use crate::tcp::receiver::Receiver;
@@ -32,6 +33,8 @@ pub(crate) enum Body {
         /// What has arrived since the warm-up, in bytes.
         bytes: u64,
     },
+    /// Video, with feedback.
+    Rtp(Box<Stream>),
 }
 
 /// An application, and what a connection of its own for each file begins with.
@@ -118,8 +121,9 @@ impl Flow {
                 let receiver = Receiver::new(options);
                 (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
             }
+            Traffic::Rtp(rtp) => (Body::Rtp(Box::new(Stream::new(rtp, spec.packet, rng))), Ecn::NotEct),
             Traffic::Datagrams(pattern) => {
-                let source = Source::new(*pattern, spec.packet, rng);
+                let source = Source::new(pattern.clone(), spec.packet, rng);
                 (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
             }
         };
@@ -148,10 +152,11 @@ impl Flow {
     }
 
     /// Packets delivered in order, or datagrams.
-    pub(crate) const fn delivered(&self) -> u32 {
+    pub(crate) fn delivered(&self) -> u32 {
         match &self.body {
             Body::Tcp { receiver, .. } => receiver.in_order(),
             Body::Datagrams { received, .. } => *received,
+            Body::Rtp(stream) => stream.received(),
         }
     }
 
@@ -162,6 +167,7 @@ impl Flow {
         let own = match &self.body {
             Body::Tcp { sender, receiver } => nanos(sender.deadline()).min(nanos(receiver.deadline())).min(app),
             Body::Datagrams { source, .. } => nanos(source.next()),
+            Body::Rtp(stream) => nanos(stream.next_packet()).min(stream.next_report()),
         };
         let stop = if self.stopped { u64::MAX } else { self.stop };
         Some(own.min(stop)).filter(|&at| at < u64::MAX)
@@ -173,10 +179,12 @@ impl Flow {
         let sender = match &self.body {
             Body::Tcp { sender, .. } => *sender.counts(),
             Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
+            Body::Rtp(stream) => SenderCounts { sent: u64::from(stream.sent()), ..SenderCounts::default() },
         };
         let goodput_bytes = match &self.body {
             Body::Tcp { .. } => u64::from(total - self.before_window.unwrap_or(0)) * u64::from(self.packet),
             Body::Datagrams { bytes, .. } => *bytes,
+            Body::Rtp(stream) => stream.bytes(),
         };
         let active = self.stop.min(end).saturating_sub(self.start.max(warmup));
         FlowOutcome {

@@ -23,6 +23,7 @@ pub mod outcome;
 pub mod pace;
 pub mod parking_lot;
 pub mod ring;
+pub mod rtp;
 pub mod schedule;
 pub mod segment;
 pub mod source;

@@ -11,6 +11,7 @@ use crate::ahead::Ahead;
 use crate::app::Work;
 use crate::levels::Levels;
 use crate::loss::LossModel;
+use crate::rtp::Rtp;
 use crate::schedule::Schedule;
 use crate::source::Pattern;
 use crate::tcp::TcpOptions;
@@ -117,6 +118,8 @@ pub enum Traffic {
     Application(TcpOptions, Work),
     /// Datagrams.
     Datagrams(Pattern),
+    /// Video over RTP, with reports of its receiver; each is as long as the flow's acknowledgements.
+    Rtp(Rtp),
 }
 
 impl Traffic {
@@ -124,13 +127,17 @@ impl Traffic {
     pub const fn tcp(&self) -> Option<&TcpOptions> {
         match self {
             Self::Tcp(options) | Self::Application(options, _) => Some(options),
-            Self::Datagrams(_) => None,
+            Self::Datagrams(_) | Self::Rtp(_) => None,
         }
     }
 
     /// Does the receiver send anything but acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
-        matches!(self, Self::Application(_, Work::Files(files)) if files.request.is_some())
+        match self {
+            Self::Application(_, Work::Files(files)) => files.request.is_some(),
+            Self::Rtp(_) => true,
+            Self::Tcp(_) | Self::Application(..) | Self::Datagrams(_) => false,
+        }
     }
 }
 
@@ -164,7 +171,8 @@ pub struct FlowSpec {
     pub stop: Option<Instant>,
     /// What it carries.
     pub traffic: Traffic,
-    /// Length of a data packet on the wire in bytes; the mean, where lengths vary ([`Sizes`](crate::source::Sizes)).
+    /// Length of a data packet on the wire in bytes; the mean, where lengths vary
+    /// ([`Sizes`](crate::source::Sizes)); the longest of a recording.
     pub packet: u16,
     /// Length of an acknowledgement on the wire in bytes.
     pub ack: u16,

@@ -13,7 +13,8 @@ pub enum Kind {
     Ack,
     /// A datagram nobody acknowledges.
     Datagram,
-    /// What a receiver tells the sender beside acknowledgements, `seq` its number: a request.
+    /// What a receiver tells the sender beside acknowledgements: a request, `seq` its number, or a report of RTP, `seq`
+    /// its number and what it says.
     Control,
 }
 

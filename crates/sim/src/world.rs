@@ -361,7 +361,7 @@ impl World {
         // Only a receiver with a timer has something to send before it looks at the segment.
         let held = match &mut self.flows[id].body {
             Body::Tcp { receiver, .. } => receiver.before_data(segment.mark.ecn()),
-            Body::Datagrams { .. } => None,
+            Body::Datagrams { .. } | Body::Rtp(_) => None,
         };
         if let Some(ack) = held {
             self.send_ack(id, ack, now);
@@ -419,6 +419,10 @@ impl World {
                 *received += 1;
                 // What comes in the warm-up's last nanosecond comes before its end.
                 *bytes += if at > self.warmup { u64::from(segment.len) } else { 0 };
+                None
+            }
+            Body::Rtp(stream) => {
+                stream.receive(segment.seq, segment.len, at > self.warmup);
                 None
             }
         }
@@ -558,11 +562,15 @@ impl World {
         }
     }
 
-    /// A request has reached the sender.
+    /// A request or a report has reached the sender.
     fn control(&mut self, segment: Segment) {
         let id = segment.flow as usize;
         self.fingerprint = self.fingerprint.wrapping_add(trace(self.now, &segment, Kind::Control as u64));
         self.books.deliver(&segment, self.now);
+        if let Body::Rtp(stream) = &mut self.flows[id].body {
+            stream.hear(segment.seq);
+            return;
+        }
         let Some(application) = &mut self.flows[id].app else { return };
         let wish = application.app.requested(segment.seq);
         self.grant(id, wish);
@@ -575,20 +583,7 @@ impl World {
         let flow = &mut self.flows[id];
         match wish {
             Wish::Nothing => (),
-            Wish::Ask(number, length) => {
-                let from = flow.to as usize;
-                let segment = Segment {
-                    at: 0,
-                    sent: now,
-                    flow: id as u32,
-                    seq: number,
-                    hop: flow.back,
-                    len: length,
-                    class: flow.class,
-                    mark: Mark::control(),
-                };
-                self.emit::<false>(from, segment, now);
-            }
+            Wish::Ask(number, length) => self.send_control(id, number, length),
             Wish::Send { packets, fresh } => {
                 let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
                 if fresh {
@@ -596,6 +591,44 @@ impl World {
                 }
                 sender.offer(Instant::from_nanos(now), packets);
             }
+        }
+    }
+
+    /// The receiver says something.
+    fn send_control(&mut self, id: usize, seq: u32, len: u16) {
+        let (now, flow) = (self.now, &self.flows[id]);
+        let segment = Segment {
+            at: 0,
+            sent: now,
+            flow: id as u32,
+            seq,
+            hop: flow.back,
+            len,
+            class: flow.class,
+            mark: Mark::control(),
+        };
+        self.emit::<false>(flow.to as usize, segment, now);
+    }
+
+    /// A stream of video sends a packet, its receiver a report.
+    #[inline(never)]
+    fn run_stream(&mut self, id: usize, starts: bool, stops: bool) {
+        let now = Instant::from_nanos(self.now);
+        let Body::Rtp(stream) = &mut self.flows[id].body else { return };
+        if starts {
+            stream.start(now);
+        }
+        if stops {
+            stream.stop();
+        }
+        let report = if stream.next_report() <= self.now { stream.report() } else { None };
+        let packet = stream.next_packet().filter(|at| *at <= now).map(|_| stream.send());
+        if let Some(report) = report {
+            let len = self.flows[id].ack;
+            self.send_control(id, report, len);
+        }
+        if let Some((len, seq)) = packet {
+            self.send_data(id, Kind::Datagram, len, seq, false);
         }
     }
 
@@ -646,6 +679,7 @@ impl World {
                     self.send_data(id, Kind::Datagram, len, seq, false);
                 }
             }
+            Body::Rtp(_) => self.run_stream(id, starts, stops),
         }
     }
 

@@ -1,9 +1,11 @@
 //! `[[flows]]`: the traffic.
 
+use std::sync::Arc;
+
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::Rate;
 
+use super::bursts::{ONOFF, PARETO, bursts, over_tcp, spaced};
 use super::doc::{Node, Value};
 use super::error::InputError;
 use super::files::{FILE, WEB, files};
@@ -11,15 +13,17 @@ use super::limits::{MOST_FLOWS, packet_of};
 use super::marker::{MARKER, marker};
 use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
 use super::net::{Access, Topology};
+use super::replay::{TRACE, trace};
+use super::rtp::{RTP, rtp};
 use super::rtt::{RTT, rtt};
 use super::sctp::{SCTP, sctp};
 use super::set::names;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Table, is_plain};
-use super::values::{duration, peak, per_second, state_time, uniform, windows};
+use super::values::{duration, per_second, uniform, windows};
+use super::voip::{VOIP, voip};
+use crate::traces::Recorded;
 
-/// The shortest time between two datagrams of a flow.
-const SHORTEST_GAP: Span = Span::from_micros(1);
 /// The widest window in packets.
 pub(crate) const WIDEST: u32 = 1_000_000;
 
@@ -55,7 +59,7 @@ const TCPS: [&str; TcpVariant::TCPS.len()] = {
     words
 };
 
-const TCP: &[Key] = &[
+pub(crate) const TCP: &[Key] = &[
     may(
         "ecn",
         Kind::Flag,
@@ -73,10 +77,12 @@ const TCP: &[Key] = &[
     may("pacing", Kind::Flag, "Spread packets over the round trip, as Linux does? Default false; bbr always does."),
 ];
 
-const UDP_PACKET: Key = may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
+pub(crate) const UDP_PACKET: Key =
+    may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
 
 /// Every kind of flows.
-pub(crate) const KINDS: &[&Shape] = &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &SCTP];
+pub(crate) const KINDS: &[&Shape] =
+    &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &PARETO, &VOIP, &TRACE, &RTP, &SCTP];
 
 static FTP: Shape =
     Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: LATER };
@@ -129,30 +135,8 @@ static CBR: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-static ONOFF: Shape = Shape {
-    doc: "A constant rate while on, nothing while off; both times exponential.",
-    tag: Some("onoff"),
-    groups: &[
-        COMMON,
-        &[
-            START,
-            may(
-                "rate",
-                Kind::Quantity,
-                "Rate of each flow while it is on, at most a packet a microsecond; or else mean_rate.",
-            ),
-            may("mean_rate", Kind::Quantity, "Mean rate of each flow over on and off times; or else rate."),
-            need("on", Kind::Quantity, "Mean on time."),
-            need("off", Kind::Quantity, "Mean off time."),
-            UDP_PACKET,
-        ],
-    ],
-    later: LATER_DATAGRAMS,
-};
-
 pub(crate) const LATER: &[&str] = &["size", "repeat"];
-const LATER_DATAGRAMS: &[&str] = &["ecn", "size", "repeat"];
-const LATER_KINDS: &[&str] = &["pareto", "rtp", "trace"];
+pub(crate) const LATER_DATAGRAMS: &[&str] = &["ecn", "size", "repeat"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
@@ -178,16 +162,26 @@ pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<Flow
 fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGroup, InputError> {
     let table = Table::bare(node, &format!("flows.{name}"))?;
     let kinds: Vec<(&str, &Shape)> = KINDS.iter().filter_map(|shape| Some((shape.tag?, *shape))).collect();
-    let shape = table.word("kind", None, &kinds, LATER_KINDS)?;
+    let shape = table.word("kind", None, &kinds, &[])?;
     table.expect(shape).map_err(|error| belongs_elsewhere(error, shape))?;
-    let kind = kind(&table, shape, packet)?;
+    let (kind, recorded) = kind(&table, shape, packet)?;
     let (arrivals, lifetime) = match kind {
         FlowKind::ShortTcp => (Some(table.need("arrivals", per_second)?), Some(lifetime(&table)?)),
         _ => (None, None),
     };
+    let over_tcp = match kind {
+        FlowKind::Ftp | FlowKind::ShortTcp | FlowKind::Files(_) => true,
+        FlowKind::OnOff { .. } | FlowKind::Pareto { .. } => over_tcp(&table)?,
+        FlowKind::Sctp
+        | FlowKind::Cbr { .. }
+        | FlowKind::Poisson { .. }
+        | FlowKind::Voip { .. }
+        | FlowKind::Trace { .. }
+        | FlowKind::Rtp { .. } => false,
+    };
     let (transport, ecn) = match kind {
         FlowKind::Sctp => (sctp(&table, packet)?, false),
-        kind if kind.is_connection() => (tcp(&table)?, table.flag("ecn", false)?),
+        _ if over_tcp => (tcp(&table)?, table.flag("ecn", false)?),
         _ => (TcpOptions::default(), false),
     };
     let active = match table.get("active") {
@@ -203,6 +197,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         ends,
         direction: table.word("direction", Some(Direction::Forward), &directions, &[])?,
         rtt: rtt(&table, net, ends)?,
+        over_tcp,
         ecn,
         class: class(&table)?,
         start: start(&table, kind)?,
@@ -213,6 +208,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
             .get("marker")
             .map(|node| marker(node, &table.path_of("marker"), packet_of(kind, packet)))
             .transpose()?,
+        recorded,
         transport,
     };
     table.done(shape);
@@ -301,8 +297,9 @@ fn checked_name(table: &Table<'_>, name: &str) -> Result<String, InputError> {
     if sound { Ok(name.to_string()) } else { Err(table.bad("name", BadValue::new(accepts))) }
 }
 
-fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, InputError> {
-    Ok(match shape.tag {
+/// What flows send, and what they play.
+fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<(FlowKind, Option<Arc<Recorded>>), InputError> {
+    let kind = match shape.tag {
         Some("short-tcp") => FlowKind::ShortTcp,
         Some("file") => FlowKind::Files(files(table, false, packet)?),
         Some("web") => FlowKind::Files(files(table, true, packet)?),
@@ -315,13 +312,16 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<FlowKind, Input
             let exponential = exponential(table, poisson, packet)?;
             if poisson { FlowKind::Poisson { rate, packet, exponential } } else { FlowKind::Cbr { rate, packet } }
         }
-        Some("onoff") => {
-            let (on, off) = (table.need("on", state_time)?, table.need("off", state_time)?);
-            let packet = table.whole("packet", packet, 41..=65_535)?;
-            FlowKind::OnOff { rate: on_rate(table, on, off, packet)?, on, off, packet }
+        Some("onoff" | "pareto") => bursts(table, shape, packet)?,
+        Some("voip") => voip(table)?,
+        Some("rtp") => return rtp(table, packet),
+        Some("trace") => {
+            let (kind, recorded) = trace(table)?;
+            return Ok((kind, Some(recorded)));
         }
         _ => FlowKind::Ftp,
-    })
+    };
+    Ok((kind, None))
 }
 
 /// Are lengths exponential? Only in a Poisson process, and with a mean far below the longest packet there is.
@@ -334,29 +334,6 @@ fn exponential(table: &Table<'_>, poisson: bool, packet: u32) -> Result<bool, In
         return Err(table.bad("packet", BadValue::new(format!("at most {LARGEST_MEAN} with exponential sizes"))));
     }
     Ok(exponential)
-}
-
-/// Refuses a rate at which the time between packets is lost in the clock's nanoseconds, or as good as.
-fn spaced(table: &Table<'_>, key: &'static str, when: &str, rate: Rate, packet: u32) -> Result<(), InputError> {
-    if rate.time_for(packet) >= SHORTEST_GAP {
-        return Ok(());
-    }
-    let most = text::show_rate(Rate(u64::from(packet) * 8_000_000));
-    Err(table.bad(key, BadValue::new(format!("{when}at most a packet of {packet} bytes a microsecond: {most}"))))
-}
-
-fn on_rate(table: &Table<'_>, on: Span, off: Span, packet: u32) -> Result<Rate, InputError> {
-    let given = table.maybe("rate", text::rate)?;
-    let mean = table.maybe("mean_rate", text::rate)?;
-    match (given, mean) {
-        (Some(rate), None) => spaced(table, "rate", "", rate, packet).map(|()| rate),
-        (None, Some(mean)) => {
-            let rate = peak(mean, on, off);
-            spaced(table, "mean_rate", "while on ", rate, packet).map(|()| rate)
-        }
-        (None, None) => Err(table.missing("rate", "rate (while on) or mean_rate, such as 40kbit")),
-        (Some(_), Some(_)) => Err(table.bad("mean_rate", BadValue::new("rate or mean_rate, not both"))),
-    }
 }
 
 fn lifetime(table: &Table<'_>) -> Result<Uniform, InputError> {

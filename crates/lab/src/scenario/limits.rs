@@ -10,6 +10,7 @@ use super::model::{Class, Ends, FlowGroup, FlowKind, Scenario};
 use super::net::NamedLink;
 use crate::layout::{Layout, senders};
 use crate::lower;
+use crate::traces::MOST_ITEMS;
 
 /// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
@@ -21,6 +22,7 @@ const MOST_CLASSES: u64 = 256;
 /// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     routes(root, scenario)?;
+    recordings(root, scenario)?;
     let hosts = senders(&scenario.topology, &scenario.flows);
     let (mut total, mut apart) = (0.0, 0.0);
     for (i, group) in scenario.flows.iter().enumerate() {
@@ -78,7 +80,22 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
         None => group.active.len() as f64,
         Some(rate) => group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum(),
     };
-    f64::from(group.count) * per_stream
+    // A recording with classes is a flow for each.
+    let parts = group.recorded.as_ref().map_or(1, |recorded| recorded.classes().len().max(1));
+    f64::from(group.count) * per_stream * parts as f64
+}
+
+/// What is on disk beside the results must be read again, so that recordings have to fit into a scenario file.
+fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    let mut total = 0;
+    for (i, group) in scenario.flows.iter().enumerate() {
+        total += group.recorded.as_ref().map_or(0, |recorded| recorded.items.len());
+        if total > MOST_ITEMS {
+            let accepts = format!("recordings of at most {MOST_ITEMS} packets and frames in all groups");
+            return Err(at_group(root, i, group, "kind", accepts));
+        }
+    }
+    Ok(())
 }
 
 fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), InputError> {
@@ -163,8 +180,10 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
             Some(request) if request as u32 > group.transport.ack => request as u32,
             _ => group.transport.ack,
         },
-        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => group.transport.ack,
-        FlowKind::Cbr { .. } | FlowKind::Poisson { .. } | FlowKind::OnOff { .. } => 0,
+        FlowKind::Sctp => group.transport.ack,
+        FlowKind::Rtp { report_size, .. } => report_size,
+        _ if group.over_tcp => group.transport.ack,
+        _ => 0,
     };
     (packet_of(group.kind, scenario.packet), ack)
 }
@@ -173,7 +192,13 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
 pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
     match kind {
         FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp | FlowKind::Files(_) => default,
-        FlowKind::Cbr { packet, .. } | FlowKind::Poisson { packet, .. } | FlowKind::OnOff { packet, .. } => packet,
+        FlowKind::Cbr { packet, .. }
+        | FlowKind::Poisson { packet, .. }
+        | FlowKind::OnOff { packet, .. }
+        | FlowKind::Pareto { packet, .. }
+        | FlowKind::Trace { packet, .. }
+        | FlowKind::Rtp { packet, .. } => packet,
+        FlowKind::Voip { codec, .. } => codec.packet(),
     }
 }
 

@@ -26,6 +26,7 @@
 //! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
 
 mod access_networks;
+mod bursts;
 mod cases;
 mod doc;
 mod error;
@@ -38,6 +39,8 @@ mod model;
 mod net;
 mod points;
 mod read;
+mod replay;
+mod rtp;
 mod rtt;
 mod sctp;
 mod set;
@@ -47,6 +50,7 @@ mod table;
 mod topology;
 mod values;
 mod vary;
+mod voip;
 mod wire;
 mod write;
 
@@ -54,13 +58,16 @@ use std::path::Path;
 
 use doc::{Entry, Node, Place, Source, Value};
 
+pub use crate::traces::{Item, Recorded};
 pub use error::{Fault, Found, InputError};
 pub use marker::{Marker, Per};
 pub use model::{
-    Class, Contender, Direction, Ends, FlowGroup, FlowKind, Report, Scenario, TcpOptions, TcpVariant, Uniform,
+    Begin, Class, Contender, Direction, Ends, FlowGroup, FlowKind, Frames, Report, Scenario, TcpOptions, TcpVariant,
+    Uniform,
 };
 pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, NamedLink, ParkingLot, Topology};
 pub use read::schema;
+pub use voip::Codec;
 
 /// What the command line changes in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! What a scenario says, typed: the result of reading, the source of the canonical text.
 
+use std::sync::Arc;
+
 pub(crate) use forebay_sim::app::Files;
 pub use forebay_sim::tcp::Variant as TcpVariant;
 
@@ -9,6 +11,8 @@ use forebay_aqm::base::units::{Depth, Rate};
 
 use super::marker::Marker;
 use super::net::Topology;
+use super::voip::Codec;
+use crate::traces::Recorded;
 
 /// One experiment, every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +71,9 @@ pub struct FlowGroup {
     /// Two-way propagation delay of each flow, which then has links of its own on the senders' side; `None` is that of
     /// its hosts.
     pub rtt: Option<Uniform>,
-    /// Are packets ECN-capable? Never those of `cbr` and `onoff`.
+    /// Do their packets go over TCP connections?
+    pub over_tcp: bool,
+    /// Are packets ECN-capable? Only those of TCP can be.
     pub ecn: bool,
     /// The class their packets carry.
     pub class: Class,
@@ -81,7 +87,9 @@ pub struct FlowGroup {
     pub lifetime: Option<Uniform>,
     /// What colours their packets; all are IN without.
     pub marker: Option<Marker>,
-    /// Their TCP or SCTP; the defaults, and of no effect, for `cbr` and `onoff`.
+    /// What they play; `trace` and `rtp` only.
+    pub recorded: Option<Arc<Recorded>>,
+    /// Their TCP or SCTP; the defaults, and of no effect, where there is none.
     pub transport: TcpOptions,
 }
 
@@ -89,13 +97,6 @@ impl FlowGroup {
     /// The active windows, each ended by the end of a run of `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
-    }
-}
-
-impl FlowKind {
-    /// Is it carried by a connection?
-    pub const fn is_connection(&self) -> bool {
-        matches!(self, Self::Ftp | Self::ShortTcp | Self::Files(_))
     }
 }
 
@@ -137,6 +138,92 @@ pub enum FlowKind {
         /// Packet in bytes on the wire.
         packet: u32,
     },
+    /// The same with both times Pareto.
+    Pareto {
+        /// Rate of each flow while it is on.
+        rate: Rate,
+        /// Mean on time.
+        on: Span,
+        /// Mean off time.
+        off: Span,
+        /// Packet in bytes on the wire.
+        packet: u32,
+        /// Tail index of both times.
+        shape: f64,
+    },
+    /// Telephony: packets of a codec in talkspurts, nothing in pauses, both exponential.
+    Voip {
+        /// The codec.
+        codec: Codec,
+        /// Mean length of a talkspurt.
+        talk: Span,
+        /// Mean length of a pause.
+        pause: Span,
+    },
+    /// Packets that were recorded.
+    Trace {
+        /// The longest of them in bytes.
+        packet: u32,
+        /// Is the recording repeated?
+        repeat: bool,
+        /// Where in it each flow begins.
+        begin: Begin,
+    },
+    /// Video over RTP.
+    Rtp {
+        /// The longest packet in bytes on the wire.
+        packet: u32,
+        /// Time between two reports of the receiver.
+        report: Span,
+        /// A report in bytes on the wire.
+        report_size: u32,
+        /// The smallest share of its full rate that the sender goes down to.
+        floor: f64,
+        /// What it shows.
+        frames: Frames,
+    },
+}
+
+/// Where the frames of a video come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Frames {
+    /// They were recorded.
+    Recorded {
+        /// Is the recording repeated?
+        repeat: bool,
+        /// Where in it each flow begins.
+        begin: Begin,
+    },
+    /// They are made up.
+    Synthetic {
+        /// Mean rate.
+        rate: Rate,
+        /// Frames per second.
+        fps: f64,
+        /// Frames from one I to the next.
+        gop: u32,
+        /// Standard deviation of the logarithm of a length, given the type.
+        sigma: f64,
+    },
+}
+
+/// Where in a recording the flows of a group begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// All at its start.
+    Together,
+    /// Each at a place of its own.
+    Random,
+}
+
+impl Begin {
+    /// Its word in a scenario.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Random => "random",
+        }
+    }
 }
 
 /// Between whom flows go, by numbers of the topology.

@@ -10,7 +10,7 @@ use forebay_sim::network::Conditions;
 use forebay_sim::schedule::Schedule;
 
 use super::files::show as show_amount;
-use super::model::{Class, Direction, Ends, Files, FlowGroup, FlowKind, Scenario, TcpOptions, Uniform};
+use super::model::{Begin, Class, Direction, Ends, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
 use super::sctp::write_sctp;
 
@@ -210,6 +210,10 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
         FlowKind::ShortTcp => "short-tcp",
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } => "cbr",
         FlowKind::OnOff { .. } => "onoff",
+        FlowKind::Pareto { .. } => "pareto",
+        FlowKind::Voip { .. } => "voip",
+        FlowKind::Trace { .. } => "trace",
+        FlowKind::Rtp { .. } => "rtp",
     };
     out.text("kind", kind);
     out.set("count", group.count);
@@ -218,7 +222,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     if let Some(rtt) = group.rtt {
         out.set("rtt", uniform(rtt));
     }
-    if group.kind.is_connection() {
+    if group.over_tcp {
         out.set("ecn", group.ecn);
     }
     match group.class {
@@ -243,23 +247,58 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
         out.set("marker", table);
     }
     match group.kind {
-        FlowKind::Ftp | FlowKind::ShortTcp => write_tcp(out, &group.transport),
-        FlowKind::Files(files) => {
-            write_files(out, &files);
-            write_tcp(out, &group.transport);
-        }
+        FlowKind::Ftp | FlowKind::ShortTcp => {}
+        FlowKind::Files(files) => write_files(out, &files),
         FlowKind::Sctp => write_sctp(out, &group.transport),
         FlowKind::Cbr { rate, packet } => write_spaced(out, rate, packet, "constant", "constant"),
         FlowKind::Poisson { rate, packet, exponential } => {
             write_spaced(out, rate, packet, "poisson", if exponential { "exponential" } else { "constant" });
         }
-        FlowKind::OnOff { rate, on, off, packet } => {
-            out.text("rate", &show_rate(rate));
-            out.text("on", &show_span(on));
-            out.text("off", &show_span(off));
+        FlowKind::OnOff { rate, on, off, packet } => write_bursts(out, group, (rate, on, off, packet)),
+        FlowKind::Pareto { rate, on, off, packet, shape } => {
+            write_bursts(out, group, (rate, on, off, packet));
+            out.set("shape", format!("{shape:?}"));
+        }
+        FlowKind::Voip { codec, talk, pause } => {
+            out.text("codec", codec.word());
+            out.text("talk", &show_span(talk));
+            out.text("pause", &show_span(pause));
+        }
+        FlowKind::Trace { repeat, begin, .. } => write_play(out, group, "packets", (repeat, begin)),
+        FlowKind::Rtp { packet, report, report_size, floor, frames } => {
+            match frames {
+                Frames::Recorded { repeat, begin } => write_play(out, group, "frames", (repeat, begin)),
+                Frames::Synthetic { rate, fps, gop, sigma } => {
+                    let rate = quote(&show_rate(rate));
+                    out.set("synthetic", format!("{{ rate = {rate}, fps = {fps:?}, gop = {gop}, sigma = {sigma:?} }}"));
+                }
+            }
             out.set("packet", packet);
+            out.text("report", &show_span(report));
+            out.set("report_size", report_size);
+            out.set("floor", format!("{floor:?}"));
         }
     }
+    if group.over_tcp {
+        write_tcp(out, &group.transport);
+    }
+}
+
+/// A recording is written out, so that what is on disk depends on its content and on no other file.
+fn write_play(out: &mut Text, group: &FlowGroup, key: &str, (repeat, begin): (bool, Begin)) {
+    if let Some(recorded) = &group.recorded {
+        out.text(key, &recorded.inline());
+    }
+    out.set("repeat", repeat);
+    out.text("begin", begin.word());
+}
+
+fn write_bursts(out: &mut Text, group: &FlowGroup, (rate, on, off, packet): (Rate, Span, Span, u32)) {
+    out.text("rate", &show_rate(rate));
+    out.text("on", &show_span(on));
+    out.text("off", &show_span(off));
+    out.set("packet", packet);
+    out.text("transport", if group.over_tcp { "tcp" } else { "udp" });
 }
 
 fn write_spaced(out: &mut Text, rate: Rate, packet: u32, spacing: &str, sizes: &str) {

@@ -2,6 +2,8 @@
 
 mod shapes;
 
+use std::sync::Arc;
+
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
@@ -9,6 +11,8 @@ use forebay_aqm::{ENTRIES, Spec};
 use forebay_sim::app::{Files, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerSpec, Network, Traffic};
+use forebay_sim::rtp::{Frames, Rtp, Synthetic};
+use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
@@ -67,10 +71,9 @@ pub(crate) fn network(seed: u64) -> Network {
     let duration = Span::from_nanos(Span::from_secs((PACKETS * service).clamp(0.05, 10.0)).nanos() / 4 * 4);
     let warmup = if dice.once_in(2) { Span::ZERO } else { Span::from_secs(duration.secs() * dice.0.uniform() * 0.5) };
     let mut net = shape.network(duration, warmup, Span::from_nanos(duration.nanos() / 4));
-    let (tcp, datagrams) = (dice.whole(0, 6), dice.whole(0, 3));
+    let (tcp, datagrams) = (dice.whole(0, 6), dice.whole(0, 4));
     for i in 0..tcp + datagrams {
-        let traffic =
-            if i < tcp { Traffic::Tcp(options(&mut dice)) } else { Traffic::Datagrams(pattern(&mut dice, service)) };
+        let traffic = if i < tcp { Traffic::Tcp(options(&mut dice)) } else { datagrams_or_video(&mut dice, service) };
         let at = shape.attach(&mut dice, &mut net, i as usize);
         let flow = flow(&mut dice, i as usize, at, traffic, packet, duration);
         net.flows.push(flow);
@@ -99,6 +102,21 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         pair: dice.whole(0, 5) as u32,
         marker: None,
     }
+}
+
+/// Datagrams, seldom video.
+fn datagrams_or_video(dice: &mut Dice, service: f64) -> Traffic {
+    if !dice.once_in(4) {
+        return Traffic::Datagrams(pattern(dice, service));
+    }
+    let every = dice.span(service * 2.0, service * 20.0);
+    let frames = if dice.once_in(2) {
+        Frames::Recorded(replay(dice, every, (0, 6000)))
+    } else {
+        let (gop, mean) = (dice.whole(1, 15) as u32, dice.scale(50.0, 5000.0));
+        Frames::Synthetic(Synthetic { every, gop, mean, sigma: dice.scale(0.01, 2.0) })
+    };
+    Traffic::Rtp(Rtp { frames, report: dice.span(service * 5.0, service * 100.0), floor: dice.scale(0.01, 1.0) })
 }
 
 /// Applications over half of the connections.
@@ -163,10 +181,32 @@ fn options(dice: &mut Dice) -> TcpOptions {
 /// A load of a tenth to twice the bottleneck's rate.
 fn pattern(dice: &mut Dice, service: f64) -> Pattern {
     let every = dice.span(service / 2.0, service * 10.0);
-    match dice.whole(0, 3) {
+    match dice.whole(0, 5) {
         0 => Pattern::Constant { every },
         1 => Pattern::OnOff { every, on: every * dice.whole(1, 30), off: every * dice.whole(1, 30) },
-        2 => Pattern::Poisson { every, sizes: Sizes::Constant },
+        2 => {
+            let (on, off) = (every * dice.whole(1, 30), every * dice.whole(1, 30));
+            Pattern::Pareto { every, on, off, shape: dice.scale(1.05, 3.0) }
+        }
+        3 => Pattern::Replay(replay(dice, every, (40, 1500))),
+        4 => Pattern::Poisson { every, sizes: Sizes::Constant },
         _ => Pattern::Poisson { every, sizes: Sizes::Exponential },
+    }
+}
+
+/// A few items of these sizes at about this interval, some at once, played from anywhere, once or round after round.
+fn replay(dice: &mut Dice, every: Span, (least, most): (u64, u64)) -> Replay {
+    let mut at = Span::ZERO;
+    let mut item = || {
+        at = at + if dice.once_in(3) { Span::ZERO } else { dice.span(every.secs() / 10.0, every.secs() * 10.0) };
+        (at, dice.whole(least, most) as u32)
+    };
+    let items = (0..20).map(|_| item()).collect();
+    let recording = Recording::new(items).expect("times in order");
+    let from = Span::from_secs(recording.period().secs() * dice.0.uniform());
+    Replay {
+        recording: Arc::new(recording),
+        from: if dice.once_in(2) { Span::ZERO } else { from },
+        repeat: dice.once_in(2),
     }
 }

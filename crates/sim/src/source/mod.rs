@@ -1,10 +1,16 @@
-//! Sources of datagrams that nobody acknowledges: constant rate, exponential on/off, Poisson.
+//! Sources of packets: constant rate, exponential and Pareto on/off, Poisson, recordings.
+
+pub mod recording;
+mod states;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use recording::{Player, Replay};
+use states::Stay;
+
 /// How a source sends.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Pattern {
     /// A packet every so often.
     Constant {
@@ -20,6 +26,18 @@ pub enum Pattern {
         /// Mean length of a pause.
         off: Span,
     },
+    /// Bursts at a constant rate, both states of Pareto length: many of them together have a rate that depends on
+    /// what it was long before, with Hurst parameter (3 - shape)/2 for shapes from 1 to 2.
+    Pareto {
+        /// Time between packets of a burst.
+        every: Span,
+        /// Mean length of a burst.
+        on: Span,
+        /// Mean length of a pause.
+        off: Span,
+        /// Tail index of both, above 1.
+        shape: f64,
+    },
     /// A Poisson process: the times between packets are independent and exponential.
     Poisson {
         /// Mean time between packets.
@@ -27,6 +45,19 @@ pub enum Pattern {
         /// How long they are.
         sizes: Sizes,
     },
+    /// Packets that were recorded, at their times and as long as they were.
+    Replay(Replay),
+}
+
+impl Pattern {
+    /// How long on/off sources are on and off.
+    const fn states(&self) -> Option<(Stay, Stay)> {
+        match *self {
+            Self::OnOff { on, off, .. } => Some((Stay::Exponential(on), Stay::Exponential(off))),
+            Self::Pareto { on, off, shape, .. } => Some((Stay::Pareto(on, shape), Stay::Pareto(off, shape))),
+            Self::Constant { .. } | Self::Poisson { .. } | Self::Replay(_) => None,
+        }
+    }
 }
 
 /// How long the packets of a source are.
@@ -53,12 +84,18 @@ pub struct Source {
     /// Mean length of a packet in bytes on the wire.
     packet: u16,
     rng: Rng,
+    /// A recording, where there is one.
+    player: Option<Box<Player>>,
 }
 
 impl Source {
     /// A source that has not begun, of packets that are `packet` bytes long, or so on average.
-    pub const fn new(pattern: Pattern, packet: u16, rng: Rng) -> Self {
-        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, rng }
+    pub fn new(pattern: Pattern, packet: u16, rng: Rng) -> Self {
+        let player = match &pattern {
+            Pattern::Replay(replay) => Some(Box::new(Player::new(replay.clone()))),
+            _ => None,
+        };
+        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, rng, player }
     }
 
     /// Begins: constant sources somewhere within their first interval, on/off sources in either state
@@ -68,12 +105,14 @@ impl Source {
             Pattern::Constant { every } => {
                 self.next = Some(now + Span::from_secs(every.secs() * self.rng.uniform()));
             }
-            Pattern::OnOff { on, off, .. } => {
-                let begins_on = self.rng.uniform() * (on + off).secs() < on.secs();
-                let pause = if begins_on { Span::ZERO } else { self.exponential(off) };
-                self.burst(now + pause);
-            }
+            Pattern::OnOff { .. } | Pattern::Pareto { .. } => self.enter(now),
             Pattern::Poisson { every, .. } => self.next = Some(now + self.exponential(every)),
+            Pattern::Replay(_) => {
+                if let Some(player) = &mut self.player {
+                    player.start(now);
+                }
+                self.next = self.recorded().map(|(at, _)| at);
+            }
         }
     }
 
@@ -91,7 +130,7 @@ impl Source {
     pub fn send(&mut self, now: Instant) -> u16 {
         match self.pattern {
             Pattern::Constant { every } => self.next = Some(now + every),
-            Pattern::OnOff { every, .. } => {
+            Pattern::OnOff { every, .. } | Pattern::Pareto { every, .. } => {
                 self.owed = every;
                 self.burst_on(now);
             }
@@ -101,8 +140,24 @@ impl Source {
                     return self.geometric();
                 }
             }
+            Pattern::Replay(_) => return self.play(),
         }
         self.packet
+    }
+
+    /// The next packet of the recording.
+    fn recorded(&self) -> Option<(Instant, u32)> {
+        self.player.as_ref()?.next()
+    }
+
+    /// The recorded packet that was due is sent.
+    fn play(&mut self) -> u16 {
+        let len = self.recorded().map_or(self.packet, |(_, size)| size.clamp(1, u32::from(u16::MAX)) as u16);
+        if let Some(player) = &mut self.player {
+            player.skip();
+        }
+        self.next = self.recorded().map(|(at, _)| at);
+        len
     }
 
     /// A length by [`Sizes::Exponential`]: P(length > k) = (1 - 1/mean)^k.
@@ -111,24 +166,30 @@ impl Source {
         libm::ceil(self.rng.exponential(scale)).clamp(1.0, f64::from(u16::MAX)) as u16
     }
 
-    /// A burst begins at `at`.
-    fn burst(&mut self, at: Instant) {
-        if let Pattern::OnOff { on, .. } = self.pattern {
-            self.burst_ends = at + self.exponential(on);
-            self.burst_on(at);
-        }
+    /// An on/off source is found in a state at `now`, which has been going on for a while.
+    fn enter(&mut self, now: Instant) {
+        let Some((on, off)) = self.pattern.states() else { return };
+        let begins_on = self.rng.uniform() * (on.mean() + off.mean()).secs() < on.mean().secs();
+        let (at, rest) = if begins_on {
+            (now, on.rest(&mut self.rng))
+        } else {
+            (now + off.rest(&mut self.rng), on.whole(&mut self.rng))
+        };
+        self.burst_ends = at + rest;
+        self.burst_on(at);
     }
 
     /// The burst goes on from `at`: the next packet comes when the on time it is owed has passed, in this
     /// burst or a later one. So the mean rate is exact, however short the bursts are.
     fn burst_on(&mut self, mut at: Instant) {
-        let Pattern::OnOff { on, off, .. } = self.pattern else { return };
-        while at + self.owed >= self.burst_ends {
+        let Some((on, off)) = self.pattern.states() else { return };
+        // A Pareto state may last longer than all time there is.
+        while at + self.owed >= self.burst_ends && self.burst_ends < Instant::NEVER {
             self.owed = self.owed - self.burst_ends.since(at);
-            at = self.burst_ends + self.exponential(off);
-            self.burst_ends = at + self.exponential(on);
+            at = self.burst_ends + off.whole(&mut self.rng);
+            self.burst_ends = at + on.whole(&mut self.rng);
         }
-        self.next = Some(at + self.owed);
+        self.next = Some(at + self.owed).filter(|at| *at < Instant::NEVER);
     }
 
     fn exponential(&mut self, mean: Span) -> Span {
@@ -164,6 +225,31 @@ mod tests {
             let half = Span::from_millis(cycle_ms / 2);
             let n = count(Pattern::OnOff { every: Span::from_millis(50), on: half, off: half }, secs) as f64;
             assert!((n / (10.0 * secs as f64) - 1.0).abs() < 0.04, "{cycle_ms} ms: {n}");
+        }
+    }
+
+    #[test]
+    fn a_recording_keeps_its_times_and_lengths() {
+        let items = [(3, 40), (3, 1500), (10, 90_000)].map(|(ms, size)| (Span::from_millis(ms), size));
+        let recording = std::sync::Arc::new(recording::Recording::new(items.to_vec()).unwrap());
+        let pattern = Pattern::Replay(Replay { recording, from: Span::ZERO, repeat: false });
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "source"));
+        source.start(Instant::from_nanos(1_000_000_000));
+        let sent: Vec<(u64, u16)> =
+            std::iter::from_fn(|| source.next().map(|at| (at.nanos() / 1_000_000, source.send(at)))).collect();
+        assert_eq!(sent, [(1000, 40), (1000, 1500), (1007, u16::MAX)]);
+    }
+
+    #[test]
+    fn a_state_without_end_ends_a_source_and_not_the_run() {
+        let long = Span::from_secs(1e6);
+        for seed in 0..20 {
+            let pattern = Pattern::Pareto { every: long, on: long, off: long, shape: 1.0001 };
+            let mut source = Source::new(pattern, 500, Rng::stream(seed, "source"));
+            source.start(Instant::ZERO);
+            while let Some(at) = source.next() {
+                source.send(at);
+            }
         }
     }
 

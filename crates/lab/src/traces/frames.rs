@@ -1,0 +1,48 @@
+//! Frames of a video, one a line, as the archives of TU Berlin and Arizona State University list them: number, type,
+//! time in ms, length in bytes, and what else there is; or time, type, length alone.
+
+use std::io::BufRead;
+
+use super::bytes::Bytes;
+use super::{LARGEST_FRAME, Raw, Read, Recorded, gather, room, text};
+
+const ACCEPTS: &str = "number, type, time in ms and length in bytes, or time, type and length, as 1 I 0 5312";
+
+/// Reads it. Times may go back: lists in the order of coding have a frame before those that depend on it.
+pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
+    let text = text::of(bytes)?;
+    let mut items: Vec<Raw> = Vec::new();
+    let mut has_numbers = None;
+    for (at, line) in text::lines(&text) {
+        room(&items, at)?;
+        let fields: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|field| !field.is_empty()).collect();
+        let (time, kind, size) = match fields.as_slice() {
+            [time, kind, size] => (*time, *kind, *size),
+            [_, kind, time, size, ..] => (*time, *kind, *size),
+            _ => return Err(text::bad(at, line, ACCEPTS)),
+        };
+        if *has_numbers.get_or_insert(fields.len() > 3) != (fields.len() > 3) {
+            return Err(text::bad(at, line, "the columns of the lines before"));
+        }
+        let Some(tag) = letter(kind) else { return Err(text::bad(at, kind, "a type of frame: I, P or B")) };
+        let Some(time) = text::decimal(time, 6) else {
+            return Err(text::bad(at, time, "a time in milliseconds of at least 0, such as 40"));
+        };
+        let size = size.parse().ok().filter(|size| *size <= LARGEST_FRAME);
+        let Some(size) = size else {
+            return Err(text::bad(at, line, format!("a length of at most {LARGEST_FRAME} bytes")));
+        };
+        items.push((time, size, tag));
+    }
+    gather(items, false, "frames")
+}
+
+/// The letter of a type; IDR is an I frame.
+pub(crate) fn letter(kind: &str) -> Option<u8> {
+    match kind {
+        "I" | "i" | "IDR" => Some(b'I'),
+        "P" | "p" => Some(b'P'),
+        "B" | "b" => Some(b'B'),
+        _ => None,
+    }
+}

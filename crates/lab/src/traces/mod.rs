@@ -1,0 +1,200 @@
+//! Recordings of traffic in files: packets from CSV, pcap and pcapng, frames of video from TUB's and ASU's lists.
+//!
+//! Only times and lengths are read. A reader takes any bytes and either understands all of them or says where it
+//! does not.
+
+mod bytes;
+mod csv;
+mod frames;
+mod inline;
+mod pcap;
+mod pcapng;
+mod text;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use forebay_aqm::base::time::Span;
+use forebay_sim::source::recording::Recording;
+
+use bytes::Bytes;
+
+use crate::scenario::Found;
+
+/// The most items of a recording: it is kept in memory, and written out with what was run.
+pub(crate) const MOST_ITEMS: usize = 500_000;
+/// The longest recording.
+pub(crate) const LONGEST: Span = Span::from_millis(1_000_000_000);
+/// The longest packet.
+pub(crate) const LONGEST_PACKET: u32 = 65_535;
+/// The largest frame, in bytes.
+pub(crate) const LARGEST_FRAME: u32 = 1 << 24;
+
+/// A packet or a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// When, from the first on.
+    pub at: Span,
+    /// How long, in bytes.
+    pub size: u32,
+    /// The class of a packet, or the letter of a frame's type.
+    pub tag: u8,
+}
+
+/// What was recorded, in order of time; at least one item.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorded {
+    /// The items.
+    pub items: Vec<Item>,
+    /// Does each packet have a class of its own?
+    pub has_classes: bool,
+}
+
+/// Where a file is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Where {
+    /// Line, from 1.
+    Line(usize),
+    /// Byte, from 0.
+    Byte(u64),
+    /// As a whole.
+    File,
+    /// It could not be opened.
+    Nowhere,
+}
+
+/// Why a file is no recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BadRecording {
+    pub(crate) at: Where,
+    /// What stood there.
+    pub(crate) found: Found,
+    /// What is accepted instead.
+    pub(crate) accepts: String,
+}
+
+impl BadRecording {
+    fn new(at: Where, found: impl Into<String>, accepts: impl Into<String>) -> Self {
+        Self { at, found: Found::thing(found), accepts: accepts.into() }
+    }
+}
+
+impl Recorded {
+    /// The text that stands for them in a scenario: an item after the other, each its nanoseconds, the letter of a frame
+    /// and its bytes, or a packet's bytes and, where packets have them, class.
+    pub(crate) fn inline(&self) -> String {
+        inline::show(self)
+    }
+
+    /// The classes of its packets, in order; none where they have none.
+    pub(crate) fn classes(&self) -> BTreeSet<u8> {
+        self.items.iter().filter(|_| self.has_classes).map(|item| item.tag).collect()
+    }
+
+    /// The longest of its items, in bytes.
+    pub(crate) fn largest(&self) -> u32 {
+        self.items.iter().map(|item| item.size).max().unwrap_or(0)
+    }
+
+    /// The items as the simulator plays them, all or those of a class; these repeat with all the others.
+    pub(crate) fn recording(&self, class: Option<u8>) -> Option<Recording> {
+        let of = |class: Option<u8>| {
+            let items = self.items.iter().filter(|item| class.is_none_or(|class| class == item.tag));
+            items.map(|item| (item.at, item.size)).collect::<Vec<_>>()
+        };
+        let all = Recording::new(of(None))?;
+        let Some(class) = class else { return Some(all) };
+        let part = of(Some(class));
+        let first = part.first()?.0;
+        Some(Recording::new(part)?.with_period(first, all.period()))
+    }
+}
+
+/// The packets that this text stands for.
+pub(crate) fn inline_packets(text: &str) -> Read<Recorded> {
+    inline::packets(text)
+}
+
+/// The frames that this text stands for.
+pub(crate) fn inline_frames(text: &str) -> Read<Recorded> {
+    inline::frames(text)
+}
+
+pub(crate) type Read<T> = Result<T, BadRecording>;
+
+/// An item before the first one's time is known: time in nanoseconds, size, tag.
+type Raw = (i128, u32, u8);
+
+/// The packets of a file, told by its first bytes: pcap, pcapng, else CSV.
+pub(crate) fn packets(file: &Path) -> Read<Recorded> {
+    packets_in(&mut open(file)?)
+}
+
+/// The frames of a file.
+pub(crate) fn frames(file: &Path) -> Read<Recorded> {
+    frames::read(&mut open(file)?)
+}
+
+/// The packets in these bytes.
+fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
+    let start = bytes.first4()?;
+    if start == pcapng::SECTION {
+        pcapng::read(bytes)
+    } else if pcap::is_magic(start) {
+        pcap::read(bytes)
+    } else {
+        csv::read(bytes)
+    }
+}
+
+fn open(file: &Path) -> Read<Bytes<BufReader<File>>> {
+    let bad = |error: std::io::Error| {
+        let found = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_string(),
+            _ => format!("a file that cannot be read: {error}"),
+        };
+        BadRecording::new(Where::Nowhere, found, "a recording")
+    };
+    if !std::fs::metadata(file).map_err(bad)?.is_file() {
+        return Err(BadRecording::new(Where::Nowhere, "not a file", "a recording"));
+    }
+    Ok(Bytes::new(BufReader::new(File::open(file).map_err(bad)?)))
+}
+
+/// Puts items in the order of their times, the first at 0. Those of one time keep their order.
+fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
+    raw.sort_by_key(|item| item.0);
+    let Some(&(first, ..)) = raw.first() else {
+        return Err(BadRecording::new(Where::File, format!("no {what}"), format!("one or more {what}")));
+    };
+    let item = |&(at, size, tag): &Raw| {
+        let at = u64::try_from(at.checked_sub(first)?).ok().map(Span::from_nanos)?;
+        (at <= LONGEST).then_some(Item { at, size, tag })
+    };
+    let items: Option<Vec<Item>> = raw.iter().map(item).collect();
+    let found = || BadRecording::new(Where::File, "a longer time between first and last", "at most 1000000 s");
+    Ok(Recorded { items: items.ok_or_else(found)?, has_classes })
+}
+
+/// Refuses one item too many.
+fn room(items: &[Raw], at: Where) -> Read<()> {
+    if items.len() < MOST_ITEMS {
+        return Ok(());
+    }
+    let found = format!("more than {MOST_ITEMS} of them");
+    Err(BadRecording::new(at, found, format!("at most {MOST_ITEMS}: cut it to the part that matters")))
+}
+
+/// A length that a packet can have.
+fn packet_length(length: u32, at: Where) -> Read<u32> {
+    if (1..=LONGEST_PACKET).contains(&length) {
+        return Ok(length);
+    }
+    let accepts = format!("packets of 1 to {LONGEST_PACKET} bytes, recorded without offloading");
+    Err(BadRecording::new(at, format!("a packet of {length} bytes"), accepts))
+}
+
+#[cfg(test)]
+mod tests;

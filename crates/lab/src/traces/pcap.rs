@@ -1,0 +1,57 @@
+//! libpcap's files (pcap-savefile(5)): both byte orders, micro- and nanoseconds.
+
+use std::io::BufRead;
+
+use super::bytes::{Bytes, Order};
+use super::{BadRecording, Raw, Read, Recorded, gather, packet_length, room};
+
+const MICROS: u32 = 0xa1b2_c3d4;
+const NANOS: u32 = 0xa1b2_3c4d;
+
+/// The order of the numbers, and the nanoseconds of a fraction's unit.
+fn units(magic: [u8; 4]) -> Option<(Order, u32)> {
+    [Order::Little, Order::Big].into_iter().find_map(|order| match order.u32(magic) {
+        MICROS => Some((order, 1000)),
+        NANOS => Some((order, 1)),
+        _ => None,
+    })
+}
+
+/// Does such a file begin like this?
+pub(super) fn is_magic(start: [u8; 4]) -> bool {
+    units(start).is_some()
+}
+
+/// Reads times and original lengths. Packets of several processors may lie in another order than that of their times.
+pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
+    const HEADER: &str = "a header of 24 bytes";
+    const RECORD: &str = "a packet's header of 16 bytes";
+    let start = bytes.here();
+    let Some((order, unit)) = units(bytes.take(HEADER)?) else {
+        return Err(BadRecording::new(start, "another file", "a pcap file"));
+    };
+    let at = bytes.here();
+    let major = order.u16(bytes.take(HEADER)?);
+    if major != 2 {
+        return Err(BadRecording::new(at, format!("version {major}"), "version 2 of the format"));
+    }
+    bytes.skip(18, HEADER)?;
+    let mut items: Vec<Raw> = Vec::new();
+    while !bytes.at_end()? {
+        room(&items, bytes.here())?;
+        let seconds = order.u32(bytes.take(RECORD)?);
+        let at = bytes.here();
+        let fraction = order.u32(bytes.take(RECORD)?);
+        if fraction >= 1_000_000_000 / unit {
+            let found = format!("a fraction of {fraction}");
+            return Err(BadRecording::new(at, found, format!("less than {} in a second", 1_000_000_000 / unit)));
+        }
+        let kept = order.u32(bytes.take(RECORD)?);
+        let at = bytes.here();
+        let length = packet_length(order.u32(bytes.take(RECORD)?), at)?;
+        bytes.skip(u64::from(kept), "a packet")?;
+        let time = i128::from(seconds) * 1_000_000_000 + i128::from(fraction) * i128::from(unit);
+        items.push((time, length, 0));
+    }
+    gather(items, false, "packets")
+}

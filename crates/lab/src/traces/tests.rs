@@ -1,0 +1,272 @@
+use super::*;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+fn packets_of(bytes: &[u8]) -> Read<Recorded> {
+    packets_in(&mut Bytes::new(bytes))
+}
+
+fn frames_of(text: &str) -> Read<Recorded> {
+    super::frames::read(&mut Bytes::new(text.as_bytes()))
+}
+
+/// Times in nanoseconds and sizes.
+fn shown(recorded: &Recorded) -> Vec<(u64, u32)> {
+    recorded.items.iter().map(|item| (item.at.nanos(), item.size)).collect()
+}
+
+/// Numbers in one byte order.
+struct Writer {
+    out: Vec<u8>,
+    big: bool,
+}
+
+impl Writer {
+    fn new(big: bool) -> Self {
+        Self { out: Vec::new(), big }
+    }
+
+    fn u16(&mut self, x: u16) -> &mut Self {
+        self.out.extend(if self.big { x.to_be_bytes() } else { x.to_le_bytes() });
+        self
+    }
+
+    fn u32(&mut self, x: u32) -> &mut Self {
+        self.out.extend(if self.big { x.to_be_bytes() } else { x.to_le_bytes() });
+        self
+    }
+
+    fn block(&mut self, kind: u32, body: impl FnOnce(&mut Self)) -> &mut Self {
+        let mut inner = Self::new(self.big);
+        body(&mut inner);
+        inner.out.resize(inner.out.len().next_multiple_of(4), 0);
+        let total = inner.out.len() as u32 + 12;
+        self.u32(kind).u32(total).out.extend(inner.out);
+        self.u32(total)
+    }
+}
+
+/// Three packets of 60, 1514 and 9000 bytes, of which at most 96 are kept, at 0, 1 and 2.000002 s; the second and
+/// third lie in the wrong order.
+fn pcap(big: bool, nanos: bool) -> Vec<u8> {
+    let mut out = Writer::new(big);
+    out.u32(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }).u16(2).u16(4).u32(0).u32(0).u32(96).u32(1);
+    let unit = if nanos { 1000 } else { 1 };
+    for (seconds, micros, length) in [(1_700_000_000, 5, 60u32), (1_700_000_002, 7, 9000), (1_700_000_001, 5, 1514)] {
+        let kept = length.min(96);
+        out.u32(seconds).u32(micros * unit).u32(kept).u32(length).out.extend(vec![0xab; kept as usize]);
+    }
+    out.out
+}
+
+fn section(out: &mut Writer) {
+    out.block(0x0a0d_0d0a, |body| {
+        body.u32(0x1a2b_3c4d).u16(1).u16(0).u32(u32::MAX).u32(u32::MAX);
+    });
+}
+
+/// An interface with a clock of this resolution, in seconds that begin at this offset.
+fn interface(out: &mut Writer, resolution: Option<u8>, offset: u32) {
+    out.block(1, |body| {
+        body.u16(1).u16(0).u32(0);
+        body.u16(2).u16(4).out.extend(b"eth0");
+        if let Some(resolution) = resolution {
+            body.u16(9).u16(1).out.extend([resolution, 0, 0, 0]);
+        }
+        if offset > 0 {
+            body.u16(14).u16(8);
+            let (high, low) = if body.big { (0, offset) } else { (offset, 0) };
+            body.u32(high).u32(low);
+        }
+        body.u16(0).u16(0);
+    });
+}
+
+fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
+    let kept = length.min(61);
+    out.block(6, |body| {
+        body.u32(interface).u32((stamp >> 32) as u32).u32(stamp as u32).u32(kept).u32(length);
+        body.out.extend(vec![0xcd; kept as usize]);
+    });
+}
+
+/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a section of the
+/// other byte order, beside blocks of no concern.
+fn pcapng(big: bool) -> Vec<u8> {
+    let mut out = Writer::new(big);
+    section(&mut out);
+    interface(&mut out, None, 0);
+    interface(&mut out, Some(9), 1_700_000_000);
+    out.block(5, |body| {
+        body.u32(0).u32(1).u32(2);
+    });
+    enhanced(&mut out, 0, 1_700_000_000_000_005, 60);
+    enhanced(&mut out, 1, 2_000_007_000, 9000);
+    let mut other = Writer::new(!big);
+    section(&mut other);
+    interface(&mut other, Some(0x80 | 10), 0);
+    // 1.000005 s after the epoch of the others, to the nearest 1/1024.
+    other.block(2, |body| {
+        let stamp = 1_700_000_001u64 << 10;
+        body.u16(0).u16(u16::MAX).u32((stamp >> 32) as u32).u32(stamp as u32).u32(0).u32(1514);
+    });
+    out.out.extend(other.out);
+    out.out
+}
+
+const CSV: &str = "time_s,size_bytes\n# a remark\n1700000000.000005,60\n\n1700000001.000005, 1500\n1700000001.5,1\n";
+const FRAMES: &str = "# No. type time length\n1 I 0 5312\n2\tP\t120\t1542 37.1\n3 B 40 134 36.9\n4 B 80 0 35\n";
+
+#[test]
+fn pcap_of_either_order_and_unit_says_the_same() {
+    for (big, nanos) in [(false, false), (false, true), (true, false), (true, true)] {
+        let recorded = packets_of(&pcap(big, nanos)).unwrap();
+        assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1514), (2_000_002_000, 9000)], "{big} {nanos}");
+    }
+}
+
+#[test]
+fn pcapng_has_clocks_and_sections() {
+    for big in [false, true] {
+        let recorded = packets_of(&pcapng(big)).unwrap();
+        assert_eq!(shown(&recorded), [(0, 60), (999_995_000, 1514), (2_000_002_000, 9000)], "{big}");
+    }
+}
+
+#[test]
+fn csv_keeps_the_nanoseconds_of_a_clock() {
+    let recorded = packets_of(CSV.as_bytes()).unwrap();
+    assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1500), (1_499_995_000, 1)]);
+    assert!(!recorded.has_classes);
+    let classes = packets_of(b"\xef\xbb\xbf0,100,3\r\n1e-3,200,255\r\n").unwrap();
+    let tags: Vec<u8> = classes.items.iter().map(|item| item.tag).collect();
+    assert_eq!((tags, classes.has_classes, classes.items[1].at.nanos()), (vec![3, 255], true, 1_000_000));
+}
+
+#[test]
+fn frames_come_at_their_times_in_either_form() {
+    let recorded = frames_of(FRAMES).unwrap();
+    assert_eq!(shown(&recorded), [(0, 5312), (40_000_000, 134), (80_000_000, 0), (120_000_000, 1542)]);
+    let types: Vec<u8> = recorded.items.iter().map(|item| item.tag).collect();
+    assert_eq!(types, b"IBBP");
+    let short = frames_of("0 IDR 5312\n33.366 p 1542\n").unwrap();
+    assert_eq!(shown(&short), [(0, 5312), (33_366_000, 1542)]);
+}
+
+#[test]
+fn what_is_wrong_is_named_at_its_place() {
+    let line = |n| Where::Line(n);
+    for (text, at, found, words) in [
+        ("", Where::File, "no packets", "one or more packets"),
+        ("time_s,size_bytes\n", Where::File, "no packets", "one or more"),
+        ("0,100\n1;200\n", line(2), "1;200", "time_s,size_bytes"),
+        ("0,100\n1,200,3\n", line(2), "1,200,3", "as many columns"),
+        ("0,100\n-1,200\n", line(2), "-1", "at least 0"),
+        ("0,100\nnan,200\n", line(2), "nan", "a time in seconds"),
+        ("1,100\n0.5,200\n", line(2), "0.5", "no earlier"),
+        ("0,1e3\n", line(1), "1e3", "a length in bytes"),
+        ("0,0\n", line(1), "a packet of 0 bytes", "1 to 65535"),
+        ("0,65536\n", line(1), "a packet of 65536 bytes", "without offloading"),
+        ("0,100,256\n", line(1), "256", "a class from 0 to 255"),
+        ("0,100\n1000000.1,100\n", Where::File, "a longer time between first and last", "1000000 s"),
+    ] {
+        let bad = packets_of(text.as_bytes()).unwrap_err();
+        assert_eq!((bad.at, bad.found.as_str()), (at, found), "{text:?}");
+        assert!(bad.accepts.contains(words), "{text:?}: {}", bad.accepts);
+    }
+    for (text, at, found, words) in [
+        ("", Where::File, "no frames", "one or more frames"),
+        ("0 I\n", line(1), "0 I", "time, type and length"),
+        ("# x\n1 X 0 10\n", line(2), "X", "I, P or B"),
+        ("1 I -4 10\n", line(1), "-4", "milliseconds"),
+        ("1 I 0 16777217\n", line(1), "1 I 0 16777217", "at most 16777216"),
+        ("1 I 0 10\n40 P 10\n", line(2), "40 P 10", "the columns of the lines before"),
+    ] {
+        let bad = frames_of(text).unwrap_err();
+        assert_eq!((bad.at, bad.found.as_str()), (at, found), "{text:?}");
+        assert!(bad.accepts.contains(words), "{text:?}: {}", bad.accepts);
+    }
+    let many = "0,100\n".repeat(MOST_ITEMS + 1);
+    assert_eq!(packets_of(many.as_bytes()).unwrap_err().at, line(MOST_ITEMS + 1));
+}
+
+#[test]
+fn what_is_wrong_in_a_capture_is_named_at_its_byte() {
+    let change = |mut bytes: Vec<u8>, at: usize, to: &[u8]| {
+        bytes[at..at + to.len()].copy_from_slice(to);
+        packets_of(&bytes).unwrap_err()
+    };
+    let plain = || pcap(false, false);
+    for (bad, at, found, accepts) in [
+        (packets_of(&plain()[..23]).unwrap_err(), 23, "the end of the file", "1 more bytes of a header"),
+        (packets_of(&plain()[..30]).unwrap_err(), 28, "the end of the file", "4 more bytes of a packet's header"),
+        (packets_of(&plain()[..100 - 4]).unwrap_err(), 96, "the end of the file", "4 more bytes of a packet"),
+        (change(plain(), 4, &[1, 0]), 4, "version 1", "version 2"),
+        (change(plain(), 28, &[0x40, 0x42, 0x0f, 0]), 28, "a fraction of 1000000", "less than 1000000"),
+        (change(plain(), 36, &[0; 4]), 36, "a packet of 0 bytes", "1 to 65535"),
+        (change(plain(), 36, &[0, 0, 1, 0]), 36, "a packet of 65536 bytes", "1 to 65535"),
+        (change(pcapng(false), 4, &[27]), 0, "a block of 27 bytes", "a multiple of 4"),
+        (change(pcapng(false), 8, &[0]), 8, "[00, 3c, 2b, 1a]", "a byte order"),
+        (change(pcapng(false), 24, &[32]), 24, "a length of 32", "the block's 28 again"),
+        (change(pcapng(false), 28, &[3]), 28, "a simple packet block", "packets with their times"),
+        (change(pcapng(false), 28, &[6]), 36, "a packet of interface 1", "one of the 0 described before"),
+    ] {
+        assert_eq!(bad.at, Where::Byte(at), "{bad:?}");
+        assert!(bad.found.as_str().contains(found) && bad.accepts.contains(accepts), "{bad:?}");
+    }
+}
+
+fn samples() -> Vec<Vec<u8>> {
+    let captures = [(false, false), (false, true), (true, false), (true, true)].map(|(big, nanos)| pcap(big, nanos));
+    let texts = [CSV, FRAMES].map(|text| text.as_bytes().to_vec());
+    captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
+}
+
+/// No panic, and what is read keeps the promises.
+fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
+    for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
+        prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
+        prop_assert!(recorded.items.windows(2).all(|pair| pair[0].at <= pair[1].at && pair[1].at <= LONGEST));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused_or_a_beginning() {
+    for bytes in samples() {
+        for end in 0..bytes.len() {
+            check(&bytes[..end]).unwrap();
+        }
+    }
+    // Whole packets are a file; anything else ends where it should not.
+    let bytes = pcap(true, true);
+    let whole: Vec<usize> = (0..bytes.len()).filter(|&end| packets_of(&bytes[..end]).is_ok()).collect();
+    assert_eq!(whole, [24 + 16 + 60, 24 + 16 + 60 + 16 + 96]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        start in select(samples()),
+        keep in any::<Index>(),
+        tail in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        check(&tail)?;
+        check(&[&start[..keep.index(start.len() + 1)], &tail].concat())?;
+    }
+
+    #[test]
+    fn no_change_of_bytes_makes_a_reader_panic(
+        start in select(samples()),
+        changes in prop::collection::vec((any::<Index>(), select(vec![0u8, 1, 0x7f, 0x80, 0xff, b',', b'9'])), 1..8),
+    ) {
+        let mut bytes = start;
+        for (at, to) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = to;
+        }
+        check(&bytes)?;
+    }
+}

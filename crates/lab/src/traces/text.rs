@@ -1,0 +1,48 @@
+//! Lines of columns.
+
+use std::io::BufRead;
+
+use super::bytes::Bytes;
+use super::{BadRecording, Read, Where};
+use crate::scenario::Found;
+
+/// The longest text.
+const LARGEST: u64 = 64 << 20;
+
+/// The text of a recording, without the mark that some editors put before it.
+pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
+    let mut text = bytes.text(LARGEST)?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
+}
+
+/// Its lines with their numbers, but for empty ones and comments.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (Where, &str)> {
+    let numbered = text.lines().enumerate().map(|(i, line)| (Where::Line(i + 1), line.trim()));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// A complaint about these words.
+pub(super) fn bad(at: Where, found: &str, accepts: impl Into<String>) -> BadRecording {
+    BadRecording { at, found: Found::text(found), accepts: accepts.into() }
+}
+
+/// A decimal number of at least 0, times 10^`places`, rounded down; exact for what a clock writes.
+pub(super) fn decimal(words: &str, places: usize) -> Option<i128> {
+    let (whole, part) = words.split_once('.').unwrap_or((words, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || whole.len() + part.len() == 0 || whole.len() > 18 {
+        return scientific(words, places);
+    }
+    let part: String = part.chars().chain(std::iter::repeat('0')).take(places).collect();
+    format!("{whole}{part}").parse().ok()
+}
+
+/// The same for 1e-3 and its like.
+fn scientific(words: &str, places: usize) -> Option<i128> {
+    let number: f64 = words.parse().ok()?;
+    let number = number * 10f64.powi(places as i32);
+    (words.contains(['e', 'E']) && (0.0..1e27).contains(&number)).then_some(number as i128)
+}

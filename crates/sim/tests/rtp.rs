@@ -1,0 +1,96 @@
+//! Video over RTP: reports are packets on the way back, and the sender follows them.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{case1, dumbbell, run};
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::{Network, Traffic};
+use forebay_sim::rtp::{Frames, Rtp};
+use forebay_sim::source::recording::{Recording, Replay};
+use forebay_sim::tcp::TcpOptions;
+
+const SECS: u64 = 180;
+
+/// One stream of frames of 5000 bytes each 40 ms, in five packets of 1040 bytes each: 1.04 Mb/s. Its bottleneck has
+/// this rate.
+fn network(rate: u64, floor: f64) -> Network {
+    let mut bell = dumbbell("droptail", 20, Span::ZERO);
+    bell.rate = Rate(rate);
+    let mut net = case1(&bell, 1, SECS, TcpOptions::default(), 1);
+    let recording = Recording::new((0..25).map(|i| (Span::from_millis(40 * i), 5000)).collect()).unwrap();
+    let frames = Frames::Recorded(Replay { recording: Arc::new(recording), from: Span::ZERO, repeat: true });
+    let flow = &mut net.flows[0];
+    flow.traffic = Traffic::Rtp(Rtp { frames, report: Span::from_millis(900), floor });
+    (flow.start, flow.packet, flow.ack) = (Instant::ZERO, 1040, 80);
+    net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| link.study = true);
+    net.warmup = Span::ZERO;
+    net
+}
+
+/// All packets of the full rate.
+const ALL: u64 = SECS * 25 * 5;
+
+#[test]
+fn on_a_free_link_all_arrives_and_every_report_is_a_packet() {
+    let outcome = run(&network(10_000_000, 0.1), 1);
+    let flow = &outcome.flows[0];
+    assert!((ALL..=ALL + 5).contains(&flow.sender.sent) && flow.sender.sent - flow.delivered_pkts <= 10, "{flow:?}");
+    let reports = &outcome.links.iter().find(|link| link.name == "reverse").unwrap();
+    // One each 0.9 s, the first within that time.
+    assert_eq!(reports.offered_pkts, SECS * 10 / 9);
+    let class = &outcome.classes[0];
+    assert!(class.owd_s.as_ref().unwrap().max < 0.04, "reports are no data");
+}
+
+/// A link of 0.5 Mb/s carries a share of 0.48. The sender goes up by 0.05 a report until more than 2 % are lost, which is
+/// at latest in the second report above 0.50, and as the buffer of 20 packets, 0.33 s, has to fill first perhaps in the
+/// one after: it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38 after one report. A second one in
+/// a row, while the buffer is still full, may take it to 0.31. So its mean share is between these.
+#[test]
+fn on_a_narrow_link_the_sender_follows_its_rate() {
+    let flow = &run(&network(500_000, 0.1), 1).flows[0];
+    let bytes = flow.goodput_bytes as f64 / (SECS as f64 * 62_500.0);
+    assert!(bytes > 0.31 / 0.48, "the link is used: {bytes}");
+    let lost = 1.0 - flow.delivered_pkts as f64 / flow.sender.sent as f64;
+    // Between 0.31 and 0.63 at most (0.63 - 0.48)/0.63 are lost; one that does not listen loses half.
+    assert!(lost < 0.24, "{lost}");
+    let deaf = &run(&network(500_000, 1.0), 1).flows[0];
+    assert!(1.0 - deaf.delivered_pkts as f64 / deaf.sender.sent as f64 > 0.5);
+}
+
+#[test]
+fn a_sender_goes_no_further_down_than_its_floor() {
+    // Frames of 2000 bytes, in two packets, in the second half: it takes a while until a loss behind a queue of 3.3 s is
+    // seen, and four reports more to go down.
+    let half = Span::from_millis(500 * SECS);
+    let mut net = network(50_000, 0.4);
+    let all = run(&net, 1).flows[0].sender.sent;
+    net.duration = half;
+    let first = run(&net, 1).flows[0].sender.sent;
+    assert!((all - first).abs_diff(SECS / 2 * 25 * 2) <= 2, "{first} and {all}");
+}
+
+#[test]
+fn reports_that_are_lost_change_nothing() {
+    let mut net = network(500_000, 0.1);
+    net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| {
+        link.conditions.loss = Some(LossModel::Bernoulli(1.0));
+    });
+    let unheard = run(&net, 1);
+    let constant = run(&network(500_000, 1.0), 1);
+    assert_eq!(unheard.flows[0], constant.flows[0]);
+    assert!(unheard.links.iter().any(|link| link.lost_pkts == SECS * 10 / 9));
+}
+
+#[test]
+fn a_stream_that_stops_says_no_more() {
+    let mut net = network(10_000_000, 0.1);
+    net.flows[0].stop = Some(Instant::from_nanos(9_010_000_000));
+    let outcome = run(&net, 1);
+    assert_eq!(outcome.flows[0].sender.sent, 226 * 5);
+    assert_eq!(outcome.links.iter().find(|link| link.name == "reverse").unwrap().offered_pkts, 10);
+}
