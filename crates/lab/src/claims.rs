@@ -125,6 +125,8 @@ pub struct Check {
     /// By at least this much.
     #[serde(default)]
     pub margin: f64,
+    /// Not the other's quantity, but so many times that.
+    pub times: Option<f64>,
     /// Between these.
     pub within: Option<[f64; 2]>,
     /// No less than this.
@@ -134,6 +136,11 @@ pub struct Check {
 }
 
 impl Check {
+    /// The contender that the difference is from.
+    pub fn other(&self) -> Option<&str> {
+        self.less_than.as_deref().or(self.more_than.as_deref())
+    }
+
     /// Does it say what is asked for?
     pub const fn has_bound(&self) -> bool {
         self.less_than.is_some()
@@ -271,6 +278,10 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
             return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
         }
         for check in &claim.checks {
+            let compared = check.other().is_some() && check.against.is_none();
+            if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
+                return Err(format!("{}: the check '{}' cannot be of so many times another", claim.id, check.what));
+            }
             for quantity in std::iter::once(&check.quantity).chain(&check.against) {
                 Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
             }

@@ -47,18 +47,17 @@ impl Check {
         let (below, above) = (f64::NEG_INFINITY, f64::INFINITY);
         let loose = |lo, hi, words| Bound { lo, hi, strict: false, words };
         let strict = |lo, hi, words| Bound { lo, hi, strict: true, words };
+        let from = self.times.map_or_else(String::new, |times| format!(" from {times} times the other's"));
         Ok(match self {
-            Self { less_than: Some(_), margin, .. } => strict(below, -margin, format!("difference < {}", 0.0 - margin)),
-            Self { more_than: Some(_), margin, .. } => strict(*margin, above, format!("difference > {margin}")),
+            Self { less_than: Some(_), margin, .. } => {
+                strict(below, -margin, format!("difference{from} < {}", 0.0 - margin))
+            }
+            Self { more_than: Some(_), margin, .. } => strict(*margin, above, format!("difference{from} > {margin}")),
             Self { within: Some([lo, hi]), .. } => loose(*lo, *hi, format!("{lo} .. {hi}")),
             Self { at_least: Some(lo), .. } => loose(*lo, above, format!(">= {lo}")),
             Self { at_most: Some(hi), .. } => loose(below, *hi, format!("<= {hi}")),
             _ => return Err(format!("the check '{}' has no bound", self.what)),
         })
-    }
-
-    fn other(&self) -> Option<&str> {
-        self.less_than.as_deref().or(self.more_than.as_deref())
     }
 }
 
@@ -113,7 +112,7 @@ impl<'a> Runs<'a> {
         if let Some(other) = other {
             let there = if check.there.is_empty() { case } else { self.cases(&check.there)?[0] };
             let values = self.group(there, other)?.values(&check.quantity)?;
-            samples = samples.iter().zip(&values).map(|(a, b)| a - b).collect();
+            samples = differences(&samples, &values, check.times.unwrap_or(1.0));
         }
         let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
         Ok(self.result(check, &record::point_name(axes), bound, samples, "no run finished"))
@@ -226,6 +225,11 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Each of `a` less so many times its partner.
+fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - times * b).collect()
+}
+
 /// Mean of a(x) - b(x) over the x that both curves reach.
 fn distance(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<f64> {
     let range = |curve: &[(f64, f64)]| {
@@ -269,6 +273,14 @@ mod tests {
         let no_worse = Check { more_than: Some("subject".into()), margin: -0.002, ..Check::default() };
         assert_eq!(outcome(&no_worse, &[-0.001, -0.001, -0.001]), Outcome::Holds);
         assert_eq!(outcome(&no_worse, &[-0.003, -0.003, -0.003]), Outcome::Fails);
+    }
+
+    #[test]
+    fn so_many_times_the_others() {
+        let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
+        assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
+        assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
+        assert_eq!(twice.bound().unwrap().words, "difference from 2 times the other's > 0");
     }
 
     #[test]

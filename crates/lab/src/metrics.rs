@@ -52,6 +52,20 @@ pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     }
 }
 
+/// The same around where the queue itself comes to rest: its mean over the second half. A rule that keeps another
+/// queue than the reference settles too.
+fn resettling(seconds: &[f64]) -> Option<f64> {
+    let second_half = &seconds[seconds.len() / 2..];
+    settling(seconds, second_half.iter().sum::<f64>() / second_half.len() as f64)
+}
+
+/// How far the largest second exceeds the smallest, in packets; NaN if some second is without a value.
+fn swing(seconds: &[f64]) -> f64 {
+    let extreme = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+    let known = seconds.iter().all(|q| !q.is_nan());
+    if known { extreme(f64::max) - extreme(f64::min) } else { f64::NAN }
+}
+
 /// How far the largest second exceeds `reference`, in packets; 0 if none does.
 pub fn overshoot(seconds: &[f64], reference: f64) -> f64 {
     seconds.iter().fold(0.0, |most: f64, q| most.max(q - reference))
@@ -100,6 +114,8 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
         "overshoot_pkts" if span.is_none() => run.summary.overshoot_pkts,
         "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
         "overshoot_pkts" => overshoot(&steps(), reference),
+        "resettling_s" => resettling(&steps()).unwrap_or(to - from),
+        "swing_pkts" => swing(&steps()),
         "rms_error_pkts" => rms_error(&steps(), reference),
         "mean_pkts" => {
             let steps = steps();
@@ -157,6 +173,25 @@ mod tests {
         assert_eq!(settling(&gap, 50.0), Some(13.0), "the last 5 s mean without a value is at second 12");
         gap[29] = f64::NAN;
         assert_eq!(settling(&gap, 50.0), None, "nobody knows where it ends");
+    }
+
+    #[test]
+    fn resettling_is_to_where_the_queue_stays() {
+        let mut queue = vec![100.0; 10];
+        queue.extend(vec![30.0; 90]);
+        // The 5 s mean at second 11 is (100 + 4 x 30)/5 = 44, at 12 it is 30: within 30 +- 6.
+        assert_eq!(resettling(&queue), Some(12.0));
+        assert_eq!(settling(&queue, 50.0), None, "never near the reference");
+        let drifting: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(resettling(&drifting), None, "the second half ends far from its mean");
+        assert_eq!(resettling(&[]), None);
+    }
+
+    #[test]
+    fn swing_is_from_the_smallest_to_the_largest() {
+        assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
+        assert_eq!(swing(&[40.0]), 0.0);
+        assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());
     }
 
     #[test]
