@@ -31,6 +31,12 @@ macro_rules! paper {
 /// Every paper there is, in the order of the command line.
 #[rustfmt::skip]
 pub const PAPERS: &[Paper] = &[
+    paper!("msc", "MSC: the rate sets p on a large time scale, the queue corrects it on a small one (Ji, Dong)", [
+        "exp-1", "exp-1-rem-500", "exp-1-rem-bytes", "exp-1-even", "exp-1-reverse",
+        "exp-2", "exp-2-rem-500", "exp-2-busy",
+        "exp-3", "exp-3-rem-500", "exp-3-smooth", "exp-3-bursty", "exp-3-even",
+        "exp-4", "exp-4-units", "exp-4-1000", "exp-4-reverse",
+    ]),
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
     paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",

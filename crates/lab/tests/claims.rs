@@ -26,6 +26,26 @@ fn msvb_has_every_fixed_id_once() {
     assert_eq!(ids, fixed);
 }
 
+#[test]
+fn msc_has_every_fixed_id_once() {
+    let file = claims::parse(papers::find("msc").unwrap().claims).unwrap();
+    let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
+    let fixed = ["MSC-1a", "MSC-1b", "MSC-1c", "MSC-1d", "MSC-2a", "MSC-2b", "MSC-3a", "MSC-4a", "MSC-4b", "MSC-4c"];
+    assert_eq!(ids, fixed);
+}
+
+#[test]
+fn so_many_times_needs_another() {
+    let text = papers::find("msc").unwrap().claims;
+    for (right, wrong) in
+        [("less_than = \"PI\"\ntimes = 1.2", "at_most = 1\ntimes = 1.2"), ("times = 1.2", "times = 0")]
+    {
+        assert!(text.contains(right));
+        let error = claims::parse(&text.replace(right, wrong)).unwrap_err();
+        assert!(error.starts_with("MSC-1c: ") && error.contains("so many times"), "{error}");
+    }
+}
+
 /// With no run at all every check must still find its contenders and axes, and fail for want of runs.
 #[test]
 fn every_check_names_what_its_scenario_compares() {
@@ -82,7 +102,15 @@ kind = "ftp"
     for wrong in ["queue_pkt.mean", "settling", "mean_pkts@5", "mean_pkts@1..0", "loss_ratio@0..1"] {
         assert!(forebay_lab::metrics::quantity(&record, wrong).is_err(), "{wrong}");
     }
-    for right in ["queue_pkts.mean", "goodput_ratio", "settling_s", "mean_pkts@0..1", "settling_s@0..1"] {
+    for right in [
+        "queue_pkts.mean",
+        "goodput_ratio",
+        "settling_s",
+        "mean_pkts@0..1",
+        "settling_s@0..1",
+        "resettling_s@0..1",
+        "swing_pkts",
+    ] {
         assert!(forebay_lab::metrics::quantity(&record, right).is_ok(), "{right}");
     }
 }
