@@ -106,6 +106,9 @@ pub struct RedTail {
     split: Split,
     q1: f64,
     q2: f64,
+    /// Pairs that were new, and pairs that passed n.
+    met: u64,
+    moved: u64,
 }
 
 impl RedTail {
@@ -115,10 +118,13 @@ impl RedTail {
             Key::Pair => packet.pair,
             Key::Flow => packet.flow,
         };
-        match packet.proto {
-            Proto::Tcp if self.pairs.count(key, now) > self.params.n => LONG,
-            _ => SHORT,
+        if packet.proto != Proto::Tcp {
+            return SHORT;
         }
+        let count = self.pairs.count(key, now);
+        self.met += u64::from(count == 1);
+        self.moved += u64::from(count.checked_sub(1) == Some(self.params.n));
+        if count > self.params.n { LONG } else { SHORT }
     }
 
     /// C1 by the present length of queue 1, C2 the rest.
@@ -209,6 +215,8 @@ impl Design for RedTail {
             split: Split::new(params.scheduler, link.mean_packet),
             q1: 0.0,
             q2: 0.0,
+            met: 0,
+            moved: 0,
             params: params.clone(),
         }
     }
@@ -277,6 +285,12 @@ probes! { RedTail {
     min_th2 ["packets|bytes"] = |s| s.red.early().curve.min_th;
     /// Pairs forgotten for want of room.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
+    /// Average drop probability, which moves the thresholds.
+    p_avg ["1"] = |s| s.red.p_avg();
+    /// Pairs that were new so far; one forgotten is new again.
+    met ["1"] = |s| s.met as f64;
+    /// Pairs taken for long ones so far.
+    moved ["1"] = |s| s.moved as f64;
 } }
 
 #[cfg(test)]
@@ -349,6 +363,8 @@ mod tests {
         assert_eq!(lengths(&queue), (64, 1));
         queue.arrive(tcp(8), at(0));
         assert_eq!(lengths(&queue), (65, 1), "another pair starts anew");
+        queue.arrive(tcp(7), at(0));
+        assert_eq!((queue.discipline().met, queue.discipline().moved), (2, 1), "each counts once");
     }
 
     #[test]
