@@ -230,6 +230,7 @@ fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
         window: options.window.unwrap_or(u32::MAX),
         delayed_ack: options.delayed_ack,
         limited_transmit: options.limited_transmit,
+        initial_rto: options.initial_rto,
         min_rto: options.min_rto,
         max_rto: options.max_rto,
         tick: options.tick,

@@ -68,6 +68,11 @@ pub(crate) const TCP: &[Key] = &[
     may("tcp", Kind::Word(&TCPS), "Congestion control; default newreno."),
     may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
     may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
+    may(
+        "initial_rto",
+        Kind::Quantity,
+        "Retransmission timeout before the first measurement, at most max_rto; default 3s.",
+    ),
     may("min_rto", Kind::Quantity, "Smallest retransmission timeout; default 200ms."),
     may("max_rto", Kind::Quantity, "Largest retransmission timeout, backoff included, at least min_rto; default 60s."),
     may("tick", Kind::Quantity, "Granularity of the retransmission clock; default 10ms."),
@@ -357,10 +362,15 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     if max_rto < min_rto {
         return Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto")));
     }
+    let initial_rto = table.maybe("initial_rto", duration)?;
+    if initial_rto.is_some_and(|first| first > max_rto) {
+        return Err(table.bad("initial_rto", BadValue::new("a time no longer than max_rto")));
+    }
     Ok(TcpOptions {
         variant: table.word("tcp", Some(default.variant), TcpVariant::TCPS, &[])?,
         initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
         delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
+        initial_rto,
         min_rto,
         max_rto,
         tick: table.or("tick", default.tick, duration)?,

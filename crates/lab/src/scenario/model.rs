@@ -283,6 +283,8 @@ pub struct TcpOptions {
     pub initial_window: u32,
     /// Does the receiver acknowledge every second packet only?
     pub delayed_ack: bool,
+    /// Retransmission timeout before the first measurement; none: the variant's.
+    pub initial_rto: Option<Span>,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
     /// Largest retransmission timeout, backoff included.
@@ -305,6 +307,7 @@ impl Default for TcpOptions {
             variant: TcpVariant::NewReno,
             initial_window: 2,
             delayed_ack: false,
+            initial_rto: None,
             min_rto: Span::from_millis(200),
             max_rto: Span::from_millis(60_000),
             tick: Span::from_millis(10),

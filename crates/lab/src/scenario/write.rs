@@ -325,6 +325,9 @@ fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
     out.text("tcp", tcp.variant.word());
     out.set("initial_window", tcp.initial_window);
     out.set("delayed_ack", tcp.delayed_ack);
+    if let Some(first) = tcp.initial_rto {
+        out.text("initial_rto", &show_span(first));
+    }
     out.text("min_rto", &show_span(tcp.min_rto));
     out.text("max_rto", &show_span(tcp.max_rto));
     out.text("tick", &show_span(tcp.tick));

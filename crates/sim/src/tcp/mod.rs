@@ -135,6 +135,8 @@ pub struct TcpOptions {
     pub delayed_ack: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
+    /// Retransmission timeout before the first measurement; none: the variant's.
+    pub initial_rto: Option<Span>,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
     /// Largest retransmission timeout, backoff included (RFC 6298 rule 2.5).
@@ -181,6 +183,7 @@ impl Default for TcpOptions {
             window: u32::MAX,
             delayed_ack: false,
             limited_transmit: true,
+            initial_rto: None,
             min_rto: Span::from_millis(200),
             max_rto: Span::from_millis(60_000),
             tick: Span::from_millis(10),

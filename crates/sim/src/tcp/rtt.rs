@@ -116,7 +116,7 @@ mod tests {
     fn first_measurement_gives_three_times_the_rtt() {
         // RFC 6298 rule 2.2: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
         let mut rtt = Rtt::new(OPTIONS);
-        assert_eq!(rtt.timeout(), Span::from_millis(3000));
+        assert_eq!(rtt.timeout(), Span::from_millis(3000), "before it, what is given");
         rtt.measure(at(0), at(100));
         assert_eq!((rtt.smoothed(), rtt.timeout()), (Span::from_millis(100), Span::from_millis(300)));
     }

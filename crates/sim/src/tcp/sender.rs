@@ -112,6 +112,7 @@ impl Sender {
     /// tick, `rng` its own random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let TcpOptions { min_rto, max_rto, tick, .. } = options;
+        let initial = options.initial_rto.unwrap_or(options.variant.initial_rto());
         let recovery = options.variant.recovery();
         let selective = (recovery == Recovery::Sack).then(|| Box::new(Selective::new(&options, rng)));
         Self {
@@ -136,7 +137,7 @@ impl Sender {
             marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
-            rtt: Rtt::new(RttOptions { initial: options.variant.initial_rto(), min_rto, max_rto, tick, phase }),
+            rtt: Rtt::new(RttOptions { initial, min_rto, max_rto, tick, phase }),
             timed: None,
             rto_at: Instant::NEVER,
             initial_window: options.initial_window,
