@@ -119,6 +119,8 @@ pub struct Check {
     pub less_than: Option<String>,
     /// Larger than this contender's.
     pub more_than: Option<String>,
+    /// The bound is on the quotient to this contender's.
+    pub relative_to: Option<String>,
     /// The other's point, where it is not the same.
     #[serde(default)]
     pub there: Point,
@@ -138,7 +140,7 @@ pub struct Check {
 impl Check {
     /// The contender that the difference is from.
     pub fn other(&self) -> Option<&str> {
-        self.less_than.as_deref().or(self.more_than.as_deref())
+        self.less_than.as_deref().or(self.more_than.as_deref()).or(self.relative_to.as_deref())
     }
 
     /// Does it say what is asked for?
@@ -285,6 +287,9 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
             for quantity in std::iter::once(&check.quantity).chain(&check.against) {
                 Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
             }
+        }
+        if let Some(check) = claim.checks.iter().find(|check| check.relative_to.is_some() && check.against.is_some()) {
+            return Err(format!("{}: the check '{}' asks for a quotient of curves", claim.id, check.what));
         }
         if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
             return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));

@@ -47,15 +47,16 @@ impl Check {
         let (below, above) = (f64::NEG_INFINITY, f64::INFINITY);
         let loose = |lo, hi, words| Bound { lo, hi, strict: false, words };
         let strict = |lo, hi, words| Bound { lo, hi, strict: true, words };
+        let times = if self.relative_to.is_some() { "quotient " } else { "" };
         let from = self.times.map_or_else(String::new, |times| format!(" from {times} times the other's"));
         Ok(match self {
             Self { less_than: Some(_), margin, .. } => {
                 strict(below, -margin, format!("difference{from} < {}", 0.0 - margin))
             }
             Self { more_than: Some(_), margin, .. } => strict(*margin, above, format!("difference{from} > {margin}")),
-            Self { within: Some([lo, hi]), .. } => loose(*lo, *hi, format!("{lo} .. {hi}")),
-            Self { at_least: Some(lo), .. } => loose(*lo, above, format!(">= {lo}")),
-            Self { at_most: Some(hi), .. } => loose(below, *hi, format!("<= {hi}")),
+            Self { within: Some([lo, hi]), .. } => loose(*lo, *hi, format!("{times}{lo} .. {hi}")),
+            Self { at_least: Some(lo), .. } => loose(*lo, above, format!("{times}>= {lo}")),
+            Self { at_most: Some(hi), .. } => loose(below, *hi, format!("{times}<= {hi}")),
             _ => return Err(format!("the check '{}' has no bound", self.what)),
         })
     }
@@ -112,7 +113,11 @@ impl<'a> Runs<'a> {
         if let Some(other) = other {
             let there = if check.there.is_empty() { case } else { self.cases(&check.there)?[0] };
             let values = self.group(there, other)?.values(&check.quantity)?;
-            samples = differences(&samples, &values, check.times.unwrap_or(1.0));
+            samples = if check.relative_to.is_some() {
+                samples.iter().zip(&values).map(|(a, b)| a / b).collect()
+            } else {
+                differences(&samples, &values, check.times.unwrap_or(1.0))
+            };
         }
         let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
         Ok(self.result(check, &record::point_name(axes), bound, samples, "no run finished"))
@@ -281,6 +286,15 @@ mod tests {
         assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
         assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
         assert_eq!(twice.bound().unwrap().words, "difference from 2 times the other's > 0");
+    }
+
+    #[test]
+    fn a_quotient_is_not_a_difference() {
+        let twice = Check { relative_to: Some("pi".into()), within: Some([2.0, 4.0]), ..Check::default() };
+        assert_eq!((twice.other(), outcome(&twice, &[2.9, 3.0, 3.1])), (Some("pi"), Outcome::Holds));
+        assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
+        let bare = Check { relative_to: Some("pi".into()), ..Check::default() };
+        assert!(bare.bound().is_err(), "a quotient needs its bound");
     }
 
     #[test]

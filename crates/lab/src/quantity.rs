@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::column::Column;
 use crate::metrics;
 use crate::record::{ClassSummary, RunRecord, RunSummary, Spread};
 
@@ -13,6 +14,8 @@ pub enum Quantity {
     One(Term),
     /// One over another: `A / B`.
     Ratio(Term, Term),
+    /// One and a number: `A + 0.2`.
+    Shifted(Term, f64),
 }
 
 /// A part of a quantity.
@@ -20,6 +23,8 @@ pub enum Quantity {
 pub enum Term {
     /// Of the run, as [`metrics::of_run`] knows it.
     Run(String),
+    /// Of a recorded column.
+    Column(Column),
     /// Of some classes taken together.
     Classes(Classes),
     /// Of several classes, each by itself and as a multiple of its target: `jain(class.0-3.goodput_bps; 1/2/3/4)`.
@@ -62,10 +67,12 @@ const PARTS: [&str; 5] = ["mean", "std", "p50", "p99", "max"];
 impl Quantity {
     /// Reads it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        Ok(match text.split_once(" / ") {
-            Some((above, below)) => Self::Ratio(Term::parse(above)?, Term::parse(below)?),
-            None => Self::One(Term::parse(text)?),
-        })
+        if let Some((above, below)) = text.split_once(" / ") {
+            return Ok(Self::Ratio(Term::parse(above)?, Term::parse(below)?));
+        }
+        let Some((term, number)) = text.split_once(" + ") else { return Ok(Self::One(Term::parse(text)?)) };
+        let number = number.trim().parse().map_err(|_| format!("'{number}' is no number to add"))?;
+        Ok(Self::Shifted(Term::parse(term)?, number))
     }
 
     /// Its value in `run`; NaN where there is nothing to measure.
@@ -73,6 +80,7 @@ impl Quantity {
         Ok(match self {
             Self::One(term) => term.of(run)?,
             Self::Ratio(above, below) => above.of(run)? / below.of(run)?,
+            Self::Shifted(term, number) => term.of(run)? + number,
         })
     }
 }
@@ -80,6 +88,9 @@ impl Quantity {
 impl Term {
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
+        if let Some(column) = Column::parse(text)? {
+            return Ok(Self::Column(column));
+        }
         let Some((name, inside)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
             return Ok(Classes::parse(text)?.map_or_else(|| Self::Run(text.to_string()), Self::Classes));
         };
@@ -107,6 +118,7 @@ impl Term {
     fn of(&self, run: &RunRecord) -> Result<f64, String> {
         match self {
             Self::Run(name) => metrics::of_run(run, name),
+            Self::Column(column) => Ok(column.of(run)),
             Self::Classes(classes) => classes.of(&run.summary),
             Self::Across(over, classes, targets) => {
                 let each = classes.each().map(|class| class.of(&run.summary));
@@ -364,7 +376,14 @@ mod tests {
         for bad in ["", "a", "3-1", "256", "1+", "-3"] {
             assert_eq!(parse_set(bad), None, "{bad}");
         }
-        for good in ["loss_ratio", "mean_pkts@0..9 / mean_pkts@9..20", "max(class.0-1.sojourn_ms.max)"] {
+        let good = [
+            "loss_ratio",
+            "mean_pkts@0..9 / mean_pkts@9..20",
+            "max(class.0-1.sojourn_ms.max)",
+            "class.0.fct_s.mean + 0.192",
+            "growth(red_tail.moved)@1..9 / growth(red_tail.met)@1..9",
+        ];
+        for good in good {
             assert!(Quantity::parse(good).is_ok(), "{good}");
         }
         let bad = [
@@ -379,6 +398,8 @@ mod tests {
             "jain(class.0-2.goodput_bps; 1/2)",
             "jain(class.0-1.goodput_bps; 1/0)",
             "loss_ratio / class.1",
+            "loss_ratio + x",
+            "share(queue)",
         ];
         for bad in bad {
             assert!(Quantity::parse(bad).is_err(), "{bad}");
