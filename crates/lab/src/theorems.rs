@@ -47,8 +47,19 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "raqm-1" => Some(raqm_1()),
         "raqm-c" => Some(raqm_c()),
         "raqm-2" => Some(raqm_2()),
+        "tail-e1" => Some(tail_e1()),
         _ => None,
     }
+}
+
+/// RED+Tail, section II: the chance that one of 64 packets is lost, each with probability 0.04.
+fn tail_e1() -> (Verdict, Evidence) {
+    let lost = 1.0 - libm::pow(1.0 - 0.04, 64.0);
+    // As printed, to four digits.
+    let holds = (lost - 0.9267).abs() < 5e-5;
+    let checks = vec![yes_no("1 - (1 - 0.04)^64", lost, "0.9267", holds)];
+    let verdict = if holds { Verdict::Reproduced } else { Verdict::Refuted };
+    (verdict, Evidence { checks, ..Evidence::default() })
 }
 
 /// Theorem 1: below alpha_hat(r) the squared distance from r0 decreases in the step, above it increases.
@@ -170,6 +181,7 @@ mod tests {
         assert_eq!(verdict("raqm-1"), Verdict::Reproduced);
         assert_eq!(verdict("raqm-c"), Verdict::Reproduced);
         assert_eq!(verdict("raqm-2"), Verdict::Refuted);
+        assert_eq!(verdict("tail-e1"), Verdict::Reproduced);
         assert!(try_theorem("fermat").is_none());
     }
 

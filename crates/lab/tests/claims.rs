@@ -19,6 +19,17 @@ fn raqm_has_every_fixed_id_once() {
 }
 
 #[test]
+fn red_tail_has_every_fixed_id_once() {
+    let file = claims::parse(papers::find("red-tail").unwrap().claims).unwrap();
+    let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
+    let fixed = [
+        "TAIL-F1", "TAIL-T1", "TAIL-E1", "TAIL-FA", "TAIL-T3", "TAIL-T4", "TAIL-U", "TAIL-F4", "TAIL-F9", "TAIL-F11",
+        "TAIL-F12", "TAIL-F16", "TAIL-F17", "TAIL-F20", "TAIL-F21", "TAIL-P61", "TAIL-P62", "TAIL-P63",
+    ];
+    assert_eq!(ids, fixed);
+}
+
+#[test]
 fn msvb_has_every_fixed_id_once() {
     let file = claims::parse(papers::find("msvb").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
