@@ -194,18 +194,11 @@ fn write_ends(out: &mut Text, ends: Ends, net: &Topology) {
     }
 }
 
-fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
-    out.line("\n[[flows]]");
-    out.text("name", &group.name);
-    let kind = match group.kind {
+const fn kind(group: &FlowGroup) -> &'static str {
+    match group.kind {
         FlowKind::Ftp => "ftp",
-        FlowKind::Files(files) => {
-            if files.request.is_some() {
-                "web"
-            } else {
-                "file"
-            }
-        }
+        FlowKind::Files(files) if files.request.is_some() => "web",
+        FlowKind::Files(_) => "file",
         FlowKind::Sctp => "sctp",
         FlowKind::ShortTcp => "short-tcp",
         FlowKind::Cbr { .. } | FlowKind::Poisson { .. } => "cbr",
@@ -214,8 +207,13 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
         FlowKind::Voip { .. } => "voip",
         FlowKind::Trace { .. } => "trace",
         FlowKind::Rtp { .. } => "rtp",
-    };
-    out.text("kind", kind);
+    }
+}
+
+fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
+    out.line("\n[[flows]]");
+    out.text("name", &group.name);
+    out.text("kind", kind(group));
     out.set("count", group.count);
     write_ends(out, group.ends, net);
     out.text("direction", if group.direction == Direction::Reverse { "reverse" } else { "forward" });

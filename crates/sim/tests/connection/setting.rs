@@ -45,6 +45,7 @@ impl Setting {
             ecn,
             pacing,
             idle_restart,
+            initial_rto: [None, Some(Span::from_millis(500))][usize::from(overtakes)],
             ns2: Ns2Rules::default(),
         };
         let mut share = |most: f64, zero: bool| if zero { 0.0 } else { most * rng.uniform() };

@@ -175,6 +175,7 @@ fn options(dice: &mut Dice) -> TcpOptions {
         pacing: dice.once_in(3),
         idle_restart: dice.once_in(2),
         ns2: Ns2Rules { cwr: dice.once_in(4), sack1: dice.once_in(4) },
+        initial_rto: dice.once_in(2).then(|| dice.span(1e-2, 3.0)),
     }
 }
 
