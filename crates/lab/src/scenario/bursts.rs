@@ -5,7 +5,7 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 
 use super::error::InputError;
-use super::flows::{COMMON, LATER, START, TCP, UDP_PACKET};
+use super::flows::{COMMON, START, TCP, UDP_PACKET};
 use super::model::FlowKind;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table};
@@ -36,7 +36,7 @@ pub(crate) static ONOFF: Shape = Shape {
     doc: "A constant rate while on, nothing while off; both times exponential.",
     tag: Some("onoff"),
     groups: &[COMMON, BURSTS, TCP],
-    later: LATER,
+    later: &[],
 };
 
 pub(crate) static PARETO: Shape = Shape {
@@ -52,7 +52,7 @@ pub(crate) static PARETO: Shape = Shape {
         )],
         TCP,
     ],
-    later: LATER,
+    later: &[],
 };
 
 /// Reads what flows of this shape send; `packet` is the scenario's.

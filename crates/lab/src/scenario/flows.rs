@@ -90,7 +90,7 @@ pub(crate) const KINDS: &[&Shape] =
     &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &PARETO, &VOIP, &TRACE, &RTP, &SCTP];
 
 static FTP: Shape =
-    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: LATER };
+    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: &[] };
 
 static SHORT_TCP: Shape = Shape {
     doc: "TCP flows that arrive, send greedily and leave.",
@@ -103,7 +103,7 @@ static SHORT_TCP: Shape = Shape {
         ],
         TCP,
     ],
-    later: LATER,
+    later: &[],
 };
 
 static FILE_FLOWS: Shape = Shape {
@@ -140,8 +140,7 @@ static CBR: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-pub(crate) const LATER: &[&str] = &["size", "repeat"];
-pub(crate) const LATER_DATAGRAMS: &[&str] = &["ecn", "size", "repeat"];
+pub(crate) const LATER_DATAGRAMS: &[&str] = &["ecn"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {

@@ -4,7 +4,7 @@ use forebay_aqm::base::text::{BadValue, show_span};
 use forebay_aqm::base::time::Span;
 
 use super::error::InputError;
-use super::flows::{COMMON, LATER, START, WIDEST};
+use super::flows::{COMMON, START, WIDEST};
 use super::model::{TcpOptions, TcpVariant};
 use super::shape::{Key, Kind, Shape, may};
 use super::table::Table;
@@ -29,7 +29,7 @@ pub(crate) static SCTP: Shape = Shape {
     doc: "SCTP with always more to send (RFC 9260): one stream of chunks as large as the packets, one address.",
     tag: Some("sctp"),
     groups: &[COMMON, &[START], KEYS],
-    later: LATER,
+    later: &[],
 };
 
 const RFC: &str = "rfc9260";
