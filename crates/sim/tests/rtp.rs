@@ -49,7 +49,7 @@ fn on_a_free_link_all_arrives_and_every_report_is_a_packet() {
 /// A link of 0.5 Mb/s carries a share of 0.48. The sender goes up by 0.05 a report until more than 2 % are lost, which is
 /// at latest in the second report above 0.50, and as the buffer of 20 packets, 0.33 s, has to fill first perhaps in the
 /// one after: it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38 after one report. A second one in
-/// a row, while the buffer is still full, may take it to 0.31. So its mean share is between these.
+/// a row, while the buffer is still full, may take it to 0.31.
 #[test]
 fn on_a_narrow_link_the_sender_follows_its_rate() {
     let flow = &run(&network(500_000, 0.1), 1).flows[0];
