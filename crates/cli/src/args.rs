@@ -120,7 +120,8 @@ pub(crate) struct RunArgs {
   forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | jq '.compare.cases[].contenders[0].mean'
 
 VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100.
-PATH is a key of the file as --set takes it, or a name that stands as {name} in some text of the file or of --aqm.
+PATH is a key of the file as --set takes it (flows.*.count: of every group), or a name that stands as {name} in some
+text of the file or of --aqm.
 Several --vary, and the axes of [vary] in the file, make every combination, the last varying fastest; a path that
 [vary] has takes the values of --vary instead.
 

@@ -144,6 +144,29 @@ fn what_is_set_and_varies_is_refused_or_held() {
     assert!(error.accepts.contains("topology.access.delays alone, which varies"), "{error}");
 }
 
+/// `*` in a path is every item of a list.
+#[test]
+fn one_value_for_every_item_of_a_list() {
+    let two = format!("{EXAMPLE}\n[[flows]]\nkind = \"ftp\"\nname = \"other\"\ncount = 7\n");
+    let counts = |sets: &[&str], vary: &[&str]| {
+        let cases = read(&two, sets, vary, &[]).unwrap_or_else(|e| panic!("{e}"));
+        cases.iter().map(|case| [case.scenario.flows[0].count, case.scenario.flows[1].count]).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&["flows.*.count=3"], &[]), [[3, 3]]);
+    assert_eq!(counts(&["flows.*.count=3", "flows.other.count=4"], &[]), [[3, 4]]);
+    assert_eq!(counts(&[], &["flows.*.count=1,2"]), [[1, 1], [2, 2]]);
+    for (set, vary) in [("flows.*.count=3", "flows.other.count=1,2"), ("flows.other.count=3", "flows.*.count=1,2")] {
+        let error = refused(&two, &[set], &[vary], &[]);
+        assert!(error.accepts.contains("a path that --set leaves alone"), "{error}");
+    }
+    let error = refused(&two, &[], &["flows.*.count=1,2", "flows.other.count=3,4"], &[]);
+    assert!(error.accepts.contains("leaves flows.*.count alone"), "{error}");
+    let error = refused(&two, &["flows.*.cuont=3"], &[], &[]);
+    assert_eq!(error.hint.as_deref(), Some("did you mean count?"), "{error}");
+    let error = refused(&two, &["topology.*=3"], &[], &[]);
+    assert_eq!(error.key, "topology.*", "{error}");
+}
+
 #[test]
 fn disciplines_come_from_one_place() {
     for (sets, vary, file) in [

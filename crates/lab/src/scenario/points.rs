@@ -34,7 +34,7 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
             let Some((set, _)) = parts(set) else { return false };
             let axis = set.strip_prefix("vary.");
             // What is set above the axis stays but for the axis.
-            axis.map_or_else(|| set::steps(root, set).starts_with(&steps), |axis| set::steps(root, axis) == steps)
+            axis.map_or_else(|| set::covers(&steps, &set::steps(root, set)), |axis| set::steps(root, axis) == steps)
         };
         if overrides.sets.iter().any(is_held) {
             return refuse("a path that --set leaves alone");

@@ -33,7 +33,7 @@ pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Resu
             *axis = Axis::read(&axis.name, place, &values)?;
             return Ok(());
         }
-        if here.starts_with(&varies) {
+        if covers(&varies, &here) {
             let accepts = format!("a path that leaves {} alone, which varies", axis.name);
             return Err(place.error(path, Found::text(path), accepts));
         }
@@ -66,14 +66,30 @@ fn moved(node: Node, place: &Place) -> Node {
     Node { value, place: place.clone() }
 }
 
-/// Puts `value` at the dotted `path`, making tables on the way; `key` names the culprit in errors.
+/// Puts `value` at the dotted `path`, making tables on the way, and in every item of a list where the path has `*`;
+/// `key` names the culprit in errors.
 pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, key: &str) -> Result<(), InputError> {
-    let mut at = root;
-    for segment in path.split('.') {
-        at = step(at, segment.trim(), place, key)?;
+    let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
+    let put = |node: &mut Node| match rest {
+        Some(rest) => assign(node, rest, value, place, key),
+        None => {
+            *node = value.clone();
+            Ok(())
+        }
+    };
+    match &mut root.value {
+        Value::List(items) if segment.trim() == EVERY && !items.is_empty() => items.iter_mut().try_for_each(put),
+        _ => put(step(root, segment.trim(), place, key)?),
     }
-    *at = value.clone();
-    Ok(())
+}
+
+/// In a path, all items of a list.
+const EVERY: &str = "*";
+
+/// Does `path`, as [`steps`], lead to where `deeper` lies, for some items at least?
+pub(crate) fn covers(path: &[String], deeper: &[String]) -> bool {
+    let meet = |(a, b): (&String, &String)| a == b || a == EVERY || b == EVERY;
+    path.len() <= deeper.len() && path.iter().zip(deeper).all(meet)
 }
 
 fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Result<&'a mut Node, InputError> {

@@ -126,7 +126,7 @@ fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
     let paths: Vec<(&Axis, Vec<String>)> =
         axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, set::steps(root, &axis.name))).collect();
     for (i, (later, path)) in paths.iter().enumerate() {
-        if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| steps.starts_with(path)) {
+        if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| set::covers(path, steps)) {
             let accepts = format!("a path that leaves {} alone, which varies too", earlier.name);
             return Err(later.place.error(later.key(), Found::text(&later.name), accepts));
         }
