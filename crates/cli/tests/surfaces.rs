@@ -38,7 +38,7 @@ fn list_has_every_topic() {
         ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "trace", "rtp", "sctp"]
     );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
-    assert_eq!(words("papers"), ["msc", "raqm", "red-tail", "msvb"]);
+    assert_eq!(words("papers"), ["msc", "aaqm", "raqm", "red-tail", "msvb"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 

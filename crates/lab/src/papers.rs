@@ -37,6 +37,8 @@ pub const PAPERS: &[Paper] = &[
         "exp-3", "exp-3-rem-500", "exp-3-smooth", "exp-3-bursty", "exp-3-even",
         "exp-4", "exp-4-units", "exp-4-1000", "exp-4-reverse",
     ]),
+    paper!("aaqm", "AAQM: p goes up and down by arrivals over departures, for access networks (Rahmani, Ahlund, Kanter)",
+        ["tuning", "load", "load-64", "load-wired", "web", "web-busy"]),
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
     paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",

@@ -46,6 +46,14 @@ fn msc_has_every_fixed_id_once() {
 }
 
 #[test]
+fn aaqm_has_every_fixed_id_once() {
+    let file = claims::parse(papers::find("aaqm").unwrap().claims).unwrap();
+    let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
+    let fixed = ["AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16"];
+    assert_eq!(ids, fixed);
+}
+
+#[test]
 fn so_many_times_needs_another() {
     let text = papers::find("msc").unwrap().claims;
     for (right, wrong) in
