@@ -2,16 +2,16 @@
 
 use super::time::Instant;
 
-/// Declares a byte that takes one of a few named values.
+/// Declares a number that takes one of a few named values.
 ///
 /// Not an enum: `Option<Packet>` would hide its tag in the values that an enum leaves free, and every copy of a
 /// packet would then go around that byte in pieces, which stalls what reads it next.
-macro_rules! named_byte {
-    ($(#[$about:meta])* $Name:ident { $( $(#[$what:meta])* $value:ident = $number:literal, )* }) => {
+macro_rules! named_number {
+    ($(#[$about:meta])* $Name:ident($Repr:ident) { $( $(#[$what:meta])* $value:ident = $number:literal, )* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Default)]
         #[repr(transparent)]
-        pub struct $Name(u8);
+        pub struct $Name($Repr);
 
         #[allow(non_upper_case_globals)] // They are written and matched as the variants of an enum.
         impl $Name {
@@ -20,7 +20,7 @@ macro_rules! named_byte {
             /// Its number.
             #[inline]
             pub const fn bits(self) -> u8 {
-                self.0
+                self.0 as u8
             }
         }
 
@@ -35,9 +35,9 @@ macro_rules! named_byte {
     };
 }
 
-named_byte! {
-    /// ECN codepoint of the IP header (RFC 3168 section 5).
-    Ecn {
+named_number! {
+    /// ECN codepoint of the IP header (RFC 3168 section 5). Four bytes wide: see [`Packet`].
+    Ecn(u32) {
         /// The sender does not understand ECN.
         NotEct = 0,
         /// ECN-capable, L4S (RFC 9331).
@@ -57,9 +57,9 @@ impl Ecn {
     }
 }
 
-named_byte! {
+named_number! {
     /// Conformance colour written by an edge marker (IN or OUT of profile).
-    Colour {
+    Colour(u8) {
         /// Within its profile, or never marked.
         In = 0,
         /// Beyond its profile.
@@ -67,9 +67,9 @@ named_byte! {
     }
 }
 
-named_byte! {
+named_number! {
     /// Transport protocol, as far as a classifier may ask.
-    Proto {
+    Proto(u8) {
         /// Reacts to drops and marks.
         Tcp = 0,
         /// Does not.
@@ -78,6 +78,10 @@ named_byte! {
 }
 
 /// One packet as a discipline sees it: 32 bytes, `Copy`.
+///
+/// Its ECN field is judged and changed on the way, so a copy is made around it. It takes the last four of the bytes:
+/// what lies before it is then copied in words, where odd bytes would be copied in pieces that overlap, which stalls.
+#[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Packet {
     /// When it was offered to this queue.
@@ -90,12 +94,12 @@ pub struct Packet {
     pub flow: u32,
     /// Source-destination pair id.
     pub pair: u32,
-    /// ECN codepoint.
-    pub ecn: Ecn,
     /// Service class.
     pub class: u8,
     /// Conformance colour.
     pub colour: Colour,
     /// Transport protocol.
     pub proto: Proto,
+    /// ECN codepoint.
+    pub ecn: Ecn,
 }

@@ -136,10 +136,10 @@ pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
 }
 
 /// An arm of [`Discipline::enqueue`] of any discipline: a function of its own, because one with all of them would save
-/// and spill for each what only some need.
+/// and spill for each what only some need. It takes the packet where it lies: one copy, not two.
 #[inline(never)]
-pub fn enqueue<D: Discipline>(discipline: &mut D, packet: Packet, port: &mut Port, cx: &mut Cx) {
-    discipline.enqueue(packet, port, cx);
+pub fn enqueue<D: Discipline>(discipline: &mut D, packet: &Packet, port: &mut Port, cx: &mut Cx) {
+    discipline.enqueue(*packet, port, cx);
 }
 
 /// The same of [`Discipline::dequeue`].
@@ -201,7 +201,7 @@ macro_rules! registry {
             }
             #[inline]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, packet, port, cx) }
+                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, &packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, &packet, port, cx) }
             }
             #[inline]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {

@@ -43,15 +43,18 @@ impl RoundRobin {
         if self.holds(self.turn) && self.pays(self.turn, &cost) {
             return Some(self.turn);
         }
+        let mut left = self.backlogged;
         loop {
-            for _ in 0..self.backlogged.count_ones() {
-                self.turn = self.next();
-                self.accounts[self.turn] += self.quanta[self.turn];
-                if self.pays(self.turn, &cost) {
-                    return Some(self.turn);
-                }
+            self.turn = self.next();
+            self.accounts[self.turn] += self.quanta[self.turn];
+            if self.pays(self.turn, &cost) {
+                return Some(self.turn);
             }
-            self.skip_rounds(&cost);
+            left &= !(1 << self.turn);
+            if left == 0 {
+                self.skip_rounds(&cost);
+                left = self.backlogged;
+            }
         }
     }
 

@@ -76,7 +76,10 @@ pub struct CurvyRed {
 
 /// Figure 10: the largest of `n` random numbers.
 fn maxrand(n: u32, rng: &mut Rng) -> f64 {
-    (0..n).fold(0.0, |most, _| rng.uniform().max(most))
+    (1..n).fold(rng.uniform(), |most, _| {
+        let next = rng.uniform();
+        if next > most { next } else { most }
+    })
 }
 
 impl CurvyRed {

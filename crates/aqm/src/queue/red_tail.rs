@@ -104,6 +104,9 @@ pub struct RedTail {
     pairs: PairTable,
     red: Adaptive,
     split: Split,
+    /// C, and C1 from below and above, in bytes per second.
+    capacity: f64,
+    bounds: (f64, f64),
     q1: f64,
     q2: f64,
     /// Pairs that were new, and pairs that passed n.
@@ -129,15 +132,11 @@ impl RedTail {
 
     /// C1 by the present length of queue 1, C2 the rest.
     fn share(&mut self, port: &Port) {
-        let Params { c1_min, c1_max, min_th1, max_th1, max_th2, .. } = self.params;
+        let Params { min_th1, max_th1, max_th2, .. } = self.params;
         self.q1 = max_th1.measure(&port.level(SHORT));
         self.q2 = max_th2.measure(&port.level(LONG));
-        let capacity = port.level(SHORT).rate().bytes_per_sec();
-        let thresholds = (min_th1.value(), max_th1.value());
-        let most = c1_max.of(capacity, C1_MAX);
-        let least = c1_min.of(capacity, thresholds.0 / thresholds.1).min(most);
-        let c1 = c1(self.q1, capacity, (least, most), thresholds);
-        self.split.set_rates([c1, capacity - c1]);
+        let c1 = c1(self.q1, self.capacity, self.bounds, (min_th1.value(), max_th1.value()));
+        self.split.set_rates([c1, self.capacity - c1]);
     }
 }
 
@@ -209,7 +208,12 @@ impl Design for RedTail {
             w_q,
             floating,
         };
+        let capacity = link.rate.bytes_per_sec();
+        let most = params.c1_max.of(capacity, C1_MAX);
+        let least = params.c1_min.of(capacity, params.min_th1.value() / params.max_th1.value());
         Self {
+            capacity,
+            bounds: (least.min(most), most),
             pairs: PairTable::new(params.pairs, params.t),
             red: knobs.build(link),
             split: Split::new(params.scheduler, link.mean_packet),

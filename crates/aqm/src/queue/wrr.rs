@@ -201,8 +201,9 @@ impl Discipline for Wrr {
         let price = self.price;
         let class = self.turns.pick(|class| port.head(list(class)).map_or(0, |head| price.of(head.len)))?;
         let packet = port.pop_judged(list(class), &mut self.classes[class], cx)?;
-        self.turns.sent(class, price.of(packet.len), port.head(list(class)).is_some());
-        self.maybe_idle |= 1 << class;
+        let more = port.head(list(class)).is_some();
+        self.turns.sent(class, price.of(packet.len), more);
+        self.maybe_idle |= u32::from(!more) << class;
         Some(packet)
     }
 }
