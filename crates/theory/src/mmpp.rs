@@ -1,0 +1,320 @@
+//! Poisson arrivals whose rates follow a Markov chain (MMPP), several classes side by side, into a queue of limited
+//! length that serves in phases: MMPP/PH/1/L (AAQM paper, section 5).
+//!
+//! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that would
+//! be the n-th packet is refused with probability d_c(n), or for want of room. Levels are solved one by one from the
+//! top: each is a small system of equations.
+
+use crate::dense::{Matrix, stationary};
+
+/// Arrivals: a chain, and in each of its states a Poisson rate for each class.
+#[derive(Clone, Debug)]
+pub struct Mmpp {
+    /// Per second; rows sum to 0.
+    generator: Matrix,
+    /// Packets per second, by class and state.
+    rates: Vec<Vec<f64>>,
+}
+
+impl Mmpp {
+    /// One class with this chain and these rates.
+    pub fn new(generator: Matrix, rates: Vec<f64>) -> Self {
+        Self { generator, rates: vec![rates] }
+    }
+
+    /// Two states that last so many seconds in the mean, with these rates.
+    pub fn two_state(mean_s: [f64; 2], rates: [f64; 2]) -> Self {
+        let [on, off] = mean_s.map(|mean| 1.0 / mean);
+        Self::new(Matrix::from_fn(2, 2, |i, j| [[-on, on], [off, -off]][i][j]), rates.to_vec())
+    }
+
+    /// So many on/off sources of one kind, counted: state i has i of them on, each at `rate`.
+    pub fn minisources(count: usize, mean_on_s: f64, mean_off_s: f64, rate: f64) -> Self {
+        let up = |i: usize| (count - i) as f64 / mean_off_s;
+        let down = |i: usize| i as f64 / mean_on_s;
+        let generator = Matrix::from_fn(count + 1, count + 1, |i, j| match j.cmp(&i) {
+            std::cmp::Ordering::Equal => -up(i) - down(i),
+            std::cmp::Ordering::Greater if j == i + 1 => up(i),
+            std::cmp::Ordering::Less if i == j + 1 => down(i),
+            _ => 0.0,
+        });
+        Self::new(generator, (0..=count).map(|i| i as f64 * rate).collect())
+    }
+
+    /// All of them at once, independent of each other; each keeps its classes.
+    pub fn together(all: &[Self]) -> Option<Self> {
+        let (first, rest) = all.split_first()?;
+        Some(rest.iter().fold(first.clone(), |a, b| {
+            let (n, m) = (a.states(), b.states());
+            let of_a = a.rates.iter().map(|rates| (0..n * m).map(|i| rates[i / m]).collect());
+            let of_b = b.rates.iter().map(|rates| (0..n * m).map(|i| rates[i % m]).collect());
+            Self { generator: a.generator.kron_sum(&b.generator), rates: of_a.chain(of_b).collect() }
+        }))
+    }
+
+    /// How many states the chain has.
+    pub const fn states(&self) -> usize {
+        self.generator.rows()
+    }
+
+    /// How many classes arrive.
+    pub const fn classes(&self) -> usize {
+        self.rates.len()
+    }
+
+    /// Packets per second of a class in the long run; `None` if the chain does not come back from everywhere.
+    pub fn mean_rate(&self, class: usize) -> Option<f64> {
+        Some(dot(&stationary(&self.generator)?, &self.rates[class]))
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// How long a packet is served: a phase-type distribution.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Chance to begin in each phase.
+    begins: Vec<f64>,
+    /// Moves between phases, per second; what a row lacks to 0 ends the service.
+    moves: Matrix,
+}
+
+impl Service {
+    /// Any phase type.
+    pub const fn new(begins: Vec<f64>, moves: Matrix) -> Self {
+        Self { begins, moves }
+    }
+
+    /// Erlang: so many phases of equal mean, `per_second` packets in the mean.
+    pub fn erlang(phases: usize, per_second: f64) -> Self {
+        let rate = phases as f64 * per_second;
+        let moves = Matrix::from_fn(phases, phases, |i, j| match j {
+            _ if j == i => -rate,
+            _ if j == i + 1 => rate,
+            _ => 0.0,
+        });
+        Self { begins: (0..phases).map(|i| if i == 0 { 1.0 } else { 0.0 }).collect(), moves }
+    }
+
+    fn ends(&self) -> Vec<f64> {
+        (0..self.begins.len()).map(|i| -self.moves.row(i).iter().sum::<f64>()).collect()
+    }
+}
+
+/// The AAQM paper's marking function (eq. 18): nothing up to `th`, a share of the room for `limit` packets, then rising
+/// linearly to 1 where the buffer is full. `n` counts the packet that arrives.
+pub fn threshold(n: usize, limit: usize, th: f64) -> f64 {
+    let x = n as f64 / limit as f64;
+    if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
+}
+
+/// The queue in the long run.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// By packets in the system, then arrivals' state: probability.
+    levels: Vec<Vec<f64>>,
+    /// Rates by class and state.
+    rates: Vec<Vec<f64>>,
+    /// By class, then packets in the system: the part of its arrivals that is let in.
+    admits: Vec<Vec<f64>>,
+    throughput: f64,
+}
+
+/// Solves the queue for `limit` packets, the one in service included; `refuses(class, n)` is the probability that
+/// an arrival which would be the n-th packet is refused. `None` if the model has no single stationary state.
+pub fn solve(
+    arrivals: &Mmpp,
+    service: &Service,
+    limit: usize,
+    refuses: impl Fn(usize, usize) -> f64,
+) -> Option<Solution> {
+    let (m, p) = (arrivals.states(), service.begins.len());
+    let admits: Vec<Vec<f64>> = (0..arrivals.classes())
+        .map(|class| (0..=limit).map(|n| if n < limit { 1.0 - refuses(class, n + 1) } else { 0.0 }).collect())
+        .collect();
+    // What enters with n packets in the system, by state of the arrivals.
+    let enters = |n: usize| -> Vec<f64> {
+        (0..m).map(|j| arrivals.rates.iter().zip(&admits).map(|(rates, admits)| rates[j] * admits[n]).sum()).collect()
+    };
+    let ends = service.ends();
+    let (phases, states) = (Matrix::identity(p), Matrix::identity(m));
+    let begins = Matrix::from_fn(1, p, |_, k| service.begins[k]);
+    let over = Matrix::from_fn(p, 1, |k, _| ends[k]);
+    let up = |n: usize| {
+        let enters = Matrix::diagonal(&enters(n));
+        if n == 0 { enters.kron(&begins) } else { enters.kron(&phases) }
+    };
+    let down = |n: usize| if n == 1 { states.kron(&over) } else { states.kron(&over.times(&begins)) };
+    let stays = |n: usize| {
+        let leaves = Matrix::diagonal(&enters(n));
+        match n {
+            0 => arrivals.generator.clone().plus(-1.0, &leaves),
+            _ => arrivals.generator.kron_sum(&service.moves).plus(-1.0, &leaves.kron(&phases)),
+        }
+    };
+    // From the top: pi(n) = pi(n-1) R(n), and what is left over for the level below.
+    let mut ratios = vec![Matrix::zero(0, 0); limit + 1];
+    let mut here = stays(limit);
+    for n in (1..=limit).rev() {
+        let minus = Matrix::zero(here.rows(), here.cols()).plus(-1.0, &here).transposed();
+        ratios[n] = minus.solve(&up(n - 1).transposed())?.transposed();
+        here = stays(n - 1).plus(1.0, &ratios[n].times(&down(n)));
+    }
+    let mut level = stationary(&here)?;
+    let mut full = vec![level.clone()];
+    for ratio in &ratios[1..] {
+        level = ratio.after(&level);
+        full.push(level.clone());
+    }
+    let whole: f64 = full.iter().flatten().sum();
+    full.iter_mut().flatten().for_each(|cell| *cell /= whole);
+    let throughput =
+        full[1..].iter().map(|level| level.iter().enumerate().map(|(i, x)| x * ends[i % p]).sum::<f64>()).sum();
+    let by_state = |(n, level): (usize, &Vec<f64>)| match n {
+        0 => level.clone(),
+        _ => level.chunks(p).map(|phases| phases.iter().sum()).collect(),
+    };
+    let levels = full.iter().enumerate().map(by_state).collect();
+    Some(Solution { levels, rates: arrivals.rates.clone(), admits, throughput })
+}
+
+impl Solution {
+    /// Chance of n packets in the system, the one in service included.
+    pub fn distribution(&self) -> Vec<f64> {
+        self.levels.iter().map(|level| level.iter().sum()).collect()
+    }
+
+    /// Mean number of packets in the system.
+    pub fn mean(&self) -> f64 {
+        self.distribution().iter().enumerate().map(|(n, p)| n as f64 * p).sum()
+    }
+
+    /// Packets per second that are served.
+    pub const fn throughput(&self) -> f64 {
+        self.throughput
+    }
+
+    /// Mean time in the system, in seconds (Little).
+    pub fn delay_s(&self) -> f64 {
+        self.mean() / self.throughput
+    }
+
+    /// Packets per second of `class` that arrive with n in the system.
+    fn arrivals(&self, class: usize) -> Vec<f64> {
+        self.levels.iter().map(|level| dot(level, &self.rates[class])).collect()
+    }
+
+    fn refused(&self, class: usize) -> f64 {
+        self.arrivals(class).iter().zip(&self.admits[class]).map(|(rate, admits)| rate * (1.0 - admits)).sum()
+    }
+
+    /// The part of a class's packets that is refused.
+    pub fn loss(&self, class: usize) -> f64 {
+        self.refused(class) / self.arrivals(class).iter().sum::<f64>()
+    }
+
+    /// The part of all packets that is refused.
+    pub fn total_loss(&self) -> f64 {
+        let classes = || 0..self.rates.len();
+        let offered: f64 = classes().map(|class| self.arrivals(class).iter().sum::<f64>()).sum();
+        classes().map(|class| self.refused(class)).sum::<f64>() / offered
+    }
+
+    /// The chance that an arrival of `class` meets n packets in the system.
+    pub fn seen_by(&self, class: usize) -> Vec<f64> {
+        let arrivals = self.arrivals(class);
+        let all: f64 = arrivals.iter().sum();
+        arrivals.iter().map(|rate| rate / all).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The AAQM paper's four kinds, with rates of ours: video, multimedia, www, ftp.
+    fn kinds() -> Mmpp {
+        Mmpp::together(&[
+            Mmpp::two_state([0.5, 0.5], [260.0, 140.0]),
+            Mmpp::two_state([0.8, 0.2], [250.0, 0.0]),
+            Mmpp::two_state([1.0, 2.0], [360.0, 60.0]),
+            Mmpp::two_state([5.0, 5.0], [320.0, 240.0]),
+        ])
+        .unwrap()
+    }
+
+    /// 10 Mb/s of 1282-byte packets.
+    const PER_SECOND: f64 = 10e6 / (8.0 * 1282.0);
+
+    #[test]
+    fn means_of_the_four_kinds() {
+        let means: Vec<f64> = (0..4).map(|class| kinds().mean_rate(class).unwrap()).collect();
+        for (mean, want) in means.iter().zip([200.0, 200.0, 160.0, 280.0]) {
+            assert!((mean - want).abs() < 1e-9, "{means:?}");
+        }
+        assert_eq!(kinds().states(), 16);
+        assert!((means.iter().sum::<f64>() / PER_SECOND - 0.8615).abs() < 5e-5);
+    }
+
+    #[test]
+    fn the_worked_table() {
+        for (phases, th, mean, delay_ms, losses, total) in [
+            (1, Some(0.95), 22.965, 27.827, [0.01488, 0.01583, 0.02895, 0.01406], 0.01751),
+            (2, Some(0.95), 22.397, 27.111, [0.01403, 0.01494, 0.02730, 0.01323], 0.01651),
+            (2, Some(0.50), 15.022, 18.314, [0.02005, 0.02127, 0.03899, 0.01887], 0.02356),
+            (2, Some(0.25), 10.216, 12.540, [0.02562, 0.02731, 0.04986, 0.02413], 0.03014),
+            (4, Some(0.95), 22.092, 26.728, [0.01361, 0.01450, 0.02646, 0.01282], 0.01600),
+            (2, None, 23.035, 27.868, [0.01359, 0.01448, 0.02646, 0.01282], 0.01600),
+        ] {
+            let refuses = |_, n| th.map_or(0.0, |th| threshold(n, 100, th));
+            let solution = solve(&kinds(), &Service::erlang(phases, PER_SECOND), 100, refuses).unwrap();
+            let case = format!("r = {phases}, th = {th:?}");
+            assert!((solution.mean() - mean).abs() < 6e-4, "{case}: {}", solution.mean());
+            // One unit of the last digit: the table cuts, it does not round.
+            assert!((1e3 * solution.delay_s() - delay_ms).abs() < 1e-3, "{case}: {}", solution.delay_s());
+            for (class, loss) in losses.into_iter().enumerate() {
+                assert!((solution.loss(class) - loss).abs() < 6e-6, "{case}, {class}: {}", solution.loss(class));
+            }
+            assert!((solution.total_loss() - total).abs() < 6e-6, "{case}: {}", solution.total_loss());
+            let accepted = 840.0 * (1.0 - solution.total_loss());
+            assert!((solution.throughput() / accepted - 1.0).abs() < 1e-9, "{case}: what enters leaves");
+        }
+    }
+
+    #[test]
+    fn queues_of_the_textbook() {
+        let poisson = Mmpp::new(Matrix::zero(1, 1), vec![0.9]);
+        let mm1 = solve(&poisson, &Service::erlang(1, 1.0), 10, |_, _| 0.0).unwrap();
+        assert!((mm1.loss(0) - 0.050_813_7).abs() < 5e-8 && (mm1.mean() - 3.969_44).abs() < 5e-6);
+        let me2 = solve(&poisson, &Service::erlang(2, 1.0), 5, |_, _| 0.0).unwrap();
+        let distribution = me2.distribution();
+        assert!((distribution[0] - 0.188_316).abs() < 5e-7 && (distribution[5] - 0.098_129).abs() < 5e-7);
+        assert!((me2.mean() - 2.172_201).abs() < 5e-7);
+        // Poisson arrivals see time averages; bursts see a longer queue.
+        assert!(me2.seen_by(0).iter().zip(&distribution).all(|(a, b)| (a - b).abs() < 1e-12));
+        let bursts = Mmpp::two_state([1.0, 1.0], [1.8, 0.0]);
+        let solution = solve(&bursts, &Service::erlang(1, 1.0), 10, |_, _| 0.0).unwrap();
+        let seen: f64 = solution.seen_by(0).iter().enumerate().map(|(n, p)| n as f64 * p).sum();
+        assert!(seen > solution.mean());
+    }
+
+    #[test]
+    fn counted_sources_are_as_good_as_named_ones() {
+        let one = || Mmpp::two_state([0.8, 0.2], [250.0, 0.0]);
+        let named = Mmpp::together(&[one(), one(), one()]).unwrap();
+        let counted = Mmpp::minisources(3, 0.8, 0.2, 250.0);
+        let mean = |arrivals: &Mmpp| solve(arrivals, &Service::erlang(2, 700.0), 40, |_, _| 0.0).unwrap().mean();
+        assert_eq!((named.states(), counted.states(), named.classes(), counted.classes()), (8, 4, 3, 1));
+        assert!((mean(&named) - mean(&counted)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_marking_function_counts_the_arrival() {
+        assert_eq!(
+            [94, 95, 96, 100].map(|n| threshold(n, 100, 0.95)).map(|d| (d * 1e9).round() / 1e9),
+            [0.0, 0.0, 0.2, 1.0]
+        );
+    }
+}
