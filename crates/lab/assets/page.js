@@ -102,7 +102,7 @@
   /** The check that decides: the first one that does not hold, otherwise the first. */
   function evidence(claim) {
     const checks = list(claim.checks);
-    if (!checks.length) return h("p", { class: "quiet" }, "No checks recorded.");
+    if (!checks.length) return h("p", { class: "quiet" }, claim.note || "No checks recorded.");
     const lead = checks.find((c) => c.outcome !== "holds") || checks[0];
     const held = checks.filter((c) => c.outcome === "holds").length;
     return [h("p", { class: "what" }, orDash(lead.what)),

@@ -271,9 +271,10 @@ fn short_words(spec: &Spec) -> String {
     words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// An axis in words: `ftp count` for the path `flows.ftp.count`.
+/// An axis in words: `ftp count` for the path `flows.ftp.count`, `count of each group` for `flows.*.count`.
 pub fn axis_name(axis: &str) -> String {
     match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows", "*", key] => format!("{key} of each group"),
         ["flows" | "topology", thing, key] => format!("{thing} {key}"),
         _ => axis.to_string(),
     }
