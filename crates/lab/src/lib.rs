@@ -28,5 +28,6 @@ pub mod stats;
 pub mod store;
 pub mod table;
 pub mod theorems;
+mod theorems_tail;
 mod traces;
 pub mod trial;

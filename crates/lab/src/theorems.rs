@@ -7,6 +7,7 @@ use forebay_theory::recurrence;
 use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
+use crate::theorems_tail;
 
 /// Random states tried for a Lyapunov function.
 const TRIALS: usize = 10_000;
@@ -27,7 +28,8 @@ fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
     move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
 }
 
-fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
+/// A check of a number without spread.
+pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
     let outcome = if holds { Outcome::Holds } else { Outcome::Fails };
     let exact = Some(value);
     CheckResult {
@@ -49,6 +51,10 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "raqm-c" => Some(raqm_c()),
         "raqm-2" => Some(raqm_2()),
         "tail-e1" => Some(tail_e1()),
+        "tail-p61" => Some(theorems_tail::p61()),
+        "tail-p62" => Some(theorems_tail::p62()),
+        "tail-p63" => Some(theorems_tail::p63()),
+        "tail-f20" => Some(theorems_tail::f20()),
         "aaqm-10" => Some(aaqm_10()),
         _ => None,
     }

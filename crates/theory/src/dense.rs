@@ -112,7 +112,8 @@ impl Matrix {
         for col in 0..n {
             let size = |row: &usize| a.at(*row, col).abs();
             let pivot = (col..n).max_by(|i, j| size(i).total_cmp(&size(j)))?;
-            if !(size(&pivot) > 0.0) {
+            let largest = size(&pivot);
+            if largest.is_nan() || largest <= 0.0 {
                 return None;
             }
             a.swap(col, pivot);

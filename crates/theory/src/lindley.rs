@@ -81,17 +81,36 @@ impl Loop {
     /// The chain on cells of `cell` bits (eq. 17), each taken for the queue at `place` of it: 0 is its lower end, as in
     /// the paper, 0.5 its middle. The first and the last cell take what lies beyond. `None` if it has no one rest.
     pub fn chain(&self, sigma: f64, cell: f64, place: f64) -> Option<Distribution> {
-        let (cells, noise) = ((self.buffer / cell) as usize, self.noise(sigma));
-        let queue = |i: usize| (i as f64 + place) * cell;
-        let below = |edge: f64, mean: f64| 0.5 * libm::erfc((mean - edge) / (noise * std::f64::consts::SQRT_2));
-        let moves = Matrix::from_fn(cells, cells, |i, j| {
-            let mean = self.drift(queue(i));
-            let from = if j == 0 { 0.0 } else { below(j as f64 * cell, mean) };
-            let to = if j + 1 == cells { 1.0 } else { below((j + 1) as f64 * cell, mean) };
-            to - from
-        });
+        let moves = self.moves(sigma, cell, place);
+        let cells = moves.rows();
         let chance = stationary(&moves.plus(-1.0, &Matrix::identity(cells)))?;
-        Some(Distribution { queue: (0..cells).map(queue).collect(), chance })
+        Some(Distribution { queue: (0..cells).map(|i| (i as f64 + place) * cell).collect(), chance })
+    }
+
+    /// Chances to go from cell to cell in one step.
+    fn moves(&self, sigma: f64, cell: f64, place: f64) -> Matrix {
+        let (cells, noise) = ((self.buffer / cell) as usize, self.noise(sigma));
+        let below = |edge: f64, mean: f64| 0.5 * libm::erfc((mean - edge) / (noise * std::f64::consts::SQRT_2));
+        let means: Vec<f64> = (0..cells).map(|i| self.drift((i as f64 + place) * cell)).collect();
+        Matrix::from_fn(cells, cells, |i, j| {
+            let from = if j == 0 { 0.0 } else { below(j as f64 * cell, means[i]) };
+            let to = if j + 1 == cells { 1.0 } else { below((j + 1) as f64 * cell, means[i]) };
+            to - from
+        })
+    }
+
+    /// How far the chain on the middles of its cells is from `rest` after so many steps, begun with an empty and with a
+    /// full queue: half the sum of all differences.
+    pub fn distance_after(&self, sigma: f64, cell: f64, rest: &Distribution, steps: usize) -> [f64; 2] {
+        let moves = self.moves(sigma, cell, 0.5);
+        let cells = moves.rows();
+        [0, cells - 1].map(|start| {
+            let mut chance: Vec<f64> = (0..cells).map(|i| if i == start { 1.0 } else { 0.0 }).collect();
+            for _ in 0..steps {
+                chance = moves.after(&chance);
+            }
+            0.5 * chance.iter().zip(&rest.chance).map(|(a, b)| (a - b).abs()).sum::<f64>()
+        })
     }
 }
 

@@ -1,0 +1,124 @@
+//! What the RED+Tail paper says of its queue model (section VI), tried on the model.
+
+use forebay_aqm::base::rng::Rng;
+use forebay_theory::lindley::Loop;
+use serde_json::json;
+
+use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
+use crate::theorems::yes_no;
+
+/// Random networks tried.
+const TRIALS: usize = 1000;
+/// Bits of a packet in the paper's example.
+const PACKET: f64 = 8000.0;
+/// How far from the equilibrium an orbit may end, as a part of it.
+const NEAR: f64 = 1e-6;
+/// How long an orbit is followed.
+const STEPS: usize = 10_000;
+
+/// The paper's example of Figs. 17 to 21: 6 Mb/s, 64 ms, p = 0.014 and 500 KB; S in round trips at the equilibrium.
+fn example(sources: usize, round_trips: f64) -> Loop {
+    let (capacity, window) = (6e6, Loop::tcp_window(PACKET, 0.014));
+    let interval_s = round_trips * sources as f64 * window / capacity;
+    Loop { capacity, window, delays_s: vec![0.064; sources], interval_s, buffer: 4e6 }
+}
+
+/// 1 to 50 sources of 10 to 300 ms on 1 to 100 Mb/s, with windows that fill the link, and a buffer without end.
+fn network(rng: &mut Rng) -> Loop {
+    let sources = 1 + rng.below(50) as usize;
+    let capacity = 1e6 + 99e6 * rng.uniform();
+    let delays_s: Vec<f64> = (0..sources).map(|_| 0.01 + 0.29 * rng.uniform()).collect();
+    let enough = capacity / delays_s.iter().map(|d| 1.0 / d).sum::<f64>();
+    let window = enough * (1.01 + 4.0 * rng.uniform());
+    Loop { capacity, window, delays_s, interval_s: 0.0, buffer: f64::INFINITY }
+}
+
+fn verdict(checks: Vec<CheckResult>, detail: serde_json::Value) -> (Verdict, Evidence) {
+    let holds = checks.iter().all(|c| c.outcome == Outcome::Holds);
+    let verdict = if holds { Verdict::Reproduced } else { Verdict::NotReproduced };
+    (verdict, Evidence { checks, detail, ..Evidence::default() })
+}
+
+/// How many of [`TRIALS`] networks hold, and what it says of all.
+fn all_networks(what: &str, name: &str, holds: impl Fn(Loop, &mut Rng) -> bool) -> CheckResult {
+    let mut rng = Rng::stream(1, name);
+    let held = (0..TRIALS).filter(|_| holds(network(&mut rng), &mut rng)).count();
+    yes_no(what, held as f64, &format!("all {TRIALS}"), held == TRIALS)
+}
+
+/// Proposition 6.1: below the bound every step leads nearer to the equilibrium, wherever the queue is.
+pub fn p61() -> (Verdict, Evidence) {
+    let nearer = |mut one: Loop, rng: &mut Rng| {
+        one.interval_s = one.contraction_bound_s() * (0.01 + 0.989 * rng.uniform());
+        let rest = one.equilibrium();
+        (0..=100).map(|i| 0.1 * f64::from(i) * rest).filter(|q| (q - rest).abs() > NEAR * rest).all(|q| {
+            let next = one.next(q);
+            (next - rest).abs() < (q - rest).abs()
+        })
+    };
+    let checks =
+        vec![all_networks("networks where each step from 0 to 10 q_e leads nearer to q_e", "tail/p61", nearer)];
+    let bound = |sources| 1e3 * example(sources, 1.0).contraction_bound_s();
+    let local = |sources| 2e3 * example(sources, 1.0).interval_s;
+    let detail = json!({
+        "bound on S in the paper's example, ms": { "20 sources": bound(20), "40 sources": bound(40) },
+        "local stability ends there at S, ms": { "20 sources": local(20), "40 sources": local(40) },
+    });
+    verdict(checks, detail)
+}
+
+/// Proposition 6.2: with f'(q_e) >= 0 every orbit ends there, though not by the inequality of the proof.
+pub fn p62() -> (Verdict, Evidence) {
+    let ends = |mut one: Loop, rng: &mut Rng| {
+        let rest = one.equilibrium();
+        // f'(q_e) = 1 - S times this.
+        one.interval_s = 1.0;
+        let fall = 1.0 - one.slope(rest);
+        one.interval_s = (0.01 + 0.99 * rng.uniform()) / fall;
+        [0.0, 0.5, 2.0, 10.0].into_iter().all(|start| {
+            let end = (0..STEPS).fold(start * rest, |q, _| one.next(q));
+            (end - rest).abs() <= NEAR * rest
+        })
+    };
+    let checks = vec![all_networks("networks where orbits from 0, 0.5, 2 and 10 q_e end at q_e", "tail/p62", ends)];
+    let one = example(20, 1.0);
+    let (rest, first) = (one.equilibrium(), one.next(0.0));
+    let detail = json!({
+        "note": "the proof's |q(n+1) - q_e| <= |q(n) - q_e| does not hold: an orbit from below may jump over q_e and far \
+                 beyond, once; from there it falls to q_e",
+        "20 sources, S = RTT, packets": {
+            "q_e": rest / PACKET, "q(0)": 0.0, "q(1)": first / PACKET,
+            "|q(0) - q_e|": rest / PACKET, "|q(1) - q_e|": (first - rest).abs() / PACKET,
+        },
+    });
+    verdict(checks, detail)
+}
+
+/// Proposition 6.3: the queue with noise has a distribution that stays, and other ones come to it.
+pub fn p63() -> (Verdict, Evidence) {
+    let mut one = example(20, 1.0);
+    one.interval_s = 0.9 * one.contraction_bound_s();
+    let Some(rest) = one.chain(77021.0, PACKET, 0.5) else {
+        return (Verdict::NotReproduced, Evidence::default());
+    };
+    let far = one.distance_after(77021.0, PACKET, &rest, STEPS);
+    let sum: f64 = rest.chance.iter().sum();
+    let least = rest.chance.iter().copied().fold(f64::INFINITY, f64::min);
+    let checks = vec![
+        yes_no("sum of the invariant distribution", sum, "1 within 1e-9", (sum - 1.0).abs() < 1e-9),
+        yes_no("its smallest probability", least, ">= -1e-12", least >= -1e-12),
+        yes_no("distance from it after 10000 steps from an empty queue", far[0], "< 1e-6", far[0] < 1e-6),
+        yes_no("distance from it after 10000 steps from a full one", far[1], "< 1e-6", far[1] < 1e-6),
+    ];
+    verdict(checks, json!({ "mean, packets": rest.mean() / PACKET, "std, packets": rest.std() / PACKET }))
+}
+
+/// Fig. 20: at S = 2 RTT the queue varies at least twice as much as at S = RTT ("much more chaotic").
+pub fn f20() -> (Verdict, Evidence) {
+    let std =
+        |round_trips| example(40, round_trips).chain(128_490.0, PACKET, 0.5).map_or(f64::NAN, |d| d.std() / PACKET);
+    let [calm, erratic] = [1.0, 2.0].map(std);
+    let ratio = erratic / calm;
+    let checks = vec![yes_no("standard deviation with S = 2 RTT over that with S = RTT", ratio, ">= 2", ratio >= 2.0)];
+    verdict(checks, json!({ "std with S = RTT, packets": calm, "with S = 2 RTT": erratic }))
+}
