@@ -28,6 +28,7 @@ pub mod stats;
 pub mod store;
 pub mod table;
 pub mod theorems;
+mod theorems_msvb;
 mod theorems_tail;
 mod traces;
 pub mod trial;

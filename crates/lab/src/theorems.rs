@@ -7,7 +7,7 @@ use forebay_theory::recurrence;
 use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
-use crate::theorems_tail;
+use crate::{theorems_msvb, theorems_tail};
 
 /// Random states tried for a Lyapunov function.
 const TRIALS: usize = 10_000;
@@ -55,6 +55,7 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "tail-p62" => Some(theorems_tail::p62()),
         "tail-p63" => Some(theorems_tail::p63()),
         "tail-f20" => Some(theorems_tail::f20()),
+        "msvb-l31" => Some(theorems_msvb::l31()),
         "aaqm-10" => Some(aaqm_10()),
         _ => None,
     }

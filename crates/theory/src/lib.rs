@@ -3,9 +3,11 @@
 //! Nothing here knows a discipline; the laboratory passes the rules in as functions, so that theory and
 //! simulation speak of the very same code.
 
+pub mod dde;
 pub mod dense;
 pub mod lindley;
 pub mod mmpp;
 pub mod queues;
 pub mod recurrence;
+pub mod svb;
 pub mod tcp;

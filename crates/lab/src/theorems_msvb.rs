@@ -1,0 +1,53 @@
+//! Lemma 3.1 of the MSVB paper, tried on the fluid model behind it.
+
+use forebay_theory::svb::Class;
+use serde_json::json;
+
+use crate::claims::{Evidence, Outcome, Verdict};
+use crate::theorems::yes_no;
+
+/// Seconds of the model.
+const SECONDS: f64 = 200.0;
+/// A kick of 1 % has died down below this, and has grown where a swing of more than itself is left.
+const CALM: f64 = 1e-3;
+const SWINGS: f64 = 1e-2;
+
+/// The paper's link: 10 Mb/s of 1000-byte packets, 120 ms.
+const fn class(flows: f64, phi: f64) -> Class {
+    Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha: 0.5 }
+}
+
+/// Is the threshold of the lemma where one class alone, and ten equal classes, turn stable?
+pub fn l31() -> (Verdict, Evidence) {
+    let mut alone = Vec::new();
+    for flows in [30.0, 50.0, 80.0] {
+        let one = class(flows, 1.0);
+        let b = one.lemma().unwrap_or(f64::NAN);
+        for (times, bound) in [(1.1, format!("< {CALM}")), (0.9, format!("> {SWINGS}"))] {
+            let swing = one.deviation(1, times * b, SECONDS);
+            let holds = if times > 1.0 { swing < CALM } else { swing > SWINGS };
+            let what = format!("swing of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
+            alone.push(yes_no(&what, swing, &bound, holds));
+        }
+    }
+    let ten = class(5.0, 0.1);
+    let b = ten.lemma().unwrap_or(f64::NAN);
+    let swing = ten.deviation(10, 1.1 * b, SECONDS);
+    let what = format!("swing of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
+    let together = yes_no(&what, swing, &format!("< {CALM}"), swing < CALM);
+    let verdict = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
+        (true, Outcome::Holds) => Verdict::Reproduced,
+        // What the lemma says of a class is right, what it says of the system is not.
+        (true, _) => Verdict::Refuted,
+        _ => Verdict::NotReproduced,
+    };
+    let common = ten.common().unwrap_or(f64::NAN);
+    let detail = json!({
+        "note": "right for one class; equal classes swing together, and their common threshold is larger",
+        "common threshold of ten classes of 5 flows, packets": common,
+        "swing at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
+        "swing at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
+    });
+    let checks = alone.into_iter().chain([together]).collect();
+    (verdict, Evidence { checks, detail, ..Evidence::default() })
+}
