@@ -129,6 +129,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         count: None,
         fresh: true,
         request: Some(300),
+        handshake: true,
     };
     assert_eq!((users.kind, users.ecn, users.class), (FlowKind::Files(pages), true, Class::Fixed(1)));
     let letters = Files {
@@ -137,6 +138,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         count: Some(10),
         fresh: true,
         request: None,
+        handshake: false,
     };
     assert_eq!((mail.kind, mail.transport.variant), (FlowKind::Files(letters), TcpVariant::Sack));
     let copies = Files { size: Draw::Constant(30.0 * 500.0), think: Draw::Constant(0.0), count: None, ..letters };

@@ -3,6 +3,7 @@
 //! They count beside the engine's own counters, so that a packet that is lost, doubled, overtaken or sent
 //! back in time stops the run where it happens.
 
+use crate::app::is_answer;
 use crate::segment::{Kind, Segment};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
@@ -87,8 +88,8 @@ pub(crate) struct Books {
     /// By flow: are all queues on its routes first in, first out?
     in_order: Vec<bool>,
     /// By flow: when the data that arrived last was sent, what the acknowledgement that did expects next, and when
-    /// the request that did was sent.
-    last: Vec<[u64; 3]>,
+    /// the request that did was sent, and the answer to a SYN.
+    last: Vec<[u64; 4]>,
 }
 
 impl Books {
@@ -98,7 +99,7 @@ impl Books {
             return Self::default();
         }
         let in_order: Vec<bool> = in_order.collect();
-        Self { last: vec![[0; 3]; in_order.len()], in_order, ..Self::default() }
+        Self { last: vec![[0; 4]; in_order.len()], in_order, ..Self::default() }
     }
 
     /// A host sends a segment at `now`; it is ready at `at`.
@@ -120,7 +121,7 @@ impl Books {
             let which = match segment.mark.kind() {
                 Kind::Data | Kind::Datagram => 0,
                 Kind::Ack => 1,
-                Kind::Control => 2,
+                Kind::Control => 2 + usize::from(is_answer(segment.seq)),
             };
             assert!(ack || at >= segment.sent, "no segment arrives before it was sent");
             let order = if ack { u64::from(segment.seq) } else { segment.sent };

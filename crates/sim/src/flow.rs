@@ -100,7 +100,8 @@ pub(crate) struct Flow {
 /// The application of a flow, with a random stream of its own: how a connection behaves does not change what it sends.
 fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
     let Traffic::Application(options, work) = &spec.traffic else { return None };
-    let app = App::new(work, spec.packet, Rng::stream(seed, &format!("flow/{}/application", spec.name)));
+    let rng = Rng::stream(seed, &format!("flow/{}/application", spec.name));
+    let app = App::new(work, spec.packet, options, rng);
     let rng = Rng::stream(seed, &format!("flow/{}/connections", spec.name));
     Some(Box::new(Application { app, options: *options, rng }))
 }

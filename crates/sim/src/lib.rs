@@ -8,6 +8,7 @@ pub mod agenda;
 mod ahead;
 pub mod app;
 mod audit;
+mod call;
 mod delays;
 pub mod draw;
 pub mod dumbbell;

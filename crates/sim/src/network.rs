@@ -134,7 +134,7 @@ impl Traffic {
     /// Does the receiver send anything but acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
         match self {
-            Self::Application(_, Work::Files(files)) => files.request.is_some(),
+            Self::Application(_, Work::Files(files)) => files.request.is_some() || files.handshake,
             Self::Rtp(_) => true,
             Self::Tcp(_) | Self::Application(..) | Self::Datagrams(_) => false,
         }

@@ -13,8 +13,8 @@ pub enum Kind {
     Ack,
     /// A datagram nobody acknowledges.
     Datagram,
-    /// What a receiver tells the sender beside acknowledgements: a request, `seq` its number, or a report of RTP, `seq`
-    /// its number and what it says.
+    /// What an end tells the other beside data and acknowledgements: a request or a packet of a handshake, `seq` its number
+    /// and which of them, or a report of RTP, `seq` its number and what it says.
     Control,
 }
 
@@ -71,7 +71,7 @@ impl Mark {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
     }
 
-    /// A receiver's word to the sender.
+    /// A word of one end to the other.
     #[inline]
     pub const fn control() -> Self {
         Self(Kind::Control as u8 | Ecn::NotEct.bits() << 2)

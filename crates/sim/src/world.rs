@@ -7,7 +7,7 @@ use forebay_aqm::parts::token_bucket::TokenBucket;
 
 use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
-use crate::app::Wish;
+use crate::app::{End, Wish};
 use crate::audit::{self, Books};
 use crate::delays::Delays;
 use crate::flow::{Body, Flow};
@@ -562,7 +562,7 @@ impl World {
         }
     }
 
-    /// A request or a report has reached the sender.
+    /// A request, a report or a packet of a handshake has arrived.
     fn control(&mut self, segment: Segment) {
         let id = segment.flow as usize;
         self.fingerprint = self.fingerprint.wrapping_add(trace(self.now, &segment, Kind::Control as u64));
@@ -572,9 +572,13 @@ impl World {
             return;
         }
         let Some(application) = &mut self.flows[id].app else { return };
-        let wish = application.app.requested(segment.seq);
+        let wish = application.app.heard(segment.seq, self.now);
+        let wakes = application.app.wakes();
         self.grant(id, wish);
         self.pump(id);
+        if let Some(at) = wakes {
+            self.arm(id, at);
+        }
     }
 
     /// Does what an application wants; what its sender has, the next pump sends.
@@ -583,31 +587,30 @@ impl World {
         let flow = &mut self.flows[id];
         match wish {
             Wish::Nothing => (),
-            Wish::Ask(number, length) => self.send_control(id, number, length),
+            Wish::Say { end, word, length } => self.send_control(id, end, word, length),
             Wish::Send { packets, fresh } => {
                 let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
                 if fresh {
                     application.renew(sender);
+                }
+                if let Some(call) = application.app.set_up() {
+                    sender.opened(call.rtt().clone(), call.repeated());
                 }
                 sender.offer(Instant::from_nanos(now), packets);
             }
         }
     }
 
-    /// The receiver says something.
-    fn send_control(&mut self, id: usize, seq: u32, len: u16) {
+    /// One end says something to the other.
+    fn send_control(&mut self, id: usize, end: End, seq: u32, len: u16) {
         let (now, flow) = (self.now, &self.flows[id]);
-        let segment = Segment {
-            at: 0,
-            sent: now,
-            flow: id as u32,
-            seq,
-            hop: flow.back,
-            len,
-            class: flow.class,
-            mark: Mark::control(),
+        let (host, hop) = match end {
+            End::Sender => (flow.from, flow.forward),
+            End::Receiver => (flow.to, flow.back),
         };
-        self.emit::<false>(flow.to as usize, segment, now);
+        let segment =
+            Segment { at: 0, sent: now, flow: id as u32, seq, hop, len, class: flow.class, mark: Mark::control() };
+        self.emit::<false>(host as usize, segment, now);
     }
 
     /// A stream of video sends a packet, its receiver a report.
@@ -625,7 +628,7 @@ impl World {
         let packet = stream.next_packet().filter(|at| *at <= now).map(|_| stream.send());
         if let Some(report) = report {
             let len = self.flows[id].ack;
-            self.send_control(id, report, len);
+            self.send_control(id, End::Receiver, report, len);
         }
         if let Some((len, seq)) = packet {
             self.send_data(id, Kind::Datagram, len, seq, false);

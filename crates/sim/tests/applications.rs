@@ -17,8 +17,14 @@ use forebay_sim::tcp::{TcpOptions, Variant};
 const DATA: f64 = 0.0312;
 const ACK: f64 = 0.030_096;
 
-const FILES: Files =
-    Files { size: Draw::Constant(500.0), think: Draw::Constant(1.0), count: None, fresh: true, request: None };
+const FILES: Files = Files {
+    size: Draw::Constant(500.0),
+    think: Draw::Constant(1.0),
+    count: None,
+    fresh: true,
+    request: None,
+    handshake: false,
+};
 
 /// So many connections under this application, without jitter, all beginning at 0.
 fn network(count: usize, secs: u64, options: TcpOptions, work: &Work) -> Network {
@@ -53,6 +59,43 @@ fn a_file_of_a_packet_takes_its_way() {
     takes(Files { size: Draw::Constant(501.0), ..FILES }, DATA + 0.0004);
 }
 
+/// A handshake is a round trip of packets of 40 bytes: before the data, or before the request.
+#[test]
+fn a_handshake_takes_a_round_trip() {
+    takes(Files { handshake: true, ..FILES }, 2.0 * ACK + DATA);
+    takes(Files { handshake: true, request: Some(40), ..FILES }, 2.0 * ACK + ACK + DATA);
+    takes(Files { handshake: true, request: Some(500), ..FILES }, 2.0 * ACK + DATA + DATA);
+}
+
+/// Only the first of two files has it, where the connection stays.
+#[test]
+fn a_connection_that_stays_has_one_handshake() {
+    for request in [None, Some(40)] {
+        let once = Files { fresh: false, count: Some(2), request, ..FILES };
+        let mean = |files| outcome(files, TcpOptions::default()).completion_s.unwrap().mean;
+        let more = mean(Files { handshake: true, ..once }) - mean(once);
+        assert!((more - ACK).abs() < 1e-6, "half of a round trip of two ACKs in the mean: {more}");
+    }
+}
+
+/// Where the SYN or its answer was sent more than once, the connection begins with one packet (RFC 5681 section 3.1). Here the
+/// timer is shorter than the round trip.
+#[test]
+fn a_connection_whose_syn_was_lost_begins_with_one_packet() {
+    let slow = TcpOptions { initial_window: 7, ..TcpOptions::default() };
+    let files = Files { handshake: true, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
+    let mut net = network(1, 20, slow, &Work::Files(files));
+    let took = |net: &Network| run(net, 1).classes[0].completion_s.unwrap().mean;
+    let at_once = took(&net);
+    assert!((at_once - (2.0 * ACK + DATA + 6.0 * 0.0004)).abs() < 1e-6, "{at_once}");
+    let short = Span::from_millis(50);
+    let hasty = TcpOptions { initial_rto: Some(short), min_rto: short, ..slow };
+    net.flows[0].traffic = Traffic::Application(hasty, Work::Files(files));
+    let repeated = took(&net);
+    let rounds = 2.0 * ACK + 2.0 * (DATA + ACK) + DATA + 3.0 * 0.0004;
+    assert!((repeated - rounds).abs() < 1e-6, "1, 2 and 4 packets: {repeated} {rounds}");
+}
+
 /// Slow start from two packets on a new connection: 2, then 4, then the seventh.
 #[test]
 fn a_new_connection_begins_with_slow_start() {
@@ -76,11 +119,11 @@ fn a_connection_that_stays_keeps_its_window() {
 #[test]
 fn every_file_comes_in_the_end_whatever_is_lost() {
     for variant in Variant::WORDS.map(|(_, variant)| variant) {
-        for request in [None, Some(400)] {
+        for (request, handshake) in [(None, false), (Some(400), false), (None, true), (Some(400), true)] {
             for fresh in [false, true] {
                 let options = TcpOptions { variant, ..TcpOptions::default() };
                 let think = Draw::Exponential(0.1);
-                let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request };
+                let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request, handshake };
                 let mut net = network(5, 400, options, &Work::Files(files));
                 for link in &mut net.links {
                     link.conditions.loss = Some(LossModel::Bernoulli(0.03));

@@ -24,6 +24,8 @@ const SIZE_KEY: Key = need(
     "A file in bytes on the wire, headers included, such as 30000b, or in packets, 30p; or drawn.",
 );
 const PERSISTENT: &str = "Do the files of a flow share a connection, or has each its own?";
+const HANDSHAKE: &str =
+    "Does a connection begin with a SYN and its answer? Then a file's time runs from the SYN; default false.";
 
 /// What `file` has beside the keys of every flow.
 pub(crate) const FILE: &[Key] = &[
@@ -31,6 +33,7 @@ pub(crate) const FILE: &[Key] = &[
     may("repeat", Kind::WholeOr(1, MOST, "forever"), "How many files a flow sends, one after the other; default 1."),
     may("think", Kind::QuantityOr(&THINK), "Time between the end of a file and the next; default 0s."),
     may("persistent", Kind::Flag, PERSISTENT),
+    may("handshake", Kind::Flag, HANDSHAKE),
 ];
 
 /// What `web` has beside the keys of every flow.
@@ -39,6 +42,7 @@ pub(crate) const WEB: &[Key] = &[
     may("repeat", Kind::WholeOr(1, MOST, "forever"), "How many pages a user asks for; default forever."),
     need("think", Kind::QuantityOr(&THINK), "Time from the arrival of a page to the request for the next."),
     may("persistent", Kind::Flag, PERSISTENT),
+    may("handshake", Kind::Flag, HANDSHAKE),
     may("request", Kind::Whole(40, 65_535), "A request in bytes on the wire; default 400."),
 ];
 
@@ -69,6 +73,7 @@ pub(crate) fn files(table: &Table<'_>, is_web: bool, packet: u32) -> Result<File
         think,
         count: table.whole_or("repeat", (!is_web).then_some(1), 1..=MOST, "forever")?,
         fresh: !table.flag("persistent", is_web)?,
+        handshake: table.flag("handshake", false)?,
         request: if is_web { Some(table.whole("request", REQUEST, 40..=65_535)? as u16) } else { None },
     })
 }

@@ -314,6 +314,7 @@ fn write_files(out: &mut Text, files: &Files) {
     }
     out.set("think", show_amount(&files.think, |secs| quote(&show_span(Span::from_secs(secs)))));
     out.set("persistent", !files.fresh);
+    out.set("handshake", files.handshake);
     if let Some(request) = files.request {
         out.set("request", request);
     }

@@ -16,6 +16,8 @@ pub mod window;
 
 use forebay_aqm::base::time::Span;
 
+use rtt::RttOptions;
+
 /// Which TCP: a congestion control with the loss recovery that goes with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
@@ -167,6 +169,12 @@ impl TcpOptions {
     /// Is the connection's data ECN-capable? RFC 9260 says nothing of ECN.
     pub fn ecn_capable(&self) -> bool {
         (self.ecn && self.variant != Variant::Sctp) || self.variant == Variant::Dctcp
+    }
+
+    /// What its timers depend on; `phase` is where its clock stands within a tick.
+    pub(crate) fn timer(&self, phase: Span) -> RttOptions {
+        let initial = self.initial_rto.unwrap_or(self.variant.initial_rto());
+        RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick: self.tick, phase }
     }
 
     /// Are its packets paced?

@@ -5,6 +5,9 @@ use forebay_aqm::base::time::{Instant, Span};
 /// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
+/// The least timeout of a connection whose SYN was repeated (RFC 6298 rule 5.7).
+const AFTER_LOST_SYN: Span = Span::from_millis(3000);
+
 /// What the timeout depends on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RttOptions {
@@ -85,6 +88,13 @@ impl Rtt {
         }
     }
 
+    /// Data begins, and the SYN was sent more than once: no round trip is known, and the timeout stays what it was doubled
+    /// to, 3 s at least (RFC 6298 rule 5.7).
+    pub fn begin_after_lost_syn(&mut self) {
+        self.base = self.timeout().max(AFTER_LOST_SYN);
+        self.backoff = 1;
+    }
+
     /// Smoothed round-trip time without the clock's ticks (RFC 6298 rule 2.3); zero before the first measurement.
     pub const fn precise(&self) -> Span {
         self.precise
@@ -157,6 +167,19 @@ mod tests {
             rtt.back_off();
             assert!(rtt.timeout() >= before);
             before = rtt.timeout();
+        }
+    }
+
+    #[test]
+    fn a_lost_syn_leaves_three_seconds_or_more() {
+        // RFC 6298 rule 5.7: after a repeated SYN data begins with a timeout of 3 s, or what was backed off to.
+        for (initial, want) in [(1000, 3000), (2000, 4000), (6000, 12_000), (50_000, 60_000)] {
+            let mut rtt = Rtt::new(RttOptions { initial: Span::from_millis(initial), ..OPTIONS });
+            rtt.back_off();
+            rtt.begin_after_lost_syn();
+            assert_eq!(rtt.timeout(), Span::from_millis(want));
+            rtt.end_backoff();
+            assert_eq!(rtt.timeout(), Span::from_millis(want), "until a round trip is measured");
         }
     }
 

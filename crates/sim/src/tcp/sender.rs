@@ -22,7 +22,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::control::Control;
 use super::gate::{self, Gate};
 use super::reports::Block;
-use super::rtt::{Rtt, RttOptions};
+use super::rtt::Rtt;
 use super::window::Window;
 use super::{Recovery, TcpOptions, Variant};
 pub use selective::PathModel;
@@ -111,8 +111,6 @@ impl Sender {
     /// A connection that has sent nothing and has data without end; `phase` is where its clock stands within a
     /// tick, `rng` its own random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
-        let TcpOptions { min_rto, max_rto, tick, .. } = options;
-        let initial = options.initial_rto.unwrap_or(options.variant.initial_rto());
         let recovery = options.variant.recovery();
         let selective = (recovery == Recovery::Sack).then(|| Box::new(Selective::new(&options, rng)));
         Self {
@@ -137,7 +135,7 @@ impl Sender {
             marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
-            rtt: Rtt::new(RttOptions { initial, min_rto, max_rto, tick, phase }),
+            rtt: Rtt::new(options.timer(phase)),
             timed: None,
             rto_at: Instant::NEVER,
             initial_window: options.initial_window,
@@ -153,6 +151,15 @@ impl Sender {
         let (high, counts) = (self.high, self.counts);
         let first = Self::new(options, phase, rng);
         *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, ..first };
+    }
+
+    /// The handshake is over, which left this estimate of the round trip. If its own packet of the handshake was sent
+    /// more than once, the window begins at one packet (RFC 5681 section 3.1).
+    pub fn opened(&mut self, rtt: Rtt, repeated: bool) {
+        self.rtt = rtt;
+        if repeated {
+            self.window.set(1.0);
+        }
     }
 
     /// What it has done so far.

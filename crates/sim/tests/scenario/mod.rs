@@ -146,6 +146,7 @@ fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
         count: dice.once_in(2).then(|| dice.whole(0, 9) as u32),
         fresh: dice.once_in(2),
         request: dice.once_in(2).then(|| dice.whole(40, 1500) as u16),
+        handshake: dice.once_in(2),
     })
 }
 
