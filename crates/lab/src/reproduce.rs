@@ -56,7 +56,7 @@ impl Reproduction {
         let file = claims::parse(paper.claims).map_err(ReproduceError::Files)?;
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
         let mut plans = Vec::new();
-        let needed = file.sections.iter().filter(|s| chosen.iter().any(|c| c.section == s.id));
+        let needed = file.sections.iter().filter(|s| needs(&file, &chosen, s));
         for name in needed.flat_map(Section::scenarios) {
             if !plans.iter().any(|(planned, _)| planned == name) {
                 plans.push((name.clone(), plan(paper, name, seeds(&file, name, level))?));
@@ -232,6 +232,14 @@ impl Reproduction {
         result.evidence.printed.clone_from(&claim.printed);
         Ok(result)
     }
+}
+
+/// Does one of the `chosen` claims need this section, for itself or for a figure or table that belongs to it?
+fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
+    let figures = file.figures.iter().map(|f| (&f.section, &f.claims));
+    let exhibits = figures.chain(file.tables.iter().map(|t| (&t.section, &t.claims)));
+    let mut here = exhibits.filter(|(of, _)| **of == section.id).flat_map(|(_, claims)| claims);
+    chosen.iter().any(|c| c.section == section.id) || here.any(|id| chosen.iter().any(|c| c.id == *id))
 }
 
 /// What a scenario of `paper` asks for.

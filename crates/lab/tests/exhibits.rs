@@ -261,6 +261,24 @@ fn seeds_are_those_of_section_paper_or_level() {
 }
 
 #[test]
+fn a_section_is_run_for_the_claims_of_its_table() {
+    let other = "[[section]]\nid = \"beside\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
+    let table = |claims: &str| {
+        let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
+        format!(
+            "[[table]]\nid = \"T\"\ntitle = \"t\"\nsection = \"beside\"\n{claims}\ncolumns = [{column}]\n\
+             rows = [{{ of = \"droptail\", printed = [nan] }}]\n"
+        )
+    };
+    let runs = |claims: &str| {
+        let text = format!("{HEAD}{other}{}", table(claims));
+        let paper = Paper { scenarios: &[("s", SCENARIO), ("t", SCENARIO)], ..*paper("one", &text) };
+        Reproduction::new(Box::leak(Box::new(paper)), Level::Quick, |_| true).unwrap().runs()
+    };
+    assert_eq!((runs(""), runs("claims = [\"ONE-1\"]")), (8, 16));
+}
+
+#[test]
 fn wrong_exhibits_are_refused() {
     let file = format!("{HEAD}{EXHIBITS}");
     for (from, to, what) in [
