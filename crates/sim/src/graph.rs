@@ -53,6 +53,7 @@ impl Graph {
             duration,
             warmup,
             sample,
+            classes: Vec::new(),
             links: self.edges.iter().map(|edge| edge.lane.link(&edge.name, self.packet)).collect(),
             hosts: self.nodes.iter().map(|n| HostSpec { name: format!("node/{n}"), jitter: self.jitter }).collect(),
             routes: Vec::new(),

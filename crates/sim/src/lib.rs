@@ -21,6 +21,7 @@ pub mod loss;
 pub mod meter;
 pub mod network;
 pub mod outcome;
+pub mod over_time;
 pub mod pace;
 pub mod parking_lot;
 pub mod ring;

@@ -304,7 +304,7 @@ impl Link {
         self.books.balance(self.dropped, plain.waiting.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.waiting.len() as u32);
-            meter.serve(start, time, start - now, class, colour);
+            meter.serve(start, (len, time), start - now, (class, colour));
         }
         let arrival = plain.free + self.delay;
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
@@ -395,7 +395,7 @@ impl Link {
                 meter.mark(now);
             }
             let sojourn = now - packet.arrived.nanos();
-            meter.serve(now, time, sojourn, segment.class, packet.colour);
+            meter.serve(now, (segment.len, time), sojourn, (segment.class, packet.colour));
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now + time + self.delay;

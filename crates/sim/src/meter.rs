@@ -3,6 +3,7 @@
 use forebay_aqm::base::packet::Colour;
 
 use crate::histogram::{Histogram, Summary};
+use crate::over_time::{OverTime, Tally};
 
 /// The measurement window in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +97,8 @@ pub struct Meter {
     /// Packets whose transmission began, in the whole run.
     pub served: u64,
     classes: Vec<ClassMeter>,
+    /// Present where classes are counted over time.
+    over_time: Option<Box<OverTime>>,
     /// Since the last look: integral of the queue (packet-nanoseconds).
     area: u128,
     looked: u64,
@@ -111,8 +114,8 @@ pub enum Loss {
 }
 
 impl Meter {
-    /// A meter that counts within `window`.
-    pub fn new(window: Window) -> Self {
+    /// A meter that counts within `window`, and perhaps classes over time.
+    pub fn new(window: Window, over_time: Option<OverTime>) -> Self {
         Self {
             window,
             queue: QueueTimes::default(),
@@ -125,6 +128,7 @@ impl Meter {
             lost: 0,
             served: 0,
             classes: Vec::new(),
+            over_time: over_time.map(Box::new),
             area: 0,
             looked: 0,
         }
@@ -147,9 +151,18 @@ impl Meter {
         self.changed = now;
     }
 
+    /// The row of the series that an event of this class belongs to, if there is one.
+    #[inline]
+    fn row(&mut self, at: u64, class: u8) -> Option<&mut Tally> {
+        self.over_time.as_mut().and_then(|over_time| over_time.row(at, class))
+    }
+
     /// A packet was offered.
     #[inline]
     pub fn offer(&mut self, now: u64, class: u8, colour: Colour) {
+        if let Some(row) = self.row(now, class) {
+            row.offered += 1;
+        }
         if self.counts(now) {
             self.class(class, colour).offered += 1;
         }
@@ -158,6 +171,9 @@ impl Meter {
     /// A packet was dropped.
     #[inline]
     pub fn lose(&mut self, now: u64, class: u8, colour: Colour, loss: Loss) {
+        if let Some(row) = self.row(now, class) {
+            row.dropped += 1;
+        }
         if self.counts(now) {
             match loss {
                 Loss::Early => self.early += 1,
@@ -181,12 +197,17 @@ impl Meter {
         }
     }
 
-    /// A packet that waited `sojourn` begins a transmission of `busy` nanoseconds.
+    /// A packet of `len` bytes that waited `sojourn` begins a transmission of `busy` nanoseconds.
     #[inline]
-    pub fn serve(&mut self, now: u64, busy: u64, sojourn: u64, class: u8, colour: Colour) {
+    pub fn serve(&mut self, now: u64, (len, busy): (u16, u64), sojourn: u64, (class, colour): (u8, Colour)) {
         // Drop-tail as arithmetic books transmissions ahead of time, also beyond the end.
         if now > self.window.to {
             return;
+        }
+        if let Some(row) = self.row(now, class) {
+            row.delivered += 1;
+            row.bytes += u64::from(len);
+            row.sojourn += sojourn;
         }
         self.served += 1;
         self.busy += self.window.overlap(now, now + busy);
@@ -215,6 +236,11 @@ impl Meter {
         let mean = self.area as f64 / (now - self.looked).max(1) as f64;
         (self.area, self.looked) = (0, now);
         (self.pkts, mean)
+    }
+
+    /// The classes that are counted over time.
+    pub fn over_time(&self) -> Vec<(u8, Vec<Tally>)> {
+        self.over_time.as_deref().map_or_else(Vec::new, OverTime::classes)
     }
 
     /// Queue length over the window.
@@ -256,7 +282,7 @@ mod tests {
 
     #[test]
     fn queue_mean_is_time_weighted_and_begins_after_the_warm_up() {
-        let mut m = Meter::new(Window { from: 100, to: 300 });
+        let mut m = Meter::new(Window { from: 100, to: 300 }, None);
         m.queue_is(0, 50);
         m.queue_is(150, 2);
         m.queue_is(250, 4);
@@ -268,16 +294,16 @@ mod tests {
 
     #[test]
     fn busy_time_is_clipped_to_the_window() {
-        let mut m = Meter::new(Window { from: 100, to: 200 });
-        m.serve(90, 20, 0, 0, Colour::In);
-        m.serve(190, 20, 0, 0, Colour::In);
+        let mut m = Meter::new(Window { from: 100, to: 200 }, None);
+        m.serve(90, (1000, 20), 0, (0, Colour::In));
+        m.serve(190, (1000, 20), 0, (0, Colour::In));
         assert!((m.utilisation() - 0.2).abs() < 1e-12);
         assert_eq!((m.served, m.sojourn().count()), (2, 1));
     }
 
     #[test]
     fn a_look_gives_the_mean_since_the_last_one() {
-        let mut m = Meter::new(Window { from: 0, to: 100 });
+        let mut m = Meter::new(Window { from: 0, to: 100 }, None);
         m.queue_is(10, 4);
         assert_eq!(m.look(20), (4, 2.0));
         assert_eq!(m.look(30), (4, 4.0));

@@ -206,6 +206,8 @@ pub struct Network {
     pub warmup: Span,
     /// Time between two rows of the series.
     pub sample: Span,
+    /// The classes whose packets the series count at links under study.
+    pub classes: Vec<u8>,
     /// Links.
     pub links: Vec<LinkSpec>,
     /// Hosts.

@@ -6,6 +6,7 @@ use crate::histogram::Summary;
 use crate::link::Link;
 use crate::meter::ClassMeter;
 use crate::network::LinkSpec;
+use crate::over_time::Tally;
 use crate::pace::Pace;
 use crate::tcp::sender::SenderCounts;
 
@@ -20,6 +21,8 @@ pub struct Series {
     pub queue_mean_pkts: Vec<f64>,
     /// The discipline's probes, by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
+    /// What happened to the packets of classes since the row before, also before the window begins.
+    pub classes: Vec<(u8, Vec<Tally>)>,
 }
 
 impl Series {
@@ -80,8 +83,9 @@ pub struct LinkOutcome {
 
 impl LinkOutcome {
     /// What the meter of `link` says; `None` if it has none.
-    pub(crate) fn of(link: &Link, name: String, series: Series) -> Option<Self> {
+    pub(crate) fn of(link: &Link, name: String, mut series: Series) -> Option<Self> {
         let meter = link.meter.as_deref()?;
+        series.classes = meter.over_time();
         let sojourn = meter.sojourn();
         let pace = link.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         let class = |(class, colour, c): (u8, _, &ClassMeter)| ClassOutcome {

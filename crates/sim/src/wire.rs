@@ -10,6 +10,7 @@ use crate::link::Link;
 use crate::loss::Losses;
 use crate::meter::{Meter, Window};
 use crate::network::LinkSpec;
+use crate::over_time::OverTime;
 use crate::pace::Pace;
 
 /// What the wire of some links does beside sending at a fixed rate. Others pay a pointer for it.
@@ -24,8 +25,8 @@ pub struct Wire {
 }
 
 /// The link that `spec` describes.
-pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window) -> Link {
-    let meter = spec.study.then(|| Box::new(Meter::new(window)));
+pub(crate) fn link(spec: &LinkSpec, seed: u64, window: Window, over_time: Option<OverTime>) -> Link {
+    let meter = spec.study.then(|| Box::new(Meter::new(window, over_time)));
     let wire = wire(spec, seed, window);
     let (rate, delay) = (spec.rate, spec.delay.nanos());
     let Some(discipline) = &spec.discipline else { return Link::plain(rate, delay, spec.limit, meter, wire) };

@@ -15,6 +15,7 @@ use crate::link::{Link, Tag};
 use crate::meter::Window;
 use crate::network::{BadNetwork, FlowSpec, LinkId, Network};
 use crate::outcome::{LinkOutcome, Outcome, Series};
+use crate::over_time::OverTime;
 use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::tcp::receiver::Ack;
@@ -102,7 +103,7 @@ impl World {
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
-        let links: Vec<Link> = net.links.iter().map(|spec| wire::link(spec, seed, window)).collect();
+        let links: Vec<Link> = net.links.iter().map(|spec| wire::link(spec, seed, window, OverTime::of(net))).collect();
         let Ahead { eager, reflex, pipe_of, pipes } = Ahead::new(net);
         let mut hops = Vec::new();
         let mut route_start = Vec::new();

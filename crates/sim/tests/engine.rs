@@ -8,6 +8,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::dumbbell::Direction;
 use forebay_sim::network::{FlowSpec, Traffic};
+use forebay_sim::over_time::Tally;
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
 
@@ -27,6 +28,7 @@ fn same_seed_same_run_and_another_seed_another() {
 fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
     for (limit, count) in [(100, 40), (3, 10), (1, 5)] {
         let mut net = case1(&dumbbell("droptail", limit, JITTER), count, 20, TcpOptions::default(), 1);
+        net.classes = vec![0];
         let fast = run(&net, 1);
         for link in &mut net.links[..2] {
             link.discipline = Some(Spec::parse("droptail").unwrap());
@@ -87,7 +89,38 @@ fn recording_does_not_change_the_run() {
     net.sample = Span::from_millis(777);
     net.links[0].study = false;
     net.links[1].study = true;
+    net.classes = vec![0, 7];
     assert_eq!(run(&net, 1).fingerprint, often.fingerprint);
+}
+
+#[test]
+fn rows_of_classes_add_up_to_the_run() {
+    for aqm in ["droptail", "raqm"] {
+        let mut net = case1(&dumbbell(aqm, 50, JITTER), 40, 20, TcpOptions::default(), 1);
+        net.flows.iter_mut().step_by(3).for_each(|flow| flow.class = 2);
+        net.warmup = Span::ZERO;
+        net.classes = vec![2, 9, 0];
+        let run = run(&net, 1);
+        let link = &run.links[0];
+        assert_eq!(link.series.classes.iter().map(|(class, _)| *class).collect::<Vec<_>>(), [2, 9, 0]);
+        let mut served = 0;
+        for (class, rows) in &link.series.classes {
+            assert_eq!(rows.len(), link.series.time_s.len(), "{aqm}");
+            let sum = |of: fn(&Tally) -> u64| rows.iter().map(of).sum::<u64>();
+            let delivered = sum(|row| u64::from(row.delivered));
+            served += delivered;
+            let Some(whole) = link.classes.iter().find(|c| c.class == *class) else {
+                assert_eq!((*class, sum(|row| u64::from(row.offered)), delivered), (9, 0, 0));
+                continue;
+            };
+            assert_eq!(sum(|row| u64::from(row.offered)), whole.offered_pkts, "{aqm}");
+            assert_eq!(sum(|row| u64::from(row.dropped)), whole.dropped_pkts, "{aqm}");
+            assert_eq!(sum(|row| row.bytes), delivered * 500, "{aqm}");
+            let mean_s = sum(|row| row.sojourn) as f64 * 1e-9 / delivered as f64;
+            assert!((mean_s - whole.sojourn_s.unwrap().mean).abs() < 1e-9, "{aqm}: {mean_s}");
+        }
+        assert_eq!(served, link.served_pkts, "{aqm}");
+    }
 }
 
 /// An exact clock with equal rates lets one host's packets always arrive just after a departure: it takes

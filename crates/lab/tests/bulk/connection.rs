@@ -86,6 +86,7 @@ impl Connection {
             duration,
             warmup: Span::ZERO,
             sample: duration,
+            classes: Vec::new(),
             links: vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)],
             hosts: vec![host("a"), host("b")],
             routes: vec![vec![0], vec![1]],

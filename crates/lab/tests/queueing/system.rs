@@ -138,6 +138,7 @@ impl System {
             duration,
             warmup: SERVICE * (self.services / 10),
             sample: duration,
+            classes: Vec::new(),
             links: vec![link("there", true), link("back", false)],
             hosts: vec![host("a"), host("b")],
             routes: vec![vec![0], vec![1]],
