@@ -7,6 +7,7 @@
 pub mod batch;
 pub mod bench;
 pub mod claims;
+pub mod class_column;
 pub mod column;
 pub mod compare;
 pub mod exhibits;

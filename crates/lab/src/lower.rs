@@ -13,6 +13,7 @@ use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
 
+use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
 use crate::scenario::{Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions, Uniform};
@@ -32,6 +33,9 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     }
     let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
     let mut net = layout.network(scenario.duration, scenario.warmup, sample);
+    net.classes = scenario.report.series.iter().filter_map(|name| Some(ClassColumn::parse(name)?.class)).collect();
+    net.classes.sort_unstable();
+    net.classes.dedup();
     let mut buckets = Buckets::new();
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // A scenario that was read has a way for each of them.

@@ -8,6 +8,7 @@ use forebay_sim::network::{LinkId, Network};
 use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
+use crate::class_column::ClassColumn;
 use crate::scenario::{Case, Contender, Scenario};
 use crate::{metrics, own};
 
@@ -151,7 +152,7 @@ pub struct SeriesRecord {
     pub queue_pkts: Vec<f64>,
     /// Mean queue since the row before.
     pub queue_mean_pkts: Vec<f64>,
-    /// Probes such as `raqm.p`; NaN is written as none.
+    /// Probes such as `raqm.p`, and what the scenario asks for of classes; NaN is written as none.
     pub probes: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -327,7 +328,8 @@ impl Run<'_> {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
         let duration_s = scenario.duration.secs();
-        let series = series(net.links[id].discipline.as_ref().map_or("droptail", Spec::name), &link.series);
+        let mut series = series(net.links[id].discipline.as_ref().map_or("droptail", Spec::name), &link.series);
+        series.probes.extend(class_columns(scenario, &link.series));
         let reference = reference(scenario, &series, duration_s);
         let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
         let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
@@ -390,6 +392,16 @@ fn series(discipline: &str, of: &Series) -> SeriesRecord {
             })
             .collect(),
     }
+}
+
+/// The columns of classes that the scenario asks for, behind those of the discipline.
+fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Vec<Option<f64>>)> {
+    let column = |name: &String| {
+        let asked = ClassColumn::parse(name)?;
+        let (_, rows) = of.classes.iter().find(|(class, _)| *class == asked.class)?;
+        Some((name.clone(), asked.values(rows)))
+    };
+    scenario.report.series.iter().filter_map(column).collect()
 }
 
 fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Reference {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::runs::{CASES_OVER_TIME, Entry, Runs};
+use crate::class_column::ClassColumn;
 use crate::record::{Reference, RunRecord};
 use crate::stats::Interval;
 
@@ -11,6 +12,7 @@ impl Runs {
     pub(super) fn curves(&self, prefix: &str) -> Vec<Value> {
         let mut figures: Vec<Value> = self.over_time.iter().map(|&case| self.queue_over_time(prefix, case)).collect();
         figures.extend(self.probe_curves(prefix));
+        figures.extend(self.class_curves(prefix));
         figures
     }
 
@@ -85,7 +87,8 @@ impl Runs {
     /// The last words of the probes asked for: `raqm.p` and `pi.p` share a figure.
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
-        for (_, suffix) in self.series.iter().filter_map(|name| name.split_once('.')) {
+        let probes = self.series.iter().filter(|name| ClassColumn::parse(name).is_none());
+        for (_, suffix) in probes.filter_map(|name| name.split_once('.')) {
             if !suffixes.contains(&suffix) {
                 suffixes.push(suffix);
             }

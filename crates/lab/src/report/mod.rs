@@ -1,5 +1,6 @@
 //! `report.html`: built from the data in a run or reproduction directory, self-contained, offline.
 
+mod class_curves;
 mod exhibits;
 mod figures;
 mod finds;

@@ -49,7 +49,7 @@ pub struct Contender {
 /// What to show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Curves to record: `queue`, or a probe such as `raqm.p`.
+    /// Curves to record: `queue`, a probe such as `raqm.p`, or of a class `class.1.dropped_pkts`.
     pub series: Vec<String>,
     /// The queue that the experiment aims at: draws a rule, and settling is measured against it.
     pub reference: Option<Depth>,

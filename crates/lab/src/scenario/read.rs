@@ -5,6 +5,8 @@ use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use serde_json::{Value as Json, json};
 
+use crate::class_column::{ClassColumn, FIELDS};
+
 use super::doc::{Node, Value};
 use super::error::{InputError, did_you_mean, no_such_word};
 use super::flows::{self, flows};
@@ -53,7 +55,11 @@ static REPORT: Shape = Shape {
     doc: "What to show.",
     tag: None,
     groups: &[&[
-        may("series", Kind::Texts, "Curves: queue, or a probe such as raqm.p; default queue."),
+        may(
+            "series",
+            Kind::Texts,
+            "Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.",
+        ),
         may("reference", Kind::Quantity, "The queue that the experiment aims at, such as 50p."),
     ]],
     later: &[],
@@ -188,11 +194,16 @@ fn report(node: &Node) -> Result<Report, InputError> {
     Ok(report)
 }
 
-/// The queue, or a probe that some discipline has; a contender without it leaves it empty.
+/// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
 fn series(node: &Node, path: &str) -> Result<String, InputError> {
     let name = text(node, path)?;
-    if name == "queue" {
+    if name == "queue" || ClassColumn::parse(name).is_some() {
         return Ok(name.to_string());
+    }
+    if let Some((class, field)) = name.strip_prefix("class.").and_then(|rest| rest.split_once('.')) {
+        let near = did_you_mean(field, FIELDS).filter(|_| class.parse::<u8>().is_ok());
+        let accepts = format!("class.N.FIELD with a class from 0 to 255 and one of {}", FIELDS.join(", "));
+        return Err(node.error(path, accepts).hint(near));
     }
     let known =
         name.split_once('.').and_then(|(owner, probe)| Some((ENTRIES.iter().find(|e| e.name == owner)?, probe)));

@@ -1,0 +1,112 @@
+//! Recorded columns of a class: `class.1.dropped_pkts` and the like in `[report] series`.
+
+use forebay_sim::over_time::Tally;
+
+/// What of a class a series can show: counters from the start of the run on, and the wait since the row before.
+pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "delivered_bytes", "sojourn_ms"];
+
+/// A column of one class at a link under study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassColumn {
+    /// Service class.
+    pub class: u8,
+    /// One of [`FIELDS`].
+    field: &'static str,
+}
+
+impl ClassColumn {
+    /// Reads `class.N.FIELD`; none if it is not written so.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (class, field) = text.strip_prefix("class.")?.split_once('.')?;
+        let class = class.parse().ok().filter(|n: &u8| n.to_string() == class)?;
+        Some(Self { class, field: FIELDS.into_iter().find(|known| *known == field)? })
+    }
+
+    /// What its counter counts; none of the wait, which is no counter.
+    pub fn counts(&self) -> Option<(&'static str, &'static str)> {
+        self.field.rsplit_once('_').filter(|_| self.field != "sojourn_ms").map(|(what, unit)| match unit {
+            "pkts" => (what, "packets/s"),
+            _ => (what, "bytes/s"),
+        })
+    }
+
+    /// Its values, row by row; none where no packet waited.
+    pub fn values(&self, rows: &[Tally]) -> Vec<Option<f64>> {
+        let count: fn(&Tally) -> u64 = match self.field {
+            "offered_pkts" => |row| u64::from(row.offered),
+            "dropped_pkts" => |row| u64::from(row.dropped),
+            "delivered_pkts" => |row| u64::from(row.delivered),
+            "delivered_bytes" => |row| row.bytes,
+            _ => return rows.iter().map(wait_ms).collect(),
+        };
+        let mut sum = 0;
+        let so_far = |row| {
+            sum += count(row);
+            Some(sum as f64)
+        };
+        rows.iter().map(so_far).collect()
+    }
+}
+
+/// The mean wait of the packets that left, in milliseconds, to the microsecond.
+fn wait_ms(row: &Tally) -> Option<f64> {
+    let mean_us = row.sojourn as f64 * 1e-3 / f64::from(row.delivered);
+    (row.delivered > 0).then(|| mean_us.round() * 1e-3)
+}
+
+/// Times are on record to the microsecond.
+const SLACK_S: f64 = 1e-5;
+
+/// The growth per second of a counter that begins at 0 with the run, over so many seconds each as far as its rows allow:
+/// from the first row at or after a multiple of them to the next such row.
+pub fn growth_per_s(rows: &[(f64, Option<f64>)], over: f64) -> Vec<(f64, Option<f64>)> {
+    let (mut from, mut had, mut due) = (0.0, 0.0, over);
+    let span = |&(time, value): &(f64, Option<f64>)| {
+        let value = value?;
+        if time + SLACK_S < due {
+            return None;
+        }
+        let growth = (value - had) / (time - from);
+        (from, had, due) = (time, value, (((time + SLACK_S) / over).floor() + 1.0) * over);
+        Some((time, Some(growth)))
+    };
+    rows.iter().filter_map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_over_whole_spans() {
+        let rows = [(0.5, Some(2.0)), (1.0, Some(3.0)), (1.5, None), (2.0, Some(3.0)), (2.5, Some(9.0))];
+        assert_eq!(growth_per_s(&rows, 1.0), [(1.0, Some(3.0)), (2.0, Some(0.0))]);
+        let late = [(0.6, Some(1.0)), (1.2, Some(3.0)), (1.8, Some(4.0)), (2.4, Some(9.0))];
+        assert_eq!(growth_per_s(&late, 1.0).iter().map(|(time, _)| *time).collect::<Vec<_>>(), [1.2, 2.4]);
+        assert_eq!(growth_per_s(&rows, 0.1)[3], (2.5, Some(12.0)));
+        assert_eq!(growth_per_s(&[(1.0, Some(5.0))], 1.0), [(1.0, Some(5.0))], "counters begin at 0");
+    }
+
+    #[test]
+    fn counters_run_on_and_waits_are_of_their_row() {
+        let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: 5_000_000 };
+        let rows = [row(2), Tally::default(), row(4)];
+        let of = |field: &str| ClassColumn::parse(&format!("class.7.{field}")).unwrap().values(&rows);
+        assert_eq!(of("offered_pkts"), [3.0, 3.0, 6.0].map(Some));
+        assert_eq!(of("dropped_pkts"), [1.0, 1.0, 2.0].map(Some));
+        assert_eq!(of("delivered_pkts"), [2.0, 2.0, 6.0].map(Some));
+        assert_eq!(of("delivered_bytes"), [1000.0, 1000.0, 2000.0].map(Some));
+        assert_eq!(of("sojourn_ms"), [Some(2.5), None, Some(1.25)]);
+    }
+
+    #[test]
+    fn names_of_columns() {
+        let counts = |text: &str| ClassColumn::parse(text).unwrap().counts();
+        assert_eq!(counts("class.0.dropped_pkts"), Some(("dropped", "packets/s")));
+        assert_eq!(counts("class.255.delivered_bytes"), Some(("delivered", "bytes/s")));
+        assert_eq!(counts("class.3.sojourn_ms"), None);
+        for bad in ["class.1", "class.1.loss_ratio", "class.256.offered_pkts", "class.01.offered_pkts", "raqm.p"] {
+            assert_eq!(ClassColumn::parse(bad), None, "{bad}");
+        }
+    }
+}
