@@ -44,6 +44,8 @@ pub struct Axis {
     pub quantity: Option<String>,
     /// The recorded column along y: `queue_pkts`, `queue_mean_pkts`, a probe.
     pub series: Option<String>,
+    /// Of a recorded counter: its growth per second is shown, over so many seconds each.
+    pub rate: Option<f64>,
     /// Values are multiplied by it.
     pub scale: Option<f64>,
 }
@@ -71,8 +73,11 @@ pub struct Line {
 pub struct Rule {
     /// `x` or `y`.
     pub axis: String,
-    /// Where.
+    /// Where; a rule that slopes, at 0 of the other axis.
     pub at: f64,
+    /// Of a curve: by how much it rises along x.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope: Option<f64>,
     /// What it is.
     pub label: String,
 }
@@ -109,6 +114,9 @@ pub struct Figure {
     /// Of bars: what stands in the quantity for `{group}`.
     #[serde(default)]
     pub groups: Vec<String>,
+    /// Of bars: what stands below each group; its own word by default.
+    #[serde(default)]
+    pub group_labels: Vec<String>,
     /// Of bars: a factor for each group, such as 1 / its target.
     #[serde(default)]
     pub group_scales: Vec<f64>,
@@ -224,6 +232,19 @@ impl Figure {
             _ if self.rules.iter().any(|rule| !["x", "y"].contains(&rule.axis.as_str())) => {
                 needs("the axis of a rule is x or y")
             }
+            _ if [&self.x, &self.y].iter().any(|axis| axis.rate.is_some_and(|over| over.is_nan() || over <= 0.0)) => {
+                needs("rate is a time above 0 s")
+            }
+            _ if self.x.rate.is_some() || self.y.rate.is_some() && self.kind != Kind::Series => {
+                needs("only y of a series has a rate")
+            }
+            _ if self
+                .rules
+                .iter()
+                .any(|rule| rule.slope.is_some() && (self.kind != Kind::Curve || rule.axis != "y")) =>
+            {
+                needs("only a rule on y of a curve has a slope")
+            }
             Kind::Series if !each(|line| line.series.is_some(), self.y.series.is_some()) => {
                 needs("y does not say which series")
             }
@@ -231,6 +252,9 @@ impl Figure {
             Kind::Curve if by_axis + self.x.quantity.is_some() as usize != 1 => needs("x is an axis or a quantity"),
             Kind::Bars if by_axis + !self.groups.is_empty() as usize != 1 => {
                 needs("bars stand at groups or at the values of an axis")
+            }
+            Kind::Bars if !self.group_labels.is_empty() && self.group_labels.len() != self.groups.len() => {
+                needs("group_labels has a word for each of groups")
             }
             Kind::Bars if !self.group_scales.is_empty() && self.group_scales.len() != self.groups.len() => {
                 needs("group_scales has a number for each of groups")

@@ -29,7 +29,7 @@ count = 3
 [compare]
 aqm = ["raqm q0={q}", "droptail"]
 [report]
-series = ["queue", "raqm.p"]
+series = ["queue", "raqm.p", "class.0.delivered_bytes"]
 [vary]
 q = [5, 10]
 "#;
@@ -92,6 +92,7 @@ section = "queue"
 kind = "curve"
 x = { label = "q0", axis = "q", scale = 2 }
 y = { label = "queue", quantity = "queue_pkts.mean", from = 0, to = 0.001 }
+rules = [{ axis = "y", at = 1, slope = 0.5, label = "1 + x/2" }]
 lines = [{ of = "raqm q0={q}" }, { of = "droptail", quantity = "queue_pkts.max" }, { of = "red" }]
 
 [[figure]]
@@ -110,6 +111,7 @@ section = "queue"
 kind = "bars"
 where = { q = "5" }
 groups = ["mean", "p99", "wrong"]
+group_labels = ["mean", "99 %", "?"]
 group_scales = [1, 0.5, 1]
 x = { label = "of the queue" }
 y = { label = "queue", quantity = "queue_pkts.{group}" }
@@ -133,6 +135,16 @@ kind = "cdf"
 where = { q = "5" }
 x = { label = "queue" }
 y = { label = "share" }
+lines = [{ of = "droptail" }]
+
+[[figure]]
+id = "Fig. 7"
+title = "a counter as a rate"
+section = "queue"
+kind = "series"
+where = { q = "5" }
+x = { label = "time" }
+y = { label = "rate", series = "class.0.delivered_bytes", rate = 1, scale = 8e-6 }
 lines = [{ of = "droptail" }]
 
 [[table]]
@@ -196,15 +208,17 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
     assert!(bar[0].is_null() && bar[2].as_f64() < bar[3].as_f64(), "a place on an axis has no whisker: {bar}");
     assert_eq!(points(second, 1)[0].1, 20.0, "a line may have its own quantity");
     assert_eq!(points(second, 2), [], "no such contender");
+    assert_eq!(points(second, 3), [(10.0, 6.0), (20.0, 11.0)], "a rule that slopes ends with the data");
+    assert_eq!((&second["series"][3]["name"], &second["rules"]), (&json!("1 + x/2"), &json!([])));
     let caption = second["caption"].as_str().unwrap();
-    assert!(caption.contains("beyond the paper's y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
+    assert!(caption.contains("beyond the y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
 
     let third = figure(&page, "Fig. 3");
     assert_eq!(points(third, 0).len(), 1);
     assert!(third["series"][0]["bars"][0][0].is_f64(), "a quantity along x has whiskers there too");
 
     let fourth = figure(&page, "Fig. 4");
-    assert_eq!(fourth["x"]["categories"], json!(["mean", "p99", "wrong"]));
+    assert_eq!(fourth["x"]["categories"], json!(["mean", "99 %", "?"]));
     assert_eq!(points(fourth, 1)[1], (1.0, 10.0), "half of the buffer's 20 packets");
     assert_eq!(points(fourth, 1).len(), 2);
     assert!(fourth["caption"].as_str().unwrap().contains("Not drawn: a run has no number called 'queue_pkts.wrong'"));
@@ -213,14 +227,19 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
     assert_eq!(figure(&page, "Fig. 5")["y"]["scale"], "log");
     assert_eq!(figure(&page, "Fig. 5")["rules"][0], json!({ "axis": "y", "at": 0.1, "label": "a tenth" }));
     assert_eq!(points(figure(&page, "Fig. 6"), 0).last().unwrap(), &(20.0, 1.0));
+
+    // In Mb/s, of a link with 1; a packet is 12 kb.
+    let rates = points(figure(&page, "Fig. 7"), 0);
+    assert_eq!(rates.iter().map(|p| p.0).collect::<Vec<_>>(), [1.002, 2.001, 3.0]);
+    assert!(rates.iter().all(|p| (0.5..=1.013).contains(&p.1)), "{rates:?}");
 }
 
 #[test]
 fn figures_of_a_paper_stand_in_place_of_the_usual_ones() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
     let ids = page["sections"][0]["figures"].as_array().unwrap();
-    assert_eq!(ids[..6], ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6"].map(Value::from));
-    let rest: Vec<&str> = ids[6..].iter().map(|id| id.as_str().unwrap()).collect();
+    assert_eq!(ids[..7], ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7"].map(Value::from));
+    let rest: Vec<&str> = ids[7..].iter().map(|id| id.as_str().unwrap()).collect();
     assert_eq!(rest, ["queue-probe-p-0", "queue-probe-p-1", "queue-cdf-0", "queue-cdf-1"]);
     assert_eq!(page["sections"][0]["tables"][0], "Table 1");
     let shown = json!([{ "kind": "figure", "id": "Fig. 1" }, { "kind": "table", "id": "Table 1" }]);
@@ -293,6 +312,14 @@ fn wrong_exhibits_are_refused() {
         ("tolerance = 0.5", "tolerance = 0.5, tolerance_percent = 1", "absolute or in %"),
         ("kind = \"cdf\"", "kind = \"pie\"", "unknown variant `pie`"),
         ("axis = \"y\"", "axis = \"z\"", "x or y"),
+        ("axis = \"y\", at = 0.1", "axis = \"y\", slope = 1, at = 0.1", "of a curve has a slope"),
+        ("group_labels = [\"mean\", \"99 %\", \"?\"]", "group_labels = [\"mean\"]", "a word for each of groups"),
+        ("rate = 1", "rate = 0", "a time above 0 s"),
+        (
+            "quantity = \"loss_ratio\", log = true",
+            "quantity = \"loss_ratio\", rate = 1",
+            "only y of a series has a rate",
+        ),
     ] {
         assert!(file.contains(from), "{from}");
         let error = claims::parse(&file.replacen(from, to, 1)).unwrap_err();

@@ -4,13 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
-use crate::exhibits::{Axis, Figure, Kind, Line};
+use crate::class_column::growth_per_s;
+use crate::exhibits::{Axis, Figure, Kind, Line, Rule};
 use crate::record;
 use crate::stats::Interval;
 
 /// A figure with what was found for it.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
-    let series: Vec<Value> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
+    let mut series: Vec<Value> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
+    let caption = caption(figure, &series, finds);
+    series.extend(slopes(figure, &series));
     let (kind, join) = match figure.kind {
         Kind::Series => ("line", true),
         Kind::Curve => ("points", true),
@@ -26,7 +29,7 @@ pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
     json!({
         "id": figure.id,
         "title": format!("{}: {}", figure.id, figure.title),
-        "caption": caption(figure, &series, finds),
+        "caption": caption,
         "claims": figure.claims,
         "kind": kind,
         "join": join,
@@ -34,8 +37,22 @@ pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
         "x": x,
         "y": axis(&figure.y),
         "series": series,
-        "rules": figure.rules,
+        "rules": figure.rules.iter().filter(|rule| rule.slope.is_none()).collect::<Vec<_>>(),
     })
+}
+
+/// Rules that slope, from the first to the last place of the data.
+fn slopes(figure: &Figure, series: &[Value]) -> Vec<Value> {
+    let points = series.iter().flat_map(|one| one["points"].as_array().into_iter().flatten());
+    let places: Vec<f64> = points.filter_map(|point| point[0].as_f64()).collect();
+    let first = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let last = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sloping = figure.rules.iter().filter_map(|rule| Some((rule, rule.slope?))).filter(|_| first < last);
+    let line = |(rule, slope): (&Rule, f64)| {
+        let at = |x: f64| json!([short(x), short(rule.at + slope * x)]);
+        json!({ "name": rule.label, "points": [at(first), at(last)] })
+    };
+    sloping.map(line).collect()
 }
 
 fn axis(axis: &Axis) -> Map<String, Value> {
@@ -81,7 +98,11 @@ fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Value {
 fn over_time(figure: &Figure, found: &[AtCase]) -> Vec<Value> {
     let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
     let Some(Seen::Curve(points)) = found.first().and_then(|case| case.seen.first()) else { return Vec::new() };
-    points.iter().map(|(t, v)| json!([short(t * x), v.map(|v| short(v * y))])).collect()
+    let drawn = |(t, v): &(f64, Option<f64>)| json!([short(t * x), v.map(|v| short(v * y))]);
+    match figure.y.rate {
+        Some(over) => growth_per_s(points, over).iter().map(drawn).collect(),
+        None => points.iter().map(drawn).collect(),
+    }
 }
 
 /// A place on an axis that is known exactly: it has no whisker.
@@ -112,7 +133,9 @@ fn bars(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
 
 /// What stands below the bars.
 fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
-    let Some(name) = &figure.x.axis else { return figure.groups.clone() };
+    let Some(name) = &figure.x.axis else {
+        return if figure.group_labels.is_empty() { &figure.groups } else { &figure.group_labels }.clone();
+    };
     let of = |line: &Line| whats(figure, line).pop().map(|what| finds.found(&Want::of_line(figure, line, what)));
     let longest = figure.lines.iter().filter_map(of).max_by_key(Vec::len).unwrap_or_default();
     longest.iter().map(|case| case.axes.get(name).cloned().unwrap_or_default()).collect()
@@ -139,7 +162,7 @@ fn number(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_alphabetic() || c == '%').trim_end().parse().ok()
 }
 
-/// How the figure was made, what the paper's axes leave out, and what is missing.
+/// How the figure was made, what its axes leave out, and what is missing.
 fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
         Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
@@ -155,7 +178,7 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     let x = Some((&figure.x, 0, "x")).filter(|_| figure.kind == Kind::Curve);
     for (axis, at, name) in x.into_iter().chain([(&figure.y, 1, "y")]) {
         let far = beyond(axis, series, at);
-        parts.extend(far.map(|far| format!("Some of it lies beyond the paper's {name} axis: {far}.")));
+        parts.extend(far.map(|far| format!("Some of it lies beyond the {name} axis: {far}.")));
     }
     let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
     let mut lacks: Vec<String> =
