@@ -7,19 +7,22 @@ pub struct Paper {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// `claims.toml`.
+    /// `claims.toml`, and behind it `exhibits.toml` where its figures and tables have a file of their own.
     pub claims: &'static str,
     /// Scenario files by name, without `.toml`.
     pub scenarios: &'static [(&'static str, &'static str)],
 }
 
-/// The paper in the folder `papers/$name`, with these scenario files.
+/// The paper in the folder `papers/$name`, with these scenario files and further parts of its claims.
 macro_rules! paper {
-    ($name:literal, $summary:literal, [$($scenario:literal),* $(,)?]) => {
+    ($name:literal, $summary:literal, [$($scenario:literal),* $(,)?] $(, $part:literal)*) => {
         Paper {
             name: $name,
             summary: $summary,
-            claims: include_str!(concat!("../../../papers/", $name, "/claims.toml")),
+            claims: concat!(
+                include_str!(concat!("../../../papers/", $name, "/claims.toml"))
+                $(, "\n", include_str!(concat!("../../../papers/", $name, "/", $part, ".toml")))*
+            ),
             scenarios: &[$((
                 $scenario,
                 include_str!(concat!("../../../papers/", $name, "/", $scenario, ".toml")),
@@ -42,9 +45,11 @@ pub const PAPERS: &[Paper] = &[
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
     paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",
-        ["files", "files-tcp", "files-two-way", "files-setup", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1"]),
+        ["files", "files-tcp", "files-two-way", "files-setup", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1"],
+        "exhibits"),
     paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
-        ["load", "load-350", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed"]),
+        ["load", "load-350", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed"],
+        "exhibits"),
 ];
 
 /// The paper of this name.
