@@ -41,9 +41,18 @@ impl OverTime {
         (!net.classes.is_empty()).then(|| Self::new(&net.classes, net.duration, net.sample))
     }
 
+    /// Notes an event of this class at `at`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note(&mut self, at: u64, class: u8, event: impl FnOnce(&mut Tally)) {
+        if let Some(row) = self.row(at, class) {
+            event(row);
+        }
+    }
+
     /// The row that an event of this class at `at` belongs to: a row has what came after the one before and up to its
     /// own time. None where the class is not asked for, and after the last row.
-    pub(crate) fn row(&mut self, at: u64, class: u8) -> Option<&mut Tally> {
+    fn row(&mut self, at: u64, class: u8) -> Option<&mut Tally> {
         let row = (at.saturating_sub(1) / self.sample) as usize;
         if row >= self.rows {
             return None;
