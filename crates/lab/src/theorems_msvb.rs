@@ -18,7 +18,7 @@ const fn class(flows: f64, phi: f64) -> Class {
 }
 
 /// Is the threshold of the lemma where one class alone, and ten equal classes, turn stable?
-pub fn l31() -> (Verdict, Evidence) {
+pub(crate) fn l31() -> (Verdict, Evidence) {
     let mut alone = Vec::new();
     for flows in [30.0, 50.0, 80.0] {
         let one = class(flows, 1.0);

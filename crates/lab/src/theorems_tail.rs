@@ -47,7 +47,7 @@ fn all_networks(what: &str, name: &str, holds: impl Fn(Loop, &mut Rng) -> bool) 
 }
 
 /// Proposition 6.1: below the bound every step leads nearer to the equilibrium, wherever the queue is.
-pub fn p61() -> (Verdict, Evidence) {
+pub(crate) fn p61() -> (Verdict, Evidence) {
     let nearer = |mut one: Loop, rng: &mut Rng| {
         one.interval_s = one.contraction_bound_s() * (0.01 + 0.989 * rng.uniform());
         let rest = one.equilibrium();
@@ -68,7 +68,7 @@ pub fn p61() -> (Verdict, Evidence) {
 }
 
 /// Proposition 6.2: with f'(q_e) >= 0 every orbit ends there, though not by the inequality of the proof.
-pub fn p62() -> (Verdict, Evidence) {
+pub(crate) fn p62() -> (Verdict, Evidence) {
     let ends = |mut one: Loop, rng: &mut Rng| {
         let rest = one.equilibrium();
         // f'(q_e) = 1 - S times this.
@@ -95,7 +95,7 @@ pub fn p62() -> (Verdict, Evidence) {
 }
 
 /// Proposition 6.3: the queue with noise has a distribution that stays, and other ones come to it.
-pub fn p63() -> (Verdict, Evidence) {
+pub(crate) fn p63() -> (Verdict, Evidence) {
     let mut one = example(20, 1.0);
     one.interval_s = 0.9 * one.contraction_bound_s();
     let Some(rest) = one.chain(77021.0, PACKET, 0.5) else {
@@ -114,7 +114,7 @@ pub fn p63() -> (Verdict, Evidence) {
 }
 
 /// Fig. 20: at S = 2 RTT the queue varies at least twice as much as at S = RTT ("much more chaotic").
-pub fn f20() -> (Verdict, Evidence) {
+pub(crate) fn f20() -> (Verdict, Evidence) {
     let std =
         |round_trips| example(40, round_trips).chain(128_490.0, PACKET, 0.5).map_or(f64::NAN, |d| d.std() / PACKET);
     let [calm, erratic] = [1.0, 2.0].map(std);
