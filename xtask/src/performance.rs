@@ -313,7 +313,7 @@ Drop-tail's row is the packet memory and the load generator; what a rule adds is
 packets waiting, with up to twice what the link can take: a rule that aims at less drops much of it, and each such
 decision is a branch that no processor can predict. The goal is 20 ns for a law or a RED-like AQM, 40 ns for CoDel,
 for FQ and for what hashes every flow as it does (SFB). Those that divide a link between a few queues, each under RED or
-the like, are held to 20 ns and cost up to 4 ns more.
+the like, are held to 20 ns too.
 
 | discipline | ns | goal | dropped, % | marked, % |
 |---|---|---|---|---|

@@ -111,14 +111,28 @@ impl Reproduction {
     /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
     /// `meta` is what `meta.json` says beside the plans' own facts.
     pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
-        let mut finished: Vec<Finished<'_>> = Vec::new();
         let earlier = self.open(dir, meta).map_err(ReproduceError::Store)?;
+        let mut stores = Vec::new();
         for (name, plan) in &self.plans {
             let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
-            finished.push((name, plan, store.records(plan)));
+            stores.push((name, plan, store));
         }
-        let results = self.chosen.iter().map(|claim| self.judge(claim, &finished)).collect::<Result<Vec<_>, _>>()?;
+        // Section by section: the runs of all at once can be more than fits into memory.
+        let mut results = Vec::new();
+        for section in &self.file.sections {
+            let claims = || self.chosen.iter().filter(|claim| claim.section == section.id);
+            if claims().next().is_none() {
+                continue;
+            }
+            let its = stores.iter().filter(|(name, ..)| section.scenarios().any(|s| s == *name));
+            let finished: Vec<Finished<'_>> =
+                its.map(|(name, plan, store)| (name.as_str(), *plan, store.records(plan))).collect();
+            for claim in claims() {
+                results.push(self.judge(claim, &finished)?);
+            }
+        }
+        let results = self.merged(Vec::new(), &results);
         let all = self.merged(earlier, &results);
         store::write_json(&dir.join("claims.json"), &document(&all)).map_err(ReproduceError::Store)?;
         Ok(results)

@@ -2,6 +2,9 @@
 //!
 //! What is asked of the past between two steps is read off the cubic through both ends and their slopes.
 
+/// y' for the states now and a delay ago: `slope(now, then, out)` writes it.
+pub type Slope<'a> = dyn Fn(&[f64], &[f64], &mut [f64]) + 'a;
+
 /// One step of the past: both ends and the slopes there, seen from within.
 #[derive(Clone)]
 struct Piece {
@@ -43,8 +46,8 @@ impl Past {
         self.step
     }
 
-    /// One step. `slope(now, then, out)` writes y' for the states now and a delay ago.
-    pub fn step(&mut self, slope: &dyn Fn(&[f64], &[f64], &mut [f64])) {
+    /// One step.
+    pub fn step(&mut self, slope: &Slope<'_>) {
         let h = self.step;
         let past = &self.pieces[self.oldest];
         let middle: Vec<f64> = (0..self.now.len())
