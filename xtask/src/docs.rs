@@ -37,12 +37,8 @@ fn table(entries: &[Entry]) -> String {
     let mut out = String::from("| name | what it does | from | written as |\n|---|---|---|---|\n");
     for entry in entries {
         let (about, rung) = match entry.variant_of {
-            Some((base, preset)) => {
-                let preset = entry.presets.iter().find(|p| p.name == preset);
-                let settings = preset.map_or("", |p| p.settings);
-                (format!("`{base} {settings}`"), format!("variant of `{base}`"))
-            }
-            None => (entry.about.summary.to_string(), word(entry.rung).to_string()),
+            Some((base, _)) => (entry.summary(), format!("variant of `{base}`")),
+            None => (entry.summary(), word(entry.rung).to_string()),
         };
         let source = match entry.variant_of {
             Some((_, preset)) => entry.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source),

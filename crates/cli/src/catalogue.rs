@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use forebay_aqm::ENTRIES;
-use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::MARKERS;
 use forebay_lab::papers::PAPERS;
 use forebay_lab::scenario::{self, Overrides, TcpVariant};
@@ -30,20 +29,9 @@ impl Named {
     }
 }
 
-/// One line about a discipline; a variant is its base with a preset.
-pub(crate) fn discipline(entry: &Entry) -> String {
-    match entry.variant_of {
-        None => entry.about.summary.to_string(),
-        Some((base, preset)) => {
-            let source = entry.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source);
-            format!("{base} preset={preset}: {}", source.trim_start_matches("ours: "))
-        }
-    }
-}
-
 /// Every discipline.
 pub(crate) fn disciplines() -> Vec<Named> {
-    ENTRIES.iter().map(|entry| Named::new(entry.name, &discipline(entry))).collect()
+    ENTRIES.iter().map(|entry| Named::new(entry.name, &entry.summary())).collect()
 }
 
 /// The schema of every kind of flows.

@@ -113,7 +113,7 @@ fn discipline_document(entry: &Entry) -> Value {
         "version": 1,
         "kind": "discipline",
         "name": entry.name,
-        "summary": catalogue::discipline(entry),
+        "summary": entry.summary(),
         "source": entry.about.source,
         "rung": entry.rung,
         "variant_of": entry.variant_of.map(|(base, preset)| json!({ "name": base, "preset": preset })),
@@ -132,7 +132,7 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
         "aqm" => "an opinion on each packet: it holds none",
         _ => "it owns its queues",
     };
-    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, entry.name), catalogue::discipline(entry));
+    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, entry.name), entry.summary());
     out += &wrap("source  ", entry.about.source);
     out += &format!("kind    {rung}\n");
     out += &heading(ui, "rule", "");

@@ -87,7 +87,12 @@ fn aaqm_10() -> (Verdict, Evidence) {
     let checks: Vec<CheckResult> = [(0.25, 0.5), (0.5, 0.75), (0.75, 0.95)].into_iter().map(falls).collect();
     let holds = checks.iter().all(|c| c.outcome == Outcome::Holds);
     let verdict = if holds { Verdict::Reproduced } else { Verdict::NotReproduced };
-    let detail = json!({ "loss with th = 0.25": lost(0.25), "0.5": lost(0.5), "0.75": lost(0.75), "0.95": lost(0.95) });
+    let two = || Mmpp::two_state([1.0, 1.0], [1.0, 0.0]);
+    let states = |sources: usize| Mmpp::together(&vec![two(); sources]).map_or(0, |all| all.states());
+    let detail = json!({
+        "loss with th = 0.25": lost(0.25), "0.5": lost(0.5), "0.75": lost(0.75), "0.95": lost(0.95),
+        "states of two, three and four MMPP-2, which have 8, 12 and 16 parameters": [states(2), states(3), states(4)],
+    });
     (verdict, Evidence { checks, detail, ..Evidence::default() })
 }
 

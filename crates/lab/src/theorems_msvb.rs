@@ -25,7 +25,7 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
         let b = one.lemma().unwrap_or(f64::NAN);
         for (times, bound) in [(1.1, format!("< {CALM}")), (0.9, format!("> {SWINGS}"))] {
             let swing = one.deviation(1, times * b, SECONDS);
-            let holds = if times > 1.0 { swing < CALM } else { swing > SWINGS };
+            let holds = b.is_finite() && if times > 1.0 { swing < CALM } else { swing > SWINGS };
             let what = format!("swing of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
             alone.push(yes_no(&what, swing, &bound, holds));
         }

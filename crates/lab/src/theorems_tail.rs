@@ -81,7 +81,7 @@ pub(crate) fn p62() -> (Verdict, Evidence) {
         })
     };
     let checks = vec![all_networks("networks where orbits from 0, 0.5, 2 and 10 q_e end at q_e", "tail/p62", ends)];
-    let one = example(20, 1.0);
+    let one = Loop { buffer: f64::INFINITY, ..example(20, 1.0) };
     let (rest, first) = (one.equilibrium(), one.next(0.0));
     let detail = json!({
         "note": "the proof's |q(n+1) - q_e| <= |q(n) - q_e| does not hold: an orbit from below may jump over q_e and far \
@@ -101,7 +101,7 @@ pub(crate) fn p63() -> (Verdict, Evidence) {
     let Some(rest) = one.chain(77021.0, PACKET, 0.5) else {
         return (Verdict::NotReproduced, Evidence::default());
     };
-    let far = one.distance_after(77021.0, PACKET, &rest, STEPS);
+    let far = one.distance_after(77021.0, &rest, STEPS);
     let sum: f64 = rest.chance.iter().sum();
     let least = rest.chance.iter().copied().fold(f64::INFINITY, f64::min);
     let checks = vec![
@@ -113,6 +113,18 @@ pub(crate) fn p63() -> (Verdict, Evidence) {
     verdict(checks, json!({ "mean, packets": rest.mean() / PACKET, "std, packets": rest.std() / PACKET }))
 }
 
+/// Var xi, the noise being S times the sum of what the N rates are off: drawn, and by either formula.
+fn noise(one: &Loop, sigma: f64) -> serde_json::Value {
+    const DRAWS: usize = 20_000;
+    let (sources, s) = (one.delays_s.len(), one.interval_s);
+    let mut rng = Rng::stream(1, "tail/noise");
+    // Off by sigma this way or that: that has the variance sigma^2.
+    let mut draw = || (0..sources).map(|_| if rng.uniform() < 0.5 { sigma } else { -sigma }).sum::<f64>() * s / PACKET;
+    let drawn = (0..DRAWS).map(|_| draw()).map(|xi| xi * xi).sum::<f64>() / DRAWS as f64;
+    let of = |factor: f64| sources as f64 * factor * sigma * sigma / (PACKET * PACKET);
+    json!({ "drawn": drawn, "N S^2 sigma^2": of(s * s), "N S sigma^2, as printed": of(s) })
+}
+
 /// Fig. 20: at S = 2 RTT the queue varies at least twice as much as at S = RTT ("much more chaotic").
 pub(crate) fn f20() -> (Verdict, Evidence) {
     let std =
@@ -120,5 +132,10 @@ pub(crate) fn f20() -> (Verdict, Evidence) {
     let [calm, erratic] = [1.0, 2.0].map(std);
     let ratio = erratic / calm;
     let checks = vec![yes_no("standard deviation with S = 2 RTT over that with S = RTT", ratio, ">= 2", ratio >= 2.0)];
-    verdict(checks, json!({ "std with S = RTT, packets": calm, "with S = 2 RTT": erratic }))
+    let detail = json!({
+        "std with S = RTT, packets": calm,
+        "with S = 2 RTT": erratic,
+        "variance of the noise with S = 2 RTT, packets^2": noise(&example(40, 2.0), 128_490.0),
+    });
+    verdict(checks, detail)
 }

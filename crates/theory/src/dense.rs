@@ -153,7 +153,8 @@ impl Matrix {
     }
 }
 
-/// The stationary distribution of a generator (rows sum to 0) or any multiple of it; `None` if there is not one alone.
+/// The stationary distribution of a generator (rows sum to 0) or any multiple of it; `None` if elimination
+/// meets a zero, as where there is not one alone.
 pub fn stationary(generator: &Matrix) -> Option<Vec<f64>> {
     let n = generator.rows();
     // One equation follows from the others: the sum takes its place.

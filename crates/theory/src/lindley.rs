@@ -79,12 +79,16 @@ impl Loop {
     }
 
     /// The chain on cells of `cell` bits (eq. 17), each taken for the queue at `place` of it: 0 is its lower end, as in
-    /// the paper, 0.5 its middle. The first and the last cell take what lies beyond. `None` if it has no one rest.
+    /// the paper, 0.5 its middle. The first and the last cell take what lies beyond. `None` if the buffer has no end, or
+    /// does not hold a cell, or if the elimination meets a zero.
     pub fn chain(&self, sigma: f64, cell: f64, place: f64) -> Option<Distribution> {
+        if !self.buffer.is_finite() || self.buffer < cell {
+            return None;
+        }
         let moves = self.moves(sigma, cell, place);
         let cells = moves.rows();
         let chance = stationary(&moves.plus(-1.0, &Matrix::identity(cells)))?;
-        Some(Distribution { queue: (0..cells).map(|i| (i as f64 + place) * cell).collect(), chance })
+        Some(Distribution { cell, place, queue: (0..cells).map(|i| (i as f64 + place) * cell).collect(), chance })
     }
 
     /// Chances to go from cell to cell in one step.
@@ -99,12 +103,12 @@ impl Loop {
         })
     }
 
-    /// How far the chain on the middles of its cells is from `rest` after so many steps, begun with an empty and with a
-    /// full queue: half the sum of all differences.
-    pub fn distance_after(&self, sigma: f64, cell: f64, rest: &Distribution, steps: usize) -> [f64; 2] {
-        let moves = self.moves(sigma, cell, 0.5);
+    /// How far the chain is from `rest`, which is one of its own, after so many steps, begun with an empty and with a full
+    /// queue: half the sum of all differences.
+    pub fn distance_after(&self, sigma: f64, rest: &Distribution, steps: usize) -> [f64; 2] {
+        let moves = self.moves(sigma, rest.cell, rest.place);
         let cells = moves.rows();
-        [0, cells - 1].map(|start| {
+        [0, cells.saturating_sub(1)].map(|start| {
             let mut chance: Vec<f64> = (0..cells).map(|i| if i == start { 1.0 } else { 0.0 }).collect();
             for _ in 0..steps {
                 chance = moves.after(&chance);
@@ -117,6 +121,8 @@ impl Loop {
 /// Queues and their chances.
 #[derive(Clone, Debug)]
 pub struct Distribution {
+    cell: f64,
+    place: f64,
     /// Bits.
     pub queue: Vec<f64>,
     /// Sums to 1.
@@ -196,6 +202,7 @@ mod tests {
             assert!((found - mean).abs() < 0.6 && (width / std - 1.0).abs() < 0.02, "{case}");
             assert!((one.linear_std(sigma) / PACKET / linear - 1.0).abs() < 0.005, "{case}");
         }
+        assert!(Loop { buffer: f64::INFINITY, ..example(20, 1.0) }.chain(77021.0, PACKET, 0.0).is_none());
         assert!(example(20, 2.1).linear_std(77021.0).is_infinite());
     }
 }

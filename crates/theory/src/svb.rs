@@ -46,7 +46,8 @@ impl Class {
 
     /// The smallest stable threshold: where omega d + 2 arctan(omega/z) is pi.
     fn smallest(&self, own: f64) -> Option<f64> {
-        if self.p() >= 1.0 {
+        // Also what is no number has no rest.
+        if !(0.0..1.0).contains(&self.p()) || !own.is_finite() || self.flows <= 0.0 {
             return None;
         }
         let stable = |b: f64| {
@@ -55,6 +56,9 @@ impl Class {
         };
         let (mut low, mut high) = (0.0, 1.0);
         while !stable(high) {
+            if !high.is_finite() {
+                return None;
+            }
             (low, high) = (high, 2.0 * high);
         }
         for _ in 0..200 {
@@ -107,6 +111,9 @@ impl Class {
         let mut far = 0.0_f64;
         for n in 0..steps {
             past.step(&slope);
+            if !past.now()[2 * classes].is_finite() {
+                return f64::INFINITY;
+            }
             if n >= steps - steps / 10 {
                 far = far.max((past.now()[2 * classes] / rest_q - 1.0).abs());
             }
@@ -138,7 +145,8 @@ mod tests {
                 assert!((one.p() - p).abs() < 6e-5 && (one.omega(b, 1.0 - one.p()) - omega).abs() < 6e-4);
             }
         }
-        assert_eq!(class(130.0, 1.0, 0.5).lemma(), None);
+        assert_eq!([130.0, 0.0, f64::NAN].map(|flows| class(flows, 1.0, 0.5).lemma()), [None; 3]);
+        assert_eq!(class(30.0, 1.0, 0.5).deviation(1, f64::NAN, 1.0), f64::INFINITY);
     }
 
     #[test]

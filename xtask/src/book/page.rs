@@ -29,7 +29,7 @@ pub(super) fn index(entries: &[Entry]) -> String {
          | name | what it does |\n|---|---|\n",
     );
     for entry in entries {
-        let _ = writeln!(out, "| [`{0}`](disciplines/{0}.md) | {1} |", entry.name, cell(entry.about.summary));
+        let _ = writeln!(out, "| [`{0}`](disciplines/{0}.md) | {1} |", entry.name, cell(&entry.summary()));
     }
     out + "\n" + COMMON
 }

@@ -1,6 +1,6 @@
 //! How a discipline describes itself: one declaration for CLI, scenario files, Python and docs.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use super::params::{ParamSet, ParamSpec};
 use super::tc::Tc;
@@ -91,6 +91,15 @@ pub struct Entry {
     pub tc: Option<Tc>,
     /// Its probes.
     pub probes: &'static [ProbeSpec],
+}
+
+impl Entry {
+    /// One line of what it does; a variant is its base with a preset.
+    pub fn summary(&self) -> String {
+        let Some((base, preset)) = self.variant_of else { return self.about.summary.to_string() };
+        let source = self.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source);
+        alloc::format!("{base} preset={preset}: {}", source.trim_start_matches("ours: "))
+    }
 }
 
 /// Declares the probes of a type: name, unit, meaning, and how to read it.

@@ -103,3 +103,13 @@ pub struct Packet {
     /// ECN codepoint.
     pub ecn: Ecn,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_32_bytes() {
+        assert_eq!((size_of::<Packet>(), size_of::<Ecn>()), (32, 4));
+    }
+}
