@@ -1,0 +1,158 @@
+//! Stability of a loop by its gain along the imaginary axis (Nyquist); delays are exact, nothing is made rational.
+
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
+
+use num_complex::Complex64;
+
+/// How far a loop is from the edge. Frequencies in radians a second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Margins {
+    /// How many modes of the closed loop grow.
+    pub growing: u32,
+    /// Where the gain falls through 1 for the last time; none if it never does.
+    pub crossover: Option<f64>,
+    /// Phase that may be lost before a mode grows, in degrees, the least of all crossovers; negative: too much is lost.
+    pub phase_deg: Option<f64>,
+    /// Delay that may be added before a mode grows, in seconds; 0 if one grows already.
+    pub delay_s: Option<f64>,
+    /// Times the gain may grow before a mode does; none: for ever.
+    pub gain: Option<f64>,
+}
+
+impl Margins {
+    /// Does every mode of the closed loop die out?
+    pub const fn is_stable(&self) -> bool {
+        self.growing == 0
+    }
+}
+
+/// Frequencies per decade to begin with, and the largest turn of 1 + L between two of them, in radians.
+const PER_DECADE: f64 = 200.0;
+const TURN: f64 = 0.2;
+/// Halvings of a step at most.
+const DEPTH: u32 = 24;
+
+/// L(jw) at a frequency.
+#[derive(Clone, Copy)]
+struct Point {
+    w: f64,
+    gain: Complex64,
+}
+
+/// The margins of the loop gain `gain(w)` = L(jw), to which feedback is negative: it has `integrators` poles at 0, none to
+/// the right, and vanishes above `to`; `from` is so low that only the integrators matter.
+pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to: f64) -> Margins {
+    let points = curve(gain, from, to);
+    let turn: f64 = points.windows(2).map(|two| turn(two[0].gain, two[1].gain)).sum();
+    // From -90 degrees for each integrator to 0, less half a turn for each growing mode.
+    let growing = ((f64::from(integrators) * FRAC_PI_2 - turn) / PI).round().max(0.0) as u32;
+    let falls = |two: &&[Point]| (two[0].gain.norm() > 1.0) != (two[1].gain.norm() > 1.0);
+    let crossovers: Vec<Point> =
+        points.windows(2).filter(falls).map(|two| halve(gain, two, |l| l.norm() > 1.0)).collect();
+    // What is left of half a turn, between -180 and 180 degrees.
+    let left = |point: &Point| {
+        let left = point.gain.arg() + PI;
+        if left > PI { left - TAU } else { left }
+    };
+    // Delay turns the curve clockwise only: what is negative has a whole turn to go.
+    let delay = |point: &Point| left(point).rem_euclid(TAU) / point.w;
+    let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
+    let behind = |two: &&[Point]| {
+        (two[0].gain.im > 0.0) != (two[1].gain.im > 0.0) && two[0].gain.re < 0.0 && two[1].gain.re < 0.0
+    };
+    let edges = points.windows(2).filter(behind).map(|two| halve(gain, two, |l| l.im > 0.0));
+    let room = edges.map(|point| 1.0 / point.gain.norm()).filter(|room| *room > 1.0);
+    Margins {
+        growing,
+        crossover: crossovers.last().map(|point| point.w),
+        phase_deg: least(crossovers.iter().map(|point| left(point).to_degrees()).collect()),
+        delay_s: if growing > 0 { Some(0.0) } else { least(crossovers.iter().map(delay).collect()) },
+        gain: least(room.collect()),
+    }
+}
+
+/// How far 1 + L turns from `a` to `b`, in radians, by the shorter way.
+fn turn(a: Complex64, b: Complex64) -> f64 {
+    ((b + 1.0) / (a + 1.0)).arg()
+}
+
+/// The gain over all frequencies, closer where it turns.
+fn curve(gain: &dyn Fn(f64) -> Complex64, from: f64, to: f64) -> Vec<Point> {
+    let decades = libm::log10(to / from);
+    let steps = (decades * PER_DECADE).ceil().max(1.0) as u32;
+    let at = |w: f64| Point { w, gain: gain(w) };
+    let mut points = vec![at(from)];
+    for step in 1..=steps {
+        let w = from * libm::pow(10.0, decades * f64::from(step) / f64::from(steps));
+        if let Some(last) = points.last().copied() {
+            refine(gain, last, at(w), DEPTH, &mut points);
+        }
+    }
+    points
+}
+
+/// Adds `end`, and before it what it takes to turn little at a time.
+fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32, points: &mut Vec<Point>) {
+    if depth > 0 && turn(start.gain, end.gain).abs() > TURN {
+        let w = libm::sqrt(start.w * end.w);
+        let middle = Point { w, gain: gain(w) };
+        refine(gain, start, middle, depth - 1, points);
+        refine(gain, middle, end, depth - 1, points);
+    } else {
+        points.push(end);
+    }
+}
+
+/// Where between two frequencies `side` of the gain changes.
+fn halve(gain: &dyn Fn(f64) -> Complex64, two: &[Point], side: impl Fn(Complex64) -> bool) -> Point {
+    let (mut low, mut high) = (two[0], two[1]);
+    for _ in 0..60 {
+        let w = libm::sqrt(low.w * high.w);
+        let middle = Point { w, gain: gain(w) };
+        if side(middle.gain) == side(low.gain) { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// k e^(-s d)/s: stable for k d < pi/2.
+    fn delayed(k: f64, d: f64) -> impl Fn(f64) -> Complex64 {
+        move |w| Complex64::from_polar(k / w, -FRAC_PI_2 - w * d)
+    }
+
+    #[test]
+    fn an_integrator_with_a_delay() {
+        let calm = margins(&delayed(1.0, 1.0), 1, 1e-4, 1e3);
+        assert!(calm.is_stable());
+        assert!((calm.crossover.unwrap() - 1.0).abs() < 1e-9);
+        assert!((calm.phase_deg.unwrap() - (90.0 - 1.0_f64.to_degrees())).abs() < 1e-6);
+        assert!((calm.delay_s.unwrap() - (FRAC_PI_2 - 1.0)).abs() < 1e-9);
+        assert!((calm.gain.unwrap() - FRAC_PI_2).abs() < 1e-6);
+        for (k, growing) in [(1.56, 0), (1.58, 2), (7.8, 2), (7.9, 4)] {
+            assert_eq!(margins(&delayed(k, 1.0), 1, 1e-4, 1e4).growing, growing, "{k}");
+        }
+        assert_eq!(margins(&delayed(2.0, 1.0), 1, 1e-4, 1e3).delay_s, Some(0.0));
+    }
+
+    #[test]
+    fn three_lags_by_routh() {
+        // k/(s + 1)^3 is stable for k < 8, its edge at the root of 3.
+        let lags = |k: f64| move |w: f64| k / Complex64::new(1.0, w).powu(3);
+        let calm = margins(&lags(4.0), 0, 1e-4, 1e4);
+        assert!(calm.is_stable() && (calm.gain.unwrap() - 2.0).abs() < 1e-6);
+        assert_eq!([7.9, 8.1].map(|k| margins(&lags(k), 0, 1e-4, 1e4).growing), [0, 2]);
+        let quiet = margins(&lags(0.5), 0, 1e-4, 1e4);
+        assert_eq!((quiet.crossover, quiet.phase_deg, quiet.delay_s), (None, None, None));
+    }
+
+    #[test]
+    fn two_integrators_need_a_lead() {
+        let lead = |w: f64| Complex64::new(1.0, w) / Complex64::new(-w * w, 0.0);
+        assert!(margins(&lead, 2, 1e-3, 1e5).is_stable());
+        let none = |w: f64| Complex64::new(1.0, -0.1 * w) / Complex64::new(-w * w, 0.0);
+        assert_eq!(margins(&none, 2, 1e-3, 1e5).growing, 2);
+    }
+}
