@@ -5,9 +5,6 @@
 //! of what it says without such a word are not in the table.
 //!
 //! Left out: RFC 8033 section 3 (SHOULD): simple, scalable, stable: goals of the design, which no test decides.
-//! Left out: RFC 8033 section 4.2 (SHOULD): half of alpha, and beta + alpha/4, at half of T_UPDATE: alpha and beta are
-//! parameters of their own and stay as given.
-//! Left out: RFC 8033 section 4.2 (SHOULD): gains that grow as QDELAY_REF shrinks: for the same reason.
 //! Left out: RFC 8033 section 5.2 (MAY): a design triggered by arrivals alone: departures are seen here.
 //! Left out: RFC 8033 section 5.3 (SHOULD): active and inactive by latency: the RFC itself decides for the backlog.
 //! Left out: RFC 8033 section 6 (MAY): one drop probability for several queues, scaled by their backlogs: FQ-PIE has
@@ -184,6 +181,42 @@ fn rfc8033_4_2_the_update_interval_may_be_reduced() {
     assert_eq!(Pie::new("").queue.next_tick(), Some(at(15.0)));
     let mut pie = Pie::new("tupdate=1ms");
     (1..100).for_each(|ms| pie.update(f64::from(ms)));
+}
+
+/// p after each pair of (update, delay of the packet that left last), both in ms.
+fn driven(words: &str, delays: &[(f64, f64)]) -> Vec<f64> {
+    let mut pie = Pie::new(&format!("autotune=off max_burst=0 latency=timestamp {words}"));
+    pie.offer(200, 0.0, Ecn::NotEct);
+    let mut step = |&(update, delay): &(f64, f64)| {
+        pie.queue.depart(at(delay));
+        pie.update(update);
+        pie.get("p")
+    };
+    delays.iter().map(&mut step).collect()
+}
+
+/// RFC 8033 section 4.2 (SHOULD): alpha is halved with T_UPDATE, and beta becomes beta + alpha/4. They are parameters of
+/// their own and stay as given; given so, p follows a growing delay as it did.
+#[test]
+fn rfc8033_4_2_half_the_interval_with_the_gains_for_it_gives_the_same_p() {
+    let delays =
+        |step: usize| -> Vec<(f64, f64)> { (step..=60).step_by(step).map(|ms| ms as f64).map(|t| (t, t)).collect() };
+    let whole = driven("target=10ms tupdate=20ms alpha=0.2 beta=0.4", &delays(20));
+    let half = driven("target=10ms tupdate=10ms alpha=0.1 beta=0.45", &delays(10));
+    for (n, p) in whole.iter().enumerate() {
+        assert!(close(*p, half[2 * n + 1]), "{whole:?} {half:?}");
+    }
+    assert!(close(whole[0], 0.2 * 0.010 + 0.4 * 0.020));
+}
+
+/// RFC 8033 section 4.2 (SHOULD): alpha and beta grow as QDELAY_REF shrinks. They stay as given; given twice as large for
+/// half the target, half the delay means the same p.
+#[test]
+fn rfc8033_4_2_larger_gains_suit_a_smaller_target() {
+    let large = driven("target=10ms tupdate=20ms alpha=0.2 beta=0.4", &[(20.0, 20.0), (40.0, 30.0), (60.0, 40.0)]);
+    let small = driven("target=5ms tupdate=20ms alpha=0.4 beta=0.8", &[(20.0, 10.0), (40.0, 15.0), (60.0, 20.0)]);
+    assert!(large.iter().zip(&small).all(|(a, b)| close(*a, *b)), "{large:?} {small:?}");
+    assert!(large[2] > 0.01);
 }
 
 /// RFC 8033 section 4.2 (SHOULD): the target delay is 15 ms.

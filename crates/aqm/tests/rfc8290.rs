@@ -7,8 +7,6 @@
 //! Left out: RFC 8290 section 3 (SHOULD): care with a hash over other bytes: it is over the 5-tuple, or over addresses
 //! and protocol; there are no others.
 //! Left out: RFC 8290 section 4.1.1 (SHOULD): care with other notions of a flow: there is one, key=pair.
-//! Left out: RFC 8290 section 5.2.2 (SHOULD): a target of at least the time of an MTU on slow links: it stays as
-//! given, so that the same words mean the same queue at any rate.
 //! Left out: RFC 8290 section 6 (SHOULD): when to use something else: advice to operators.
 
 use forebay_aqm::base::host::Queue;
@@ -222,6 +220,25 @@ fn rfc8290_5_2_1_interval_is_100_ms_and_can_be_set() {
         assert_eq!([5.0, 4.9 + interval].map(|ms| (fq.sent(1, ms).len(), fq.dropped().len())), [(1, 0); 2]);
         assert_eq!((fq.sent(1, 5.0 + interval).len(), fq.dropped().len()), (1, 1));
     }
+}
+
+/// RFC 8290 section 5.2.2 (SHOULD): on slow links target is at least the time of an MTU. It stays as given, so that the same
+/// words mean the same queue at any rate; given so, packets that wait for one another are no standing queue.
+#[test]
+fn rfc8290_5_2_2_target_covers_a_packet_of_a_slow_link() {
+    // 1 Mb/s: 1514 bytes take 12.1 ms. Two packets wait all the time, each for two others.
+    let dropped = |words: &str| {
+        let mut fq = Fq::new(words);
+        fq.offer(1, 2, 1514, 0.0);
+        for n in 1..1000 {
+            let ms = 12.112 * f64::from(n);
+            fq.offer(1, 1, 1514, ms);
+            fq.sent(1, ms);
+        }
+        fq.queue.port.tally().dropped_early.pkts
+    };
+    assert!(dropped("fq_codel") > 0);
+    assert_eq!(dropped("fq_codel target=25ms"), 0, "two packets' time");
 }
 
 /// RFC 8290 section 5.2.2 (SHOULD): target is 5 to 10 % of the interval.
