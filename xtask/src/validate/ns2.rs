@@ -29,11 +29,12 @@ pub(super) struct Figures {
 
 impl Figures {
     /// The seeds that row number `at` needs: more with few flows, and where the first ones cannot tell whether an
-    /// equal simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at.
+    /// equal simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at, but for one row.
     pub(super) fn seeds(&self, at: usize, row: &Row) -> usize {
         let [few, more] = SEEDS;
         let unclear = |runs: &Runs| runs.first(few).are_too_few();
-        if row.has_few_flows() || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
+        let few_flows = row.has_few_flows() || row.is_asked_again();
+        if few_flows || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
     }
 
     /// What the committed files hold.
