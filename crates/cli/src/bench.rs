@@ -95,7 +95,8 @@ fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
                 format!("{:.1}", 100.0 * row.mark_ratio),
             ]);
         }
-        sections.push(table.render(ui, ""));
+        let load = significant(disciplines[0].load_ns, 2);
+        sections.push(format!("{}\nwithout the load's own {load} ns\n", table.render(ui, "").trim_end()));
     }
     sections.join("\n")
 }

@@ -1,8 +1,8 @@
 //! The memory of a queue, and the one door through which every packet's fate goes.
 //!
 //! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
-//! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `settle`, which
-//! counts the packet, keeps the reason and tells the AQM. Hence offered = delivered + dropped + queued holds
+//! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`
+//! or `discard`, which count the packet, keep the reason and tell the AQM. Hence offered = delivered + dropped + queued holds
 //! for every discipline by construction (`Port::check`).
 
 use alloc::vec::Vec;
@@ -57,6 +57,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Sets CE: that is a mark, unless the packet has it already.
+    #[inline]
+    fn mark(&mut self, packet: &mut Packet) {
+        if packet.ecn != Ecn::Ce {
+            self.marked.add(packet.len);
+            packet.ecn = Ecn::Ce;
+        }
+    }
+
     /// Arrivals less early drops: what would have entered an unlimited buffer.
     pub const fn post_drop(&self) -> Count {
         self.offered.since(self.dropped_early)
@@ -152,6 +161,12 @@ impl Port {
         self.tally
     }
 
+    /// Does nothing wait in `list`?
+    #[inline]
+    pub fn is_empty(&self, list: ListId) -> bool {
+        self.lists[usize::from(list.0)].pkts == 0
+    }
+
     /// The oldest packet of `list`.
     pub fn head(&self, list: ListId) -> Option<&Packet> {
         self.level(list).head()
@@ -177,26 +192,37 @@ impl Port {
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,
         list: ListId,
-        mut packet: Packet,
+        packet: Packet,
         verdict: Verdict,
         aqm: &mut A,
         cx: &mut Cx,
     ) -> Fate {
         self.tally.offered.add(packet.len);
         let signalled = self.signalled;
-        let fate = match verdict {
-            _ if !self.fits(packet.len) => match verdict {
+        let fits = self.fits(packet.len);
+        // Whether it is marked, or why it is dropped.
+        let outcome = match verdict {
+            // What most packets meet.
+            Verdict::Accept if fits && !signalled => Ok(false),
+            _ if !fits => match verdict {
                 Verdict::Accept if !signalled && aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
-                _ => Fate::Dropped(Reason::Overflow),
+                _ => Err(Reason::Overflow),
             },
-            Verdict::Accept if !signalled => Fate::Queued { marked: false },
-            Verdict::Mark if !signalled => Fate::Queued { marked: packet.ecn.is_capable() },
-            Verdict::Accept | Verdict::Mark | Verdict::Signal if self.marks(&packet) => Fate::Queued { marked: true },
-            Verdict::Accept | Verdict::Mark => Fate::Dropped(Reason::Threshold),
-            Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
+            Verdict::Mark if !signalled => Ok(packet.ecn.is_capable()),
+            Verdict::Accept | Verdict::Mark | Verdict::Signal if self.marks(&packet) => Ok(true),
+            Verdict::Accept | Verdict::Mark => Err(Reason::Threshold),
+            Verdict::Signal | Verdict::Drop => Err(Reason::Early),
         };
-        self.settle(list, &mut packet, fate, aqm, cx);
-        fate
+        match outcome {
+            Ok(marked) => {
+                self.accept(list, packet, marked, aqm, cx);
+                Fate::Queued { marked }
+            }
+            Err(reason) => {
+                self.discard(packet, reason, aqm, cx);
+                Fate::Dropped(reason)
+            }
+        }
     }
 
     /// The next packet of `list` that survives its AQM's judgement at departure.
@@ -205,19 +231,17 @@ impl Port {
     #[inline]
     pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
         while let Some(at) = self.unlink(list) {
-            // Judged where it lies, then copied once: a copy that is judged and changed would be made in pieces.
             let judged = &self.nodes[at as usize].packet;
-            let fate = match aqm.departure(judged, &self.level(list), cx) {
-                Verdict::Accept => Fate::Delivered { marked: false },
-                Verdict::Mark => Fate::Delivered { marked: judged.ecn.is_capable() },
-                Verdict::Signal if self.marks(judged) => Fate::Delivered { marked: true },
-                Verdict::Signal | Verdict::Drop => Fate::Dropped(Reason::Early),
+            let marked = match aqm.departure(judged, &self.level(list), cx) {
+                Verdict::Accept => false,
+                Verdict::Mark => judged.ecn.is_capable(),
+                Verdict::Signal if self.marks(judged) => true,
+                Verdict::Signal | Verdict::Drop => {
+                    self.discard(*judged, Reason::Early, aqm, cx);
+                    continue;
+                }
             };
-            let mut packet = *judged;
-            self.settle(list, &mut packet, fate, aqm, cx);
-            if !matches!(fate, Fate::Dropped(_)) {
-                return Some(packet);
-            }
+            return Some(self.deliver(at, marked, aqm, cx));
         }
         aqm.emptied(cx);
         None
@@ -236,26 +260,26 @@ impl Port {
         aqm: &mut A,
         cx: &mut Cx,
     ) -> Option<Packet> {
-        let mut packet = self.pop(list)?;
-        self.settle(list, &mut packet, Fate::Dropped(reason), aqm, cx);
+        let packet = self.pop(list)?;
+        self.discard(packet, reason, aqm, cx);
         Some(packet)
     }
 
-    /// The fate of an arrival of `len` bytes that does not fit, and is accepted all the same: the oldest packets of
+    /// What becomes of an arrival of `len` bytes that does not fit, and is accepted all the same: the oldest packets of
     /// `list` go for it, but none of them if not even all would do. Seldom asked for, so kept out of the way.
     #[cold]
     #[inline(never)]
-    fn make_room<A: Aqm + ?Sized>(&mut self, list: ListId, len: u32, aqm: &mut A, cx: &mut Cx) -> Fate {
+    fn make_room<A: Aqm + ?Sized>(&mut self, list: ListId, len: u32, aqm: &mut A, cx: &mut Cx) -> Result<bool, Reason> {
         let others = self.bytes - self.lists[usize::from(list.0)].bytes;
         if matches!(self.link.limit, Limit::Bytes(b) if others + u64::from(len) > b) {
-            return Fate::Dropped(Reason::Overflow);
+            return Err(Reason::Overflow);
         }
         while !self.fits(len) {
             if self.drop_head(list, Reason::Overflow, aqm, cx).is_none() {
-                return Fate::Dropped(Reason::Overflow);
+                return Err(Reason::Overflow);
             }
         }
-        Fate::Queued { marked: false }
+        Ok(false)
     }
 
     /// Drops the packet of `list` that `place` others wait before. Says what it was.
@@ -277,13 +301,13 @@ impl Port {
             before = self.nodes.get(before as usize)?.next;
         }
         let at = self.nodes.get(before as usize)?.next;
-        let Node { mut packet, next } = *self.nodes.get(at as usize)?;
+        let Node { packet, next } = *self.nodes.get(at as usize)?;
         self.nodes[before as usize].next = next;
         if next == NONE {
             self.lists[usize::from(list.0)].tail = before;
         }
         self.release(list, at, packet.len);
-        self.settle(list, &mut packet, Fate::Dropped(reason), aqm, cx);
+        self.discard(packet, reason, aqm, cx);
         Some(packet)
     }
 
@@ -293,31 +317,41 @@ impl Port {
         self.ecn && packet.ecn.is_capable()
     }
 
-    /// The one door: counts the packet, stores or discards it, tells the AQM.
+    /// The way into the buffer.
     #[inline]
-    fn settle<A: Aqm + ?Sized>(&mut self, list: ListId, packet: &mut Packet, fate: Fate, aqm: &mut A, cx: &mut Cx) {
-        let tally = &mut self.tally;
-        if let Fate::Queued { marked: true } | Fate::Delivered { marked: true } = fate
-            && packet.ecn != Ecn::Ce
-        {
-            tally.marked.add(packet.len);
-            packet.ecn = Ecn::Ce;
+    fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, mut packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
+        if marked {
+            self.tally.mark(&mut packet);
         }
-        match fate {
-            Fate::Queued { .. } => {
-                tally.accepted.add(packet.len);
-                self.push(list, *packet);
-            }
-            Fate::Delivered { .. } => tally.departed.add(packet.len),
-            Fate::Dropped(reason) => {
-                match reason {
-                    Reason::Early | Reason::Threshold => tally.dropped_early.add(packet.len),
-                    Reason::Overflow => tally.dropped_overflow.add(packet.len),
-                }
-                self.discarded.push((*packet, reason));
-            }
+        self.tally.accepted.add(packet.len);
+        self.push(list, packet);
+        aqm.settled(&packet, Fate::Queued { marked }, cx);
+    }
+
+    /// The way out to the link, of the packet at `at`, off its list.
+    ///
+    /// It is marked and counted where it lies, then copied whole: one that is copied in pieces, for a field that
+    /// changes, stalls whoever reads it whole.
+    #[inline]
+    fn deliver<A: Aqm + ?Sized>(&mut self, at: u32, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
+        let packet = &mut self.nodes[at as usize].packet;
+        if marked {
+            self.tally.mark(packet);
         }
-        aqm.settled(packet, fate, cx);
+        self.tally.departed.add(packet.len);
+        aqm.settled(packet, Fate::Delivered { marked }, cx);
+        *packet
+    }
+
+    /// The way out of all others, on arrival or later.
+    #[inline]
+    fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
+        match reason {
+            Reason::Early | Reason::Threshold => self.tally.dropped_early.add(packet.len),
+            Reason::Overflow => self.tally.dropped_overflow.add(packet.len),
+        }
+        self.discarded.push((packet, reason));
+        aqm.settled(&packet, Fate::Dropped(reason), cx);
     }
 
     /// Inlined always: a packet made of narrow stores and copied by wide loads would cost a stall.
@@ -354,18 +388,21 @@ impl Port {
     /// Takes the oldest packet off `list`: its node, which is free for the next one.
     #[inline]
     fn unlink(&mut self, list: ListId) -> Option<u32> {
-        let held = &mut self.lists[usize::from(list.0)];
-        let at = held.head;
+        let list = &mut self.lists[usize::from(list.0)];
+        let at = list.head;
         if at == NONE {
             return None;
         }
-        let node = &self.nodes[at as usize];
-        let (len, next) = (node.packet.len, node.next);
-        held.head = next;
-        if next == NONE {
-            held.tail = NONE;
+        let node = &mut self.nodes[at as usize];
+        list.head = core::mem::replace(&mut node.next, self.free);
+        self.free = at;
+        if list.head == NONE {
+            list.tail = NONE;
         }
-        self.release(list, at, len);
+        list.pkts -= 1;
+        list.bytes -= u64::from(node.packet.len);
+        self.pkts -= 1;
+        self.bytes -= u64::from(node.packet.len);
         Some(at)
     }
 

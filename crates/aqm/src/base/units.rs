@@ -44,10 +44,12 @@ impl Depth {
     }
 
     /// The backlog of `level`, expressed in this depth's unit.
+    #[inline]
     pub fn measure(self, level: &Level) -> f64 {
         match self {
             Self::Packets(_) => f64::from(level.pkts()),
-            Self::Bytes(_) => level.bytes() as f64,
+            // No memory holds 2^63 bytes, and processors convert signed numbers in one step.
+            Self::Bytes(_) => level.bytes() as i64 as f64,
         }
     }
 

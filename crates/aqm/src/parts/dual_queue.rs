@@ -60,6 +60,7 @@ impl Priority {
     }
 
     /// A packet for `list`, which enters if there is room.
+    #[inline]
     pub fn enter(&mut self, list: ListId, packet: Packet, port: &mut Port, cx: &mut Cx) {
         port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
         self.seen[usize::from(list.0)].waiting = port.level(list).pkts();
@@ -68,17 +69,17 @@ impl Priority {
     /// The list to send from; none if both are empty.
     #[inline]
     pub fn pick(&mut self, port: &Port, now: Instant) -> Option<ListId> {
-        match (port.head(LOW), port.head(CLASSIC)) {
-            (None, None) => {
+        match (port.is_empty(LOW), port.is_empty(CLASSIC)) {
+            (true, true) => {
                 self.credit = self.idle_credit;
                 None
             }
-            (Some(_), None) => Some(LOW),
-            (None, Some(_)) => Some(CLASSIC),
-            (Some(low), Some(classic)) => {
+            (false, true) => Some(LOW),
+            (true, false) => Some(CLASSIC),
+            (false, false) => {
                 let low_first = match self.scheduler {
                     Scheduler::Wrr => self.credit <= 0.0,
-                    Scheduler::TsFifo => now.since(low.arrived) + self.tshift >= now.since(classic.arrived),
+                    Scheduler::TsFifo => age(port, LOW, now) + self.tshift >= age(port, CLASSIC, now),
                 };
                 Some(if low_first { LOW } else { CLASSIC })
             }
@@ -88,30 +89,38 @@ impl Priority {
     /// Sends the head of `list` unless `verdict` drops it; then both lists compete anew.
     #[inline]
     pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        let (marks, fresh) = port.head(list).map_or((false, false), |p| (port.marks(p), p.ecn != Ecn::Ce));
-        let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
-        let sent = if drops {
-            port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
-            None
-        } else {
-            port.pop_judged(list, &mut Decided(verdict), cx)
-        };
+        if verdict != Verdict::Accept && self.drops(list, verdict, port, cx) {
+            return None;
+        }
+        let sent = port.pop_judged(list, &mut Decided(verdict), cx)?;
         let seen = &mut self.seen[usize::from(list.0)];
         seen.waiting = port.level(list).pkts();
-        seen.dropped += u64::from(drops);
-        let sent = sent?;
-        seen.marked += u64::from(verdict == Verdict::Signal && fresh);
         seen.sent += u64::from(sent.len);
         seen.delay = cx.now.since(sent.arrived);
         self.sent(list, sent.len, port);
         Some(sent)
     }
 
+    /// Is the head of `list` dropped for this verdict? If it is marked instead, that is counted.
+    fn drops(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> bool {
+        let (marks, fresh) = port.head(list).map_or((false, false), |p| (port.marks(p), p.ecn != Ecn::Ce));
+        let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
+        let of_list = &mut self.seen[usize::from(list.0)];
+        if drops {
+            port.drop_head(list, Reason::Early, &mut Decided(verdict), cx);
+            of_list.waiting = port.level(list).pkts();
+            of_list.dropped += 1;
+        } else {
+            of_list.marked += u64::from(verdict == Verdict::Signal && fresh);
+        }
+        drops
+    }
+
     /// `len` bytes of `list` were sent; without contention nobody owes anything.
     fn sent(&mut self, list: ListId, len: u32, port: &Port) {
         match list {
-            LOW if port.head(CLASSIC).is_some() => self.credit += self.weight * f64::from(len),
-            CLASSIC if port.head(LOW).is_some() => self.credit -= (1.0 - self.weight) * f64::from(len),
+            LOW if !port.is_empty(CLASSIC) => self.credit += self.weight * f64::from(len),
+            CLASSIC if !port.is_empty(LOW) => self.credit -= (1.0 - self.weight) * f64::from(len),
             _ => (),
         }
     }
@@ -216,6 +225,7 @@ mod tests {
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         let mut cx = Cx { now: at(100), rng: &mut rng };
         assert_eq!((wrr.send(LOW, Verdict::Drop, &mut port, &mut cx), wrr.credit()), (None, -500.0));
+        assert_eq!((wrr.seen(LOW).waiting, wrr.seen(LOW).dropped), (1, 1));
         let sent = wrr.send(LOW, Verdict::Signal, &mut port, &mut cx);
         assert_eq!(sent.map(|packet| (packet.slot, packet.ecn)), Some((3, Ecn::Ce)));
         assert_eq!((wrr.credit(), port.discarded().len(), port.tally().marked.pkts), (-250.0, 1, 1));

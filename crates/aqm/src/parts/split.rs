@@ -76,15 +76,16 @@ impl Split {
         };
     }
 
-    /// Both queues hold packets, with heads of these lengths: which one sends?
-    pub fn pick(&mut self, heads: [u32; 2]) -> usize {
+    /// Both queues hold packets, their heads of these lengths: which one sends?
+    #[inline]
+    pub fn pick(&mut self, head: impl Fn(usize) -> u32) -> usize {
         match self.scheduler {
             Scheduler::Clocks => {
                 let [first, second] = [0, 1].map(|i| finish(self.owed[i], self.rates[i]));
                 usize::from(second < first)
             }
             Scheduler::Drr => {
-                while self.owed[self.turn] < f64::from(heads[self.turn]) {
+                while self.owed[self.turn] < f64::from(head(self.turn)) {
                     self.turn = 1 - self.turn;
                     self.owed[self.turn] += self.round * self.rates[self.turn] / (self.rates[0] + self.rates[1]);
                 }
@@ -117,7 +118,7 @@ mod tests {
         let (mut now, mut sent) = (Instant::ZERO, [0.0; 2]);
         while sent[0] + sent[1] < 1e6 {
             split.advance(now);
-            let i = split.pick(len);
+            let i = split.pick(|i| len[i]);
             split.served(i, len[i], Some(len[i]), true);
             sent[i] += f64::from(len[i]);
             now += Span::from_secs(f64::from(len[i]) / 1000.0);
@@ -156,7 +157,7 @@ mod tests {
         let mut now = Instant::ZERO;
         for n in 0..10 {
             split.advance(now);
-            let i = split.pick([500, 500]);
+            let i = split.pick(|_| 500);
             assert_eq!(i, usize::from(n != 8), "packet {n}");
             split.served(i, 500, Some(500), true);
             now += Span::from_millis(500);
@@ -172,6 +173,6 @@ mod tests {
             split.served(0, 500, Some(500), false);
         }
         split.begin(1, 5000);
-        assert_eq!(split.pick([500, 5000]), 0, "5 s against 5.6 s");
+        assert_eq!(split.pick(|i| [500, 5000][i]), 0, "5 s against 5.6 s");
     }
 }

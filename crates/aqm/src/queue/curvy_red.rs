@@ -102,7 +102,7 @@ impl CurvyRed {
         if list == CLASSIC {
             self.smooth(if overload { stay.max(age(port, LOW, cx.now)) } else { stay });
         } else {
-            if overload && port.head(CLASSIC).is_none() {
+            if overload && port.is_empty(CLASSIC) {
                 self.smooth(stay);
             }
             self.native = if stay > t { ramp(stay, t, t_range) } else { 0.0 };

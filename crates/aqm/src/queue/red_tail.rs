@@ -130,11 +130,15 @@ impl RedTail {
         if count > self.params.n { LONG } else { SHORT }
     }
 
-    /// C1 by the present length of queue 1, C2 the rest.
-    fn share(&mut self, port: &Port) {
-        let Params { min_th1, max_th1, max_th2, .. } = self.params;
+    /// The length of `list` has changed; if it is queue 1's, C1 goes by it, and C2 is the rest.
+    #[inline]
+    fn share(&mut self, list: ListId, port: &Port) {
+        let &Params { min_th1, max_th1, max_th2, .. } = &self.params;
+        if list == LONG {
+            self.q2 = max_th2.measure(&port.level(LONG));
+            return;
+        }
         self.q1 = max_th1.measure(&port.level(SHORT));
-        self.q2 = max_th2.measure(&port.level(LONG));
         let c1 = c1(self.q1, self.capacity, self.bounds, (min_th1.value(), max_th1.value()));
         self.split.set_rates([c1, self.capacity - c1]);
     }
@@ -211,12 +215,14 @@ impl Design for RedTail {
         let capacity = link.rate.bytes_per_sec();
         let most = params.c1_max.of(capacity, C1_MAX);
         let least = params.c1_min.of(capacity, params.min_th1.value() / params.max_th1.value());
+        let mut split = Split::new(params.scheduler, link.mean_packet);
+        split.set_rates([0.0, capacity]);
         Self {
             capacity,
             bounds: (least.min(most), most),
             pairs: PairTable::new(params.pairs, params.t),
             red: knobs.build(link),
-            split: Split::new(params.scheduler, link.mean_packet),
+            split,
             q1: 0.0,
             q2: 0.0,
             met: 0,
@@ -234,7 +240,7 @@ impl Discipline for RedTail {
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         self.split.advance(cx.now);
         let list = self.classify(&packet, cx.now);
-        let was_empty = port.head(list).is_none();
+        let was_empty = port.is_empty(list);
         let fate = if list == LONG {
             let verdict = self.red.arrival(&packet, &port.level(LONG), cx);
             port.admit(LONG, packet, verdict, &mut self.red, cx)
@@ -246,18 +252,21 @@ impl Discipline for RedTail {
         if was_empty && matches!(fate, Fate::Queued { .. }) {
             self.split.begin(usize::from(list.0), packet.len);
         }
-        self.share(port);
+        self.share(list, port);
     }
 
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         self.split.advance(cx.now);
         let head = |port: &Port, list| port.head(list).map(|packet| packet.len);
-        let (list, contended) = match (head(port, SHORT), head(port, LONG)) {
-            (Some(short), Some(long)) => ([SHORT, LONG][self.split.pick([short, long])], true),
-            (Some(_), None) => (SHORT, false),
-            (None, _) => (LONG, false),
+        let (list, contended) = match (port.is_empty(SHORT), port.is_empty(LONG)) {
+            (false, false) => {
+                let len = |i| head(port, [SHORT, LONG][i]).unwrap_or(0);
+                ([SHORT, LONG][self.split.pick(len)], true)
+            }
+            (false, true) => (SHORT, false),
+            (true, _) => (LONG, false),
         };
-        if port.head(LONG).is_none() {
+        if port.is_empty(LONG) {
             self.red.emptied(cx);
         }
         let packet = match list {
@@ -267,7 +276,7 @@ impl Discipline for RedTail {
         if let Some(packet) = &packet {
             self.split.served(usize::from(list.0), packet.len, head(port, list), contended);
         }
-        self.share(port);
+        self.share(list, port);
         packet
     }
 }

@@ -112,7 +112,7 @@ impl Wrr {
         while self.maybe_idle != 0 {
             let class = self.maybe_idle.trailing_zeros() as usize;
             self.maybe_idle &= self.maybe_idle - 1;
-            if port.head(list(class)).is_none() {
+            if port.is_empty(list(class)) {
                 self.classes[class].emptied(cx);
             }
         }
@@ -201,7 +201,7 @@ impl Discipline for Wrr {
         let price = self.price;
         let class = self.turns.pick(|class| port.head(list(class)).map_or(0, |head| price.of(head.len)))?;
         let packet = port.pop_judged(list(class), &mut self.classes[class], cx)?;
-        let more = port.head(list(class)).is_some();
+        let more = !port.is_empty(list(class));
         self.turns.sent(class, price.of(packet.len), more);
         self.maybe_idle |= u32::from(!more) << class;
         Some(packet)

@@ -1,16 +1,29 @@
 //! A load for benches. It needs no clock: the caller times it.
 
+use alloc::vec::Vec;
+
+use crate::base::cx::Cx;
 use crate::base::host::Queue;
 use crate::base::ladder::Discipline;
 use crate::base::packet::{Ecn, Packet};
+use crate::base::port::Port;
+use crate::base::rng::Rng;
 use crate::base::time::Instant;
 use crate::base::units::{Bytes, Limit, Link, Rate};
 
 /// A steady load of 1024 flows around a backlog of 50 packets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Churn {
     now: Instant,
     offered: u64,
+    /// A packet of each flow: to make one anew would be timed with the queue.
+    packets: Vec<Packet>,
+}
+
+impl Default for Churn {
+    fn default() -> Self {
+        Self { now: Instant::ZERO, offered: 0, packets: (0..Self::FLOWS).map(Self::packet).collect() }
+    }
 }
 
 impl Churn {
@@ -39,7 +52,8 @@ impl Churn {
             }
             for _ in 0..2 {
                 if queue.port.pkts() < Self::BACKLOG {
-                    queue.arrive(self.packet(), self.now);
+                    queue.arrive(self.packets[(self.offered % u64::from(Self::FLOWS)) as usize], self.now);
+                    self.offered += 1;
                 }
             }
             queue.port.discarded().clear();
@@ -48,10 +62,35 @@ impl Churn {
         sent
     }
 
-    fn packet(&mut self) -> Packet {
-        let (flow, slot) = (self.offered as u32 % Self::FLOWS, self.offered as u32);
-        self.offered += 1;
+    /// What [`run`](Self::run) takes without a queue: to be taken off what it takes with one.
+    pub fn run_alone(&mut self, packets: u64) -> u64 {
+        let mut nothing = Queue::new(Nothing, Self::LINK, false, Rng::stream(1, "load"));
+        self.run(&mut nothing, packets)
+    }
+
+    fn packet(flow: u32) -> Packet {
         let ecn = if flow.is_multiple_of(4) { Ecn::Ect0 } else { Ecn::NotEct };
-        Packet { slot, len: Self::LENGTH, flow, pair: flow / 2, class: (flow % 10) as u8, ecn, ..Packet::default() }
+        Packet {
+            slot: flow,
+            len: Self::LENGTH,
+            flow,
+            pair: flow / 2,
+            class: (flow % 10) as u8,
+            ecn,
+            ..Packet::default()
+        }
+    }
+}
+
+/// No queue at all: what is offered is gone, and what is sent is always the same.
+struct Nothing;
+
+impl Discipline for Nothing {
+    #[inline(never)]
+    fn enqueue(&mut self, _: Packet, _: &mut Port, _: &mut Cx) {}
+
+    #[inline(never)]
+    fn dequeue(&mut self, _: &mut Port, _: &mut Cx) -> Option<Packet> {
+        Some(Packet::default())
     }
 }
