@@ -1,4 +1,4 @@
-//! One readable trace per line of the registry: a change of behaviour is a diff to look at.
+//! One readable trace per line of the registry and per marker: a change of behaviour is a diff to look at.
 //!
 //! With `FOREBAY_BLESS=1` the files in `golden/` are written instead of compared, with `FOREBAY_ONLY=red` only that
 //! of `red` is looked at.
@@ -7,11 +7,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::base::verdict::Reason;
+use forebay_aqm::parts::token_bucket::TokenBucket;
 use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 
 /// 4 Mb/s of 1000-byte packets: one packet takes 2 ms.
@@ -30,6 +32,10 @@ const FOLLOWED: u32 = 97;
 /// The first signals of each second are shown.
 const SIGNALS_A_SECOND: usize = 5;
 const LINES: usize = 150;
+/// The threshold marker: from half a buffer on, from 2 s on from a quarter, from 6 s on hardly ever.
+const THRESHOLD: &str = "droptail th=0.5/2s:0.25/6s:0.95";
+/// The token bucket: only the last phase is within its rate, and half a group of the bursts within its own.
+const PROFILE: (Rate, Bytes) = (Rate(3_000_000), Bytes(30_000));
 
 struct Trace {
     queue: Queue<AnyDiscipline>,
@@ -54,7 +60,7 @@ impl Trace {
 
     fn note(&mut self, packet: &Packet, word: u64) {
         let word = u64::from(packet.slot) << 8 | u64::from(packet.ecn == Ecn::Ce) << 4 | word;
-        self.print = (self.print ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        self.print = noted(self.print, word);
     }
 
     /// Shows the first few signals of a second, and every followed packet.
@@ -110,6 +116,14 @@ impl Trace {
     }
 }
 
+/// The first fingerprint.
+const NOTHING: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a over what happens.
+const fn noted(print: u64, word: u64) -> u64 {
+    (print ^ word).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
 /// About four significant digits, whole numbers as they are: what a person compares.
 fn rounded(x: f64) -> String {
     match x.abs() {
@@ -147,7 +161,7 @@ fn arrivals() -> Vec<(Instant, Packet)> {
 fn trace(name: &str) -> String {
     let spec = Spec::parse(name).unwrap();
     let queue = spec.queue(LINK, Rng::stream(1, "queue"));
-    let mut t = Trace { queue, text: String::new(), second: 0, signals: 0, print: 0xcbf2_9ce4_8422_2325, spec };
+    let mut t = Trace { queue, text: String::new(), second: 0, signals: 0, print: NOTHING, spec };
     let probes: Vec<_> = t.spec.entry().probes.iter().take(3).map(|p| format!("  {:>10}", p.name)).collect();
     t.text = format!("# {}\n#    ms    event   packet fate      queue{}\n", t.spec.canonical(), probes.concat());
     let service = LINK.rate.time_for(1000);
@@ -181,14 +195,56 @@ fn trace(name: &str) -> String {
     t.text
 }
 
+/// The colours that the token bucket gives the same packets, of which one flow's are short: the first OUT packets of
+/// each second, the first that are IN again, and every followed one.
+fn colours() -> String {
+    let (cir, cbs) = PROFILE;
+    let mut bucket = TokenBucket::new(cir, cbs);
+    let mut text =
+        format!("# token-bucket cir={}bit cbs={}b\n#    ms    packet  bytes  colour   tokens\n", cir.0, cbs.0);
+    let (mut second, mut changes, mut last, mut print) = (0, 0, Colour::In, NOTHING);
+    let mut counts = [0_u64; 2];
+    for (now, packet) in arrivals() {
+        let len = if packet.flow == 5 { 40 } else { packet.len };
+        let colour = bucket.colour(len, now);
+        let is_out = colour == Colour::Out;
+        counts[usize::from(is_out)] += u64::from(len);
+        print = noted(noted(print, u64::from(packet.slot) << 8 | u64::from(is_out)), bucket.level().to_bits());
+        if second != now.nanos() / 1_000_000_000 {
+            (second, changes) = (now.nanos() / 1_000_000_000, 0);
+        }
+        let changed = colour != last;
+        changes += usize::from(changed);
+        last = colour;
+        if packet.slot.is_multiple_of(FOLLOWED) || (changed && changes <= 2 * SIGNALS_A_SECOND) {
+            let (time, word) = (now.nanos() as f64 * 1e-6, if is_out { "OUT" } else { "IN" });
+            let _ = writeln!(text, "{time:9.3}  {:6}  {len:5}  {word:6}  {:>7}", packet.slot, rounded(bucket.level()));
+        }
+    }
+    let _ = writeln!(text, "# bytes IN {} OUT {}\n# fingerprint {print:016x}", counts[0], counts[1]);
+    text
+}
+
+/// The trace of a marker; each has its own way of being seen.
+fn trace_of(marker: &MarkerEntry) -> String {
+    match marker.name {
+        "th" => trace(THRESHOLD),
+        "token-bucket" => colours(),
+        other => panic!("{other} has no trace"),
+    }
+}
+
 #[test]
 fn traces_are_as_blessed() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let bless = std::env::var_os("FOREBAY_BLESS").is_some_and(|value| value == "1");
     let only = std::env::var("FOREBAY_ONLY").ok();
-    for entry in ENTRIES.iter().filter(|entry| only.as_ref().is_none_or(|only| *only == entry.name)) {
-        let (path, new) = (folder.join(format!("{}.txt", entry.name)), trace(entry.name));
-        assert!(new.lines().count() <= LINES, "{}: {} lines", entry.name, new.lines().count());
+    let asked = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    let disciplines = ENTRIES.iter().filter(|entry| asked(entry.name)).map(|entry| (entry.name, trace(entry.name)));
+    let markers = MARKERS.iter().filter(|marker| asked(marker.rule())).map(|marker| (marker.rule(), trace_of(marker)));
+    for (name, new) in disciplines.chain(markers) {
+        let path = folder.join(format!("{name}.txt"));
+        assert!(new.lines().count() <= LINES, "{name}: {} lines", new.lines().count());
         if bless {
             std::fs::write(&path, new).unwrap();
             continue;
