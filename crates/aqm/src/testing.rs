@@ -2,9 +2,10 @@
 //!
 //! [`check_aqm`] drives a discipline through random arrivals, departures and ticks on links that are
 //! slow, full, tiny, frozen or idle, and names the first rule it breaks. [`settings`] makes random
-//! parameters for it; [`churn`] is a steady load to be timed.
+//! parameters for it; [`churn`] is a steady load to be timed, [`marked`] the same for markers.
 
 pub mod churn;
+pub mod marked;
 mod scenarios;
 pub mod settings;
 
