@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::markers::MARKERS;
 
 use crate::tree::Tree;
 
@@ -100,7 +101,7 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
         let name = file.path.strip_prefix(FOLDER).and_then(|name| name.strip_suffix(".txt"));
         let Some(name) = name else { continue };
         let own = SOURCES.iter().map(|folder| format!("{folder}{name}.rs")).find(|path| tree.get(path).is_some());
-        let own = own.ok_or_else(|| format!("{}: no discipline has this name", file.path))?;
+        let own = own.ok_or_else(|| format!("{}: no rule has this name", file.path))?;
         for block in file.text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
             let fault = Fault::read(name, block, &own)?;
             let source =
@@ -112,15 +113,16 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
     Ok(faults)
 }
 
-/// A house rule: enough faults of each discipline, and each still fits the source.
+/// A house rule: enough faults of each discipline and marker, and each still fits the source.
 pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let faults = match all(tree) {
         Ok(faults) => faults,
         Err(what) => return vec![what],
     };
     let files = tree.files().filter_map(|file| file.path.strip_prefix(FOLDER)?.strip_suffix(".txt"));
-    // A discipline without a file has none; a variant is a set of parameters.
-    let names: BTreeSet<&str> = files.chain(disciplines(tree)).collect();
+    // What has no file has no faults; a variant is a set of parameters.
+    let markers = MARKERS.iter().filter(|marker| tree.get(marker.code).is_some()).map(|marker| marker.rule());
+    let names: BTreeSet<&str> = files.chain(disciplines(tree)).chain(markers).collect();
     let counts = names.into_iter().map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
     let few = counts.filter(|(_, count)| *count < LEAST);
     few.map(|(name, count)| format!("{FOLDER}{name}.txt has {count} faults of at least {LEAST}")).collect()
@@ -166,11 +168,13 @@ mod tests {
         assert!(of(&five).is_empty());
         assert!(of("a\n- b + c\n+ b - c")[0].contains("has 1 faults"));
         assert!(of("a\n- b * c\n+ b - c")[0].contains("found 0 times"));
-        assert!(findings(&Tree::of(&[("crates/aqm/mutants/y.txt", "")]))[0].contains("no discipline"));
-        // A part may have a file; a discipline must.
+        assert!(findings(&Tree::of(&[("crates/aqm/mutants/y.txt", "")]))[0].contains("no rule"));
+        // A part may have a file; a discipline and a marker must.
         let part = [("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", five.as_str())];
         assert!(findings(&Tree::of(&part)).is_empty());
         let red = findings(&Tree::of(&[("crates/aqm/src/aqm/red.rs", CODE)]));
         assert_eq!(red, ["crates/aqm/mutants/red.txt has 0 faults of at least 5"]);
+        let bucket = findings(&Tree::of(&[("crates/aqm/src/parts/token_bucket.rs", CODE)]));
+        assert_eq!(bucket, ["crates/aqm/mutants/token_bucket.txt has 0 faults of at least 5"]);
     }
 }

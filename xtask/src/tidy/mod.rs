@@ -36,8 +36,16 @@ const RULES: &[Rule] = &[
         what: "every crate obeys the workspace's lints, unsafe code is forbidden",
         check: lints::inherited,
     },
-    Rule { name: "registry", what: "every discipline has its golden trace and its reference", check: registry::files },
-    Rule { name: "mutants", what: "deliberate faults of a discipline still fit its source", check: mutants::findings },
+    Rule {
+        name: "registry",
+        what: "every discipline and marker has its golden trace and its reference",
+        check: registry::files,
+    },
+    Rule {
+        name: "mutants",
+        what: "deliberate faults of a discipline or marker are enough and fit its source",
+        check: mutants::findings,
+    },
     Rule { name: "docs", what: "the table of disciplines in README.md is current", check: registry::table },
     Rule { name: "book", what: "the book says what the code says", check: book::findings },
     Rule {

@@ -1,7 +1,8 @@
-//! What must exist for every line of the registry of `forebay-aqm`.
+//! What must exist for every line of the registry of `forebay-aqm` and for every marker.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 
 use crate::docs;
 use crate::tree::Tree;
@@ -12,18 +13,20 @@ const REFERENCES: &str = "crates/aqm/tests/reference/";
 
 /// A golden trace for every name, a reference for every rule, and no trace without a name.
 pub(super) fn files(tree: &Tree) -> Vec<String> {
-    files_of(tree, ENTRIES)
+    files_of(tree, ENTRIES, MARKERS)
 }
 
-fn files_of(tree: &Tree, entries: &[Entry]) -> Vec<String> {
+fn files_of(tree: &Tree, entries: &[Entry], markers: &[MarkerEntry]) -> Vec<String> {
+    // A variant is a set of parameters: its rule is transcribed under the base's name.
+    let rule = |entry: &Entry| entry.variant_of.map_or(entry.name, |(base, _)| base);
+    let disciplines = entries.iter().map(|entry| (entry.name, rule(entry)));
+    let named: Vec<_> = disciplines.chain(markers.iter().map(|marker| (marker.rule(), marker.rule()))).collect();
     let mut findings = Vec::new();
-    for entry in entries {
-        let golden = format!("{GOLDEN}{}.txt", entry.name);
+    for (name, rule) in &named {
+        let golden = format!("{GOLDEN}{name}.txt");
         if tree.get(&golden).is_none() {
             findings.push(format!("{golden} is missing: cargo xtask bless"));
         }
-        // A variant is a set of parameters: its rule is transcribed under the base's name.
-        let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
         let place = format!("{REFERENCES}{rule}.rs");
         if tree.get(&place).is_none() {
             findings.push(format!("{rule} has no transcription: {place}"));
@@ -31,8 +34,8 @@ fn files_of(tree: &Tree, entries: &[Entry]) -> Vec<String> {
     }
     for file in tree.files() {
         let name = file.path.strip_prefix(GOLDEN).and_then(|name| name.strip_suffix(".txt"));
-        if name.is_some_and(|name| !entries.iter().any(|entry| entry.name == name)) {
-            findings.push(format!("{}: no discipline has this name", file.path));
+        if name.is_some_and(|name| !named.iter().any(|(known, _)| *known == name)) {
+            findings.push(format!("{}: no discipline or marker has this name", file.path));
         }
     }
     findings
@@ -56,12 +59,25 @@ mod tests {
     fn finds_what_is_missing_and_what_is_left_over() {
         let entry = ENTRIES.iter().find(|entry| entry.variant_of.is_none()).unwrap();
         let (golden, rule) = (format!("{GOLDEN}{}.txt", entry.name), format!("{REFERENCES}{}.rs", entry.name));
-        let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), std::slice::from_ref(entry));
+        let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), std::slice::from_ref(entry), &[]);
         assert!(of(&[(&golden, ""), (&rule, "")]).is_empty());
         assert_eq!(of(&[(&rule, "")]), [format!("{golden} is missing: cargo xtask bless")]);
         assert!(of(&[(&golden, "")])[0].contains("has no transcription"));
         let extra = format!("{GOLDEN}nonsense.txt");
-        assert_eq!(of(&[(&golden, ""), (&rule, ""), (&extra, "")]), [format!("{extra}: no discipline has this name")]);
+        let left_over = format!("{extra}: no discipline or marker has this name");
+        assert_eq!(of(&[(&golden, ""), (&rule, ""), (&extra, "")]), [left_over]);
+    }
+
+    #[test]
+    fn finds_what_a_marker_lacks() {
+        for marker in MARKERS {
+            let name = marker.rule();
+            let (golden, rule) = (format!("{GOLDEN}{name}.txt"), format!("{REFERENCES}{name}.rs"));
+            let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), &[], std::slice::from_ref(marker));
+            assert!(of(&[(&golden, ""), (&rule, "")]).is_empty());
+            assert_eq!(of(&[(&rule, "")]), [format!("{golden} is missing: cargo xtask bless")]);
+            assert_eq!(of(&[(&golden, "")]), [format!("{name} has no transcription: {rule}")]);
+        }
     }
 
     #[test]
