@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use forebay_lab::bench::DisciplineRow;
+use forebay_lab::bench::{DisciplineRow, MarkerRow};
 use serde_json::Value;
 
 use crate::peers::{self, Peer};
@@ -61,6 +61,7 @@ impl Row {
 struct Round {
     rows: Vec<Row>,
     disciplines: Vec<DisciplineRow>,
+    markers: Vec<MarkerRow>,
     ns2: Vec<Peer>,
 }
 
@@ -86,6 +87,7 @@ fn round() -> Result<Round, String> {
     Ok(Round {
         rows: all("sim").iter().filter_map(Row::read).collect(),
         disciplines: all("disciplines").into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect(),
+        markers: all("markers").into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect(),
         ns2: peers::ns2()?,
     })
 }
@@ -96,10 +98,12 @@ fn median_of(rounds: &[Round]) -> Result<Round, String> {
     let row = |i: usize| middle(rounds.iter().map(|round| round.rows[i].clone()), |row| row.seconds);
     let discipline =
         |i: usize| middle(rounds.iter().map(|round| round.disciplines[i].clone()), |row| row.ns_per_packet);
+    let marker = |i: usize| middle(rounds.iter().map(|round| round.markers[i].clone()), |row| row.ns_per_packet);
     let peer = |i: usize| middle(rounds.iter().map(|round| round.ns2[i].clone()), |peer| peer.packets_per_second);
     Ok(Round {
         rows: (0..first.rows.len()).filter_map(row).collect(),
         disciplines: (0..first.disciplines.len()).filter_map(discipline).collect(),
+        markers: (0..first.markers.len()).filter_map(marker).collect(),
         ns2: (0..first.ns2.len()).filter_map(peer).collect(),
     })
 }
@@ -151,6 +155,11 @@ fn page(round: &Round) -> String {
         let [loss, mark] = [loss_ratio, mark_ratio].map(|ratio| 100.0 * ratio);
         let goal = discipline_goal(name);
         let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {goal} | {loss:.1} | {mark:.1} |");
+    }
+    out.push_str(MARKERS);
+    for MarkerRow { name, ns_per_packet, loss_ratio, mark_ratio, out_ratio } in &round.markers {
+        let [loss, mark, outside] = [loss_ratio, mark_ratio, out_ratio].map(|ratio| 100.0 * ratio);
+        let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {loss:.1} | {mark:.1} | {outside:.1} |");
     }
     out
 }
@@ -320,6 +329,17 @@ hashes every flow as FQ does (SFB). Those that divide a link between two queues 
 |---|---|---|---|---|
 ";
 
+const MARKERS: &str = "
+## Markers
+
+The threshold marker in front of drop-tail under the same load, which it signals with probability 1/3: what it adds is
+the difference from drop-tail's row. The token bucket alone, for it has no queue: one colour, at a rate of which 60 %
+are within the profile.
+
+| marker | ns | dropped, % | marked, % | OUT, % |
+|---|---|---|---|---|
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,6 +361,13 @@ mod tests {
                 loss_ratio: 0.25,
                 mark_ratio: 0.125,
             }],
+            markers: vec![MarkerRow {
+                name: "token-bucket".to_string(),
+                ns_per_packet: 1.25 * factor,
+                loss_ratio: 0.0,
+                mark_ratio: 0.0,
+                out_ratio: 0.4,
+            }],
             ns2: vec![Peer { case: "raqm-1-n40", packets_per_second: 8e5 / factor }],
         };
         let round = median_of(&[round(1.0), round(3.0), round(0.5)]).unwrap();
@@ -351,6 +378,7 @@ mod tests {
             page.contains("| `red` | 17.2 | 20 | 25.0 | 12.5 |") && page.contains("The load's own 0.8 ns"),
             "{page}"
         );
+        assert!(page.contains("| `token-bucket` | 1.2 | 0.0 | 0.0 | 40.0 |"), "{page}");
         let chart = chart(&round.rows);
         assert!(chart.contains(">10</text>") && chart.contains(">10000</text>"), "{chart}");
         assert_eq!(chart.matches("stroke-width").count(), 3);

@@ -216,7 +216,7 @@ pub(crate) struct ReportArgs {
 
 Cases: raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one simulation in a process of its own;
 1g-n10 to 1g-n100000: what the number of flows costs on 1 Gb/s; 100m-n10 to 100m-n100000: on 100 Mb/s;
-disciplines: each one alone.
+disciplines: each one alone, and each marker.
 Let nothing else run meanwhile.")]
 pub(crate) struct BenchArgs {
     /// Only this case; again for more.

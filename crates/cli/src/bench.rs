@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use forebay_lab::bench::{self, Case, DisciplineRow, SimRow};
+use forebay_lab::bench::{self, Case, DisciplineRow, MarkerRow, SimRow};
 use forebay_lab::scenario::{Found, InputError};
 use serde_json::json;
 
@@ -26,16 +26,17 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.note(&format!("running {}", case.name));
         sims.push(in_a_child(case)?);
     }
-    let disciplines = if all || named(DISCIPLINES) {
-        ui.note("running each discipline alone");
-        bench::disciplines()
+    let (disciplines, markers) = if all || named(DISCIPLINES) {
+        ui.note("running each discipline and each marker alone");
+        (bench::disciplines(), bench::markers())
     } else {
-        Vec::new()
+        (Vec::new(), Vec::new())
     };
     if ui.json() {
-        ui.print_json(&json!({ "version": 1, "sim": sims, "disciplines": disciplines }))?;
+        ui.print_json(&json!({ "version": 1, "sim": sims, "disciplines": disciplines, "markers": markers }))?;
     } else {
-        ui.print(&text(ui, &sims, &disciplines))?;
+        let tables = [sims_text(ui, &sims), disciplines_text(ui, &disciplines), markers_text(ui, &markers)];
+        ui.print(&tables.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Done)
 }
@@ -64,39 +65,48 @@ fn in_a_child(case: &Case) -> Result<SimRow, Failure> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-fn text(ui: &Ui, sims: &[SimRow], disciplines: &[DisciplineRow]) -> String {
-    let mut sections = Vec::new();
-    if !sims.is_empty() {
-        let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "set-up", "memory"];
-        let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "s", "MiB"];
-        let mut table = Table::new(&heads).units(&units).words(&[1]);
-        for row in sims {
-            table.row(vec![
-                row.case.clone(),
-                row.aqm.clone(),
-                grouped(row.packets),
-                grouped(row.events),
-                significant(row.cpu_seconds, 3),
-                significant(row.packets_per_cpu_second * 1e-6, 3),
-                significant(row.ns_per_packet, 3),
-                significant(row.setup_seconds, 2),
-                row.peak_rss_bytes.map_or("-".to_string(), |bytes| significant(bytes as f64 / f64::from(1 << 20), 3)),
-            ]);
-        }
-        sections.push(table.render(ui, ""));
+/// A table, if there is anything in it.
+fn sims_text(ui: &Ui, sims: &[SimRow]) -> Option<String> {
+    let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "set-up", "memory"];
+    let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "s", "MiB"];
+    let mut table = Table::new(&heads).units(&units).words(&[1]);
+    for row in sims {
+        table.row(vec![
+            row.case.clone(),
+            row.aqm.clone(),
+            grouped(row.packets),
+            grouped(row.events),
+            significant(row.cpu_seconds, 3),
+            significant(row.packets_per_cpu_second * 1e-6, 3),
+            significant(row.ns_per_packet, 3),
+            significant(row.setup_seconds, 2),
+            row.peak_rss_bytes.map_or("-".to_string(), |bytes| significant(bytes as f64 / f64::from(1 << 20), 3)),
+        ]);
     }
-    if !disciplines.is_empty() {
-        let mut table = Table::new(&["discipline", "per packet", "dropped", "marked"]).units(&["", "ns", "%", "%"]);
-        for row in disciplines {
-            table.row(vec![
-                row.name.clone(),
-                significant(row.ns_per_packet, 3),
-                format!("{:.1}", 100.0 * row.loss_ratio),
-                format!("{:.1}", 100.0 * row.mark_ratio),
-            ]);
-        }
-        let load = significant(disciplines[0].load_ns, 2);
-        sections.push(format!("{}\nwithout the load's own {load} ns\n", table.render(ui, "").trim_end()));
+    (!sims.is_empty()).then(|| table.render(ui, ""))
+}
+
+fn disciplines_text(ui: &Ui, rows: &[DisciplineRow]) -> Option<String> {
+    let mut table = Table::new(&["discipline", "per packet", "dropped", "marked"]).units(&["", "ns", "%", "%"]);
+    for row in rows {
+        let ns = significant(row.ns_per_packet, 3);
+        table.row(vec![row.name.clone(), ns, percent(row.loss_ratio), percent(row.mark_ratio)]);
     }
-    sections.join("\n")
+    let load = significant(rows.first()?.load_ns, 2);
+    Some(format!("{}\nwithout the load's own {load} ns\n", table.render(ui, "").trim_end()))
+}
+
+fn markers_text(ui: &Ui, rows: &[MarkerRow]) -> Option<String> {
+    let heads = ["marker", "per packet", "dropped", "marked", "OUT"];
+    let mut table = Table::new(&heads).units(&["", "ns", "%", "%", "%"]);
+    for row in rows {
+        let ns = significant(row.ns_per_packet, 3);
+        let [loss, mark, out] = [row.loss_ratio, row.mark_ratio, row.out_ratio].map(percent);
+        table.row(vec![row.name.clone(), ns, loss, mark, out]);
+    }
+    (!rows.is_empty()).then(|| table.render(ui, ""))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
 }

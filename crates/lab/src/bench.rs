@@ -1,9 +1,11 @@
-//! The speed of this machine on standard cases: whole simulations, and each discipline alone.
+//! The speed of this machine on standard cases: whole simulations, each discipline and each marker alone.
 
 use std::time::Instant;
 
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::testing::churn::Churn;
+use forebay_aqm::testing::marked::Marked;
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::World;
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::scenario::{self, InputError, Overrides};
 use crate::{lower, plan};
 
-/// Rounds of the discipline bench; the best one counts, for a shared machine only ever adds time.
+/// Rounds of the bench of disciplines and markers; the best one counts, for a shared machine only ever adds time.
 const ROUNDS: usize = 5;
 /// The seed of every simulation.
 const SEED: u64 = 1;
@@ -159,6 +161,21 @@ pub struct DisciplineRow {
     pub mark_ratio: f64,
 }
 
+/// One marker, timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MarkerRow {
+    /// Its name.
+    pub name: String,
+    /// In front of drop-tail one enqueue and its dequeue; at the edge one colour.
+    pub ns_per_packet: f64,
+    /// Share of the load that it dropped.
+    pub loss_ratio: f64,
+    /// Share that it marked.
+    pub mark_ratio: f64,
+    /// Share that it coloured OUT.
+    pub out_ratio: f64,
+}
+
 /// Why a case did not run.
 #[derive(Debug)]
 pub enum BenchError {
@@ -217,26 +234,19 @@ fn peak_rss_bytes() -> Option<u64> {
 /// Times every discipline of the registry with its defaults on a steady load.
 pub fn disciplines() -> Vec<DisciplineRow> {
     let mut churn = Churn::default();
-    let load_ns = least(|| churn.run_alone(PACKETS));
+    let load_ns = best(|| {
+        std::hint::black_box(churn.run_alone(PACKETS));
+    });
     let specs = ENTRIES.iter().filter_map(|entry| Spec::parse(entry.name).ok());
     specs.map(|spec| discipline(&spec, load_ns)).collect()
-}
-
-/// Nanoseconds for one of [`PACKETS`], in the best of some rounds: a shared machine only ever adds time.
-fn least(mut round: impl FnMut() -> u64) -> f64 {
-    let mut timed = || {
-        let start = Instant::now();
-        std::hint::black_box(round());
-        start.elapsed().as_nanos() as f64 / PACKETS as f64
-    };
-    timed();
-    (0..ROUNDS).map(|_| timed()).fold(f64::INFINITY, f64::min)
 }
 
 fn discipline(spec: &Spec, load_ns: f64) -> DisciplineRow {
     let mut queue = spec.queue(Churn::LINK, Rng::stream(1, spec.name()));
     let mut churn = Churn::default();
-    let ns_per_packet = least(|| churn.run(&mut queue, PACKETS)) - load_ns;
+    let ns_per_packet = best(|| {
+        churn.run(&mut queue, PACKETS);
+    }) - load_ns;
     let tally = queue.port.tally();
     let share = |count: u64| count as f64 / tally.offered.pkts as f64;
     DisciplineRow {
@@ -246,6 +256,35 @@ fn discipline(spec: &Spec, load_ns: f64) -> DisciplineRow {
         loss_ratio: share(tally.dropped_early.pkts + tally.dropped_overflow.pkts),
         mark_ratio: share(tally.marked.pkts),
     }
+}
+
+/// Times every marker at a load that it has to act on.
+pub fn markers() -> Vec<MarkerRow> {
+    MARKERS.iter().filter_map(marker).collect()
+}
+
+fn marker(marker: &MarkerEntry) -> Option<MarkerRow> {
+    let mut marked = Marked::of(marker)?;
+    let ns_per_packet = best(|| marked.run(PACKETS));
+    let shares = marked.shares();
+    Some(MarkerRow {
+        name: marker.name.to_string(),
+        ns_per_packet,
+        loss_ratio: shares.dropped,
+        mark_ratio: shares.marked,
+        out_ratio: shares.out,
+    })
+}
+
+/// Nanoseconds a packet in the best of several rounds, after one that does not count.
+fn best(mut round: impl FnMut()) -> f64 {
+    round();
+    let all = (0..ROUNDS).map(|_| {
+        let start = Instant::now();
+        round();
+        start.elapsed().as_nanos() as f64 / PACKETS as f64
+    });
+    all.fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]
