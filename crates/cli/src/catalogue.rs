@@ -44,11 +44,6 @@ pub(crate) fn markers() -> Vec<Named> {
     MARKERS.iter().map(|marker| Named::new(marker.name, marker.about.summary)).collect()
 }
 
-/// The schema of the marker of flows.
-pub(crate) fn marker_schema() -> Value {
-    scenario::schema().pointer("/properties/flows/items/oneOf/0/properties/marker").cloned().unwrap_or_default()
-}
-
 /// The alternatives at a place of the scenario schema.
 fn kinds(at: &str) -> Vec<Value> {
     scenario::schema().pointer(at).and_then(Value::as_array).cloned().unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
@@ -87,28 +87,37 @@ fn meaning(words: &str) -> &str {
     words.trim()
 }
 
-fn discipline_document(entry: &Entry) -> Value {
-    let params = params(entry).map(|param| {
-        let words = param.words().map(Iterator::collect::<Vec<_>>);
-        let unit = words.is_none().then_some(param.unit);
-        let range = param.range_in.map(|_| [param.range.0, param.range.1]);
-        json!({
-            "name": param.name,
-            "default": default(entry, param),
-            "unit": unit,
-            "range": range,
-            "words": words,
-            "accepts": param.accepted(),
-            "symbol": param.symbol,
-            "source": param.source,
-            "meaning": meaning(param.doc),
-        })
-    });
-    let probes = entry.probes.iter().map(|probe| {
-        let name = format!("{}.{}", entry.name, probe.name);
+fn param_document(param: &ParamSpec, default: &str) -> Value {
+    let words = param.words().map(Iterator::collect::<Vec<_>>);
+    let unit = words.is_none().then_some(param.unit);
+    let range = param.range_in.map(|_| [param.range.0, param.range.1]);
+    json!({
+        "name": param.name,
+        "default": (!default.is_empty()).then_some(default),
+        "unit": unit,
+        "range": range,
+        "words": words,
+        "accepts": param.accepted(),
+        "symbol": param.symbol,
+        "source": param.source,
+        "meaning": meaning(param.doc),
+    })
+}
+
+fn presets_document(presets: &[Preset]) -> Vec<Value> {
+    let one = |p: &Preset| json!({ "name": p.name, "settings": p.settings, "source": p.source });
+    presets.iter().map(one).collect()
+}
+
+fn probes_document(owner: &str, probes: &[ProbeSpec]) -> Vec<Value> {
+    let one = |probe: &ProbeSpec| {
+        let name = format!("{owner}.{}", probe.name);
         json!({ "name": name, "unit": probe.unit, "meaning": meaning(probe.doc) })
-    });
-    let presets = entry.presets.iter().map(|p| json!({ "name": p.name, "settings": p.settings, "source": p.source }));
+    };
+    probes.iter().map(one).collect()
+}
+
+fn discipline_document(entry: &Entry) -> Value {
     json!({
         "version": 1,
         "kind": "discipline",
@@ -118,10 +127,10 @@ fn discipline_document(entry: &Entry) -> Value {
         "rung": entry.rung,
         "variant_of": entry.variant_of.map(|(base, preset)| json!({ "name": base, "preset": preset })),
         "rule": entry.about.rule,
-        "parameters": params.collect::<Vec<_>>(),
-        "presets": presets.collect::<Vec<_>>(),
+        "parameters": params(entry).map(|param| param_document(param, &default(entry, param))).collect::<Vec<_>>(),
+        "presets": presets_document(entry.presets),
         "tc": entry.tc.map(|tc| tc_document(entry.name, &tc)),
-        "probes": probes.collect::<Vec<_>>(),
+        "probes": probes_document(entry.name, entry.probes),
         "deviations": entry.about.deviations,
     })
 }
@@ -138,22 +147,14 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
     out += &heading(ui, "rule", "");
     out += &entry.about.rule.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>();
     out += &heading(ui, "parameters", &format!("as in --aqm \"{} {}\"", entry.name, example(entry)));
-    out += &params_text(ui, entry);
-    out += &presets_text(ui, entry);
+    out += &params_text(ui, &params(entry).map(|param| (param, default(entry, param))).collect::<Vec<_>>());
+    out += &presets_text(ui, entry.presets);
     if let Some(tc) = entry.tc {
         out += &heading(ui, "as tc(8) writes it", &format!("without key=value; starts from {}", tc.defaults));
         out += &wrap("  ", &tc.synopsis(entry.name));
         out += &tc::notes(entry.name, &tc).iter().map(|note| wrap("  ", note)).collect::<String>();
     }
-    if !entry.probes.is_empty() {
-        out += &heading(ui, "probes", "for series = [...] in [report]");
-        let mut table = Table::of_words(3);
-        for probe in entry.probes {
-            let name = format!("{}.{}", entry.name, probe.name);
-            table.row(vec![name, unit(probe.unit).to_string(), meaning(probe.doc).to_string()]);
-        }
-        out += &table.render(ui, "  ");
-    }
+    out += &probes_text(ui, entry.name, entry.probes);
     out + &deviations_text(ui, entry.about.deviations)
 }
 
@@ -168,19 +169,7 @@ fn deviations_text(ui: &Ui, deviations: &[&str]) -> String {
     out
 }
 
-/// What can be set of a marker, and what it means.
-fn marker_keys(marker: &MarkerEntry) -> Vec<(String, String)> {
-    if marker.is_param {
-        let params = Common::SPECS.iter().filter(|param| param.name == marker.name);
-        let line =
-            |param: &ParamSpec| (param.name.to_string(), format!("{}; {}", param.accepted(), meaning(param.doc)));
-        return params.map(line).collect();
-    }
-    keys(&catalogue::marker_schema()).into_iter().map(|(key, _, doc)| (key.to_string(), doc.to_string())).collect()
-}
-
 fn marker_document(marker: &MarkerEntry) -> Value {
-    let keys = marker_keys(marker).into_iter().map(|(name, meaning)| json!({ "name": name, "meaning": meaning }));
     json!({
         "version": 1,
         "kind": "marker",
@@ -189,7 +178,9 @@ fn marker_document(marker: &MarkerEntry) -> Value {
         "source": marker.about.source,
         "rule": marker.about.rule,
         "written": marker.written.lines().collect::<Vec<_>>(),
-        "parameters": keys.collect::<Vec<_>>(),
+        "parameters": marker.params().map(|param| param_document(param, &(param.default)())).collect::<Vec<_>>(),
+        "presets": presets_document(marker.presets),
+        "probes": probes_document(marker.name, marker.probes),
         "deviations": marker.about.deviations,
     })
 }
@@ -203,9 +194,9 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     out += &heading(ui, "written as", "");
     out += &indented(marker.written);
     out += &heading(ui, "parameters", "");
-    for (name, meaning) in marker_keys(marker) {
-        out += &wrap(&format!("  {name:<8}"), &meaning);
-    }
+    out += &params_text(ui, &marker.params().map(|param| (param, (param.default)())).collect::<Vec<_>>());
+    out += &presets_text(ui, marker.presets);
+    out += &probes_text(ui, marker.name, marker.probes);
     out + &deviations_text(ui, marker.about.deviations)
 }
 
@@ -226,14 +217,16 @@ fn unit(unit: &str) -> &str {
     if unit == "1" { "" } else { unit }
 }
 
-fn params_text(ui: &Ui, entry: &Entry) -> String {
+/// Each parameter with its default, which is nothing where one has to be given.
+fn params_text(ui: &Ui, params: &[(&ParamSpec, String)]) -> String {
     let mut table = Table::new(&["name", "default", "symbol"]).words(&[1, 2]);
-    for param in params(entry) {
-        table.row(vec![param.name.to_string(), default(entry, param), param.symbol.to_string()]);
+    for (param, default) in params {
+        let default = if default.is_empty() { "needed" } else { default };
+        table.row(vec![param.name.to_string(), default.to_string(), param.symbol.to_string()]);
     }
     let mut lines = table.render(ui, "  ").lines().map(|line| format!("{line}\n")).collect::<Vec<_>>().into_iter();
     let mut out = lines.next().unwrap_or_default();
-    for (line, param) in lines.zip(params(entry)) {
+    for (line, (param, _)) in lines.zip(params) {
         out += &line;
         out += &wrap("      ", &param.accepted());
         let source = if param.source.is_empty() { String::new() } else { format!(" [{}]", param.source) };
@@ -243,18 +236,33 @@ fn params_text(ui: &Ui, entry: &Entry) -> String {
     out
 }
 
-fn presets_text(ui: &Ui, entry: &Entry) -> String {
-    let mut out = String::new();
-    if !entry.presets.is_empty() {
-        out += &heading(ui, "presets", "preset=NAME goes before other settings");
+/// Where there is nothing to list.
+const NONE: &str = "  none\n";
+
+fn presets_text(ui: &Ui, presets: &[Preset]) -> String {
+    if presets.is_empty() {
+        return heading(ui, "presets", "") + NONE;
     }
-    for preset in entry.presets {
+    let mut out = heading(ui, "presets", "preset=NAME goes before other settings");
+    for preset in presets {
         let settings = if preset.settings.is_empty() { "the defaults" } else { preset.settings };
         out += &wrap(&format!("  {:<8} ", preset.name), settings);
         let source = wrap(&" ".repeat(11), preset.source);
         out += &source.lines().map(|line| format!("{}\n", ui.tone(Tone::Faint, line))).collect::<String>();
     }
     out
+}
+
+fn probes_text(ui: &Ui, owner: &str, probes: &[ProbeSpec]) -> String {
+    if probes.is_empty() {
+        return heading(ui, "probes", "") + NONE;
+    }
+    let mut table = Table::of_words(3);
+    for probe in probes {
+        let name = format!("{owner}.{}", probe.name);
+        table.row(vec![name, unit(probe.unit).to_string(), meaning(probe.doc).to_string()]);
+    }
+    heading(ui, "probes", "for series = [...] in [report]") + &table.render(ui, "  ")
 }
 
 /// Its keys, the needed ones first.

@@ -42,6 +42,15 @@ fn list_has_every_topic() {
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 
+/// Presets and probes by their names, or the word that there are none.
+fn lists_or_says_none(json: &Value, text: &str) {
+    for part in ["presets", "probes"] {
+        let items = json[part].as_array().unwrap();
+        assert_eq!(items.is_empty(), text.contains(&format!("\n{part}\n  none\n")), "{part}: {text}");
+        assert!(items.iter().all(|item| text.contains(item["name"].as_str().unwrap())), "{part}: {text}");
+    }
+}
+
 #[test]
 fn explain_knows_every_discipline() {
     let place = Place::new("explain");
@@ -64,11 +73,7 @@ fn explain_knows_every_discipline() {
                 assert!(param[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {word}.{key}");
             }
         }
-        for part in [&json["probes"], &json["presets"]] {
-            for item in part.as_array().unwrap() {
-                assert!(text.contains(item["name"].as_str().unwrap()), "{name}: {item}");
-            }
-        }
+        lists_or_says_none(&json, &text);
         let deviations = json["deviations"].as_array().unwrap().len();
         assert!(deviations == 0 || text.contains(&format!("{deviations}. ")), "{name}");
         assert!(text.lines().all(|line| line.chars().count() <= 130), "{name}");
@@ -80,11 +85,16 @@ fn explain_knows_every_discipline() {
         for key in json["parameters"].as_array().unwrap() {
             assert!(text.contains(key["name"].as_str().unwrap()), "{name}: {key}");
         }
+        lists_or_says_none(&json, &text);
         let rule = json["rule"].as_str().unwrap();
         assert!(rule.lines().all(|line| text.contains(line.trim())) && text.contains("1. "), "{text}");
     }
     let bucket = place.run(&["explain", "token-bucket"]).good().stdout;
     assert!(["cir", "cbs", "per"].iter().all(|key| bucket.contains(&format!("  {key} "))), "{bucket}");
+    assert!(
+        ["needed    CIR", "from 1 to 1e15 bit/s", "probes\n  none"].iter().all(|words| bucket.contains(words)),
+        "{bucket}"
+    );
     let tc = place.run(&["explain", "droptail"]).good().stdout;
     for words in
         ["droptail alone is not tc's", "pfifo [limit PACKETS]: droptail ecn=off", "pfifo_head_drop [", "bfifo ["]
@@ -171,6 +181,10 @@ fn bench_has_the_fixed_shape() {
         json["disciplines"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(timed, discipline_names(&place));
     assert!(json["disciplines"].as_array().unwrap().iter().all(|row| row["ns_per_packet"].as_f64().unwrap() > 0.0));
+    let markers = json["markers"].as_array().unwrap();
+    let timed: Vec<&str> = markers.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(timed, ["th", "token-bucket"]);
+    assert!(markers.iter().all(|row| row["ns_per_packet"].as_f64().unwrap() > 0.0));
     let text = place.run(&["bench", "--case", "raqm-1-n40"]).good();
     assert!(text.stdout.contains("raqm-1-n40   droptail"), "{text:?}");
     assert_eq!(place.names(), ["short.toml"], "nothing is written");

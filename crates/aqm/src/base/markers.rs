@@ -98,8 +98,8 @@ pub static MARKERS: &[MarkerEntry] = &[
             deviations: &[
                 "the symbols of eq. (18) are lost: that it is 0 up to the threshold and rises linearly to 1 at a full \
                  buffer is read from the text around it",
-                "x is how full the buffer is as a packet arrives, which counts; the text has the probability of buffer \
-                 occupancy of each kind of source, from eqs. (7) to (10)",
+                "here x is how full the buffer is as a packet arrives, which counts; the text has the probability of \
+                 buffer occupancy of each kind of source, from eqs. (7) to (10)",
                 "the threshold is given; the text changes it by the loss probability of the sources, from eqs. (13) to (16), \
                  and says of the simulations what it was, from 0.25 to 0.95",
                 "the text does not say how it meets the AQM: here the discipline judges every packet, also one that is \

@@ -1,5 +1,7 @@
 //! `marker` of `[[flows]]`: a token bucket at the edge that colours the packets of a group.
 
+use forebay_aqm::base::markers::{BUCKET_KEYS, LARGEST_BURST};
+use forebay_aqm::base::params::ParamSpec;
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
@@ -55,37 +57,47 @@ const SHAPES: &[&Shape] = &[&TOKEN_BUCKET];
 
 pub(crate) const MARKER: Key = may("marker", Kind::OneOf(SHAPES), "What colours packets; default all are IN.");
 
+/// What the library says of the keys.
+const CIR: &ParamSpec = &BUCKET_KEYS[0];
+const CBS: &ParamSpec = &BUCKET_KEYS[1];
+const WHO: &ParamSpec = &BUCKET_KEYS[2];
+
 static TOKEN_BUCKET: Shape = Shape {
     doc: "IN as long as there are tokens, which come at cir up to cbs; what is OUT takes none.",
     tag: Some("token-bucket"),
     groups: &[&[
-        need("cir", Kind::Quantity, "Committed information rate."),
-        need("cbs", Kind::Quantity, "Committed burst size, in packets such as 8p or in bytes; at least a packet."),
-        may(
-            "per",
-            Kind::Word(&[PER[0].0, PER[1].0, PER[2].0]),
-            "Who has a bucket: each host of the group, each flow, or each host for all groups marked alike (edge); default host.",
-        ),
+        need(CIR.name, Kind::Quantity, CIR.doc),
+        need(CBS.name, Kind::Quantity, CBS.doc),
+        may(WHO.name, Kind::Word(&[PER[0].0, PER[1].0, PER[2].0]), WHO.doc),
     ]],
     later: &[],
 };
-
-/// The largest burst, in bytes.
-const LARGEST: u64 = 1_000_000_000;
 
 /// Reads it, for packets of `packet` bytes.
 pub(crate) fn marker(node: &Node, path: &str, packet: u32) -> Result<Marker, InputError> {
     let table = Table::open(node, path, &TOKEN_BUCKET)?;
     table.word("kind", None, &[("token-bucket", ())], &[])?;
     let marker = Marker {
-        cir: table.need("cir", text::rate)?,
-        cbs: table.need("cbs", text::limit)?,
-        per: table.word("per", Some(Per::Host), &PER, &[])?,
+        cir: table.need(CIR.name, text::rate)?,
+        cbs: table.need(CBS.name, text::limit)?,
+        per: table.word(WHO.name, Some(Per::Host), &PER, &[])?,
     };
-    if !(u64::from(packet)..=LARGEST).contains(&marker.burst(packet).0) {
-        let accepts = format!("at least a packet, {packet}b, and at most {LARGEST}b");
-        return Err(table.bad("cbs", BadValue::new(accepts)));
+    if !(u64::from(packet)..=LARGEST_BURST).contains(&marker.burst(packet).0) {
+        let accepts = format!("at least a packet, {packet}b, and at most {LARGEST_BURST}b");
+        return Err(table.bad(CBS.name, BadValue::new(accepts)));
     }
     table.done(&TOKEN_BUCKET);
     Ok(marker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_those_that_the_library_explains() {
+        let words: Option<Vec<_>> = WHO.words().map(Iterator::collect);
+        assert_eq!(words, Some(PER.map(|(word, _)| word).to_vec()));
+        assert_eq!((WHO.default)(), Per::Host.word());
+    }
 }
