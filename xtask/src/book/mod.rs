@@ -1,10 +1,12 @@
-//! `docs/book`: a page for each discipline from its declaration, with a picture of its behaviour, and one for each marker.
+//! `docs/book`: a page for each discipline and each marker from its declaration, with a picture of its behaviour.
 //!
 //! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a house rule for the
 //! pages and a stage of the tests for the pictures, which are simulated.
 
 mod marker;
+mod marking;
 mod page;
+mod panel;
 mod picture;
 
 use forebay_aqm::ENTRIES;
@@ -18,6 +20,12 @@ const SOURCES: &str = "docs/book/src/";
 
 fn picture_path(name: &str) -> String {
     format!("{SOURCES}pictures/{name}.svg")
+}
+
+/// The path of every picture.
+fn picture_paths() -> impl Iterator<Item = String> {
+    let disciplines = ENTRIES.iter().map(|entry| entry.name);
+    disciplines.chain(MARKERS.iter().map(|marker| marker.name)).map(picture_path)
 }
 
 /// Every text of the book by its path.
@@ -48,7 +56,7 @@ pub(crate) fn write() -> Result<(), String> {
     for (name, svg) in picture::all()? {
         program::write(&picture_path(name), &svg)?;
     }
-    println!("{SOURCES}: {} disciplines, each with its picture", ENTRIES.len());
+    println!("{SOURCES}: {} disciplines and {} markers, each with its picture", ENTRIES.len(), MARKERS.len());
     Ok(())
 }
 
@@ -61,7 +69,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
         .filter(|(path, text)| tree.get(path).is_none_or(|file| file.text != *text))
         .map(|(path, _)| stale(path))
         .collect();
-    let pictures: Vec<String> = ENTRIES.iter().map(|entry| picture_path(entry.name)).collect();
+    let pictures: Vec<String> = picture_paths().collect();
     findings.extend(pictures.iter().filter(|path| tree.get(path).is_none()).map(|path| stale(path)));
     let known = |path: &str| pages.iter().any(|(page, _)| page == path) || pictures.iter().any(|own| own == path);
     let extra = tree.files().filter(|file| file.path.starts_with(SOURCES) && !known(&file.path));
@@ -91,7 +99,7 @@ mod tests {
     #[test]
     fn finds_stale_missing_and_foreign_pages() {
         let mut files = pages(&Tree::of(&[]));
-        files.extend(ENTRIES.iter().map(|entry| (picture_path(entry.name), String::new())));
+        files.extend(picture_paths().map(|path| (path, String::new())));
         let of = |files: &[(String, String)]| {
             let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
             findings(&Tree::of(&files))

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::MARKERS;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
 use forebay_aqm::base::tc;
@@ -53,25 +53,8 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
     let _ = writeln!(out, "{}.\n\nSource: {}.\n", sentence(about.summary, entry.params), about.source);
     let _ = writeln!(out, "```text\n{}\n```\n", about.rule);
     let _ = writeln!(out, "![Queue and state of {0} against time](../pictures/{0}.svg)\n", entry.name);
-    out += "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n";
-    for param in entry.params.iter().chain(Common::SPECS) {
-        let _ = writeln!(
-            out,
-            "| `{}` | `{}` | {} | {} | {} | {} |",
-            param.name,
-            cell(&(param.default)()),
-            cell(&param.accepted()),
-            cell(param.symbol),
-            cell(param.doc.trim()),
-            cell(param.source)
-        );
-    }
-    if !entry.presets.is_empty() {
-        out += "\n## Presets\n\n| name | settings | source |\n|---|---|---|\n";
-    }
-    for preset in entry.presets {
-        let _ = writeln!(out, "| `{}` | `{}` | {} |", preset.name, cell(preset.settings), cell(preset.source));
-    }
+    out += &parameters(entry.params.iter().chain(Common::SPECS));
+    out += &presets(entry.presets);
     if let Some(tc) = entry.tc {
         let _ =
             writeln!(out, "\n## As tc(8) writes it\n\n`{}`\n\nstarts from `{}`.", tc.synopsis(entry.name), tc.defaults);
@@ -79,13 +62,7 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
             let _ = writeln!(out, "\n{note}.");
         }
     }
-    if !entry.probes.is_empty() {
-        out += "\n## Probes\n\n| name | unit | meaning |\n|---|---|---|\n";
-    }
-    for probe in entry.probes {
-        let unit = cell(probe.unit);
-        let _ = writeln!(out, "| `{}.{}` | {unit} | {} |", entry.name, probe.name, cell(probe.doc.trim()));
-    }
+    out += &probes(entry.name, entry.probes);
     if !about.deviations.is_empty() {
         out += "\n## Differences from the source\n\n";
     }
@@ -93,6 +70,53 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
         let _ = writeln!(out, "{}. {}.", i + 1, sentence(deviation.trim_end_matches('.'), entry.params));
     }
     out + &checks(entry, tree)
+}
+
+/// What can be set. No default: it has to be given.
+pub(super) fn parameters<'a>(params: impl Iterator<Item = &'a ParamSpec>) -> String {
+    let mut out = String::from(
+        "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n",
+    );
+    for param in params {
+        let default = match (param.default)() {
+            none if none.is_empty() => "needed".to_string(),
+            default => format!("`{}`", cell(&default)),
+        };
+        let _ = writeln!(
+            out,
+            "| `{}` | {default} | {} | {} | {} | {} |",
+            param.name,
+            cell(&param.accepted()),
+            cell(param.symbol),
+            cell(param.doc.trim()),
+            cell(param.source)
+        );
+    }
+    out
+}
+
+/// Named settings, if there are any.
+pub(super) fn presets(presets: &[Preset]) -> String {
+    if presets.is_empty() {
+        return "\n## Presets\n\nNone.\n".to_string();
+    }
+    let mut out = String::from("\n## Presets\n\n| name | settings | source |\n|---|---|---|\n");
+    for preset in presets {
+        let _ = writeln!(out, "| `{}` | `{}` | {} |", preset.name, cell(preset.settings), cell(preset.source));
+    }
+    out
+}
+
+/// What can be plotted, if there is anything.
+pub(super) fn probes(owner: &str, probes: &[ProbeSpec]) -> String {
+    if probes.is_empty() {
+        return "\n## Probes\n\nNone.\n".to_string();
+    }
+    let mut out = String::from("\n## Probes\n\n| name | unit | meaning |\n|---|---|---|\n");
+    for probe in probes {
+        let _ = writeln!(out, "| `{owner}.{}` | {} | {} |", probe.name, cell(probe.unit), cell(probe.doc.trim()));
+    }
+    out
 }
 
 /// How many deliberate faults the tests must find.
@@ -165,6 +189,9 @@ mod tests {
             entry.presets.iter().for_each(|p| has(format!("\n| `{}` | ", p.name)));
             entry.probes.iter().for_each(|p| has(format!("\n| `{}.{}` | ", entry.name, p.name)));
             (1..=entry.about.deviations.len()).for_each(|n| has(format!("\n{n}. ")));
+            let says_none = |part: &str| page.contains(&format!("\n## {part}\n\nNone.\n"));
+            assert_eq!(says_none("Presets"), entry.presets.is_empty(), "{}", entry.name);
+            assert_eq!(says_none("Probes"), entry.probes.is_empty(), "{}", entry.name);
         }
     }
 }
