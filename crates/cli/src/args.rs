@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
+    /// What the models say about a scenario: no packet is simulated.
+    Theory(TheoryArgs),
     /// Build DIR/report.html again from the results in DIR.
     Report(ReportArgs),
     /// Measure the speed of this machine on the standard cases.
@@ -194,6 +196,55 @@ pub(crate) struct ReproduceArgs {
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
+}
+
+/// Arguments of `theory`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay theory stability case1.toml
+  forebay theory stability case1.toml --aqm \"pi preset=ns2 q_ref=50\" --critical
+  forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
+  forebay theory fluid case1.toml --aqm \"raqm q0=50\"
+
+stability: rest and margins of the loop of long-lived TCP and a discipline, by Nyquist with exact delays;
+fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.")]
+pub(crate) struct TheoryArgs {
+    /// Which model.
+    pub(crate) model: Model,
+    /// The scenario file.
+    #[arg(value_name = "SCENARIO.toml")]
+    pub(crate) scenario: PathBuf,
+    /// A discipline in place of the file's own; again for more.
+    #[arg(long = "aqm", value_name = "DISCIPLINE")]
+    pub(crate) aqm: Vec<String>,
+    /// Replace or add one value of the file by its dotted path; again for more.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// An axis: a path of the file and the values it takes; again for more.
+    #[arg(long = "vary", value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    /// stability: also how many flows, which round trip and which rate are the edge.
+    #[arg(long)]
+    pub(crate) critical: bool,
+}
+
+/// Which model.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Model {
+    /// Rest and margins of the linear loop.
+    Stability,
+    /// The course of the nonlinear loop.
+    Fluid,
+}
+
+impl Model {
+    /// Its word.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Stability => "stability",
+            Self::Fluid => "fluid",
+        }
+    }
 }
 
 /// Arguments of `report`.

@@ -18,6 +18,7 @@ mod summary;
 mod sweep;
 mod table;
 mod text;
+mod theory;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Run(args) => run::command(args, ui),
         Command::Sweep(args) => sweep::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
+        Command::Theory(args) => theory::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),
     }

@@ -31,5 +31,6 @@ pub mod table;
 pub mod theorems;
 mod theorems_msvb;
 mod theorems_tail;
+pub mod theory;
 mod traces;
 pub mod trial;

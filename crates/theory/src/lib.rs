@@ -11,5 +11,7 @@ pub mod nyquist;
 pub mod queues;
 pub mod recurrence;
 pub mod svb;
+pub mod swing;
 pub mod tcp;
+pub mod tcp_fluid;
 pub mod tcp_loop;

@@ -4,15 +4,22 @@
 
 use num_complex::Complex64;
 
-/// Flows of one kind on one link, at the rest that a queue of given length means.
+/// Flows with one round trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct TcpLoop {
-    /// N: flows.
-    pub flows: f64,
-    /// C: the link, packets per second.
-    pub capacity: f64,
+pub struct Flows {
+    /// N: how many.
+    pub count: f64,
     /// R: round trip at rest, queueing included, in seconds.
     pub rtt_s: f64,
+}
+
+/// Flows of some kinds on one link, at the rest that a queue of given length means.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpLoop {
+    /// C: the link, packets per second.
+    pub capacity: f64,
+    /// The flows; at least one kind.
+    pub flows: Vec<Flows>,
 }
 
 /// How the queue and the load answer the signal probability.
@@ -25,9 +32,9 @@ pub struct Answer {
 }
 
 impl TcpLoop {
-    /// Window of a flow in packets.
+    /// Window of a flow in packets: all kinds meet the same signals and have the same.
     pub fn window(&self) -> f64 {
-        self.rtt_s * self.capacity / self.flows
+        self.capacity / self.flows.iter().map(|kind| kind.count / kind.rtt_s).sum::<f64>()
     }
 
     /// Signal probability at rest, 2/W^2.
@@ -36,17 +43,28 @@ impl TcpLoop {
         2.0 / (window * window)
     }
 
+    /// The mean round trip of a flow, in seconds.
+    pub fn mean_rtt_s(&self) -> f64 {
+        let count: f64 = self.flows.iter().map(|kind| kind.count).sum();
+        self.flows.iter().map(|kind| kind.count * kind.rtt_s).sum::<f64>() / count
+    }
+
     /// The answer at `w` radians a second. Delays are exact.
     pub fn answer(&self, w: f64) -> Answer {
-        let Self { flows, capacity, rtt_s } = *self;
-        let s = Complex64::new(0.0, w);
-        let late = Complex64::from_polar(1.0, -w * rtt_s);
-        let a = flows / (rtt_s * rtt_s * capacity);
-        let b = 1.0 / (rtt_s * rtt_s * capacity);
-        let c = rtt_s * capacity * capacity / (2.0 * flows * flows);
-        // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = N/R W - Q/R
-        let own = s + a * (1.0 + late);
-        let queue = flows / rtt_s * c * late / ((s + 1.0 / rtt_s) * own + flows / rtt_s * b * (1.0 - late));
+        let (s, window) = (Complex64::new(0.0, w), self.window());
+        let (mut signalled, mut own_queue) = (Complex64::new(0.0, 0.0), s);
+        for Flows { count, rtt_s } in self.flows.iter().copied() {
+            let late = Complex64::from_polar(1.0, -w * rtt_s);
+            let a = 1.0 / (window * rtt_s);
+            let b = 1.0 / (rtt_s * rtt_s * self.capacity);
+            let c = window * window / (2.0 * rtt_s);
+            // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = sum of N/R W - N W/(R^2 C) Q
+            let own = s + a * (1.0 + late);
+            let rate = count / rtt_s;
+            signalled += rate * c * late / own;
+            own_queue += rate * window / (rtt_s * self.capacity) + rate * b * (1.0 - late) / own;
+        }
+        let queue = signalled / own_queue;
         Answer { queue, load: s * queue }
     }
 }
@@ -57,7 +75,9 @@ mod tests {
     use crate::nyquist::margins;
 
     /// The example of Hollot et al.: 60 flows, 3750 packets per second, 246 ms.
-    const EXAMPLE: TcpLoop = TcpLoop { flows: 60.0, capacity: 3750.0, rtt_s: 0.246 };
+    fn example(count: f64) -> TcpLoop {
+        TcpLoop { capacity: 3750.0, flows: vec![Flows { count, rtt_s: 0.246 }] }
+    }
 
     /// Their controller, p += a (q - ref) - b (before - ref) every 1/160 s, held in between.
     fn pi(w: f64) -> Complex64 {
@@ -68,26 +88,38 @@ mod tests {
 
     #[test]
     fn rest_of_the_example() {
-        assert!((EXAMPLE.window() - 15.375).abs() < 1e-9 && (EXAMPLE.p() - 0.008_461).abs() < 1e-6);
+        let rest = example(60.0);
+        assert!((rest.window() - 15.375).abs() < 1e-9 && (rest.p() - 0.008_461).abs() < 1e-6);
     }
 
     #[test]
     fn slow_changes_follow_the_square_root() {
         // q + C T = N W, W = root of 2/p: dq/dp = -N W/(2 p).
-        let still = EXAMPLE.answer(1e-7).queue;
-        let want = 60.0 * EXAMPLE.window() / (2.0 * EXAMPLE.p());
+        let rest = example(60.0);
+        let still = rest.answer(1e-7).queue;
+        let want = 60.0 * rest.window() / (2.0 * rest.p());
         assert!((still.re / want - 1.0).abs() < 1e-4 && still.im.abs() < 1e-3 * want, "{still} {want}");
+    }
+
+    #[test]
+    fn kinds_that_are_alike_are_one_kind() {
+        let one = example(60.0);
+        let two = TcpLoop { flows: [20.0, 40.0].map(|count| Flows { count, ..one.flows[0] }).to_vec(), ..one.clone() };
+        assert!((one.window() - two.window()).abs() < 1e-12 && (two.mean_rtt_s() - 0.246).abs() < 1e-12);
+        for w in [0.1, 1.0, 10.0] {
+            assert!((one.answer(w).queue / two.answer(w).queue - 1.0).norm() < 1e-12);
+        }
     }
 
     #[test]
     fn the_design_rule_of_pi_holds_about_what_it_promises() {
         // w_g = 0.53, phase margin 90 - w_g R - atan(w_g R) = 75 degrees, with their simpler plant.
-        let found = margins(&|w| pi(w) * EXAMPLE.answer(w).queue, 1, 1e-4, 1e3);
+        let found = margins(&|w| pi(w) * example(60.0).answer(w).queue, 1, 1e-4, 1e3);
         assert!(found.is_stable());
         assert!((found.crossover.unwrap() - 0.53).abs() < 0.06, "{found:?}");
         assert!((found.phase_deg.unwrap() - 75.0).abs() < 8.0, "{found:?}");
         // With ten flows the gain is 36 times as large: it swings.
-        let few = TcpLoop { flows: 10.0, ..EXAMPLE };
+        let few = example(10.0);
         assert!(!margins(&|w| 4.0 * pi(w) * few.answer(w).queue, 1, 1e-4, 1e3).is_stable());
     }
 }

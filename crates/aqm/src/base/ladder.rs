@@ -118,6 +118,42 @@ pub trait Law {
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
+/// A law without a queue, whichever it is: for those that ask it about queues of their own, as models do.
+pub trait BareLaw {
+    /// How many clocks it has.
+    fn clocks(&self) -> usize;
+
+    /// What [`Law::period`] says.
+    fn period(&self, clock: usize) -> Span;
+
+    /// What [`Law::initial`] says.
+    fn initial(&self) -> Actuation;
+
+    /// What [`Law::update`] says.
+    fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
+}
+
+/// Makes a [`BareLaw`] of a law.
+pub struct Bare<L>(pub L);
+
+impl<L: Law> BareLaw for Bare<L> {
+    fn clocks(&self) -> usize {
+        L::CLOCKS
+    }
+
+    fn period(&self, clock: usize) -> Span {
+        self.0.period(clock)
+    }
+
+    fn initial(&self) -> Actuation {
+        self.0.initial()
+    }
+
+    fn update(&mut self, clock: usize, sample: &Sample) -> Actuation {
+        self.0.update(clock, sample)
+    }
+}
+
 /// Per-packet opinions: sees every packet, holds none.
 pub trait Aqm {
     /// Every offered packet, also when the buffer is full. Draws the same number of randoms each time.

@@ -189,6 +189,18 @@ macro_rules! registry {
             $( [$queue, "queue", queue::$queue::$Queue, queue::$queue::$Queue, |d| d] )*
             ; $( [$variant, $base, $preset] )*
         }
+
+        impl Spec {
+            /// Its law without a queue; `None` if it is no law.
+            pub fn law(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
+                use $crate::base::{design::Design, ladder::Bare};
+                let link = self.common.link(link);
+                match &self.params {
+                    $( AnyParams::$law(p) => Some($crate::alloc::boxed::Box::new(Bare(<law::$law::$Law as Design>::build(p, &link)))), )*
+                    _ => None,
+                }
+            }
+        }
     };
     (@edge $( [$name:ident, $rung:literal, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
         /// Every line of the registry, in order.

@@ -1,0 +1,171 @@
+//! `forebay theory`: what the models say about a scenario, no packet simulated.
+
+use forebay_lab::scenario::{self, Case, Contender, InputError, Overrides};
+use forebay_lab::theory::setting::{self, Scaled, Setting};
+use forebay_lab::theory::stability::NoAnswer;
+use forebay_lab::theory::{fluid, stability};
+use serde_json::{Map, Value, json};
+
+use crate::args::{Model, TheoryArgs};
+use crate::digits::significant;
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+use crate::table::Table;
+
+/// Answers for every case of the file and every discipline compared.
+pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
+    let cases = scenario::load(&args.scenario, &overrides)?;
+    let file = args.scenario.display().to_string();
+    let mut rows = Vec::new();
+    for case in &cases {
+        for contender in &case.scenario.compare {
+            let setting = setting::of(case, contender.spec.ecn()).map_err(|error| in_file(&file, &error))?;
+            rows.push(Row { case, contender, answer: answer(args, case, contender, &setting), setting });
+        }
+    }
+    if ui.json() {
+        let results: Vec<Value> = rows.iter().map(Row::json).collect();
+        let topic = args.model.word();
+        ui.print_json(
+            &json!({ "version": 1, "topic": topic, "scenario": cases[0].scenario.title, "results": results }),
+        )?;
+    } else {
+        ui.print(&text(args.model, ui, &rows))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The same error, about the file.
+fn in_file(file: &str, error: &InputError) -> InputError {
+    InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
+}
+
+struct Row<'a> {
+    case: &'a Case,
+    contender: &'a Contender,
+    setting: Setting,
+    answer: Result<Map<String, Value>, NoAnswer>,
+}
+
+/// The figures by name.
+fn answer(
+    args: &TheoryArgs,
+    case: &Case,
+    contender: &Contender,
+    setting: &Setting,
+) -> Result<Map<String, Value>, NoAnswer> {
+    let map = |value: Value| match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    match args.model {
+        Model::Stability => {
+            let mut found = map(json!(stability::of(&contender.spec, setting)?));
+            if args.critical {
+                for (name, what, now) in [
+                    ("critical_flows", Scaled::Flows, setting.count()),
+                    ("critical_base_rtt_factor", Scaled::RoundTrip, 1.0),
+                    ("critical_rate_mbps", Scaled::Capacity, setting.link.rate.0 as f64 * 1e-6),
+                ] {
+                    let edge = stability::critical(&contender.spec, setting, what).map(|factor| factor * now);
+                    found.insert(name.to_string(), json!(edge));
+                }
+            }
+            Ok(found)
+        }
+        Model::Fluid => {
+            let scenario = &case.scenario;
+            let course = fluid::of(&contender.spec, setting, scenario.duration.secs(), scenario.warmup.secs())?;
+            Ok(map(json!(course)))
+        }
+    }
+}
+
+impl Row<'_> {
+    fn json(&self) -> Value {
+        let axes: Map<String, Value> =
+            self.case.axes.iter().map(|(axis, value)| (axis.clone(), json!(value))).collect();
+        let mut row = json!({
+            "label": self.contender.label,
+            "aqm": self.contender.spec.canonical(),
+            "axes": axes,
+            "flows": self.setting.flows,
+            "capacity_pkts_per_s": self.setting.capacity,
+            "signals_are_drops": self.setting.drops,
+            "left_out": self.setting.left_out,
+        });
+        match &self.answer {
+            Ok(found) => found.iter().for_each(|(name, value)| row[name] = value.clone()),
+            Err(why) => row["no_answer"] = json!(why.text()),
+        }
+        row
+    }
+}
+
+/// A column: the name of its figure, its heading, and its unit.
+type Column = (&'static str, &'static str, &'static str);
+
+const STABILITY: [Column; 9] = [
+    ("stable", "stable", ""),
+    ("q_rest_pkts", "queue", "pkts"),
+    ("p_rest", "p", ""),
+    ("window_pkts", "window", "pkts"),
+    ("rtt_ms", "RTT", "ms"),
+    ("crossover_rad_per_s", "crossover", "rad/s"),
+    ("gain_margin", "gain margin", "x"),
+    ("phase_margin_deg", "phase margin", "deg"),
+    ("delay_margin_ms", "delay margin", "ms"),
+];
+const CRITICAL: [Column; 3] = [
+    ("critical_flows", "edge: flows", ""),
+    ("critical_base_rtt_factor", "edge: base RTT", "x"),
+    ("critical_rate_mbps", "edge: rate", "Mb/s"),
+];
+const FLUID: [Column; 4] = [
+    ("q_mean_pkts", "queue", "pkts"),
+    ("q_std_pkts", "std", "pkts"),
+    ("period_s", "swings every", "s"),
+    ("p_mean", "p", ""),
+];
+
+fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
+    let columns: Vec<Column> = match model {
+        Model::Stability if rows.iter().any(|row| row.answer.as_ref().is_ok_and(|a| a.contains_key(CRITICAL[0].0))) => {
+            STABILITY.iter().chain(&CRITICAL).copied().collect()
+        }
+        Model::Stability => STABILITY.to_vec(),
+        Model::Fluid => FLUID.to_vec(),
+    };
+    let heads: Vec<&str> = ["discipline"].into_iter().chain(columns.iter().map(|c| c.1)).collect();
+    let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.2)).collect();
+    let mut table = Table::new(&heads).units(&units);
+    let mut notes = Vec::new();
+    for row in rows {
+        let axes: String = row.case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
+        let label = format!("{}{axes}", row.contender.label);
+        match &row.answer {
+            Ok(found) => {
+                let cell = |(name, ..): &Column| match &found[*name] {
+                    Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_string(),
+                    Value::Number(n) => n.as_f64().map_or("-".to_string(), |x| significant(x, 3)),
+                    _ => "-".to_string(),
+                };
+                table.row([label].into_iter().chain(columns.iter().map(cell)).collect());
+            }
+            Err(why) => notes.push(format!("{label}: {}", why.text())),
+        }
+        for what in &row.setting.left_out {
+            let note = format!("left out: {what}");
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    let about = match model {
+        Model::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
+        Model::Fluid => "-: it comes to rest",
+    };
+    notes.insert(0, about.to_string());
+    format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))
+}

@@ -1,0 +1,66 @@
+//! The transient: TCP as a fluid, and the discipline's own code in the loop.
+
+use forebay_aqm::Spec;
+use forebay_theory::swing::{self, Swing};
+use forebay_theory::tcp_fluid::Point;
+use serde::Serialize;
+
+use super::drive::Driven;
+use super::setting::Setting;
+use super::stability::NoAnswer;
+
+/// What the fluid does under one discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Course {
+    /// Mean queue after the warm-up.
+    pub q_mean_pkts: f64,
+    /// Its standard deviation.
+    pub q_std_pkts: f64,
+    /// Time from one swing to the next; none if it comes to rest.
+    pub period_s: Option<f64>,
+    /// Mean signal probability after the warm-up.
+    pub p_mean: f64,
+    /// The course: times, queue and probability, thinned.
+    pub t_s: Vec<f64>,
+    /// Packets waiting.
+    pub q_pkts: Vec<f64>,
+    /// Signal probability.
+    pub p: Vec<f64>,
+}
+
+/// Points of a course that are kept.
+const KEPT: usize = 2000;
+/// Swings smaller than this part of the mean, or of a packet, are what is left of a transient.
+const REST: f64 = 0.01;
+
+/// The course of `seconds`, its figures from `warmup_s` on.
+pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
+    let law = spec.law(&setting.link).ok_or(NoAnswer::NoModel)?;
+    let mut driven = Driven::new(law, setting);
+    let clock_s = driven.period_s();
+    let mut rule = |step: &forebay_theory::tcp_fluid::Step| {
+        driven.pass(step.t_s, step.offered, step.dropped, step.q);
+        driven.p(step.q)
+    };
+    let points = setting.fluid().run(seconds, clock_s, &mut rule).ok_or(NoAnswer::NoRest)?;
+    Ok(course(&points, warmup_s))
+}
+
+fn course(points: &[Point], warmup_s: f64) -> Course {
+    let counted = points.partition_point(|point| point.t_s < warmup_s);
+    let queue: Vec<f64> = points[counted..].iter().map(|point| point.q).collect();
+    let step = points.first().map_or(1.0, |point| point.t_s);
+    let Swing { mean, std, period_s } = swing::of(&queue, step);
+    let p_mean = points[counted..].iter().map(|point| point.p).sum::<f64>() / queue.len().max(1) as f64;
+    let every = points.len().div_ceil(KEPT).max(1);
+    let kept: Vec<&Point> = points.iter().step_by(every).collect();
+    Course {
+        q_mean_pkts: mean,
+        q_std_pkts: std,
+        period_s: period_s.filter(|_| std > REST * mean.max(1.0)),
+        p_mean,
+        t_s: kept.iter().map(|point| point.t_s).collect(),
+        q_pkts: kept.iter().map(|point| point.q).collect(),
+        p: kept.iter().map(|point| point.p).collect(),
+    }
+}

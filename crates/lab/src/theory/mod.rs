@@ -1,0 +1,12 @@
+//! What the models say about a scenario: the same file, the same disciplines, no packets.
+//!
+//! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
+//! it from an empty queue. Both ask the discipline's own code.
+
+mod drive;
+pub mod fluid;
+
+pub mod setting;
+pub mod stability;
+
+pub use setting::Setting;

@@ -1,0 +1,197 @@
+//! A scenario as the models see it: one link, and TCP flows that always have more to send.
+
+use forebay_aqm::base::units::{Bytes, Limit, Link};
+use forebay_theory::{tcp_fluid, tcp_loop};
+use serde::Serialize;
+
+use crate::scenario::{Access, Case, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, Topology};
+
+/// Flows with one round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Flows {
+    /// How many.
+    pub count: f64,
+    /// Round trip without queueing, transmission included, in seconds.
+    pub base_s: f64,
+}
+
+/// One link and who shares it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The link, as its discipline knows it.
+    pub link: Link,
+    /// Capacity in packets per second.
+    pub capacity: f64,
+    /// Buffer in packets.
+    pub limit: f64,
+    /// A packet in bytes.
+    pub packet: u32,
+    /// Are signals drops, because the flows or the discipline have no ECN?
+    pub drops: bool,
+    /// The flows by their round trips.
+    pub flows: Vec<Flows>,
+    /// What of the scenario the models leave out.
+    pub left_out: Vec<String>,
+}
+
+/// Round trips that stand for a range of them.
+const OF_A_RANGE: u32 = 5;
+
+/// The setting of a case, for a discipline that marks where it can.
+pub fn of(case: &Case, ecn: bool) -> Result<Setting, InputError> {
+    let scenario = &case.scenario;
+    let wrong = |key: &str, found: &str, accepts: &str| {
+        let found = Found::thing(found.to_string());
+        Err(InputError::new(scenario.title.as_str(), key, found, accepts))
+    };
+    let Topology::Dumbbell(bell) = &scenario.topology else {
+        return wrong("topology.kind", "several links", "a dumbbell: the models know one link");
+    };
+    let packet = scenario.packet;
+    let mut left_out = Vec::new();
+    let mut flows: Vec<Flows> = Vec::new();
+    let mut all_ecn = true;
+    for group in &scenario.flows {
+        if group.count == 0 {
+            continue;
+        }
+        if group.kind != FlowKind::Ftp || group.direction == Direction::Reverse {
+            left_out.push(format!("flows.{}", group.name));
+            continue;
+        }
+        all_ecn &= group.ecn;
+        for (count, base_s) in round_trips(bell, group, packet) {
+            // Exactly: equal delays make equal sums.
+            match flows.iter_mut().find(|kind| kind.base_s == base_s) {
+                Some(kind) => kind.count += count,
+                None => flows.push(Flows { count, base_s }),
+            }
+        }
+    }
+    if flows.is_empty() {
+        return wrong("flows", "no TCP flow that always has more to send", "at least one of kind ftp");
+    }
+    if bell.bottleneck.wire != Default::default() {
+        left_out.push("losses and changes of the bottleneck".to_string());
+    }
+    let link = Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.queue, mean_packet: Bytes(u64::from(packet)) };
+    let limit = match bell.bottleneck.queue {
+        Limit::Packets(n) => f64::from(n),
+        Limit::Bytes(b) => b as f64 / f64::from(packet),
+    };
+    if limit < 1.0 {
+        return wrong("topology.bottleneck.queue", "no room", "room for at least one packet");
+    }
+    let capacity = link.rate.bytes_per_sec() / f64::from(packet);
+    Ok(Setting { link, capacity, limit, packet, drops: !(ecn && all_ecn), flows, left_out })
+}
+
+/// Flows of a group, and their round trips without queueing.
+fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<(f64, f64)> {
+    let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
+    let (near, far) = (&bell.access[access], &bell.egress[access]);
+    // What a packet and its acknowledgement take to be sent, on each link.
+    let sent: f64 = [near.rate, bell.bottleneck.rate, far.rate]
+        .iter()
+        .map(|rate| f64::from(packet + group.transport.ack) / rate.bytes_per_sec())
+        .sum();
+    if let Some(range) = group.rtt {
+        let (low, width) = (range.lo.secs(), range.hi.secs() - range.lo.secs());
+        let kinds = if width > 0.0 { OF_A_RANGE } else { 1 };
+        let middle = |i: u32| low + width * (f64::from(i) + 0.5) / f64::from(kinds);
+        return (0..kinds).map(|i| (f64::from(group.count) / f64::from(kinds), sent + middle(i))).collect();
+    }
+    let shared = bell.bottleneck.delay.secs() + bell.reverse.delay.secs() + 2.0 * far.delay.secs();
+    let delays = &near.delays;
+    let used = hosts(near, group.count);
+    let of = |host: u32| {
+        (flows_of(host, used, group.count), sent + shared + 2.0 * delays[host as usize % delays.len()].secs())
+    };
+    (0..used).map(of).collect()
+}
+
+/// The hosts of an access group that so many flows use.
+fn hosts(access: &Access, flows: u32) -> u32 {
+    access.hosts.min(flows).max(1)
+}
+
+/// Of `flows` flows, those of host `host`: flow i has host i mod hosts.
+fn flows_of(host: u32, hosts: u32, flows: u32) -> f64 {
+    f64::from(flows / hosts + u32::from(host < flows % hosts))
+}
+
+impl Setting {
+    /// How many flows there are.
+    pub fn count(&self) -> f64 {
+        self.flows.iter().map(|kind| kind.count).sum()
+    }
+
+    /// The loop at the rest that a queue of `q` packets means.
+    pub fn at_rest(&self, q: f64) -> tcp_loop::TcpLoop {
+        let queueing = q / self.capacity;
+        let kind = |kind: &Flows| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing };
+        tcp_loop::TcpLoop { capacity: self.capacity, flows: self.flows.iter().map(kind).collect() }
+    }
+
+    /// The queue at which flows that hear signals with probability `p` fill the link, within the buffer.
+    pub fn queue_for(&self, p: f64) -> f64 {
+        // The sum of N W/R is C, with W the root of 2/p.
+        let wanted = self.capacity / libm::sqrt(2.0 / p);
+        let excess = |q: f64| {
+            let queueing = q / self.capacity;
+            self.flows.iter().map(|kind| kind.count / (kind.base_s + queueing)).sum::<f64>() - wanted
+        };
+        if let [kind] = self.flows.as_slice() {
+            return (self.capacity * (kind.count / wanted - kind.base_s)).clamp(0.0, self.limit);
+        }
+        if excess(0.0) <= 0.0 {
+            return 0.0;
+        }
+        if excess(self.limit) >= 0.0 {
+            return self.limit;
+        }
+        let (mut low, mut high) = (0.0, self.limit);
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            if excess(middle) > 0.0 { low = middle } else { high = middle }
+        }
+        0.5 * (low + high)
+    }
+
+    /// The same flows as a fluid.
+    pub fn fluid(&self) -> tcp_fluid::Fluid {
+        let kind = |kind: &Flows| tcp_fluid::Flows { count: kind.count, base_s: kind.base_s };
+        tcp_fluid::Fluid {
+            capacity: self.capacity,
+            limit: self.limit,
+            drops: self.drops,
+            flows: self.flows.iter().map(kind).collect(),
+        }
+    }
+
+    /// The same with `factor` times the flows, the round trips, or the capacity.
+    #[must_use]
+    pub fn scaled(&self, what: Scaled, factor: f64) -> Self {
+        let mut other = self.clone();
+        match what {
+            Scaled::Flows => other.flows.iter_mut().for_each(|kind| kind.count *= factor),
+            Scaled::RoundTrip => other.flows.iter_mut().for_each(|kind| kind.base_s *= factor),
+            Scaled::Capacity => {
+                other.capacity *= factor;
+                other.link.rate.0 = (other.link.rate.0 as f64 * factor) as u64;
+            }
+        }
+        other
+    }
+}
+
+/// What of a setting may be scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaled {
+    /// How many flows there are.
+    Flows,
+    /// Round trips without queueing.
+    RoundTrip,
+    /// The link's rate.
+    Capacity,
+}

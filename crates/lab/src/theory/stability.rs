@@ -1,0 +1,249 @@
+//! Is a loop of TCP and a discipline stable, and how far from the edge? Nyquist with exact delays.
+//!
+//! A law is linearised by driving its own code with a swinging queue.
+
+use forebay_aqm::Spec;
+use forebay_theory::nyquist::{self, Margins};
+use num_complex::Complex64;
+use serde::Serialize;
+
+use super::drive::{self, Rest};
+use super::setting::{Scaled, Setting};
+
+/// What the model says of one discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stability {
+    /// Packets waiting at rest.
+    pub q_rest_pkts: f64,
+    /// Signal probability at rest.
+    pub p_rest: f64,
+    /// Window of a flow at rest in packets.
+    pub window_pkts: f64,
+    /// Mean round trip at rest, queueing included.
+    pub rtt_ms: f64,
+    /// Does every mode die out?
+    pub stable: bool,
+    /// Where the gain of the loop falls through 1 for the last time.
+    pub crossover_rad_per_s: Option<f64>,
+    /// Phase that may be lost, in degrees; negative if too much is lost already.
+    pub phase_margin_deg: Option<f64>,
+    /// Factor by which the gain may grow; none: any.
+    pub gain_margin: Option<f64>,
+    /// Delay that may be added; none: any.
+    pub delay_margin_ms: Option<f64>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoAnswer {
+    /// The model does not know the discipline.
+    NoModel,
+    /// The loop has no rest within the buffer: p would have to be above 1, or the queue does not come to one.
+    NoRest,
+}
+
+impl NoAnswer {
+    /// In words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NoModel => "no model of this discipline: only of control laws (forebay list disciplines)",
+            Self::NoRest => "no rest: the queue would have to be outside the buffer, or p above 1",
+        }
+    }
+}
+
+/// A gain from the queue to p over frequency, looked up between the frequencies where it was taken.
+struct Controller {
+    rest: Rest,
+    /// Logarithm of the frequency, of the absolute gain, and the phase, unwrapped.
+    points: Vec<[f64; 3]>,
+    integrators: u32,
+}
+
+/// Frequencies per decade at which a law is driven.
+const PER_DECADE: f64 = 12.0;
+/// Swings below this many radians a mean round trip are slow, above that many fast.
+const SLOW: f64 = 0.02;
+const FAST: f64 = 40.0;
+
+/// A queue nearer than this part of the buffer to either end of it is at the end: nothing regulates it there.
+const WITHIN: f64 = 1e-3;
+
+impl Controller {
+    /// From gains at rising frequencies.
+    fn new(rest: Rest, gains: &[(f64, Complex64)]) -> Option<Self> {
+        let mut points: Vec<[f64; 3]> = Vec::new();
+        for &(w, gain) in gains {
+            let (size, mut phase) = (gain.norm(), gain.arg());
+            if !(size.is_finite() && size > 0.0) {
+                return None;
+            }
+            if let Some(before) = points.last() {
+                phase += std::f64::consts::TAU * ((before[2] - phase) / std::f64::consts::TAU).round();
+            }
+            points.push([libm::log(w), libm::log(size), phase]);
+        }
+        let [first, second] = [points.first()?, points.get(1)?];
+        let falls = (first[1] - second[1]) / (second[0] - first[0]);
+        Some(Self { rest, points, integrators: u32::from(falls > 0.5) })
+    }
+
+    fn at(&self, w: f64) -> Complex64 {
+        let x = libm::log(w);
+        let last = self.points.len() - 1;
+        let next = self.points.partition_point(|point| point[0] < x).clamp(1, last);
+        let [a, b] = [self.points[next - 1], self.points[next]];
+        let part = (x - a[0]) / (b[0] - a[0]);
+        // Beyond both ends along the last line in size; in phase only between them.
+        let size = a[1] + part * (b[1] - a[1]);
+        let phase = a[2] + part.clamp(0.0, 1.0) * (b[2] - a[2]);
+        Complex64::from_polar(libm::exp(size), phase)
+    }
+}
+
+/// The frequencies from slow to fast for a loop with this round trip, and not above what a clock of `tick_s` can see.
+fn frequencies(rtt_s: f64, tick_s: f64) -> Vec<f64> {
+    let from = SLOW / rtt_s;
+    let to = (FAST / rtt_s).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
+    let steps = (libm::log10(to / from) * PER_DECADE).ceil();
+    (0..=steps as u32).map(|i| from * libm::pow(to / from, f64::from(i) / steps)).collect()
+}
+
+fn law(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
+    let make = || spec.law(&setting.link).ok_or(NoAnswer::NoModel);
+    make()?;
+    let fresh = || make().unwrap_or_else(|_| unreachable!("it was one a line ago"));
+    let (mut driven, rest) = drive::rest(&fresh, setting).ok_or(NoAnswer::NoRest)?;
+    if rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit || rest.p >= 1.0 {
+        return Err(NoAnswer::NoRest);
+    }
+    let rtt_s = setting.at_rest(rest.q).mean_rtt_s();
+    let mut gains = Vec::new();
+    for w in frequencies(rtt_s, driven.period_s()) {
+        // Each from rest: what an integrator kept of the swing before is not its answer to this one.
+        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 {
+            driven = drive::rest(&fresh, setting).ok_or(NoAnswer::NoRest)?.0;
+        }
+        gains.push((w, drive::response(&mut driven, rest, w)));
+    }
+    Controller::new(rest, &gains).ok_or(NoAnswer::NoRest)
+}
+
+/// What the model says of `spec` in this setting.
+pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
+    let controller = law(spec, setting)?;
+    let Rest { q, p } = controller.rest;
+    let plant = setting.at_rest(q);
+    let rtt_s = plant.mean_rtt_s();
+    let gain = |w: f64| controller.at(w) * plant.answer(w).queue;
+    let margins: Margins = nyquist::margins(&gain, controller.integrators, SLOW / rtt_s, FAST / rtt_s);
+    Ok(Stability {
+        q_rest_pkts: q,
+        p_rest: p,
+        window_pkts: plant.window(),
+        rtt_ms: 1e3 * rtt_s,
+        stable: margins.is_stable(),
+        crossover_rad_per_s: margins.crossover,
+        phase_margin_deg: margins.phase_deg,
+        gain_margin: margins.gain,
+        delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
+    })
+}
+
+/// Where a loop turns from stable to unstable, as a factor on what the setting has; `None` within a factor of 20 of it.
+pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
+    /// Halvings of the last step.
+    const HALVINGS: u32 = 6;
+    let stable = |factor: f64| of(spec, &setting.scaled(what, factor)).ok().map(|s| s.stable);
+    let here = stable(1.0)?;
+    for towards in [0.5, 2.0] {
+        let (mut near, mut far) = (1.0, 1.0);
+        for _ in 0..4 {
+            far *= towards;
+            match stable(far) {
+                Some(there) if there == here => near = far,
+                Some(_) => {
+                    for _ in 0..HALVINGS {
+                        let middle = libm::sqrt(near * far);
+                        if stable(middle) == Some(here) { near = middle } else { far = middle }
+                    }
+                    return Some(libm::sqrt(near * far));
+                }
+                None => break,
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{self, Overrides};
+    use crate::theory::setting;
+
+    /// The example of Hollot et al., 60 flows on 15 Mb/s of 500-byte packets, a round trip of 246 ms with 200 waiting.
+    pub(crate) const EXAMPLE: &str = r#"
+        version = 1
+        duration = "100s"
+        packet = 500
+        [topology]
+        kind = "dumbbell"
+        bottleneck = { rate = "15mbit", delay = "40ms", queue = "800p", aqm = "pi preset=ns2 q_ref=200" }
+        access = { rate = "1gbit", delays = ["16ms"] }
+        egress = { rate = "1gbit", delay = "40ms" }
+        [[flows]]
+        kind = "ftp"
+        count = 60
+        ecn = true
+    "#;
+
+    fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
+        let sets = sets.iter().map(|set| (*set).to_string()).collect();
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
+        (Spec::parse(aqm).unwrap(), setting::of(&case, true).unwrap())
+    }
+
+    #[test]
+    fn a_law_is_linearised_as_its_formula_says() {
+        // p += a (q - ref) - b (before - ref) every 1/170 s, held in between.
+        let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
+        let controller = law(&spec, &setting).unwrap();
+        assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
+        assert_eq!(controller.integrators, 1);
+        for point in &controller.points {
+            let w = libm::exp(point[0]);
+            let z = Complex64::from_polar(1.0, -w / 170.0);
+            let want = (1.822e-5 - 1.816e-5 * z) / Complex64::new(0.0, w / 170.0);
+            let ratio = controller.at(w) / want;
+            assert!((ratio - 1.0).norm() < 0.03, "{w}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_design_rule() {
+        let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
+        let found = of(&spec, &setting).unwrap();
+        assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");
+        assert!(
+            (found.p_rest - 0.00846).abs() < 1e-4 && (found.crossover_rad_per_s.unwrap() - 0.5).abs() < 0.1,
+            "{found:?}"
+        );
+        assert!((60.0..90.0).contains(&found.phase_margin_deg.unwrap()), "{found:?}");
+        // Far fewer flows: the gain grows with 1/N^2.
+        let (spec, few) = example(&["flows.ftp.count=4"], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
+        assert!(!of(&spec, &few).unwrap().stable);
+        let edge = critical(&spec, &setting, Scaled::Flows).unwrap();
+        assert!(edge < 1.0 && edge > 4.0 / 60.0, "{edge}");
+    }
+
+    #[test]
+    fn what_has_no_model_or_no_rest_says_so() {
+        let (spec, setting) = example(&[], "codel");
+        assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
+        let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi preset=ns2 q_ref=200");
+        assert_eq!(of(&spec, &crowd), Err(NoAnswer::NoRest));
+    }
+}

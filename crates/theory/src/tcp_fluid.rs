@@ -1,0 +1,189 @@
+//! TCP on one link as a fluid, after Misra, Gong and Towsley: the transient, by fixed steps with a history.
+//!
+//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. What a full buffer loses is a
+//! signal too. Who sets p is told the queue and what was offered, and nothing else. Packets and seconds.
+
+/// Flows with one round trip.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Flows {
+    /// N: how many.
+    pub count: f64,
+    /// T: round trip without queueing, in seconds.
+    pub base_s: f64,
+}
+
+/// Who shares the link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fluid {
+    /// C: the link, packets per second.
+    pub capacity: f64,
+    /// L: the buffer in packets.
+    pub limit: f64,
+    /// Are signals drops? Then what is signalled does not enter the queue.
+    pub drops: bool,
+    /// The flows; at least one kind.
+    pub flows: Vec<Flows>,
+}
+
+/// The state after a step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// Seconds since the start.
+    pub t_s: f64,
+    /// Packets waiting.
+    pub q: f64,
+    /// Probability of a signal by the rule.
+    pub p: f64,
+    /// The mean window in packets.
+    pub window: f64,
+}
+
+/// What happened in a step, for the rule.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// Its end, in seconds since the start.
+    pub t_s: f64,
+    /// Packets waiting then.
+    pub q: f64,
+    /// Packets offered in it.
+    pub offered: f64,
+    /// Of these, dropped by the rule.
+    pub dropped: f64,
+}
+
+/// Steps in the shortest round trip.
+const STEPS: f64 = 50.0;
+/// A window never falls below this.
+const LEAST_WINDOW: f64 = 1.0;
+
+/// A quantity over time, one value a step.
+struct Past {
+    step: f64,
+    values: Vec<f64>,
+}
+
+impl Past {
+    /// What it was `ago` seconds before the latest value; before the start it was what it began with.
+    fn at(&self, ago: f64) -> f64 {
+        let back = (ago / self.step).max(0.0);
+        let (whole, part) = (back as usize, back.fract());
+        let value = |i: usize| self.values[self.values.len().saturating_sub(1 + i)];
+        value(whole) * (1.0 - part) + value(whole + 1) * part
+    }
+}
+
+impl Fluid {
+    /// The course of `seconds` from an empty queue and windows of one packet. After each step `rule` says the probability
+    /// of a signal from then on; a step is a whole part of `clock_s`, after which a rule may want to act. `None` if a
+    /// quantity is no positive number.
+    pub fn run(&self, seconds: f64, clock_s: f64, rule: &mut dyn FnMut(&Step) -> f64) -> Option<Vec<Point>> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let shortest = self.flows.iter().map(|kind| kind.base_s).fold(f64::INFINITY, f64::min);
+        let kinds = self.flows.iter().all(|kind| positive(kind.count) && positive(kind.base_s));
+        if !(positive(self.capacity)
+            && positive(self.limit)
+            && positive(seconds)
+            && positive(clock_s)
+            && positive(shortest)
+            && kinds)
+        {
+            return None;
+        }
+        let h = clock_s / (clock_s * STEPS / shortest).ceil();
+        let past = |value: f64| Past { step: h, values: vec![value] };
+        let (mut queue, mut signals) = (past(0.0), past(0.0));
+        let mut windows: Vec<Past> = self.flows.iter().map(|_| past(LEAST_WINDOW)).collect();
+        let count: f64 = self.flows.iter().map(|kind| kind.count).sum();
+        let (mut p, mut points) = (0.0, Vec::new());
+        for n in 1..=(seconds / h) as usize {
+            let q = queue.at(0.0);
+            let rtt = |base: f64, q: f64| base + q / self.capacity;
+            let offered: f64 =
+                self.flows.iter().zip(&windows).map(|(kind, w)| kind.count * w.at(0.0) / rtt(kind.base_s, q)).sum();
+            let dropped = if self.drops { p * offered } else { 0.0 };
+            let entering = offered - dropped;
+            let next = q + h * (entering - self.capacity);
+            let lost = ((next - self.limit) / h).max(0.0);
+            // Windows by the step's first slope at both ends: the second order of Heun, of which the delayed part is known.
+            for (kind, w) in self.flows.iter().zip(&mut windows) {
+                let now = rtt(kind.base_s, q);
+                let (w_then, q_then, p_then) = (w.at(now), queue.at(now), signals.at(now));
+                let slope = |w: f64| 1.0 / now - w * w_then / (2.0 * rtt(kind.base_s, q_then)) * p_then;
+                let w_now = w.at(0.0);
+                let first = slope(w_now);
+                let second = slope(w_now + h * first);
+                w.values.push((w_now + 0.5 * h * (first + second)).max(LEAST_WINDOW));
+            }
+            queue.values.push(next.clamp(0.0, self.limit));
+            let step = Step { t_s: n as f64 * h, q: queue.at(0.0), offered: offered * h, dropped: dropped * h };
+            p = rule(&step).clamp(0.0, 1.0);
+            let full = if entering > 0.0 { lost / entering } else { 0.0 };
+            signals.values.push(1.0 - (1.0 - p) * (1.0 - full));
+            let window = self.flows.iter().zip(&windows).map(|(kind, w)| kind.count * w.at(0.0)).sum::<f64>() / count;
+            points.push(Point { t_s: step.t_s, q: step.q, p, window });
+        }
+        Some(points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::swing;
+
+    fn fluid(count: f64) -> Fluid {
+        Fluid {
+            capacity: 3750.0,
+            limit: 800.0,
+            drops: false,
+            flows: vec![Flows { count, base_s: 0.246 - 200.0 / 3750.0 }],
+        }
+    }
+
+    /// Hollot's PI: p += a (q - 200) - b (before - 200) every 1/160 s.
+    fn pi(times: f64) -> impl FnMut(&Step) -> f64 {
+        let (mut p, mut before, mut due) = (0.0_f64, 0.0, 0.0);
+        move |step| {
+            while step.t_s >= due {
+                p = (p + times * (1.857e-5 * (step.q - 200.0) - 1.851e-5 * (before - 200.0))).clamp(0.0, 1.0);
+                (before, due) = (step.q, due + 1.0 / 160.0);
+            }
+            p
+        }
+    }
+
+    #[test]
+    fn it_comes_to_rest_where_the_equations_say() {
+        let points = fluid(60.0).run(200.0, 1.0 / 160.0, &mut pi(1.0)).unwrap();
+        let last = points.last().unwrap();
+        // q at the reference, W = R C/N, p = 2/W^2.
+        assert!((last.q - 200.0).abs() < 0.5 && (last.window - 15.375).abs() < 0.02, "{last:?}");
+        assert!((last.p - 0.008_461).abs() < 2e-5, "{last:?}");
+    }
+
+    #[test]
+    fn a_loop_that_the_margins_call_unstable_swings() {
+        let points = fluid(10.0).run(200.0, 1.0 / 160.0, &mut pi(8.0)).unwrap();
+        let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 100.0).map(|x| x.q).collect();
+        let swing = swing::of(&tail, points[0].t_s);
+        assert!(swing.std > 3.0 && swing.period_s.is_some(), "{swing:?}");
+    }
+
+    #[test]
+    fn a_buffer_without_a_rule_is_kept_full_by_its_losses() {
+        let points = fluid(60.0).run(100.0, 0.01, &mut |_| 0.0).unwrap();
+        let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
+        let mean = tail.iter().sum::<f64>() / tail.len() as f64;
+        assert!(mean > 300.0 && tail.iter().all(|q| (0.0..=800.0).contains(q)) && tail.contains(&800.0), "{mean}");
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(fluid(bad).run(1.0, 0.01, &mut |_| 0.0).is_none());
+            assert!(fluid(1.0).run(bad, 0.01, &mut |_| 0.0).is_none());
+            assert!(fluid(1.0).run(1.0, bad, &mut |_| 0.0).is_none());
+        }
+        assert!(Fluid { flows: Vec::new(), ..fluid(1.0) }.run(1.0, 0.01, &mut |_| 0.0).is_none());
+    }
+}
