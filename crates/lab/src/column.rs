@@ -1,9 +1,11 @@
 //! Quantities of a recorded column over a span of time: of the queue, or of a probe such as `red_tail.q2`.
 
+use crate::class_column::growth_per_s;
 use crate::metrics;
 use crate::record::{RunRecord, SeriesRecord};
 
-/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)` or `share(COLUMN; LO..HI)`, with `@a..b` behind it or over the whole run.
+/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)`, `share(COLUMN; LO..HI)` or `rate_std(COLUMN; SECONDS)`, with `@a..b`
+/// behind it or over the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// `queue`, in packets, or a probe.
@@ -21,6 +23,8 @@ enum Asked {
     Growth,
     /// Which part of them lies between these two.
     Share(f64, f64),
+    /// The standard deviation of a counter's growth per second, over so many seconds each.
+    RateStd(f64),
 }
 
 impl Column {
@@ -40,6 +44,10 @@ impl Column {
                 let (lo, hi) = metrics::parse_span(band)?;
                 Asked::Share(lo, hi)
             }
+            ("rate_std", over) => {
+                let over = over.parse().ok().filter(|over: &f64| *over > 0.0);
+                Asked::RateStd(over.ok_or_else(|| format!("'{text}': rates are over so many seconds each"))?)
+            }
             _ => return Ok(None),
         };
         Ok(Some(Self { name: name.trim().to_string(), asked, span }))
@@ -48,20 +56,27 @@ impl Column {
     /// Its value in `run`; NaN where the column was not recorded or has no value in the span.
     pub fn of(&self, run: &RunRecord) -> f64 {
         let (from, to) = self.span.unwrap_or((0.0, run.duration_s));
-        self.asked.of(&values(&run.series, &self.name, from, to))
+        self.asked.of(&self.values(&run.series, from, to))
+    }
+
+    fn values(&self, series: &SeriesRecord, from: f64, to: f64) -> Vec<f64> {
+        let rows = known(series, &self.name);
+        let rates = match self.asked {
+            Asked::RateStd(over) => growth_per_s(&rows, over),
+            _ => rows,
+        };
+        rates.into_iter().filter(|(time, _)| *time > from && *time <= to).filter_map(|(_, value)| value).collect()
     }
 }
 
-/// The known values of a column at the times in (from, to].
-fn values(series: &SeriesRecord, name: &str, from: f64, to: f64) -> Vec<f64> {
-    let within = |time: &f64| *time > from && *time <= to;
+/// The rows of a column.
+fn known(series: &SeriesRecord, name: &str) -> Vec<(f64, Option<f64>)> {
+    let times = series.time_s.iter().copied();
     if name == "queue" {
-        let rows = series.time_s.iter().zip(&series.queue_pkts);
-        return rows.filter(|(time, _)| within(time)).map(|(_, queue)| *queue).collect();
+        return times.zip(series.queue_pkts.iter().map(|queue| Some(*queue))).collect();
     }
-    let Some((_, column)) = series.probes.iter().find(|(probe, _)| probe == name) else { return Vec::new() };
-    let rows = series.time_s.iter().zip(column);
-    rows.filter(|(time, _)| within(time)).filter_map(|(_, value)| *value).collect()
+    let column = series.probes.iter().find(|(probe, _)| probe == name).map_or(&[][..], |(_, column)| column);
+    times.zip(column.iter().copied()).collect()
 }
 
 impl Asked {
@@ -71,7 +86,7 @@ impl Asked {
         let centre = mean(&|x| x);
         match self {
             Self::Mean => centre,
-            Self::Std => mean(&|x| (x - centre) * (x - centre)).sqrt(),
+            Self::Std | Self::RateStd(_) => mean(&|x| (x - centre) * (x - centre)).sqrt(),
             Self::Growth => last - first,
             Self::Share(lo, hi) => mean(&|x| f64::from((lo..=hi).contains(&x))),
         }
@@ -94,7 +109,7 @@ mod tests {
     fn value(text: &str) -> f64 {
         let column = Column::parse(text).unwrap().unwrap();
         let (from, to) = column.span.unwrap_or((0.0, 4.0));
-        column.asked.of(&values(&series(), &column.name, from, to))
+        column.asked.of(&column.values(&series(), from, to))
     }
 
     #[test]
@@ -104,6 +119,8 @@ mod tests {
         assert_eq!(value("share(queue; 10..50)"), 0.75);
         assert_eq!(value("growth(red_tail.q2)"), 7.0);
         assert_eq!(value("mean(red_tail.q2)"), 8.0, "what is not known does not count");
+        // From 5 at 1 s to 7 at 3 s and 12 at 4 s; what was before the span does not count.
+        assert_eq!(value("rate_std(red_tail.q2; 1)@1..4"), 2.0);
         assert!(value("mean(red_tail.q2)@1..2").is_nan() && value("mean(pi.p)").is_nan());
     }
 
@@ -112,7 +129,7 @@ mod tests {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }
-        for bad in ["share(queue)", "share(queue; 5..1)", "mean(queue)@x"] {
+        for bad in ["share(queue)", "rate_std(queue)", "rate_std(queue; -1)", "share(queue; 5..1)", "mean(queue)@x"] {
             assert!(Column::parse(bad).is_err(), "{bad}");
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimFile, Point};
+use crate::models::Model;
 
 /// What a figure draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,8 +56,12 @@ pub struct Axis {
 #[serde(deny_unknown_fields)]
 pub struct Line {
     /// Whose, as the scenario writes it.
+    #[serde(default)]
     pub of: String,
-    /// Its name; by default that of the contender.
+    /// In place of whose: the model that works it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its name; by default that of the contender or the model.
     pub label: Option<String>,
     /// At which points of the axes, beside those of the figure.
     #[serde(default, rename = "where")]
@@ -207,7 +212,16 @@ mod numbers {
 impl Line {
     /// Its name in the figure.
     pub fn name(&self) -> &str {
-        self.label.as_deref().unwrap_or(&self.of)
+        self.label.as_deref().or(self.model.as_deref()).unwrap_or(&self.of)
+    }
+
+    /// Is it one of a contender or a model, and does that model exist?
+    fn check(&self) -> Result<(), String> {
+        match &self.model {
+            Some(model) if self.of.is_empty() => Model::parse(model).map(|_| ()),
+            None if !self.of.is_empty() => Ok(()),
+            _ => Err("a line is of a contender or of a model".to_string()),
+        }
     }
 }
 
@@ -219,9 +233,17 @@ impl Figure {
         all
     }
 
+    /// Does it show models and no runs?
+    pub fn is_theory(&self) -> bool {
+        self.lines.iter().all(|line| line.model.is_some())
+    }
+
     fn check(&self) -> Result<(), String> {
         let needs = |what: &str| Err(format!("{}: {what}", self.id));
-        let each = |own: fn(&Line) -> bool, shared: bool| shared || self.lines.iter().all(own);
+        self.lines.iter().try_for_each(Line::check).or_else(|what| needs(&what))?;
+        let each = |own: fn(&Line) -> bool, shared: bool| {
+            shared || self.lines.iter().all(|line| own(line) || line.model.is_some())
+        };
         let quantities = each(|line| line.quantity.is_some(), self.y.quantity.is_some());
         let by_axis = self.x.axis.is_some() as usize;
         match self.kind {
@@ -249,7 +271,10 @@ impl Figure {
                 needs("y does not say which series")
             }
             Kind::Curve | Kind::Bars if !quantities => needs("y does not say which quantity"),
-            Kind::Curve if by_axis + self.x.quantity.is_some() as usize != 1 => needs("x is an axis or a quantity"),
+            Kind::Curve if !self.is_theory() && by_axis + self.x.quantity.is_some() as usize != 1 => {
+                needs("x is an axis or a quantity")
+            }
+            Kind::Bars if self.lines.iter().any(|line| line.model.is_some()) => needs("a model has no bars"),
             Kind::Bars if by_axis + !self.groups.is_empty() as usize != 1 => {
                 needs("bars stand at groups or at the values of an axis")
             }
@@ -283,15 +308,15 @@ impl Table {
 
 /// What is wrong with the figures and tables of a file.
 pub fn check(file: &ClaimFile) -> Result<(), String> {
-    let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check()));
-    let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check()));
+    let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check(), f.is_theory()));
+    let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check(), false));
     let mut ids = BTreeSet::new();
-    for (id, section, claims, sound) in figures.chain(tables) {
+    for (id, section, claims, sound, is_theory) in figures.chain(tables) {
         sound?;
         if !ids.insert(id) {
             return Err(format!("{id}: there are two of this name"));
         }
-        if !file.sections.iter().any(|s| s.id == *section && s.scenario.is_some()) {
+        if !file.sections.iter().any(|s| s.id == *section && (s.scenario.is_some() || is_theory)) {
             return Err(format!("{id}: there is no section '{section}' with a scenario"));
         }
         if let Some(lost) = claims.iter().find(|claim| !file.claims.iter().any(|c| c.id == **claim)) {

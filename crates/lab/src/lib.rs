@@ -16,6 +16,7 @@ mod layout;
 pub mod level;
 pub mod lower;
 pub mod metrics;
+pub mod models;
 pub mod own;
 mod own_links;
 pub mod papers;

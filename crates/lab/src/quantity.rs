@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::column::Column;
 use crate::metrics;
+use crate::models::{self, Model};
 use crate::record::{ClassSummary, RunRecord, RunSummary, Spread};
 
 /// A quantity of a run.
@@ -29,6 +30,8 @@ pub enum Term {
     Classes(Classes),
     /// Of several classes, each by itself and as a multiple of its target: `jain(class.0-3.goodput_bps; 1/2/3/4)`.
     Across(Over, Classes, Vec<f64>),
+    /// How far the queue's distribution is from a model's, or that of one model from another's.
+    Apart(Model, Option<Model>),
 }
 
 /// What is asked about the numbers of several classes.
@@ -98,7 +101,11 @@ impl Term {
             "jain" => Over::Jain,
             "min" => Over::Min,
             "max" => Over::Max,
-            _ => return Err(format!("'{name}' is none of jain, min, max")),
+            "apart" => {
+                let (one, other) = inside.split_once(';').map_or((inside, None), |(one, other)| (one, Some(other)));
+                return Ok(Self::Apart(Model::parse(one)?, other.map(Model::parse).transpose()?));
+            }
+            _ => return Err(format!("'{name}' is none of jain, min, max, apart")),
         };
         let (each, targets) = inside.split_once(';').unwrap_or((inside, ""));
         let classes = Classes::parse(each.trim())?.filter(|classes| classes.set.is_some());
@@ -120,6 +127,8 @@ impl Term {
             Self::Run(name) => metrics::of_run(run, name),
             Self::Column(column) => Ok(column.of(run)),
             Self::Classes(classes) => classes.of(&run.summary),
+            Self::Apart(model, None) => Ok(models::apart(&run.queue_shares, model)),
+            Self::Apart(model, Some(other)) => Ok(models::apart(&other.shares(), model)),
             Self::Across(over, classes, targets) => {
                 let each = classes.each().map(|class| class.of(&run.summary));
                 let each = each.collect::<Result<Vec<f64>, _>>()?;
@@ -382,6 +391,8 @@ mod tests {
             "max(class.0-1.sojourn_ms.max)",
             "class.0.fct_s.mean + 0.192",
             "growth(red_tail.moved)@1..9 / growth(red_tail.met)@1..9",
+            "apart(tail-chain n=20 sigma=77021 w=10.35)",
+            "apart(tail-chain n=20 sigma=77021 w=10.35; tail-linear n=20 sigma=77021 w=10.35)",
         ];
         for good in good {
             assert!(Quantity::parse(good).is_ok(), "{good}");
@@ -400,6 +411,7 @@ mod tests {
             "loss_ratio / class.1",
             "loss_ratio + x",
             "share(queue)",
+            "apart(tail-chain n=20)",
         ];
         for bad in bad {
             assert!(Quantity::parse(bad).is_err(), "{bad}");

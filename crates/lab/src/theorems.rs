@@ -2,12 +2,12 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::law::raqm;
-use forebay_theory::mmpp::{self, Mmpp, Service};
+use forebay_theory::mmpp::Mmpp;
 use forebay_theory::recurrence;
 use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
-use crate::{theorems_msvb, theorems_tail};
+use crate::{models, theorems_msvb, theorems_tail};
 
 /// Random states tried for a Lyapunov function.
 const TRIALS: usize = 10_000;
@@ -62,23 +62,8 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
 }
 
 /// AAQM, Fig. 10: with the marking function of eq. 18 the MMPP/Erlang/1/L queue loses less the higher the threshold is.
-/// The sources' rates and the stages of the service are ours; the paper's are lost.
 fn aaqm_10() -> (Verdict, Evidence) {
-    const LIMIT: usize = 100;
-    // Mean seconds in either state, packets per second there: video, multimedia, www, ftp.
-    let kinds = [
-        ([0.5, 0.5], [260.0, 140.0]),
-        ([0.8, 0.2], [250.0, 0.0]),
-        ([1.0, 2.0], [360.0, 60.0]),
-        ([5.0, 5.0], [320.0, 240.0]),
-    ];
-    let arrivals = Mmpp::together(&kinds.map(|(mean_s, rates)| Mmpp::two_state(mean_s, rates)));
-    let service = Service::erlang(2, 10e6 / (8.0 * 1282.0));
-    let lost = |th| {
-        let solved =
-            arrivals.as_ref().and_then(|a| mmpp::solve(a, &service, LIMIT, |_, n| mmpp::threshold(n, LIMIT, th)));
-        solved.map_or(f64::NAN, |queue| queue.total_loss())
-    };
+    let lost = |th| models::aaqm(th).map_or(f64::NAN, |queue| queue.total_loss());
     let falls = |(low, high): (f64, f64)| {
         let change = lost(high) - lost(low);
         let what = format!("loss with th = {high} less that with {low}");

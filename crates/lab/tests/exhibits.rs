@@ -147,6 +147,26 @@ x = { label = "time" }
 y = { label = "rate", series = "class.0.delivered_bytes", rate = 1, scale = 8e-6 }
 lines = [{ of = "droptail" }]
 
+[[figure]]
+id = "Fig. 8"
+title = "a model alone"
+section = "theory"
+kind = "curve"
+claims = ["ONE-2"]
+x = { label = "th", unit = "%", scale = 100 }
+y = { label = "loss" }
+lines = [{ model = "aaqm-loss", label = "all" }, { model = "aaqm-loss www" }]
+
+[[figure]]
+id = "Fig. 9"
+title = "a model beside runs"
+section = "queue"
+kind = "density"
+where = { q = "5" }
+x = { label = "queue" }
+y = { label = "share" }
+lines = [{ of = "droptail" }, { model = "tail-linear n=20 sigma=77021 w=10.35" }]
+
 [[table]]
 id = "Table 1"
 title = "numbers"
@@ -235,11 +255,25 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
 }
 
 #[test]
+fn models_stand_beside_runs_and_alone() {
+    let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
+    let alone = figure(&page, "Fig. 8");
+    assert_eq!(alone["caption"], "Worked out by the model; nothing was simulated.");
+    assert_eq!((&alone["series"][0]["name"], &alone["series"][1]["name"]), (&json!("all"), &json!("aaqm-loss www")));
+    assert_eq!((points(alone, 0).len(), points(alone, 0)[14].0), (15, 95.0), "in % of the buffer");
+    assert_eq!(page["sections"][1]["figures"], json!(["Fig. 8"]));
+    let beside = figure(&page, "Fig. 9");
+    assert_eq!((points(beside, 0).len(), points(beside, 1).len()), (21, 500));
+    assert!(!beside["caption"].as_str().unwrap().contains("Not drawn"));
+}
+
+#[test]
 fn figures_of_a_paper_stand_in_place_of_the_usual_ones() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
     let ids = page["sections"][0]["figures"].as_array().unwrap();
-    assert_eq!(ids[..7], ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7"].map(Value::from));
-    let rest: Vec<&str> = ids[7..].iter().map(|id| id.as_str().unwrap()).collect();
+    let own = ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 9"];
+    assert_eq!(ids[..8], own.map(Value::from));
+    let rest: Vec<&str> = ids[8..].iter().map(|id| id.as_str().unwrap()).collect();
     assert_eq!(rest, ["queue-probe-p-0", "queue-probe-p-1", "queue-cdf-0", "queue-cdf-1"]);
     assert_eq!(page["sections"][0]["tables"][0], "Table 1");
     let shown = json!([{ "kind": "figure", "id": "Fig. 1" }, { "kind": "table", "id": "Table 1" }]);
@@ -305,6 +339,13 @@ fn wrong_exhibits_are_refused() {
         ("claims = [\"ONE-1\"]", "claims = [\"ONE-9\"]", "no claim 'ONE-9'"),
         ("section = \"queue\"\nkind = \"series\"", "section = \"theory\"\nkind = \"series\"", "no section 'theory'"),
         ("from = 1, to = 2", "from = 2, to = 1", "ends before it begins"),
+        ("{ model = \"aaqm-loss www\" }", "{ model = \"aaqm-loss cbr\" }", "'cbr' is none of"),
+        ("{ model = \"aaqm-loss www\" }", "{ label = \"x\" }", "of a contender or of a model"),
+        (
+            "{ model = \"aaqm-loss www\" }",
+            "{ of = \"droptail\", quantity = \"loss_ratio\" }",
+            "x is an axis or a quantity",
+        ),
         ("axis = \"q\", scale = 2", "scale = 2", "x is an axis or a quantity"),
         ("groups = [\"mean\", \"p99\", \"wrong\"]", "", "bars stand at groups"),
         ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "a number for each of groups"),
@@ -332,8 +373,10 @@ fn wrong_exhibits_are_refused() {
 fn papers_draw_what_their_scenarios_compare() {
     for paper in PAPERS {
         let file = claims::parse(paper.claims).unwrap();
-        let lines =
-            file.figures.iter().flat_map(|f| f.lines.iter().map(|l| (&f.id, &f.section, &l.of, f.points_of(l))));
+        let lines = file.figures.iter().flat_map(|f| {
+            let of_runs = f.lines.iter().filter(|line| line.model.is_none());
+            of_runs.map(|l| (&f.id, &f.section, &l.of, f.points_of(l)))
+        });
         let rows =
             file.tables.iter().flat_map(|t| t.rows.iter().map(|r| (&t.id, &t.section, &r.of, r.at_points.clone())));
         for (id, section, of, at_points) in lines.chain(rows) {

@@ -6,6 +6,7 @@ use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
 use crate::class_column::growth_per_s;
 use crate::exhibits::{Axis, Figure, Kind, Line, Rule};
+use crate::models::Model;
 use crate::record;
 use crate::stats::Interval;
 
@@ -78,6 +79,9 @@ fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Value {
     let of = |what| finds.found(&Want::of_line(figure, line, what));
     let found: Vec<Vec<AtCase>> = whats(figure, line).into_iter().map(of).collect();
     let name = line.name();
+    if let Some(model) = &line.model {
+        return json!({ "name": name, "points": worked_out(figure, model) });
+    }
     match figure.kind {
         Kind::Series => json!({ "name": name, "points": over_time(figure, &found[0]) }),
         Kind::Curve => with_whiskers(name, curve(figure, &found)),
@@ -85,6 +89,13 @@ fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Value {
         Kind::Cdf => json!({ "name": name, "points": shares(figure, &found[0], true) }),
         Kind::Density => json!({ "name": name, "points": shares(figure, &found[0], false) }),
     }
+}
+
+/// A line that needs no run.
+fn worked_out(figure: &Figure, model: &str) -> Vec<Value> {
+    let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
+    let points = Model::parse(model).map_or_else(|_| Vec::new(), |model| model.points());
+    points.into_iter().map(|(a, b)| json!([short(a * x), short(b * y)])).collect()
 }
 
 fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Value {
@@ -165,6 +176,7 @@ fn number(value: &str) -> Option<f64> {
 /// How the figure was made, what its axes leave out, and what is missing.
 fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
+        _ if figure.is_theory() => "Worked out by the model; nothing was simulated.".to_string(),
         Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
         Kind::Curve | Kind::Bars => "Means over the seeds; whiskers are 95 % confidence intervals.".to_string(),
         Kind::Cdf | Kind::Density => "Share of the time after the warm-up; all seeds.".to_string(),

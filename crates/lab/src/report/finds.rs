@@ -183,8 +183,11 @@ impl Finds {
     }
 }
 
-/// Everything a line needs: for a curve y and, where it is a quantity, x; for bars each group.
+/// Everything a line needs: for a curve y and, where it is a quantity, x; for bars each group; for a model nothing.
 pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
+    if line.model.is_some() {
+        return Vec::new();
+    }
     let quantity = line.quantity.as_ref().or(figure.y.quantity.as_ref()).cloned().unwrap_or_default();
     match figure.kind {
         Kind::Series => {

@@ -73,11 +73,12 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
         if !has_runs && !claims.iter().any(|c| section["id"] == c.section.as_str()) {
             continue;
         }
+        let figures: Vec<&Figure> = figures.iter().filter(|f| section["id"] == f.section.as_str()).collect();
         let Some(name) = section["scenario"].as_str().filter(|_| has_runs) else {
-            page.section(section, &[]);
+            let theory = figures.iter().filter(|figure| figure.is_theory());
+            page.theory(section, theory.map(|figure| exhibits::draw(figure, &Finds::default())).collect());
             continue;
         };
-        let figures: Vec<&Figure> = figures.iter().filter(|f| section["id"] == f.section.as_str()).collect();
         let tables: Vec<&Table> = tables.iter().filter(|t| section["id"] == t.section.as_str()).collect();
         let mut finds = Finds::default();
         figures.iter().for_each(|figure| finds.ask_figure(figure));

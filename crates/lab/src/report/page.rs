@@ -55,8 +55,14 @@ impl Page {
         }
     }
 
-    /// Adds an experiment with its figures and tables at each link, or one without runs. The links after the first
-    /// have the curves over time and the tables, each link under a heading of its own.
+    /// Adds a section without runs, with the figures that models give.
+    pub(super) fn theory(&mut self, about: &Value, figures: Vec<Value>) {
+        let title = about["title"].as_str().unwrap_or_default();
+        self.add(about["id"].as_str().unwrap_or("section"), title, &about["text"], figures, Vec::new());
+    }
+
+    /// Adds an experiment with its figures and tables at each link. The links after the first have the curves over time
+    /// and the tables, each link under a heading of its own.
     pub(super) fn section(&mut self, about: &Value, links: &[Runs]) {
         let id = about["id"].as_str().unwrap_or("section");
         let (figures, tables) =

@@ -1,0 +1,278 @@
+//! Models that stand beside simulation: a line of a figure that was worked out instead of run, and the distribution that a
+//! simulated queue is held against. `docs/claims.md` lists them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use forebay_aqm::base::rng::Rng;
+use forebay_theory::lindley::Loop;
+use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
+
+/// A model by its word and its numbers, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// RED+Tail, section VI.
+    Tail(Shows, Tail),
+    /// AAQM, section 5: which class is lost, or all of them.
+    AaqmLoss(Option<usize>),
+}
+
+/// What of RED+Tail's model is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// The queue's distribution by the Markov chain, eq. 17.
+    Chain,
+    /// The same with f straight around its rest, eq. 21.
+    Linear,
+    /// The queue over time with noise, eq. 15.
+    Queue,
+    /// One connection's rate over time, eq. 3.
+    Rate,
+}
+
+/// RED+Tail's example of Figs. 17 to 21, 6 Mb/s, 64 ms and 500 KB, with S at one round trip in equilibrium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tail {
+    /// N, connections.
+    pub flows: usize,
+    /// How far a connection's rate is off, bits per second.
+    pub sigma: f64,
+    /// W, packets.
+    pub window: f64,
+}
+
+/// Bits of a packet in RED+Tail's example.
+const PACKET: f64 = 8000.0;
+/// How long its queue is followed, seconds, and from when on: as long as the run beside it.
+const SPAN_S: (f64, f64) = (76.0, 276.0);
+/// Packets in AAQM's buffer, and stages of its service.
+const AAQM_LIMIT: usize = 100;
+const AAQM_STAGES: usize = 2;
+/// The kinds of traffic in AAQM's model, in the order of its classes.
+const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
+
+impl Model {
+    /// Reads it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let shows = match words.next().unwrap_or_default() {
+            "tail-chain" => Shows::Chain,
+            "tail-linear" => Shows::Linear,
+            "tail-queue" => Shows::Queue,
+            "tail-rate" => Shows::Rate,
+            "aaqm-loss" => {
+                let class = match words.next() {
+                    None => None,
+                    Some(kind) => Some(
+                        KINDS
+                            .iter()
+                            .position(|known| *known == kind)
+                            .ok_or_else(|| format!("'{kind}' is none of video, multimedia, www, ftp"))?,
+                    ),
+                };
+                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("'{more}' is one too many")));
+            }
+            other => return Err(format!("there is no model '{other}'")),
+        };
+        let mut numbers = BTreeMap::new();
+        for word in words {
+            let known = word.split_once('=').filter(|(key, _)| ["n", "sigma", "w"].contains(key));
+            let number = known.and_then(|(key, x)| Some((key, x.parse::<f64>().ok().filter(|x| *x > 0.0)?)));
+            let (key, x) = number.ok_or_else(|| format!("'{word}' is not n, sigma or w with a number above 0"))?;
+            numbers.insert(key, x);
+        }
+        let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
+        let flows = get("n")?;
+        if flows.fract() != 0.0 || flows > 1000.0 {
+            return Err(format!("'{text}': n is a whole number up to 1000"));
+        }
+        Ok(Self::Tail(shows, Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")? }))
+    }
+
+    /// As a line: the queue in packets and its share of the time; seconds and packets, or packets per second; part of the
+    /// buffer and loss. Empty if the model has no solution with these numbers.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        match self {
+            Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
+            Self::Tail(Shows::Rate, tail) => tail.path().into_iter().map(|(t, _, rate)| (t, rate)).collect(),
+            Self::Tail(..) => self.shares().into_iter().enumerate().map(|(q, share)| (q as f64, share)).collect(),
+            Self::AaqmLoss(class) => {
+                let loss = |queue: &Solution| class.map_or_else(|| queue.total_loss(), |class| queue.loss(class));
+                let at = |th: f64| Some((th, loss(&aaqm(th)?)));
+                (5..=19).filter_map(|i| at(0.05 * f64::from(i))).collect()
+            }
+        }
+    }
+
+    /// The share of the time at each queue length from 0 packets on; empty where the model has none.
+    pub fn shares(&self) -> Vec<f64> {
+        match self {
+            Self::Tail(Shows::Chain, tail) => {
+                tail.network().chain(tail.sigma, PACKET, 0.5).map_or_else(Vec::new, |rest| rest.chance)
+            }
+            Self::Tail(Shows::Linear, tail) => tail.bell(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Tail {
+    /// The network behind it.
+    pub fn network(&self) -> Loop {
+        let (capacity, window) = (6e6, self.window * PACKET);
+        let interval_s = self.flows as f64 * window / capacity;
+        Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
+    }
+
+    /// Normal around q_e, by packets; the ends take what lies beyond.
+    fn bell(&self) -> Vec<f64> {
+        let one = self.network();
+        let (mean, width) = (one.equilibrium() / PACKET, one.linear_std(self.sigma) / PACKET);
+        let last = (one.buffer / PACKET) as usize;
+        let below = |q: usize| match q {
+            0 => 0.0,
+            _ if q == last => 1.0,
+            _ => 0.5 * libm::erfc((mean - q as f64) / (width * std::f64::consts::SQRT_2)),
+        };
+        (0..last).map(|q| below(q + 1) - below(q)).collect()
+    }
+
+    /// Time, queue in packets and the first connection's rate in packets per second, from an empty queue on.
+    fn path(&self) -> Vec<(f64, f64, f64)> {
+        let one = self.network();
+        let mut rng = Rng::stream(1, "tail/path");
+        let (mut q, mut at) = (0.0, 0.0);
+        let mut path = Vec::new();
+        while at <= SPAN_S.1 {
+            let off: Vec<f64> = (0..self.flows).map(|_| self.sigma * normal(&mut rng)).collect();
+            let rate = one.window * one.capacity / (q + one.delays_s[0] * one.capacity) + off[0];
+            if at >= SPAN_S.0 {
+                path.push((at, q / PACKET, rate / PACKET));
+            }
+            q = (one.drift(q) + one.interval_s * off.iter().sum::<f64>()).clamp(0.0, one.buffer);
+            at += one.interval_s;
+        }
+        path
+    }
+}
+
+/// Standard normal (Box and Muller).
+fn normal(rng: &mut Rng) -> f64 {
+    let (u, v) = (1.0 - rng.uniform(), rng.uniform());
+    libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v)
+}
+
+/// AAQM's arrivals: mean seconds in either of two states, packets per second there. The rates are ours; the paper's are
+/// lost.
+fn aaqm_arrivals() -> Option<Mmpp> {
+    let kinds = [
+        ([0.5, 0.5], [260.0, 140.0]),
+        ([0.8, 0.2], [250.0, 0.0]),
+        ([1.0, 2.0], [360.0, 60.0]),
+        ([5.0, 5.0], [320.0, 240.0]),
+    ];
+    Mmpp::together(&kinds.map(|(mean_s, rates)| Mmpp::two_state(mean_s, rates)))
+}
+
+/// AAQM's queue, 10 Mb/s of 1282-byte packets, with the marking function of eq. 18 at `th`.
+pub(crate) fn aaqm(th: f64) -> Option<Solution> {
+    let service = Service::erlang(AAQM_STAGES, 10e6 / (8.0 * 1282.0));
+    mmpp::solve(&aaqm_arrivals()?, &service, AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
+}
+
+/// Distributions worked out so far: a chain takes longer to solve than the run that it is held against, and many runs are.
+static SOLVED: Mutex<BTreeMap<String, Vec<f64>>> = Mutex::new(BTreeMap::new());
+
+/// Which part of the time two queues are not at the same length: half the sum of the differences between `shares` and the
+/// model's. NaN where the model has no distribution.
+pub fn apart(shares: &[f64], model: &Model) -> f64 {
+    let mut solved = SOLVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let other = solved.entry(format!("{model:?}")).or_insert_with(|| model.shares());
+    if other.is_empty() || shares.is_empty() {
+        return f64::NAN;
+    }
+    let at = |all: &[f64], q: usize| all.get(q).copied().unwrap_or(0.0);
+    let lengths = 0..shares.len().max(other.len());
+    0.5 * lengths.map(|q| (at(shares, q) - at(other, q)).abs()).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(text: &str) -> Model {
+        Model::parse(text).unwrap()
+    }
+
+    fn moments(shares: &[f64]) -> (f64, f64) {
+        let sum = |of: &dyn Fn(f64) -> f64| shares.iter().enumerate().map(|(q, p)| of(q as f64 + 0.5) * p).sum::<f64>();
+        let mean = sum(&|q| q);
+        (mean, sum(&|q| (q - mean) * (q - mean)).sqrt())
+    }
+
+    #[test]
+    fn distributions_by_the_worked_table() {
+        for (text, mean, std) in [
+            ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
+            ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
+            ("tail-chain n=40 sigma=128490 w=10.351", 373.7, 57.5),
+            ("tail-linear n=40 sigma=128490 w=10.351", 366.0, 56.1),
+        ] {
+            let shares = model(text).shares();
+            let (found, width) = moments(&shares);
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && shares.len() == 500, "{text}");
+            assert!((found / mean - 1.0).abs() < 0.005 && (width / std - 1.0).abs() < 0.02, "{text}: {found} {width}");
+        }
+    }
+
+    #[test]
+    fn distance_by_hand() {
+        let chain = model("tail-chain n=20 sigma=77021 w=10.351");
+        assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
+        assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
+        assert!(apart(&chain.shares(), &model("tail-linear n=20 sigma=77021 w=10.351")) < 0.05);
+        assert!(apart(&[1.0], &model("aaqm-loss")).is_nan() && apart(&[], &chain).is_nan());
+    }
+
+    #[test]
+    fn paths_vary_as_the_chain_says() {
+        let mut path: Vec<f64> =
+            model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
+        let mean = path.iter().sum::<f64>() / path.len() as f64;
+        path.iter_mut().for_each(|q| *q = (*q - mean) * (*q - mean));
+        let std = (path.iter().sum::<f64>() / path.len() as f64).sqrt();
+        // 725 steps, each nearly independent of the one before.
+        assert!((mean - 159.2).abs() < 2.0 && (std / 11.93 - 1.0).abs() < 0.1, "{mean} +- {std}");
+        let rates = model("tail-rate n=20 sigma=77021 w=10.351").points();
+        let mean = rates.iter().map(|(_, rate)| rate).sum::<f64>() / rates.len() as f64;
+        assert!((mean - 37.5).abs() < 1.5, "a twentieth of 750 packets per second: {mean}");
+    }
+
+    #[test]
+    fn losses_fall_with_the_threshold() {
+        let losses = model("aaqm-loss").points();
+        assert_eq!(losses.len(), 15);
+        assert!(losses.windows(2).all(|pair| pair[1].1 < pair[0].1), "{losses:?}");
+        assert!((losses[0].1 - 0.03014).abs() < 1e-5 && (losses[14].1 - 0.01651).abs() < 1e-5);
+        assert!(model("aaqm-loss www").points()[0].1 > losses[0].1);
+    }
+
+    #[test]
+    fn slips() {
+        for bad in [
+            "",
+            "tail",
+            "tail-chain",
+            "tail-chain n=20 sigma=1",
+            "tail-chain n=20 sigma=0 w=1",
+            "tail-chain n=2.5 sigma=1 w=1",
+            "tail-chain n=9999 sigma=1 w=1",
+            "tail-chain n=20 sigma=x w=1",
+            "tail-chain n=20 sigma=1 w=1 p=1",
+            "aaqm-loss cbr",
+            "aaqm-loss www ftp",
+        ] {
+            assert!(Model::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
