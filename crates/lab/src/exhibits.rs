@@ -143,7 +143,8 @@ pub struct Column {
     /// Unit.
     #[serde(default)]
     pub unit: String,
-    /// The quantity.
+    /// The quantity; none in a table of what was given.
+    #[serde(default)]
     pub quantity: String,
     /// Values are multiplied by it.
     pub scale: Option<f64>,
@@ -162,7 +163,11 @@ pub struct Row {
     /// Heading; by default the contender.
     pub label: Option<String>,
     /// Whose numbers, as the scenario writes it.
+    #[serde(default)]
     pub of: String,
+    /// In place of whose: what our scenarios were given, a number for each column.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<f64>,
     /// At which point of the axes.
     #[serde(default, rename = "where")]
     pub at_points: Point,
@@ -296,6 +301,15 @@ impl Table {
             _ if self.columns.is_empty() || self.rows.is_empty() => needs("no columns or no rows"),
             _ if self.rows.iter().any(|row| !row.printed.is_empty() && row.printed.len() != self.columns.len()) => {
                 needs("printed has a number for each column")
+            }
+            _ if self.rows.iter().any(|row| row.given.is_empty() == row.of.is_empty()) => {
+                needs("a row is of a contender or of what was given")
+            }
+            _ if self.rows.iter().any(|row| !row.given.is_empty() && row.given.len() != self.columns.len()) => {
+                needs("given has a number for each column")
+            }
+            _ if self.columns.iter().any(|c| c.quantity.is_empty()) && self.rows.iter().any(|r| r.given.is_empty()) => {
+                needs("a column does not say which quantity")
             }
             _ if self.columns.iter().any(|c| c.tolerance.is_some() && c.tolerance_percent.is_some()) => {
                 needs("a tolerance is absolute or in %")

@@ -181,6 +181,13 @@ rows = [
   { label = "drop-tail", of = "droptail", where = { q = "5" }, printed = [20, 50, nan] },
   { of = "droptail" },
 ]
+
+[[table]]
+id = "Table 2"
+title = "inputs"
+section = "queue"
+columns = [{ label = "one", digits = 1 }, { label = "two", digits = 1 }]
+rows = [{ label = "weight", given = [1, 2.5], printed = [1, 2.4] }]
 "#;
 
 /// Papers of a test live as long as the program.
@@ -302,6 +309,15 @@ fn printed_numbers_stand_beside_ours() {
 }
 
 #[test]
+fn what_was_given_is_not_measured() {
+    let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
+    let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
+    assert!(table["caption"].as_str().unwrap().contains("nothing measured"));
+    assert_eq!(table["rows"][0][1], json!({ "text": "1.0", "printed": "1.0, +0.0", "outcome": null }));
+    assert_eq!(table["rows"][0][2], json!({ "text": "2.5", "printed": "2.4, +0.1", "outcome": null }));
+}
+
+#[test]
 fn seeds_are_those_of_section_paper_or_level() {
     let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
     let groups = 4;
@@ -351,6 +367,9 @@ fn wrong_exhibits_are_refused() {
         ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "a number for each of groups"),
         ("[20, 50, nan]", "[20, 50]", "a number for each column"),
         ("tolerance = 0.5", "tolerance = 0.5, tolerance_percent = 1", "absolute or in %"),
+        ("given = [1, 2.5]", "given = [1]", "given has a number for each column"),
+        ("given = [1, 2.5]", "of = \"droptail\"", "does not say which quantity"),
+        ("given = [1, 2.5], ", "", "of a contender or of what was given"),
         ("kind = \"cdf\"", "kind = \"pie\"", "unknown variant `pie`"),
         ("axis = \"y\"", "axis = \"z\"", "x or y"),
         ("axis = \"y\", at = 0.1", "axis = \"y\", slope = 1, at = 0.1", "of a curve has a slope"),
@@ -377,8 +396,10 @@ fn papers_draw_what_their_scenarios_compare() {
             let of_runs = f.lines.iter().filter(|line| line.model.is_none());
             of_runs.map(|l| (&f.id, &f.section, &l.of, f.points_of(l)))
         });
-        let rows =
-            file.tables.iter().flat_map(|t| t.rows.iter().map(|r| (&t.id, &t.section, &r.of, r.at_points.clone())));
+        let rows = file.tables.iter().flat_map(|t| {
+            let of_runs = t.rows.iter().filter(|row| row.given.is_empty());
+            of_runs.map(|r| (&t.id, &t.section, &r.of, r.at_points.clone()))
+        });
         for (id, section, of, at_points) in lines.chain(rows) {
             let section = file.sections.iter().find(|s| s.id == *section).unwrap();
             let name = section.scenario.as_ref().unwrap();
@@ -395,6 +416,27 @@ fn papers_draw_what_their_scenarios_compare() {
             assert!(is_compared, "{} {id}: nothing like '{of}' at {at_points:?}", paper.name);
         }
     }
+}
+
+/// Table 2 of the MSVB paper is what its scenario has, not measured: the two must not drift apart.
+#[test]
+fn what_a_table_says_was_given_is_in_the_scenario() {
+    let msvb = PAPERS.iter().find(|paper| paper.name == "msvb").unwrap();
+    let file = claims::parse(msvb.claims).unwrap();
+    let given: Vec<&[f64]> =
+        file.tables.iter().filter(|t| t.id == "Table 2").flat_map(|t| t.rows.iter().map(|r| &r.given[..])).collect();
+    // Classes 1, 5; 2, 6, 9; 3, 7, 10; 4, 8.
+    let by_class = |row: &[f64]| [0, 1, 2, 3, 0, 1, 2, 3, 1, 2].map(|group| row[group]);
+    let words = |row: &[f64]| by_class(row).map(|x| x.to_string()).join("/");
+    let (_, scenario) = msvb.scenarios.iter().find(|(name, _)| *name == "weighted").unwrap();
+    let plan = Plan::new(scenario::parse("weighted", scenario, &Overrides::default()).unwrap(), 1, 1);
+    let compared: Vec<String> = plan.cases[0].scenario.compare.iter().map(|c| c.spec.canonical()).collect();
+    let has = |part: String| assert!(compared.iter().any(|words| words.contains(&part)), "{part}: {compared:?}");
+    has(format!("weights={}", words(given[0])));
+    let cirs = by_class(given[1]).map(|mb| format!("cir = \"{}kbit\"", (1000.0 * mb).round()));
+    let found: Vec<&str> = scenario.lines().filter(|line| line.starts_with("marker")).collect();
+    assert!(found.len() == 10 && found.iter().zip(&cirs).all(|(line, cir)| line.contains(cir)), "{cirs:?}");
+    has(format!("phi={}", words(given[2])));
 }
 
 #[test]

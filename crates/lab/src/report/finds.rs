@@ -140,7 +140,7 @@ impl Finds {
 
     /// Asks for what `table` shows.
     pub(super) fn ask_table(&mut self, table: &Table) {
-        for row in 0..table.rows.len() {
+        for row in (0..table.rows.len()).filter(|row| table.rows[*row].given.is_empty()) {
             for column in 0..table.columns.len() {
                 self.ask(Want::of_cell(table, row, column));
             }

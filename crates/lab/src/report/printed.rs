@@ -70,8 +70,9 @@ pub(super) fn tables(table: &Table, finds: &Finds) -> (Value, Value) {
 }
 
 fn caption(table: &Table) -> String {
-    let mut parts =
-        vec!["Ours with its 95 % confidence interval; below it what the paper printed, and ours less that."];
+    let measured = "Ours with its 95 % confidence interval; below it what the paper printed, and ours less that.";
+    let given = "What the scenarios were given, nothing measured; below it what the paper printed.";
+    let mut parts = vec![if table.rows.iter().all(|row| !row.given.is_empty()) { given } else { measured }];
     if table.columns.iter().any(|c| c.tolerance.is_some() || c.tolerance_percent.is_some()) {
         parts.push("Marked where the interval lies beyond the tolerance, or reaches over its end.");
     }
@@ -83,9 +84,11 @@ fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
     let want = Want::of_cell(table, row, column);
     let found = finds.found(&want);
     let printed = table.rows[row].printed.get(column).copied().filter(|x| x.is_finite());
+    let given = table.rows[row].given.get(column);
     let column = &table.columns[column];
-    let ours = match found.as_slice() {
-        [case] => case.interval(column.scale.unwrap_or(1.0)),
+    let ours = match (given, found.as_slice()) {
+        (Some(given), _) => Interval { mean: *given, half: f64::INFINITY, n: 0 },
+        (None, [case]) => case.interval(column.scale.unwrap_or(1.0)),
         _ => Interval::of(&[]),
     };
     let known = |x: f64| x.is_finite().then_some(x);
@@ -103,6 +106,7 @@ fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
         difference_percent: difference.zip(printed.filter(|x| *x != 0.0)).map(|(d, printed)| 100.0 * d / printed.abs()),
         outcome: printed.and_then(|printed| outcome(&ours, printed, column)),
         note: match found.len() {
+            _ if given.is_some() => None,
             0 | 1 => finds.lack(&want),
             n => Some(format!("{n} points of the axes are meant")),
         },
