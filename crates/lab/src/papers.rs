@@ -46,7 +46,7 @@ pub const PAPERS: &[Paper] = &[
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
     paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",
-        ["files", "files-tcp", "files-two-way", "files-setup", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
+        ["files", "files-tcp", "files-two-way", "files-setup", "files-limited", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
         "exhibits"),
     paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
         ["load", "load-350", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed"],
