@@ -1,30 +1,25 @@
 //! Flows with propagation delays of their own, from the file to the run.
 
+mod dumbbell;
+
+use dumbbell::{Dumbbell, run};
 use forebay_lab::lower;
-use forebay_lab::plan::{Job, Plan};
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::scenario::{Case, InputError};
 use forebay_sim::network::{FlowSpec, Network};
 
 /// Bottleneck and egress take 2 (10 + 1) ms, the links of the hosts 10 ms more.
 fn bell(flows: &str) -> String {
-    format!(
-        r#"
-        version = 1
-        duration = "10s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "100p" }}
-        access = {{ rate = "100mbit", delays = ["5ms"], hosts = 5 }}
-        egress = {{ delay = "1ms" }}
-        [[flows]]
-        kind = "ftp"
-        {flows}
-        "#
-    )
+    let bell = Dumbbell {
+        head: "duration = \"10s\"",
+        bottleneck: "rate = \"10mbit\", delay = \"10ms\", queue = \"100p\"",
+        access: "delays = [\"5ms\"], hosts = 5",
+        egress: "delay = \"1ms\"",
+    };
+    bell.with(&format!("[[flows]]\nkind = \"ftp\"\n{flows}"))
 }
 
 fn read(text: &str) -> Result<Case, InputError> {
-    scenario::parse("s.toml", text, &Overrides::default()).map(|mut cases| cases.remove(0))
+    dumbbell::read(text).map(|mut cases| cases.remove(0))
 }
 
 fn network(text: &str, seed: u64) -> Network {
@@ -45,8 +40,7 @@ fn delays(text: &str, seed: u64) -> Vec<f64> {
 }
 
 fn fingerprint(text: &str) -> String {
-    let plan = Plan::new(vec![read(text).unwrap()], 1, 1);
-    plan.run(Job { case: 0, contender: 0, seed: 1 }, &mut ()).unwrap().unwrap().summary.fingerprint
+    run(vec![read(text).unwrap()]).summary.fingerprint
 }
 
 /// 1000 uniform numbers from 22 to 240: the mean has the sd 218 / sqrt(12000) = 2; four of them are allowed.

@@ -1,33 +1,28 @@
 //! SCTP from the file to the run.
 
+mod dumbbell;
+
+use dumbbell::Dumbbell;
 use forebay_aqm::base::time::Span;
-use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{self, Case, InputError, Overrides, TcpVariant};
+use forebay_lab::scenario::{Case, InputError, TcpVariant};
 
 fn bell(loss: &str, flows: &str) -> String {
-    format!(
-        r#"
-        version = 1
-        duration = "60s"
-        warmup = "10s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = {{ rate = "10mbit", delay = "20ms", queue = "100p"{loss} }}
-        access = {{ rate = "100mbit", delays = ["5ms"], hosts = 5 }}
-        egress = {{ delay = "5ms" }}
-        {flows}
-        "#
-    )
+    let bell = Dumbbell {
+        head: "duration = \"60s\"\nwarmup = \"10s\"",
+        bottleneck: &format!("rate = \"10mbit\", delay = \"20ms\", queue = \"100p\"{loss}"),
+        access: "delays = [\"5ms\"], hosts = 5",
+        egress: "delay = \"5ms\"",
+    };
+    bell.with(flows)
 }
 
 fn read(text: &str) -> Result<Case, InputError> {
-    scenario::parse("s.toml", text, &Overrides::default()).map(|mut cases| cases.remove(0))
+    dumbbell::read(text).map(|mut cases| cases.remove(0))
 }
 
 fn run(text: &str) -> RunRecord {
-    let plan = Plan::new(vec![read(text).unwrap()], 1, 1);
-    plan.run(Job { case: 0, contender: 0, seed: 1 }, &mut ()).unwrap().unwrap()
+    dumbbell::run(vec![read(text).unwrap()])
 }
 
 fn goodputs(record: &RunRecord, group: &str) -> f64 {

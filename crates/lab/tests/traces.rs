@@ -1,8 +1,11 @@
 //! Recorded packets in a scenario: read beside it, kept with what was run, played at their times.
 
+mod dumbbell;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dumbbell::{Dumbbell, read, run};
 use forebay_aqm::Spec;
 use forebay_lab::lower;
 use forebay_lab::plan::Plan;
@@ -14,20 +17,14 @@ use forebay_sim::source::Pattern;
 fn scenario(folder: &str, flows: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&dir).unwrap();
-    let text = format!(
-        r#"
-        version = 1
-        duration = "10s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "100p", aqm = "droptail" }}
-        access = {{ rate = "100mbit", delays = ["1ms"], hosts = 2, jitter = "0s" }}
-        egress = {{ rate = "100mbit", delay = "1ms" }}
-        {flows}
-        "#
-    );
+    let bell = Dumbbell {
+        head: "duration = \"10s\"",
+        bottleneck: "rate = \"10mbit\", delay = \"10ms\", queue = \"100p\", aqm = \"droptail\"",
+        access: "delays = [\"1ms\"], hosts = 2, jitter = \"0s\"",
+        egress: "rate = \"100mbit\", delay = \"1ms\"",
+    };
     let path = dir.join("scenario.toml");
-    fs::write(&path, text).unwrap();
+    fs::write(&path, bell.with(flows)).unwrap();
     path
 }
 
@@ -51,13 +48,13 @@ fn a_trace_is_read_beside_its_scenario_and_kept_with_what_was_run() {
     fs::write(&file, pcap(&[100, 1501])).unwrap();
     let other = load(&path).unwrap();
     fs::remove_file(&file).unwrap();
-    let plan = |cases: &Vec<Case>| Plan::new(cases.clone(), 1, 1);
-    assert_ne!(plan(&first).hash(), plan(&other).hash(), "a changed trace is not mistaken for a finished run");
+    let hash = |cases: &[Case]| Plan::new(cases.to_vec(), 1, 1).hash();
+    assert_ne!(hash(&first), hash(&other), "a changed trace is not mistaken for a finished run");
     let written = first[0].scenario.to_toml();
     assert!(written.contains("packets = \"0 100, 1000000000 1500\""), "{written}");
-    let again = scenario::parse("again.toml", &written, &Overrides::default()).unwrap();
+    let again = read(&written).unwrap();
     assert_eq!(again[0].scenario, first[0].scenario);
-    let record = plan(&first).run(plan(&first).jobs()[0], &mut ()).unwrap().unwrap();
+    let record = run(first);
     assert_eq!((record.flows[0].sent_pkts, record.flows[0].goodput_bytes), (2, 1600));
 }
 
@@ -68,8 +65,7 @@ fn every_class_of_a_trace_is_counted_as_its_own() {
     let path = scenario("traces-classes", flows);
     fs::write(path.with_file_name("c.csv"), "time_s,size_bytes,class\n0,1000,2\n0.01,200,7\n0.02,1000,2\n").unwrap();
     let cases = load(&path).unwrap();
-    let plan = Plan::new(cases.clone(), 1, 1);
-    let summary = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap().summary;
+    let summary = run(cases.clone()).summary;
     let classes: Vec<u8> = summary.classes.iter().map(|class| class.class).collect();
     assert_eq!(classes, [2, 7]);
     // A round of 30 ms has two packets of class 2 and one of class 7.

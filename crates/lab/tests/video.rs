@@ -1,31 +1,22 @@
 //! Video in a scenario: lists of frames read beside it and kept with what was run, frames that are made up.
 
+mod dumbbell;
+
 use std::fs;
 use std::path::Path;
 
-use forebay_lab::plan::Plan;
-use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{self, Case, Overrides};
+use dumbbell::{Dumbbell, read, run};
+use forebay_lab::scenario::{self, Overrides};
 
 /// A scenario of these flows over a link of 10 Mb/s.
 fn text(flows: &str) -> String {
-    format!(
-        r#"
-        version = 1
-        duration = "200s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "1000p", aqm = "droptail" }}
-        access = {{ rate = "100mbit", delays = ["1ms"], hosts = 5, queue = "10000p" }}
-        egress = {{ rate = "100mbit", delay = "1ms" }}
-        {flows}
-        "#
-    )
-}
-
-fn run(cases: Vec<Case>) -> RunRecord {
-    let plan = Plan::new(cases, 1, 1);
-    plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap()
+    let bell = Dumbbell {
+        head: "duration = \"200s\"",
+        bottleneck: "rate = \"10mbit\", delay = \"10ms\", queue = \"1000p\", aqm = \"droptail\"",
+        access: "delays = [\"1ms\"], hosts = 5, queue = \"10000p\"",
+        egress: "rate = \"100mbit\", delay = \"1ms\"",
+    };
+    bell.with(flows)
 }
 
 #[test]
@@ -41,7 +32,7 @@ fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
     fs::remove_file(dir.join("v.txt")).unwrap();
     let written = cases[0].scenario.to_toml();
     assert!(written.contains("frames = \"0 I 3000, 40000000 B 100, 80000000 B 100, 120000000 P 1000\""), "{written}");
-    let again = scenario::parse("again.toml", &written, &Overrides::default()).unwrap();
+    let again = read(&written).unwrap();
     assert_eq!(again[0].scenario, cases[0].scenario);
     let flow = &run(cases).flows[0];
     // Three packets, one, one and one, each with 40 bytes of headers.
@@ -56,7 +47,7 @@ fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
 fn made_up_frames_have_their_rate() {
     let flows =
         "[[flows]]\nkind = \"rtp\"\ncount = 5\nstart = \"0s\"\npacket = 1282\nsynthetic = { rate = \"500kbit\" }";
-    let record = run(scenario::parse("v.toml", &text(flows), &Overrides::default()).unwrap());
+    let record = run(read(&text(flows)).unwrap());
     let rate = record.summary.goodput_bps / 5.0;
     let error = 4.0 * 0.0024 + 1.0 / 416.0;
     let (least, most) = (500e3 * (1.0 + 40.0 / 1242.0), 500e3 * (1.0 + 40.0 / 1242.0) + 25.0 * 40.0 * 8.0);
@@ -71,7 +62,7 @@ fn streams_share_a_link_that_is_too_narrow() {
         let flows = format!(
             "[[flows]]\nkind = \"rtp\"\ncount = 10\npacket = 1282\nfloor = {floor}\nsynthetic = {{ rate = \"2mbit\" }}"
         );
-        run(scenario::parse("v.toml", &text(&flows), &Overrides::default()).unwrap()).summary.loss_ratio
+        run(read(&text(&flows)).unwrap()).summary.loss_ratio
     };
     let (listening, deaf) = (lost("0.1"), lost("1"));
     assert!(deaf > 0.45 && listening < 0.5 * deaf, "{listening} and {deaf}");

@@ -1,27 +1,19 @@
 //! Telephony in a scenario: the rate of its codecs, and what their packets meet, by class.
 
-use forebay_lab::plan::Plan;
+mod dumbbell;
+
+use dumbbell::{Dumbbell, read};
 use forebay_lab::record::RunSummary;
-use forebay_lab::scenario::{self, Overrides};
 
 /// What a link of this rate shows of these flows.
 fn run(rate: &str, flows: &str) -> RunSummary {
-    let text = format!(
-        r#"
-        version = 1
-        duration = "600s"
-        [topology]
-        kind = "dumbbell"
-        bottleneck = {{ rate = "{rate}", delay = "20ms", queue = "20p", aqm = "droptail" }}
-        access = {{ rate = "100mbit", delays = ["1ms"], hosts = 10 }}
-        egress = {{ rate = "100mbit", delay = "1ms" }}
-        {flows}
-        "#
-    );
-    let cases = scenario::parse("voip.toml", &text, &Overrides::default()).unwrap();
-    let plan = Plan::new(cases, 1, 1);
-    let job = plan.jobs()[0];
-    plan.run(job, &mut ()).unwrap().unwrap().summary
+    let bell = Dumbbell {
+        head: "duration = \"600s\"",
+        bottleneck: &format!("rate = \"{rate}\", delay = \"20ms\", queue = \"20p\", aqm = \"droptail\""),
+        access: "delays = [\"1ms\"], hosts = 10",
+        egress: "rate = \"100mbit\", delay = \"1ms\"",
+    };
+    dumbbell::run(read(&bell.with(flows)).unwrap()).summary
 }
 
 /// On for 1.004/2.591 = 0.3875 of the time. The on time of a call in 600 s has a variance of about

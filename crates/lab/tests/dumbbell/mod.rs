@@ -1,0 +1,37 @@
+//! What tests of whole scenarios share: a dumbbell around some flows, read and run.
+
+use forebay_lab::plan::Plan;
+use forebay_lab::record::RunRecord;
+use forebay_lab::scenario::{self, Case, InputError, Overrides};
+
+/// A dumbbell as the file has it, but for its flows.
+pub(crate) struct Dumbbell<'a> {
+    /// `duration` and what else stands at the head.
+    pub(crate) head: &'a str,
+    /// What is in the tables of its links.
+    pub(crate) bottleneck: &'a str,
+    pub(crate) access: &'a str,
+    pub(crate) egress: &'a str,
+}
+
+impl Dumbbell<'_> {
+    /// The file with these flows.
+    pub(crate) fn with(&self, flows: &str) -> String {
+        let Self { head, bottleneck, access, egress } = self;
+        format!(
+            "version = 1\n{head}\n[topology]\nkind = \"dumbbell\"\nbottleneck = {{ {bottleneck} }}\n\
+             access = {{ rate = \"100mbit\", {access} }}\negress = {{ {egress} }}\n{flows}\n"
+        )
+    }
+}
+
+/// Its cases.
+pub(crate) fn read(text: &str) -> Result<Vec<Case>, InputError> {
+    scenario::parse("s.toml", text, &Overrides::default())
+}
+
+/// The first run of these cases.
+pub(crate) fn run(cases: Vec<Case>) -> RunRecord {
+    let plan = Plan::new(cases, 1, 1);
+    plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap()
+}
