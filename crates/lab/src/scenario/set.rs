@@ -144,7 +144,7 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
     let index = match names.len() {
         0 => "an item of an empty list, which has none".to_string(),
         1 => "the index 0".to_string(),
-        n => format!("an index from 0 to {}", n - 1),
+        n => format!("an index from 0 to {}, or {EVERY} for all of them", n - 1),
     };
     let accepts = if named.is_empty() { index } else { format!("one of {}, or {index}", named.join(", ")) };
     place.error(key, Found::text(segment), accepts).hint(did_you_mean(segment, named))
