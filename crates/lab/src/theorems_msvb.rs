@@ -35,15 +35,18 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
     let swing = ten.deviation(10, 1.1 * b, SECONDS);
     let what = format!("swing of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
     let together = yes_no(&what, swing, &format!("< {CALM}"), swing < CALM);
-    let verdict = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
-        (true, Outcome::Holds) => Verdict::Reproduced,
+    let (verdict, note) = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
+        (true, Outcome::Holds) => (Verdict::Reproduced, "right for one class and for ten"),
         // What the lemma says of a class is right, what it says of the system is not.
-        (true, _) => Verdict::Refuted,
-        _ => Verdict::NotReproduced,
+        (true, _) => (
+            Verdict::Refuted,
+            "right for one class; equal classes swing together, and their common threshold is larger",
+        ),
+        _ => (Verdict::NotReproduced, "its threshold is not where one class alone turns stable"),
     };
     let common = ten.common().unwrap_or(f64::NAN);
     let detail = json!({
-        "note": "right for one class; equal classes swing together, and their common threshold is larger",
+        "note": note,
         "common threshold of ten classes of 5 flows, packets": common,
         "swing at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
         "swing at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
