@@ -148,6 +148,8 @@ fn what_is_set_and_varies_is_refused_or_held() {
 #[test]
 fn one_value_for_every_item_of_a_list() {
     let two = format!("{EXAMPLE}\n[[flows]]\nkind = \"ftp\"\nname = \"other\"\ncount = 7\n");
+    let error = refused(&two, &["flows.9.count=3"], &[], &[]);
+    assert!(error.to_string().contains("an index from 0 to 1, or * for all of them"), "{error}");
     let counts = |sets: &[&str], vary: &[&str]| {
         let cases = read(&two, sets, vary, &[]).unwrap_or_else(|e| panic!("{e}"));
         cases.iter().map(|case| [case.scenario.flows[0].count, case.scenario.flows[1].count]).collect::<Vec<_>>()
