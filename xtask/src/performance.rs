@@ -149,9 +149,8 @@ fn page(round: &Round) -> String {
         let (ours, theirs) = (row.packets / row.seconds, peer.packets_per_second);
         let _ = writeln!(out, "| {} | {:.2} | {:.2} | {:.1} |", peer.case, ours * 1e-6, theirs * 1e-6, ours / theirs);
     }
-    let load_ns = round.disciplines.first().map_or(f64::NAN, |row| row.load_ns);
-    out.push_str(&DISCIPLINES.replace("LOAD", &format!("{load_ns:.1}")));
-    for DisciplineRow { name, ns_per_packet, loss_ratio, mark_ratio, .. } in &round.disciplines {
+    out.push_str(DISCIPLINES);
+    for DisciplineRow { name, ns_per_packet, loss_ratio, mark_ratio } in &round.disciplines {
         let [loss, mark] = [loss_ratio, mark_ratio].map(|ratio| 100.0 * ratio);
         let goal = discipline_goal(name);
         let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {goal} | {loss:.1} | {mark:.1} |");
@@ -166,7 +165,7 @@ fn page(round: &Round) -> String {
 
 /// What a discipline should cost at most, in ns.
 fn discipline_goal(name: &str) -> u32 {
-    if ["codel", "cobalt", "drr", "wrr", "fq_codel", "fq_pie", "sfb"].contains(&name) { 40 } else { 20 }
+    if ["codel", "cobalt", "drr", "fq_codel", "fq_pie", "sfb"].contains(&name) { 40 } else { 20 }
 }
 
 /// A line of the chart: whose rows, which cost, and how it is called and drawn.
@@ -319,11 +318,11 @@ const DISCIPLINES: &str = "
 ## Disciplines
 
 What one enqueue and its dequeue cost with 1024 flows, in ns, and the share of the load that was dropped and marked.
-The load's own LOAD ns are taken off: what it takes where nothing is queued. Drop-tail's row is the packet memory; what a
-rule adds is the difference. The load keeps 50 packets waiting, with up to twice what the link can take: a rule that
-aims at less drops much of it, and each such decision is a branch that no processor can predict. The goal is 20 ns for a
-law or a RED-like AQM, 40 ns for CoDel, for FQ (DRR, and WRR, which is DRR with a RED for each class) and for what
-hashes every flow as FQ does (SFB). Those that divide a link between two queues are held to 20 ns too.
+Drop-tail's row is the packet memory and the load generator; what a rule adds is the difference. The load keeps 50
+packets waiting, with up to twice what the link can take: a rule that aims at less drops much of it, and each such
+decision is a branch that no processor can predict. The goal is 20 ns for a law or a RED-like AQM, 40 ns for CoDel,
+for FQ and for what hashes every flow as it does (SFB). Those that divide a link between a few queues, each under RED or
+the like, are held to 20 ns too.
 
 | discipline | ns | goal | dropped, % | marked, % |
 |---|---|---|---|---|
@@ -357,7 +356,6 @@ mod tests {
             disciplines: vec![DisciplineRow {
                 name: "red".to_string(),
                 ns_per_packet: 17.25 * factor,
-                load_ns: 0.75,
                 loss_ratio: 0.25,
                 mark_ratio: 0.125,
             }],
@@ -374,10 +372,7 @@ mod tests {
         let page = page(&round);
         assert!(page.contains("| raqm-1-n40 | 1000000 | 0.100 | 10.00 | 8 | 100 | - | 0.002 | 5.0 |"), "{page}");
         assert!(page.contains("| raqm-1-n40 | 10.00 | 0.80 | 12.5 |"), "{page}");
-        assert!(
-            page.contains("| `red` | 17.2 | 20 | 25.0 | 12.5 |") && page.contains("The load's own 0.8 ns"),
-            "{page}"
-        );
+        assert!(page.contains("| `red` | 17.2 | 20 | 25.0 | 12.5 |"), "{page}");
         assert!(page.contains("| `token-bucket` | 1.2 | 0.0 | 0.0 | 40.0 |"), "{page}");
         let chart = chart(&round.rows);
         assert!(chart.contains(">10</text>") && chart.contains(">10000</text>"), "{chart}");

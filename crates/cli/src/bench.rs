@@ -92,8 +92,7 @@ fn disciplines_text(ui: &Ui, rows: &[DisciplineRow]) -> Option<String> {
         let ns = significant(row.ns_per_packet, 3);
         table.row(vec![row.name.clone(), ns, percent(row.loss_ratio), percent(row.mark_ratio)]);
     }
-    let load = significant(rows.first()?.load_ns, 2);
-    Some(format!("{}\nwithout the load's own {load} ns\n", table.render(ui, "").trim_end()))
+    (!rows.is_empty()).then(|| table.render(ui, ""))
 }
 
 fn markers_text(ui: &Ui, rows: &[MarkerRow]) -> Option<String> {

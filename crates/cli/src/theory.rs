@@ -1,6 +1,6 @@
 //! `forebay theory`: what the models say about a scenario, no packet simulated.
 
-use forebay_lab::scenario::{self, Case, Contender, InputError, Overrides};
+use forebay_lab::scenario::{self, Case, Contender, Found, InputError, Overrides};
 use forebay_lab::theory::setting::{self, Scaled, Setting};
 use forebay_lab::theory::stability::NoAnswer;
 use forebay_lab::theory::{fluid, stability};
@@ -14,13 +14,17 @@ use crate::table::Table;
 
 /// Answers for every case of the file and every discipline compared.
 pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if args.critical && args.model != Model::Stability {
+        let accepts = "stability: only a linear loop has an edge";
+        return Err(InputError::new("--critical", "", Found::text(args.model.word()), accepts).into());
+    }
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
     let mut rows = Vec::new();
     for case in &cases {
         for contender in &case.scenario.compare {
-            let setting = setting::of(case, contender.spec.ecn()).map_err(|error| in_file(&file, &error))?;
+            let setting = setting::of(case, &contender.spec).map_err(|error| in_file(&file, &error))?;
             rows.push(Row { case, contender, answer: answer(args, case, contender, &setting), setting });
         }
     }
@@ -106,9 +110,10 @@ impl Row<'_> {
 /// A column: the name of its figure, its heading, and its unit.
 type Column = (&'static str, &'static str, &'static str);
 
-const STABILITY: [Column; 9] = [
+const STABILITY: [Column; 10] = [
     ("stable", "stable", ""),
     ("q_rest_pkts", "queue", "pkts"),
+    ("load_rest", "load", ""),
     ("p_rest", "p", ""),
     ("window_pkts", "window", "pkts"),
     ("rtt_ms", "RTT", "ms"),
@@ -164,7 +169,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
     }
     let about = match model {
         Model::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
-        Model::Fluid => "-: it comes to rest",
+        Model::Fluid => "-: nothing repeats",
     };
     notes.insert(0, about.to_string());
     format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))

@@ -153,8 +153,6 @@ pub struct DisciplineRow {
     pub name: String,
     /// One enqueue and its dequeue.
     pub ns_per_packet: f64,
-    /// What the load took beside that.
-    pub load_ns: f64,
     /// Share of the load that it dropped: each is a branch that nobody can predict.
     pub loss_ratio: f64,
     /// Share that it marked.
@@ -233,26 +231,21 @@ fn peak_rss_bytes() -> Option<u64> {
 
 /// Times every discipline of the registry with its defaults on a steady load.
 pub fn disciplines() -> Vec<DisciplineRow> {
-    let mut churn = Churn::default();
-    let load_ns = best(|| {
-        std::hint::black_box(churn.run_alone(PACKETS));
-    });
     let specs = ENTRIES.iter().filter_map(|entry| Spec::parse(entry.name).ok());
-    specs.map(|spec| discipline(&spec, load_ns)).collect()
+    specs.map(|spec| discipline(&spec)).collect()
 }
 
-fn discipline(spec: &Spec, load_ns: f64) -> DisciplineRow {
+fn discipline(spec: &Spec) -> DisciplineRow {
     let mut queue = spec.queue(Churn::LINK, Rng::stream(1, spec.name()));
     let mut churn = Churn::default();
     let ns_per_packet = best(|| {
         churn.run(&mut queue, PACKETS);
-    }) - load_ns;
+    });
     let tally = queue.port.tally();
     let share = |count: u64| count as f64 / tally.offered.pkts as f64;
     DisciplineRow {
         name: spec.name().to_string(),
         ns_per_packet,
-        load_ns,
         loss_ratio: share(tally.dropped_early.pkts + tally.dropped_overflow.pkts),
         mark_ratio: share(tally.marked.pkts),
     }

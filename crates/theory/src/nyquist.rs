@@ -15,7 +15,7 @@ pub struct Margins {
     pub phase_deg: Option<f64>,
     /// Delay that may be added before a mode grows, in seconds; 0 if one grows already.
     pub delay_s: Option<f64>,
-    /// Times the gain may grow before a mode does; none: for ever.
+    /// Times the gain may grow before a mode does; none: for ever, or one grows already.
     pub gain: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
         crossover: crossovers.last().map(|point| point.w),
         phase_deg: least(crossovers.iter().map(|point| left(point).to_degrees()).collect()),
         delay_s: if growing > 0 { Some(0.0) } else { least(crossovers.iter().map(delay).collect()) },
-        gain: least(room.collect()),
+        gain: if growing > 0 { None } else { least(room.collect()) },
     }
 }
 

@@ -74,22 +74,15 @@ impl Past {
 
 impl Fluid {
     /// The course of `seconds` from an empty queue and windows of one packet. After each step `rule` says the probability
-    /// of a signal from then on; a step is a whole part of `clock_s`, after which a rule may want to act. `None` if a
-    /// quantity is no positive number.
-    pub fn run(&self, seconds: f64, clock_s: f64, rule: &mut dyn FnMut(&Step) -> f64) -> Option<Vec<Point>> {
+    /// of a signal from then on. `None` if a quantity is no positive number.
+    pub fn run(&self, seconds: f64, rule: &mut dyn FnMut(&Step) -> f64) -> Option<Vec<Point>> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let shortest = self.flows.iter().map(|kind| kind.base_s).fold(f64::INFINITY, f64::min);
         let kinds = self.flows.iter().all(|kind| positive(kind.count) && positive(kind.base_s));
-        if !(positive(self.capacity)
-            && positive(self.limit)
-            && positive(seconds)
-            && positive(clock_s)
-            && positive(shortest)
-            && kinds)
-        {
+        if !(positive(self.capacity) && positive(self.limit) && positive(seconds) && positive(shortest) && kinds) {
             return None;
         }
-        let h = clock_s / (clock_s * STEPS / shortest).ceil();
+        let h = shortest / STEPS;
         let past = |value: f64| Past { step: h, values: vec![value] };
         let (mut queue, mut signals) = (past(0.0), past(0.0));
         let mut windows: Vec<Past> = self.flows.iter().map(|_| past(LEAST_WINDOW)).collect();
@@ -154,7 +147,7 @@ mod tests {
 
     #[test]
     fn it_comes_to_rest_where_the_equations_say() {
-        let points = fluid(60.0).run(200.0, 1.0 / 160.0, &mut pi(1.0)).unwrap();
+        let points = fluid(60.0).run(200.0, &mut pi(1.0)).unwrap();
         let last = points.last().unwrap();
         // q at the reference, W = R C/N, p = 2/W^2.
         assert!((last.q - 200.0).abs() < 0.5 && (last.window - 15.375).abs() < 0.02, "{last:?}");
@@ -163,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_the_margins_call_unstable_swings() {
-        let points = fluid(10.0).run(200.0, 1.0 / 160.0, &mut pi(8.0)).unwrap();
+        let points = fluid(10.0).run(200.0, &mut pi(8.0)).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 100.0).map(|x| x.q).collect();
         let swing = swing::of(&tail, points[0].t_s);
         assert!(swing.std > 3.0 && swing.period_s.is_some(), "{swing:?}");
@@ -171,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_buffer_without_a_rule_is_kept_full_by_its_losses() {
-        let points = fluid(60.0).run(100.0, 0.01, &mut |_| 0.0).unwrap();
+        let points = fluid(60.0).run(100.0, &mut |_| 0.0).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;
         assert!(mean > 300.0 && tail.iter().all(|q| (0.0..=800.0).contains(q)) && tail.contains(&800.0), "{mean}");
@@ -180,10 +173,9 @@ mod tests {
     #[test]
     fn what_is_no_number_is_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(fluid(bad).run(1.0, 0.01, &mut |_| 0.0).is_none());
-            assert!(fluid(1.0).run(bad, 0.01, &mut |_| 0.0).is_none());
-            assert!(fluid(1.0).run(1.0, bad, &mut |_| 0.0).is_none());
+            assert!(fluid(bad).run(1.0, &mut |_| 0.0).is_none());
+            assert!(fluid(1.0).run(bad, &mut |_| 0.0).is_none());
         }
-        assert!(Fluid { flows: Vec::new(), ..fluid(1.0) }.run(1.0, 0.01, &mut |_| 0.0).is_none());
+        assert!(Fluid { flows: Vec::new(), ..fluid(1.0) }.run(1.0, &mut |_| 0.0).is_none());
     }
 }

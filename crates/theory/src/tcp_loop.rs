@@ -16,10 +16,27 @@ pub struct Flows {
 /// Flows of some kinds on one link, at the rest that a queue of given length means.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpLoop {
-    /// C: the link, packets per second.
+    /// C: packets per second at rest, as many as the link has unless a rule keeps it from being full.
     pub capacity: f64,
+    /// Are signals drops? Then what is signalled does not enter the queue.
+    pub drops: bool,
     /// The flows; at least one kind.
     pub flows: Vec<Flows>,
+}
+
+/// The signal probability, 2/W^2, at which a window is `window` packets, of which what is signalled does not count if
+/// signals are drops.
+pub fn p_for(window: f64, drops: bool) -> f64 {
+    if !drops {
+        return 2.0 / (window * window);
+    }
+    // (1 - p) times the root of 2/p falls from no bound to 0.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let p = 0.5 * (low + high);
+        if (1.0 - p) * libm::sqrt(2.0 / p) > window { low = p } else { high = p }
+    }
+    0.5 * (low + high)
 }
 
 /// How the queue and the load answer the signal probability.
@@ -29,18 +46,19 @@ pub struct Answer {
     pub queue: Complex64,
     /// Packets per second by which the load falls per unit of probability.
     pub load: Complex64,
+    /// The same where no queue stands: the link is not full, and the round trip does not change.
+    pub load_alone: Complex64,
 }
 
 impl TcpLoop {
     /// Window of a flow in packets: all kinds meet the same signals and have the same.
     pub fn window(&self) -> f64 {
-        self.capacity / self.flows.iter().map(|kind| kind.count / kind.rtt_s).sum::<f64>()
+        libm::sqrt(2.0 / self.p())
     }
 
     /// Signal probability at rest, 2/W^2.
     pub fn p(&self) -> f64 {
-        let window = self.window();
-        2.0 / (window * window)
+        p_for(self.capacity / self.flows.iter().map(|kind| kind.count / kind.rtt_s).sum::<f64>(), self.drops)
     }
 
     /// The mean round trip of a flow, in seconds.
@@ -52,20 +70,23 @@ impl TcpLoop {
     /// The answer at `w` radians a second. Delays are exact.
     pub fn answer(&self, w: f64) -> Answer {
         let (s, window) = (Complex64::new(0.0, w), self.window());
-        let (mut signalled, mut own_queue) = (Complex64::new(0.0, 0.0), s);
+        // Of what is offered, what enters; and what a drop takes away at once.
+        let (enters, at_once) =
+            if self.drops { (1.0 - self.p(), self.capacity / (1.0 - self.p())) } else { (1.0, 0.0) };
+        let (mut signalled, mut own_queue) = (Complex64::new(at_once, 0.0), s);
         for Flows { count, rtt_s } in self.flows.iter().copied() {
             let late = Complex64::from_polar(1.0, -w * rtt_s);
             let a = 1.0 / (window * rtt_s);
             let b = 1.0 / (rtt_s * rtt_s * self.capacity);
             let c = window * window / (2.0 * rtt_s);
-            // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = sum of N/R W - N W/(R^2 C) Q
+            // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = sum of N/R W - N W/(R^2 C) Q, of what enters
             let own = s + a * (1.0 + late);
-            let rate = count / rtt_s;
+            let rate = enters * count / rtt_s;
             signalled += rate * c * late / own;
             own_queue += rate * window / (rtt_s * self.capacity) + rate * b * (1.0 - late) / own;
         }
         let queue = signalled / own_queue;
-        Answer { queue, load: s * queue }
+        Answer { queue, load: s * queue, load_alone: signalled }
     }
 }
 
@@ -76,7 +97,7 @@ mod tests {
 
     /// The example of Hollot et al.: 60 flows, 3750 packets per second, 246 ms.
     fn example(count: f64) -> TcpLoop {
-        TcpLoop { capacity: 3750.0, flows: vec![Flows { count, rtt_s: 0.246 }] }
+        TcpLoop { capacity: 3750.0, drops: false, flows: vec![Flows { count, rtt_s: 0.246 }] }
     }
 
     /// Their controller, p += a (q - ref) - b (before - ref) every 1/160 s, held in between.

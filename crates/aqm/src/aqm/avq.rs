@@ -4,13 +4,15 @@
 //! The same packets arrive at the virtual queue, which is served a little slower than the real one: what would
 //! overflow there is signalled here. No queue length enters, only the rate, so the real queue stays short.
 
+use alloc::boxed::Box;
+
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::time::Instant;
+use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::Verdict;
 use crate::{params, probes};
@@ -116,6 +118,37 @@ impl Design for Avq {
         let capacity = unit.per_sec(link.rate, link.mean_packet);
         let (growth, ct) = (alpha * gamma * capacity, ecnlim * capacity);
         Self { unit, capacity, limit, alpha, growth, vq: 0.0, ct, vq_at: None, ct_at: None }
+    }
+
+    fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
+        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
+    }
+}
+
+/// AVQ of a fluid: what the virtual capacity cannot take is signalled (section 3 of the paper).
+struct Fluid(Avq);
+
+impl Law for Fluid {
+    fn period(&self, _: usize) -> Span {
+        FLUID_PERIOD
+    }
+
+    fn initial(&self) -> Actuation {
+        Actuation::bernoulli(0.0)
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        // Marked packets are arrivals to C~, dropped ones are not.
+        let accepted = sample.period.accepted;
+        let size = match self.0.unit {
+            Depth::Packets(_) => accepted.bytes as f64 / sample.link.mean_packet.0 as f64,
+            Depth::Bytes(_) => accepted.bytes as f64,
+        };
+        self.0.ct_at.get_or_insert(Instant::ZERO);
+        self.0.adapt(size, sample.now);
+        let fits = self.0.ct * sample.dt.secs();
+        let p = if size > fits { 1.0 - fits / size } else { 0.0 };
+        Actuation::bernoulli(p)
     }
 }
 

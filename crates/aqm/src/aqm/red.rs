@@ -5,11 +5,12 @@
 //! gentle form climbs on to 1 at twice that threshold. The details
 //! are ns-2.35's, or those of the paper, or Linux's.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -175,6 +176,28 @@ impl Design for Red {
         let mark_p = params.use_mark_p.then_some(params.mark_p);
         let config = Config { known, max_p, gentle, wait, idle, harddrop, nodrop, mark_p };
         Self { early: Early::new(config, link) }
+    }
+
+    fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
+        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
+    }
+}
+
+/// RED of a fluid: the average follows the queue packet by packet, and spacing is its mean.
+struct Fluid(Red);
+
+impl Law for Fluid {
+    fn period(&self, _: usize) -> Span {
+        FLUID_PERIOD
+    }
+
+    fn initial(&self) -> Actuation {
+        Actuation::bernoulli(0.0)
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        let early = &mut self.0.early;
+        Actuation::bernoulli(early.flow(sample.backlog(early.unit()), sample.period.offered.pkts))
     }
 }
 

@@ -4,14 +4,16 @@
 //! there is room: it steers the rate, the excess of Q_v over it is signalled. Off the clamps B + alpha Q_v never
 //! changes, so where the queue settles is decided by the largest and the first B, or by a leak.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
+use crate::base::time::Span;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::depths::Given;
@@ -96,6 +98,33 @@ impl Design for Svb {
         let buffer = VirtualBuffer::new(bounds.unit(link), link);
         let threshold = Threshold::new(params.alpha, params.phi, buffer.capacity(), bounds.of(0, link));
         Self { rate_basis: params.rate_basis, buffer, threshold: threshold.leaking(params.leak), odds: Odds::default() }
+    }
+
+    fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
+        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
+    }
+}
+
+/// SVB of a fluid: its queue and threshold follow what came in a while.
+struct Fluid(Svb);
+
+impl Law for Fluid {
+    fn period(&self, _: usize) -> Span {
+        FLUID_PERIOD
+    }
+
+    fn initial(&self) -> Actuation {
+        Actuation::bernoulli(0.0)
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        let Svb { rate_basis, buffer, threshold, odds } = &mut self.0;
+        let counted = match rate_basis {
+            RateBasis::Accepted => sample.period.accepted,
+            RateBasis::Offered => sample.period.offered,
+        };
+        *odds = buffer.flow(threshold, counted.bytes, sample.link.mean_packet, sample.now);
+        Actuation::bernoulli(odds.p())
     }
 }
 

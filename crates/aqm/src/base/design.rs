@@ -1,7 +1,9 @@
 //! How a discipline describes itself: one declaration for CLI, scenario files, Python and docs.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
+use super::ladder::BareLaw;
 use super::params::{ParamSet, ParamSpec};
 use super::tc::Tc;
 use super::units::Link;
@@ -70,6 +72,11 @@ pub trait Design: Sized {
 
     /// A fresh instance for `link`.
     fn build(params: &Self::Params, link: &Link) -> Self;
+
+    /// What a fluid meets in its place: for models of what is no law itself. `None` if there is none.
+    fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
+        None
+    }
 }
 
 /// A registry line, for listings.

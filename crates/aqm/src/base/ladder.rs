@@ -133,6 +133,9 @@ pub trait BareLaw {
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
+/// How often what a fluid meets looks at it, where the discipline has no clock of its own.
+pub const FLUID_PERIOD: Span = Span::from_millis(1);
+
 /// Makes a [`BareLaw`] of a law.
 pub struct Bare<L>(pub L);
 

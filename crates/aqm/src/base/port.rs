@@ -1,4 +1,4 @@
-//! The memory of a queue, and the one door through which every packet's fate goes.
+//! The memory of a queue, and the one place through which every packet's fate goes.
 //!
 //! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
 //! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`

@@ -191,12 +191,13 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// Its law without a queue; `None` if it is no law.
-            pub fn law(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
+            /// What a fluid meets: a law itself, without a queue, or what the discipline says of itself; `None` if nothing.
+            pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
                 use $crate::base::{design::Design, ladder::Bare};
                 let link = self.common.link(link);
                 match &self.params {
                     $( AnyParams::$law(p) => Some($crate::alloc::boxed::Box::new(Bare(<law::$law::$Law as Design>::build(p, &link)))), )*
+                    $( AnyParams::$aqm(p) => <aqm::$aqm::$Aqm as Design>::fluid(p, &link), )*
                     _ => None,
                 }
             }
@@ -306,6 +307,11 @@ macro_rules! registry {
                     return own.entry();
                 }
                 ENTRIES.iter().find(|e| e.name == self.name).unwrap_or(&ENTRIES[0])
+            }
+
+            /// The link as the discipline knows it: with its own buffer, if it has one.
+            pub fn link(&self, link: &$crate::base::units::Link) -> $crate::base::units::Link {
+                self.common.link(link)
             }
 
             /// Are ECT packets marked?

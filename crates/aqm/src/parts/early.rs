@@ -2,7 +2,7 @@
 
 use super::red_auto::{Known, packets_per_sec};
 use super::red_curve::{Average, Curve};
-use super::spacing::{Rule, Spacing};
+use super::spacing::{Rule, Spacing, mean_spaced};
 use crate::base::cx::Cx;
 use crate::base::packet::{Ecn, Packet};
 use crate::base::port::Level;
@@ -101,6 +101,16 @@ impl Early {
         match self.config.mark_p {
             Some(mark_p) if self.p >= mark_p => Verdict::Drop,
             _ => self.signal(packet, level),
+        }
+    }
+
+    /// The mean probability of a signal to a fluid of which so many packets came while `q` waited.
+    pub fn flow(&mut self, q: f64, packets: u64) -> f64 {
+        let avg = self.average.sample_many(q, packets as f64);
+        match self.base_probability(avg) {
+            None => 0.0,
+            Some(_) if self.is_forced(avg) => 1.0,
+            Some(p_b) => mean_spaced(p_b, self.config.wait),
         }
     }
 

@@ -54,6 +54,12 @@ impl Average {
         self.value
     }
 
+    /// Averages `q` in as often as `times` says.
+    pub fn sample_many(&mut self, q: f64, times: f64) -> f64 {
+        self.value = q + (self.value - q) * self.decay(times);
+        self.value
+    }
+
     /// What it would have decayed to by `now`; as it is while the queue has something to send.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(self.packets_since(since, now)))

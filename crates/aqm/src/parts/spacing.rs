@@ -30,6 +30,12 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
     }
 }
 
+/// The share of packets that spacing signals: one in a mean gap.
+pub fn mean_spaced(p_b: f64, wait: bool) -> f64 {
+    // Uniform on 1/p_b..2/p_b, or on 1..1/p_b.
+    if wait { p_b / 1.5 } else { 2.0 * p_b / (1.0 + p_b) }
+}
+
 /// p_a in ns-2's byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
 /// times the packet's length over the mean.
 fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> f64 {

@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::time::Instant;
-use crate::base::units::{Depth, Limit, Link};
+use crate::base::units::{Bytes, Depth, Limit, Link};
 use crate::base::verdict::Fate;
 use crate::choice;
 
@@ -275,11 +275,28 @@ impl VirtualBuffer {
     /// as they would stand if it were counted.
     #[inline]
     pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> Odds {
+        self.advance(threshold, now);
+        let size = self.unit.weigh(packet);
+        Odds::new(self.q_v + size, threshold.with(size))
+    }
+
+    #[inline]
+    fn advance(&mut self, threshold: &mut Threshold, now: Instant) {
         self.q_v = drained(self.q_v, self.capacity, now.since(self.at).nanos() as f64);
         self.at = now;
         threshold.advance(now);
-        let size = self.unit.weigh(packet);
-        Odds::new(self.q_v + size, threshold.with(size))
+    }
+
+    /// A fluid of which `bytes` came since the last time, in packets of `mean` bytes: the odds that it meets then.
+    pub fn flow(&mut self, threshold: &mut Threshold, bytes: u64, mean: Bytes, now: Instant) -> Odds {
+        self.advance(threshold, now);
+        let size = match self.unit {
+            Depth::Packets(_) => bytes as f64 / mean.0 as f64,
+            Depth::Bytes(_) => bytes as f64,
+        };
+        self.q_v += size;
+        threshold.b = threshold.with(size);
+        Odds::new(self.q_v, threshold.b)
     }
 
     /// `packet`, the latest arrival, counts.
@@ -295,7 +312,7 @@ impl VirtualBuffer {
 mod tests {
     use super::*;
     use crate::base::time::Span;
-    use crate::base::units::{Bytes, Rate};
+    use crate::base::units::Rate;
     use crate::base::verdict::Reason;
 
     /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.

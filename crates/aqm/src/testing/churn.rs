@@ -2,12 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::base::cx::Cx;
 use crate::base::host::Queue;
 use crate::base::ladder::Discipline;
 use crate::base::packet::{Ecn, Packet};
-use crate::base::port::Port;
-use crate::base::rng::Rng;
 use crate::base::time::Instant;
 use crate::base::units::{Bytes, Limit, Link, Rate};
 
@@ -62,12 +59,6 @@ impl Churn {
         sent
     }
 
-    /// What [`run`](Self::run) takes without a queue: to be taken off what it takes with one.
-    pub fn run_alone(&mut self, packets: u64) -> u64 {
-        let mut nothing = Queue::new(Nothing, Self::LINK, false, Rng::stream(1, "load"));
-        self.run(&mut nothing, packets)
-    }
-
     fn packet(flow: u32) -> Packet {
         let ecn = if flow.is_multiple_of(4) { Ecn::Ect0 } else { Ecn::NotEct };
         Packet {
@@ -79,18 +70,5 @@ impl Churn {
             ecn,
             ..Packet::default()
         }
-    }
-}
-
-/// No queue at all: what is offered is gone, and what is sent is always the same.
-struct Nothing;
-
-impl Discipline for Nothing {
-    #[inline(never)]
-    fn enqueue(&mut self, _: Packet, _: &mut Port, _: &mut Cx) {}
-
-    #[inline(never)]
-    fn dequeue(&mut self, _: &mut Port, _: &mut Cx) -> Option<Packet> {
-        Some(Packet::default())
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct Driven<'a> {
     setting: &'a Setting,
     actuation: Actuation,
     now_s: f64,
+    q: f64,
     clocks: [Clock; MAX_CLOCKS],
     /// Packets so far, whole and in parts: counters are whole numbers, and what a period lacks the next one has.
     offered: f64,
@@ -32,7 +33,7 @@ impl<'a> Driven<'a> {
     /// `law` at time 0.
     pub(crate) fn new(law: Box<dyn BareLaw>, setting: &'a Setting) -> Self {
         let actuation = law.initial();
-        Self { law, setting, actuation, now_s: 0.0, clocks: Default::default(), offered: 0.0, dropped: 0.0 }
+        Self { law, setting, actuation, now_s: 0.0, q: 0.0, clocks: Default::default(), offered: 0.0, dropped: 0.0 }
     }
 
     /// The shortest period of its clocks, in seconds.
@@ -43,6 +44,12 @@ impl<'a> Driven<'a> {
     /// The time that its clocks have reached, in seconds.
     pub(crate) fn now_s(&self) -> f64 {
         self.now_s
+    }
+
+    /// When a clock is due next, in seconds.
+    fn due_s(&self) -> f64 {
+        let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
+        (0..self.law.clocks()).map(due).fold(f64::INFINITY, f64::min)
     }
 
     /// The probability that a packet of the setting meets with `q` packets waiting.
@@ -56,30 +63,44 @@ impl<'a> Driven<'a> {
         self.actuation.per_byte.map_or(p, |mean| p * length / mean).clamp(0.0, 1.0)
     }
 
-    /// Time passes until `now_s`: so many packets were offered, of which so many dropped, and `q` wait then.
+    /// Time passes until `now_s`: so many packets were offered, of which so many dropped, and `q` wait then. Clocks that
+    /// are due meanwhile see what of that had happened, as if all of it went evenly.
     pub(crate) fn pass(&mut self, now_s: f64, offered: f64, dropped: f64, q: f64) {
-        self.now_s = now_s;
-        self.offered += offered;
-        self.dropped += dropped;
-        for i in 0..self.law.clocks() {
-            let period = self.law.period(i).secs();
+        let (begin_s, from_q) = (self.now_s, self.q);
+        let mut part = 0.0;
+        loop {
+            let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
+            let Some(next) = (0..self.law.clocks()).min_by(|&a, &b| due(a).total_cmp(&due(b))) else { break };
             // A clock that is due by all but the rounding of a sum is due.
-            if now_s - self.clocks[i].last_s < period * (1.0 - 1e-9) {
-                continue;
+            let due_s = due(next);
+            if due_s > now_s + 1e-6 * self.law.period(next).secs() {
+                break;
             }
-            let tally = self.tally();
-            let clock = &mut self.clocks[i];
-            let sample = Sample {
-                now: Instant::from_nanos((now_s * 1e9) as u64),
-                dt: Span::from_secs(now_s - clock.last_s),
-                link: self.setting.link,
-                backlog_pkts: q,
-                backlog_bytes: q * f64::from(self.setting.packet),
-                period: tally.since(&clock.tally),
-            };
-            (clock.last_s, clock.tally) = (now_s, tally);
-            self.actuation = self.law.update(i, &sample);
+            let until = if now_s > begin_s { ((due_s - begin_s) / (now_s - begin_s)).clamp(part, 1.0) } else { 1.0 };
+            self.offered += (until - part) * offered;
+            self.dropped += (until - part) * dropped;
+            part = until;
+            self.look(next, due_s, from_q + until * (q - from_q));
         }
+        self.offered += (1.0 - part) * offered;
+        self.dropped += (1.0 - part) * dropped;
+        (self.now_s, self.q) = (now_s, q);
+    }
+
+    /// Clock `i` is due.
+    fn look(&mut self, i: usize, now_s: f64, q: f64) {
+        let tally = self.tally();
+        let clock = &mut self.clocks[i];
+        let sample = Sample {
+            now: Instant::from_nanos(libm::round(now_s * 1e9) as u64),
+            dt: Span::from_secs(now_s - clock.last_s),
+            link: self.setting.link,
+            backlog_pkts: q,
+            backlog_bytes: q * f64::from(self.setting.packet),
+            period: tally.since(&clock.tally),
+        };
+        (clock.last_s, clock.tally) = (now_s, tally);
+        self.actuation = self.law.update(i, &sample);
     }
 
     /// What the counters of a port would say.
@@ -100,43 +121,67 @@ pub(crate) struct Rest {
     pub(crate) q: f64,
     /// Probability of a signal.
     pub(crate) p: f64,
+    /// Packets per second that enter: what the link takes, or less if no queue stands.
+    pub(crate) rate: f64,
 }
 
-/// How much nearer the queue comes each period to where the flows would have it, the coarsest first.
-const NEARER: [f64; 5] = [0.3, 0.1, 0.03, 0.01, 0.003];
-/// Periods that are tried with each of them, and the share at the end that must be alike.
-const PERIODS: usize = 60_000;
-/// Unlikeness that is still rest.
-const REST: f64 = 1e-4;
+/// How much nearer the queue comes each step to where the flows would have it, the coarsest first.
+const NEARER: [f64; 7] = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
+/// Steps that are tried with each of them, and steps over which p is watched.
+const STEPS: usize = 2_000_000;
+const WATCHED: usize = 1000;
+/// p is at rest if its mean moves less than this from watch to watch, and no p is further than this from it: counters
+/// are whole numbers.
+const MOVES: f64 = 1e-5;
+const ROUNDING: f64 = 0.05;
+/// Watches in which p has to come nearer to rest.
+const PATIENCE: usize = 20;
 
-/// Brings a law to rest on slow flows: the queue follows what p means a little each period, so that only where the loop
+/// Brings a law to rest on slow flows: the queue follows what p means a little each step, so that only where the loop
 /// rests decides, not whether it swings. `None` where it does not come to rest.
 pub(crate) fn rest<'a>(law: &dyn Fn() -> Box<dyn BareLaw>, setting: &'a Setting) -> Option<(Driven<'a>, Rest)> {
-    for nearer in NEARER {
-        let mut driven = Driven::new(law(), setting);
-        let period = driven.period_s();
-        let mut q = 0.0;
-        let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
-        for n in 0..PERIODS {
-            let p = driven.p(q);
-            let next = q + nearer * (setting.queue_for(p) - q);
-            let entering = (setting.capacity * period + next - q).max(0.0);
-            let dropped = if setting.drops { entering * p / (1.0 - p).max(0.01) } else { 0.0 };
-            q = next;
-            driven.pass(driven.now_s() + period, entering + dropped, dropped, q);
-            if n == PERIODS / 4 || n == PERIODS / 2 {
-                (low, high) = (f64::INFINITY, 0.0);
-            }
-            (low, high) = (low.min(driven.p(q)), high.max(driven.p(q)));
-            let settled = n > 2000 && n % 1000 == 999;
-            if settled {
-                if high - low <= REST * high && high > 0.0 {
-                    let p = driven.p(q);
-                    return Some((driven, Rest { q, p }));
-                }
-                (low, high) = (f64::INFINITY, 0.0);
-            }
+    NEARER.iter().find_map(|&nearer| rest_by(nearer, Driven::new(law(), setting)))
+}
+
+fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
+    let setting = driven.setting;
+    let step = driven.period_s().max(setting.at_rest(0.0, setting.capacity).mean_rtt_s() / 50.0);
+    let (mut q, mut rate) = (0.0, setting.capacity);
+    let mut means: Vec<f64> = Vec::new();
+    let (mut low, mut high, mut sum) = (f64::INFINITY, 0.0_f64, 0.0);
+    for n in 1..=STEPS {
+        let p = driven.p(q);
+        let wanted = setting.queue_for(p);
+        let next = q + nearer * (wanted - q);
+        // A queue that only shrinks is gone at some time.
+        let next = if next < 1e-3 && wanted <= 0.0 { 0.0 } else { next };
+        let full = next > 0.0 || wanted > 0.0;
+        rate += nearer * (if full { setting.capacity } else { setting.rate_for(p) } - rate);
+        let entering = (rate * step + next - q).max(0.0);
+        let dropped = setting.dropped_beside(entering, p);
+        q = next;
+        driven.pass(driven.now_s() + step, entering + dropped, dropped, q);
+        let p = driven.p(q);
+        (low, high, sum) = (low.min(p), high.max(p), sum + p);
+        if !n.is_multiple_of(WATCHED) {
+            continue;
         }
+        let mean = sum / WATCHED as f64;
+        let before = means.last().copied().unwrap_or(f64::INFINITY);
+        if (mean - before).abs() <= MOVES * mean && high - low <= ROUNDING * mean && mean > 0.0 {
+            return Some((driven, Rest { q, p: mean, rate }));
+        }
+        means.push(mean);
+        // Neither calmer nor on its way: it swings, with steps so large.
+        let swings = high - low > ROUNDING * mean && means.len() > PATIENCE && {
+            let recent = &means[means.len() - PATIENCE..];
+            let rises = recent.windows(2).filter(|two| two[1] > two[0]).count();
+            (PATIENCE / 4..=3 * PATIENCE / 4).contains(&rises) || recent.windows(2).all(|two| two[0] == two[1])
+        };
+        if swings {
+            return None;
+        }
+        (low, high, sum) = (f64::INFINITY, 0.0, 0.0);
     }
     None
 }
@@ -149,40 +194,48 @@ const SWINGS: usize = 6;
 const LOOKS: usize = 48;
 
 /// What p answers to a queue that swings about `rest` at `w` radians a second, arrivals being what that takes: the
-/// complex gain, per packet.
+/// complex gain per packet. Where no queue stands it is the load that swings, and the gain is per packet per second.
 pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64 {
     let setting = driven.setting;
-    let swing = (PART * rest.q).max(LEAST).min((setting.limit - rest.q).max(LEAST)).min(rest.q.max(LEAST));
+    let stands = rest.q > 0.0;
+    let swing = if stands {
+        (PART * rest.q).max(LEAST).min((setting.limit - rest.q).max(LEAST)).min(rest.q.max(LEAST))
+    } else {
+        PART * rest.rate
+    };
     let tick = driven.period_s();
-    // Looks fall together with the clock.
-    let every = ((TAU / w) / LOOKS as f64).min(tick);
-    let looks_a_tick = (tick / every).ceil();
-    let step = tick / looks_a_tick;
+    // Looks fall together with the clock, where it is not faster than they are.
+    let every = (TAU / w) / LOOKS as f64;
+    let step = if tick > every { tick / (tick / every).ceil() } else { every };
+    // From a tick on.
+    let due = driven.due_s();
+    let entering = rest.rate * (due - driven.now_s());
+    let dropped = setting.dropped_beside(entering, rest.p);
+    driven.pass(due, entering + dropped, dropped, rest.q);
     let begin = driven.now_s();
-    let at = |t: f64| rest.q + swing * libm::sin(w * t);
-    let looks = ((SWINGS + 1) as f64 * TAU / w / step) as usize;
+    let at = |t: f64| if stands { rest.q + swing * libm::sin(w * t) } else { 0.0 };
+    // What enters in a step that ends at t.
+    let enters = |t: f64, q: f64, next: f64| {
+        let swung = if stands { next - q } else { swing * libm::sin(w * (t - 0.5 * step)) * step };
+        (rest.rate * step + swung).max(0.0)
+    };
+    let looks = ((SWINGS + 1) as f64 * TAU / w / step).ceil() as usize;
     let settled = TAU / w;
     let end = settled + SWINGS as f64 * TAU / w;
     let (mut q, mut sum, mut total, mut weight) = (rest.q, Complex64::new(0.0, 0.0), 0.0, 0.0);
-    let (mut pending, mut since_tick) = ([0.0_f64; 2], 0.0);
     // All looks, because the mean and what drifts go first: an integrator keeps what it met when the swing began.
     let mut seen: Vec<(f64, f64)> = Vec::with_capacity(looks);
     for n in 1..=looks {
         let t = n as f64 * step;
         let next = at(t);
         let p = driven.p(q);
-        let entering = (setting.capacity * step + next - q).max(0.0);
-        let dropped = if setting.drops { entering * p / (1.0 - p).max(0.01) } else { 0.0 };
-        pending = [pending[0] + entering + dropped, pending[1] + dropped];
+        let entering = enters(t, q, next);
+        let dropped = setting.dropped_beside(entering, p);
         q = next;
-        since_tick += 1.0;
-        if since_tick >= looks_a_tick {
-            driven.pass(begin + t, pending[0], pending[1], q);
-            (pending, since_tick) = ([0.0; 2], 0.0);
-        }
+        driven.pass(begin + t, entering + dropped, dropped, q);
         if t > settled && t <= end {
-            // What is held until the next look, seen in its middle.
-            let middle = t + 0.5 * step;
+            // What is held until the next look is seen in its middle; looks further apart than the clock are moments.
+            let middle = if step > tick { t } else { t + 0.5 * step };
             let p = driven.p(at(middle));
             seen.push((middle, p));
             total += p;

@@ -35,14 +35,13 @@ const REST: f64 = 0.01;
 
 /// The course of `seconds`, its figures from `warmup_s` on.
 pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
-    let law = spec.law(&setting.link).ok_or(NoAnswer::NoModel)?;
+    let law = spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let mut driven = Driven::new(law, setting);
-    let clock_s = driven.period_s();
     let mut rule = |step: &forebay_theory::tcp_fluid::Step| {
         driven.pass(step.t_s, step.offered, step.dropped, step.q);
         driven.p(step.q)
     };
-    let points = setting.fluid().run(seconds, clock_s, &mut rule).ok_or(NoAnswer::NoRest)?;
+    let points = setting.fluid().run(seconds, &mut rule).ok_or(NoAnswer::NotFound)?;
     Ok(course(&points, warmup_s))
 }
 

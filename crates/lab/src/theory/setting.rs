@@ -1,10 +1,14 @@
 //! A scenario as the models see it: one link, and TCP flows that always have more to send.
 
-use forebay_aqm::base::units::{Bytes, Limit, Link};
+use forebay_aqm::Spec;
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_theory::{tcp_fluid, tcp_loop};
 use serde::Serialize;
 
-use crate::scenario::{Access, Case, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, Topology};
+use crate::scenario::{
+    Access, Case, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, TcpVariant, Topology,
+};
 
 /// Flows with one round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -37,8 +41,8 @@ pub struct Setting {
 /// Round trips that stand for a range of them.
 const OF_A_RANGE: u32 = 5;
 
-/// The setting of a case, for a discipline that marks where it can.
-pub fn of(case: &Case, ecn: bool) -> Result<Setting, InputError> {
+/// The setting of a case, for the discipline `spec` at its link.
+pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     let scenario = &case.scenario;
     let wrong = |key: &str, found: &str, accepts: &str| {
         let found = Found::thing(found.to_string());
@@ -60,6 +64,20 @@ pub fn of(case: &Case, ecn: bool) -> Result<Setting, InputError> {
             continue;
         }
         all_ecn &= group.ecn;
+        let options = &group.transport;
+        let reno = [TcpVariant::Tahoe, TcpVariant::Reno, TcpVariant::NewReno, TcpVariant::Sack];
+        let whole = group.active == [(Span::ZERO, None)];
+        for (key, is_left) in [
+            ("tcp, taken for Reno", !reno.contains(&options.variant)),
+            ("window", options.window.is_some()),
+            ("delayed_ack", options.delayed_ack),
+            ("pacing", options.pacing),
+            ("active", !whole),
+        ] {
+            if is_left {
+                left_out.push(format!("flows.{}.{key}", group.name));
+            }
+        }
         for (count, base_s) in round_trips(bell, group, packet) {
             // Exactly: equal delays make equal sums.
             match flows.iter_mut().find(|kind| kind.base_s == base_s) {
@@ -74,8 +92,12 @@ pub fn of(case: &Case, ecn: bool) -> Result<Setting, InputError> {
     if bell.bottleneck.wire != Default::default() {
         left_out.push("losses and changes of the bottleneck".to_string());
     }
+    if spec.get("th").is_some_and(|th| th != "off") {
+        left_out.push(format!("th of {}", spec.name()));
+    }
     let link = Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.queue, mean_packet: Bytes(u64::from(packet)) };
-    let limit = match bell.bottleneck.queue {
+    let link = spec.link(&link);
+    let limit = match link.limit {
         Limit::Packets(n) => f64::from(n),
         Limit::Bytes(b) => b as f64 / f64::from(packet),
     };
@@ -83,7 +105,7 @@ pub fn of(case: &Case, ecn: bool) -> Result<Setting, InputError> {
         return wrong("topology.bottleneck.queue", "no room", "room for at least one packet");
     }
     let capacity = link.rate.bytes_per_sec() / f64::from(packet);
-    Ok(Setting { link, capacity, limit, packet, drops: !(ecn && all_ecn), flows, left_out })
+    Ok(Setting { link, capacity, limit, packet, drops: !(spec.ecn() && all_ecn), flows, left_out })
 }
 
 /// Flows of a group, and their round trips without queueing.
@@ -91,10 +113,10 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<(f64, f64
     let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
     let (near, far) = (&bell.access[access], &bell.egress[access]);
     // What a packet and its acknowledgement take to be sent, on each link.
-    let sent: f64 = [near.rate, bell.bottleneck.rate, far.rate]
-        .iter()
-        .map(|rate| f64::from(packet + group.transport.ack) / rate.bytes_per_sec())
-        .sum();
+    let on =
+        |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
+    let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
+        + on(group.transport.ack, [near.rate, bell.reverse.rate, far.rate]);
     if let Some(range) = group.rtt {
         let (low, width) = (range.lo.secs(), range.hi.secs() - range.lo.secs());
         let kinds = if width > 0.0 { OF_A_RANGE } else { 1 };
@@ -126,17 +148,35 @@ impl Setting {
         self.flows.iter().map(|kind| kind.count).sum()
     }
 
-    /// The loop at the rest that a queue of `q` packets means.
-    pub fn at_rest(&self, q: f64) -> tcp_loop::TcpLoop {
+    /// The loop at the rest that a queue of `q` packets means, with a load of `rate` packets per second.
+    pub fn at_rest(&self, q: f64, rate: f64) -> tcp_loop::TcpLoop {
         let queueing = q / self.capacity;
         let kind = |kind: &Flows| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing };
-        tcp_loop::TcpLoop { capacity: self.capacity, flows: self.flows.iter().map(kind).collect() }
+        tcp_loop::TcpLoop { capacity: rate, drops: self.drops, flows: self.flows.iter().map(kind).collect() }
+    }
+
+    /// What is dropped beside so many packets that enter, if signals of probability `p` are drops.
+    pub(crate) fn dropped_beside(&self, entering: f64, p: f64) -> f64 {
+        // Kept finite where all would be dropped.
+        if self.drops { entering * p / (1.0 - p).max(0.01) } else { 0.0 }
+    }
+
+    /// The load of flows that hear signals with probability `p` where no queue stands, in packets per second; at most
+    /// what the link takes.
+    pub fn rate_for(&self, p: f64) -> f64 {
+        let rate = self.window_for(p) * self.flows.iter().map(|kind| kind.count / kind.base_s).sum::<f64>();
+        rate.min(self.capacity)
+    }
+
+    /// Of the window that signals of probability `p` mean, the root of 2/p, what enters.
+    fn window_for(&self, p: f64) -> f64 {
+        libm::sqrt(2.0 / p) * if self.drops { 1.0 - p } else { 1.0 }
     }
 
     /// The queue at which flows that hear signals with probability `p` fill the link, within the buffer.
     pub fn queue_for(&self, p: f64) -> f64 {
-        // The sum of N W/R is C, with W the root of 2/p.
-        let wanted = self.capacity / libm::sqrt(2.0 / p);
+        // What enters of the sum of N W/R is C.
+        let wanted = self.capacity / self.window_for(p);
         let excess = |q: f64| {
             let queueing = q / self.capacity;
             self.flows.iter().map(|kind| kind.count / (kind.base_s + queueing)).sum::<f64>() - wanted

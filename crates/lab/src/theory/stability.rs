@@ -15,6 +15,8 @@ use super::setting::{Scaled, Setting};
 pub struct Stability {
     /// Packets waiting at rest.
     pub q_rest_pkts: f64,
+    /// Load at rest over the link's rate.
+    pub load_rest: f64,
     /// Signal probability at rest.
     pub p_rest: f64,
     /// Window of a flow at rest in packets.
@@ -34,21 +36,23 @@ pub struct Stability {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The model does not know the discipline.
     NoModel,
-    /// The loop has no rest within the buffer: p would have to be above 1, or the queue does not come to one.
+    /// At rest the queue would have to be outside the buffer, or p above 1.
     NoRest,
+    /// No rest was found: there may be none.
+    NotFound,
 }
 
 impl NoAnswer {
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NoModel => "no model of this discipline: only of control laws (forebay list disciplines)",
+            Self::NoModel => "no model of this discipline: a law, RED, AVQ or SVB",
             Self::NoRest => "no rest: the queue would have to be outside the buffer, or p above 1",
+            Self::NotFound => "no rest found",
         }
     }
 }
@@ -59,6 +63,8 @@ struct Controller {
     /// Logarithm of the frequency, of the absolute gain, and the phase, unwrapped.
     points: Vec<[f64; 3]>,
     integrators: u32,
+    /// What follows the queue at once, whatever the clock.
+    direct: f64,
 }
 
 /// Frequencies per decade at which a law is driven.
@@ -72,7 +78,7 @@ const WITHIN: f64 = 1e-3;
 
 impl Controller {
     /// From gains at rising frequencies.
-    fn new(rest: Rest, gains: &[(f64, Complex64)]) -> Option<Self> {
+    fn new(rest: Rest, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
         let mut points: Vec<[f64; 3]> = Vec::new();
         for &(w, gain) in gains {
             let (size, mut phase) = (gain.norm(), gain.arg());
@@ -86,7 +92,7 @@ impl Controller {
         }
         let [first, second] = [points.first()?, points.get(1)?];
         let falls = (first[1] - second[1]) / (second[0] - first[0]);
-        Some(Self { rest, points, integrators: u32::from(falls > 0.5) })
+        Some(Self { rest, points, integrators: u32::from(falls > 0.5), direct })
     }
 
     fn at(&self, w: f64) -> Complex64 {
@@ -95,9 +101,14 @@ impl Controller {
         let next = self.points.partition_point(|point| point[0] < x).clamp(1, last);
         let [a, b] = [self.points[next - 1], self.points[next]];
         let part = (x - a[0]) / (b[0] - a[0]);
-        // Beyond both ends along the last line in size; in phase only between them.
-        let size = a[1] + part * (b[1] - a[1]);
-        let phase = a[2] + part.clamp(0.0, 1.0) * (b[2] - a[2]);
+        if part > 1.0 {
+            // Faster than the clock sees: what follows at once, and of the rest what a held value lets through.
+            let edge = Complex64::from_polar(libm::exp(b[1]), b[2]);
+            return self.direct + (edge - self.direct) * libm::exp(b[0] - x);
+        }
+        // Slower than the slowest along the last line in size: an integrator goes on, all else stays.
+        let size = a[1] + if part < 0.0 && self.integrators == 0 { 0.0 } else { part * (b[1] - a[1]) };
+        let phase = a[2] + part.max(0.0) * (b[2] - a[2]);
         Complex64::from_polar(libm::exp(size), phase)
     }
 }
@@ -111,35 +122,47 @@ fn frequencies(rtt_s: f64, tick_s: f64) -> Vec<f64> {
 }
 
 fn law(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
-    let make = || spec.law(&setting.link).ok_or(NoAnswer::NoModel);
+    let make = || spec.fluid(&setting.link).ok_or(NoAnswer::NoModel);
     make()?;
     let fresh = || make().unwrap_or_else(|_| unreachable!("it was one a line ago"));
-    let (mut driven, rest) = drive::rest(&fresh, setting).ok_or(NoAnswer::NoRest)?;
-    if rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit || rest.p >= 1.0 {
+    let (mut driven, rest) = drive::rest(&fresh, setting).ok_or(NoAnswer::NotFound)?;
+    let full = rest.rate > (1.0 - WITHIN) * setting.capacity;
+    let pinned = full && rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit;
+    if pinned || rest.p >= 1.0 {
         return Err(NoAnswer::NoRest);
     }
-    let rtt_s = setting.at_rest(rest.q).mean_rtt_s();
+    let rtt_s = setting.at_rest(rest.q, rest.rate).mean_rtt_s();
     let mut gains = Vec::new();
     for w in frequencies(rtt_s, driven.period_s()) {
         // Each from rest: what an integrator kept of the swing before is not its answer to this one.
         if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 {
-            driven = drive::rest(&fresh, setting).ok_or(NoAnswer::NoRest)?.0;
+            driven = drive::rest(&fresh, setting).ok_or(NoAnswer::NotFound)?.0;
         }
         gains.push((w, drive::response(&mut driven, rest, w)));
     }
-    Controller::new(rest, &gains).ok_or(NoAnswer::NoRest)
+    let direct = if rest.q > 0.0 { driven.p(rest.q + 0.5) - driven.p(rest.q - 0.5) } else { 0.0 };
+    Controller::new(rest, direct, &gains).ok_or(NoAnswer::NotFound)
 }
 
 /// What the model says of `spec` in this setting.
 pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     let controller = law(spec, setting)?;
-    let Rest { q, p } = controller.rest;
-    let plant = setting.at_rest(q);
+    let Rest { q, p, rate } = controller.rest;
+    let plant = setting.at_rest(q, rate);
     let rtt_s = plant.mean_rtt_s();
-    let gain = |w: f64| controller.at(w) * plant.answer(w).queue;
-    let margins: Margins = nyquist::margins(&gain, controller.integrators, SLOW / rtt_s, FAST / rtt_s);
+    let gain = |w: f64| {
+        let answer = plant.answer(w);
+        controller.at(w) * if q > 0.0 { answer.queue } else { answer.load_alone }
+    };
+    // So low that only an integrator matters, if there is one: far below where the gain is 1.
+    let mut from = SLOW / rtt_s;
+    while controller.integrators > 0 && gain(from).norm() < 100.0 && from > 1e-9 {
+        from *= 0.5;
+    }
+    let margins: Margins = nyquist::margins(&gain, controller.integrators, from, FAST / rtt_s);
     Ok(Stability {
         q_rest_pkts: q,
+        load_rest: rate / setting.capacity,
         p_rest: p,
         window_pkts: plant.window(),
         rtt_ms: 1e3 * rtt_s,
@@ -151,7 +174,7 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     })
 }
 
-/// Where a loop turns from stable to unstable, as a factor on what the setting has; `None` within a factor of 20 of it.
+/// Where a loop turns from stable to unstable, as a factor on what the setting has; `None`: none was found within a factor of 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
     /// Halvings of the last step.
     const HALVINGS: u32 = 6;
@@ -203,7 +226,7 @@ mod tests {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };
         let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
-        (Spec::parse(aqm).unwrap(), setting::of(&case, true).unwrap())
+        (Spec::parse(aqm).unwrap(), setting::of(&case, &Spec::parse(aqm).unwrap()).unwrap())
     }
 
     #[test]
@@ -243,7 +266,10 @@ mod tests {
     fn what_has_no_model_or_no_rest_says_so() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
-        let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi preset=ns2 q_ref=200");
+        // Marks alone cannot hold so many back; drops can, for what is dropped does not enter.
+        let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi q_ref=200");
         assert_eq!(of(&spec, &crowd), Err(NoAnswer::NoRest));
+        let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi preset=ns2 q_ref=200");
+        assert!(of(&spec, &crowd).unwrap().p_rest > 0.5);
     }
 }
