@@ -35,7 +35,7 @@ fn list_has_every_topic() {
     assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp"]);
     assert_eq!(
         words("traffic"),
-        ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "trace", "rtp", "sctp"]
+        ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "mmpp", "map", "trace", "rtp", "sctp"]
     );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["msc", "aaqm", "raqm", "red-tail", "msvb"]);

@@ -9,6 +9,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::app::Work;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network, Traffic};
 use forebay_sim::rtp::{self, Rtp, Synthetic};
+use forebay_sim::source::chain::Chain;
 use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp;
@@ -16,7 +17,7 @@ use forebay_sim::tcp;
 use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
-use crate::scenario::{Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions, Uniform};
+use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -92,6 +93,7 @@ fn add_group(
     lives: Vec<Life>,
 ) {
     let parts = parts(group);
+    let chain = chain(group);
     let mut places = Rng::stream(seed, &format!("group/{}/places", group.name));
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
@@ -99,7 +101,7 @@ fn add_group(
         let Attachment { from, to, forward, back } = at;
         let place = places.uniform();
         for (part, own_class) in &parts {
-            let (traffic, packet) = traffic(group, scenario.packet, part, place);
+            let (traffic, packet) = traffic(group, scenario.packet, (part, &chain), place);
             let marker = group.marker.map(|marker| {
                 let owner = Owner::of(&marker, packet, (number, i, from));
                 *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
@@ -139,6 +141,12 @@ fn parts(group: &FlowGroup) -> Vec<(Arc<Recording>, Option<u8>)> {
     classes.into_iter().map(|class| (Arc::new(recorded.recording(class).unwrap_or_default()), class)).collect()
 }
 
+/// What brings the packets of all flows of a group, each of which is in a state of its own.
+fn chain(group: &FlowGroup) -> Arc<Chain> {
+    let of = |chain: &scenario::Chain| Chain::new(&chain.moves, &chain.packets, &chain.shares());
+    Arc::new(group.chain.as_deref().map_or_else(|| Chain::new(&[], &[], &[]), of))
+}
+
 fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
     net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
     net.markers.len() - 1
@@ -167,7 +175,12 @@ pub(crate) fn draw(range: Uniform, rng: &mut Rng) -> Span {
 }
 
 /// What a flow carries, and its packets in bytes; `place`: where in a recording it begins, from 0 to 1.
-fn traffic(group: &FlowGroup, packet: u32, part: &Arc<Recording>, place: f64) -> (Traffic, u32) {
+fn traffic(
+    group: &FlowGroup,
+    packet: u32,
+    (part, chain): (&Arc<Recording>, &Arc<Chain>),
+    place: f64,
+) -> (Traffic, u32) {
     let (pattern, packet) = match group.kind {
         FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => {
             return (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet);
@@ -186,6 +199,10 @@ fn traffic(group: &FlowGroup, packet: u32, part: &Arc<Recording>, place: f64) ->
         }
         FlowKind::Voip { codec, talk, pause } => {
             (Pattern::OnOff { every: codec.every(), on: talk, off: pause }, codec.packet())
+        }
+        FlowKind::Mmpp { packet, phases } | FlowKind::Map { packet, phases } => {
+            let sizes = phases.map_or(Sizes::Constant, Sizes::Erlang);
+            (Pattern::Chain { chain: chain.clone(), sizes }, packet)
         }
         FlowKind::Trace { packet, repeat, begin } => (Pattern::Replay(replay(part, (repeat, begin), place)), packet),
         FlowKind::Rtp { packet, report, floor, frames, .. } => {
@@ -247,7 +264,7 @@ fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
+    use crate::scenario::Overrides;
 
     /// The network of two hosts with these groups of flows, for 10 s.
     fn lowered(flows: &str) -> Network {

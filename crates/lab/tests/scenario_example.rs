@@ -5,8 +5,8 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    self, Begin, Case, Class, Codec, Direction, Dumbbell, FlowGroup, FlowKind, Frames, InputError, Item, Overrides,
-    Scenario, TcpOptions, TcpVariant, Topology, Uniform,
+    self, Begin, Case, Chain, Class, Codec, Direction, Dumbbell, FlowGroup, FlowKind, Frames, InputError, Item,
+    Overrides, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
 };
 use forebay_sim::app::Files;
 use forebay_sim::draw::Draw;
@@ -83,6 +83,7 @@ fn every_key_is_read() {
     assert_eq!(net.egress[0].rate, Rate(20_000_000));
     let [ftp, short, cbr, random, peak, mean, rest @ ..] = scenario.flows.as_slice() else { panic!("groups") };
     let (files, rest) = rest.split_at(3);
+    let (rest, chains) = rest.split_at(8);
     let [sctp, pareto, written, too, voip, trace, rtp, made_up] = rest else { panic!("eight groups") };
     assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
     assert_eq!(ftp.start, uniform(2000, 2000));
@@ -117,8 +118,26 @@ fn every_key_is_read() {
     assert_eq!(made_up.kind, FlowKind::Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames });
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
+    every_key_of_chains_is_read(chains);
     assert_eq!(scenario.compare[0].label, "ours");
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
+}
+
+fn every_key_of_chains_is_read(groups: &[FlowGroup]) {
+    let [three, two, map] = groups else { panic!("three groups") };
+    let chain = |group: &FlowGroup| group.chain.as_deref().cloned().unwrap();
+    assert_eq!((three.kind, three.count), (FlowKind::Mmpp { packet: 480, phases: Some(2) }, 4));
+    let bits = 500_000.0 / (8.0 * 480.0);
+    let moves = vec![vec![0.0, 1.5, 0.5], vec![2.0, 0.0, 0.0], vec![1e-3, 0.0, 0.0]];
+    let packets = vec![vec![260.0, 0.0, 0.0], vec![0.0, bits, 0.0], vec![0.0, 0.0, 0.0]];
+    assert_eq!(chain(three), Chain { moves, packets });
+    assert_eq!(two.kind, FlowKind::Mmpp { packet: 500, phases: None });
+    let (moves, packets) = (vec![vec![0.0, 1.25], vec![5.0, 0.0]], vec![vec![250.0, 0.0], vec![0.0, 0.0]]);
+    assert_eq!(chain(two), Chain { moves, packets });
+    assert_eq!((chain(two).mean_rate(), chain(map).shares()), (200.0, vec![0.5, 0.5]));
+    assert_eq!(map.kind, FlowKind::Map { packet: 480, phases: Some(1) });
+    let (moves, packets) = (vec![vec![0.0, 20.0], vec![0.0, 0.0]], vec![vec![0.0, 0.0], vec![20.0, 0.0]]);
+    assert_eq!(chain(map), Chain { moves, packets });
 }
 
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {

@@ -6,6 +6,7 @@ use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
 
 use super::bursts::{ONOFF, PARETO, bursts, over_tcp, spaced};
+use super::chain::{self, Chain, MAP, MMPP};
 use super::doc::{Node, Value};
 use super::error::InputError;
 use super::files::{FILE, WEB, files};
@@ -28,7 +29,7 @@ use crate::traces::Recorded;
 pub(crate) const WIDEST: u32 = 1_000_000;
 
 /// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
-const LARGEST_MEAN: u32 = 4096;
+pub(crate) const LARGEST_MEAN: u32 = 4096;
 
 pub(crate) const COMMON: &[Key] = &[
     may("name", Kind::Text, "What the group is called; default its kind."),
@@ -87,7 +88,7 @@ pub(crate) const UDP_PACKET: Key =
 
 /// Every kind of flows.
 pub(crate) const KINDS: &[&Shape] =
-    &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &PARETO, &VOIP, &TRACE, &RTP, &SCTP];
+    &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &PARETO, &VOIP, &MMPP, &MAP, &TRACE, &RTP, &SCTP];
 
 static FTP: Shape =
     Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: &[] };
@@ -168,7 +169,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
     let kinds: Vec<(&str, &Shape)> = KINDS.iter().filter_map(|shape| Some((shape.tag?, *shape))).collect();
     let shape = table.word("kind", None, &kinds, &[])?;
     table.expect(shape).map_err(|error| belongs_elsewhere(error, shape))?;
-    let (kind, recorded) = kind(&table, shape, packet)?;
+    let (kind, Plays { recorded, chain }) = kind(&table, shape, packet)?;
     let (arrivals, lifetime) = match kind {
         FlowKind::ShortTcp => (Some(table.need("arrivals", per_second)?), Some(lifetime(&table)?)),
         _ => (None, None),
@@ -180,6 +181,8 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         | FlowKind::Cbr { .. }
         | FlowKind::Poisson { .. }
         | FlowKind::Voip { .. }
+        | FlowKind::Mmpp { .. }
+        | FlowKind::Map { .. }
         | FlowKind::Trace { .. }
         | FlowKind::Rtp { .. } => false,
     };
@@ -213,6 +216,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
             .map(|node| marker(node, &table.path_of("marker"), packet_of(kind, packet)))
             .transpose()?,
         recorded,
+        chain,
         transport,
     };
     table.done(shape);
@@ -301,8 +305,15 @@ fn checked_name(table: &Table<'_>, name: &str) -> Result<String, InputError> {
     if sound { Ok(name.to_string()) } else { Err(table.bad("name", BadValue::new(accepts))) }
 }
 
+/// What flows play.
+#[derive(Default)]
+struct Plays {
+    recorded: Option<Arc<Recorded>>,
+    chain: Option<Arc<Chain>>,
+}
+
 /// What flows send, and what they play.
-fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<(FlowKind, Option<Arc<Recorded>>), InputError> {
+fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<(FlowKind, Plays), InputError> {
     let kind = match shape.tag {
         Some("short-tcp") => FlowKind::ShortTcp,
         Some("file") => FlowKind::Files(files(table, false, packet)?),
@@ -318,14 +329,25 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<(FlowKind, Opti
         }
         Some("onoff" | "pareto") => bursts(table, shape, packet)?,
         Some("voip") => voip(table)?,
-        Some("rtp") => return rtp(table, packet),
+        Some("mmpp" | "map") => {
+            let (packet, phases) = chain::lengths(table, packet)?;
+            let (kind, chain) = match shape.tag {
+                Some("map") => (FlowKind::Map { packet, phases }, chain::map(table)?),
+                _ => (FlowKind::Mmpp { packet, phases }, chain::mmpp(table, packet)?),
+            };
+            return Ok((kind, Plays { chain: Some(Arc::new(chain)), ..Plays::default() }));
+        }
+        Some("rtp") => {
+            let (kind, recorded) = rtp(table, packet)?;
+            return Ok((kind, Plays { recorded, ..Plays::default() }));
+        }
         Some("trace") => {
             let (kind, recorded) = trace(table)?;
-            return Ok((kind, Some(recorded)));
+            return Ok((kind, Plays { recorded: Some(recorded), ..Plays::default() }));
         }
         _ => FlowKind::Ftp,
     };
-    Ok((kind, None))
+    Ok((kind, Plays::default()))
 }
 
 /// Are lengths exponential? Only in a Poisson process, and with a mean far below the longest packet there is.

@@ -196,6 +196,8 @@ pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
         | FlowKind::Poisson { packet, .. }
         | FlowKind::OnOff { packet, .. }
         | FlowKind::Pareto { packet, .. }
+        | FlowKind::Mmpp { packet, .. }
+        | FlowKind::Map { packet, .. }
         | FlowKind::Trace { packet, .. }
         | FlowKind::Rtp { packet, .. } => packet,
         FlowKind::Voip { codec, .. } => codec.packet(),

@@ -28,6 +28,7 @@
 mod access_networks;
 mod bursts;
 mod cases;
+mod chain;
 mod doc;
 mod error;
 mod file;
@@ -59,6 +60,7 @@ use std::path::Path;
 use doc::{Entry, Node, Place, Source, Value};
 
 pub use crate::traces::{Item, Recorded};
+pub use chain::Chain;
 pub use error::{Fault, Found, InputError};
 pub use marker::{Marker, Per};
 pub use model::{

@@ -9,6 +9,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Rate};
 
+use super::chain::Chain;
 use super::marker::Marker;
 use super::net::Topology;
 use super::voip::Codec;
@@ -89,6 +90,8 @@ pub struct FlowGroup {
     pub marker: Option<Marker>,
     /// What they play; `trace` and `rtp` only.
     pub recorded: Option<Arc<Recorded>>,
+    /// What brings their packets; `mmpp` and `map` only.
+    pub chain: Option<Arc<Chain>>,
     /// Their TCP or SCTP; the defaults, and of no effect, where there is none.
     pub transport: TcpOptions,
 }
@@ -159,6 +162,20 @@ pub enum FlowKind {
         talk: Span,
         /// Mean length of a pause.
         pause: Span,
+    },
+    /// Poisson packets whose rate follows a Markov chain.
+    Mmpp {
+        /// Packet in bytes on the wire, or the mean.
+        packet: u32,
+        /// Of how many exponential parts lengths are; `None`: all are the same.
+        phases: Option<u8>,
+    },
+    /// Packets that a Markov chain brings with its moves.
+    Map {
+        /// Packet in bytes on the wire, or the mean.
+        packet: u32,
+        /// Of how many exponential parts lengths are; `None`: all are the same.
+        phases: Option<u8>,
     },
     /// Packets that were recorded.
     Trace {

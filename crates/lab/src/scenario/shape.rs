@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Texts,
     /// A list of quantities.
     Quantities,
+    /// Rows of numbers.
+    Matrix,
     /// A time, or `{ uniform = [lo, hi] }`.
     Uniform,
     /// `[from, to]`, or a list of such pairs.
@@ -126,6 +128,9 @@ impl Kind {
             Self::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
             Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
             Self::Quantities => json!({ "type": "array", "items": quantity(), "minItems": 1 }),
+            Self::Matrix => json!({ "type": "array", "items": {
+                "type": "array", "items": { "type": ["string", "number"] }, "minItems": 1,
+            }, "minItems": 1 }),
             Self::Uniform => json!({ "anyOf": [quantity(), {
                 "type": "object",
                 "properties": { "uniform": pair() },

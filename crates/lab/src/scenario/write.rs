@@ -9,6 +9,7 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
 use forebay_sim::schedule::Schedule;
 
+use super::chain::show as show_matrix;
 use super::files::show as show_amount;
 use super::model::{Begin, Class, Direction, Ends, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
@@ -205,6 +206,8 @@ const fn kind(group: &FlowGroup) -> &'static str {
         FlowKind::OnOff { .. } => "onoff",
         FlowKind::Pareto { .. } => "pareto",
         FlowKind::Voip { .. } => "voip",
+        FlowKind::Mmpp { .. } => "mmpp",
+        FlowKind::Map { .. } => "map",
         FlowKind::Trace { .. } => "trace",
         FlowKind::Rtp { .. } => "rtp",
     }
@@ -262,6 +265,7 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
             out.text("talk", &show_span(talk));
             out.text("pause", &show_span(pause));
         }
+        FlowKind::Mmpp { packet, phases } | FlowKind::Map { packet, phases } => write_chain(out, group, packet, phases),
         FlowKind::Trace { repeat, begin, .. } => write_play(out, group, "packets", (repeat, begin)),
         FlowKind::Rtp { packet, report, report_size, floor, frames } => {
             match frames {
@@ -289,6 +293,22 @@ fn write_play(out: &mut Text, group: &FlowGroup, key: &str, (repeat, begin): (bo
     }
     out.set("repeat", repeat);
     out.text("begin", begin.word());
+}
+
+fn write_chain(out: &mut Text, group: &FlowGroup, packet: u32, phases: Option<u8>) {
+    out.set("packet", packet);
+    if let Some(phases) = phases {
+        out.set("erlang", phases);
+    }
+    let Some(chain) = &group.chain else { return };
+    if matches!(group.kind, FlowKind::Map { .. }) {
+        out.set("d0", show_matrix(&chain.without()));
+        out.set("d1", show_matrix(&chain.with()));
+    } else {
+        let rates = chain.packets.iter().enumerate().map(|(i, row)| row[i]);
+        out.set("rates", list(rates.map(|rate| quote(&format!("{rate}/s")))));
+        out.set("generator", show_matrix(&chain.generator()));
+    }
 }
 
 fn write_bursts(out: &mut Text, group: &FlowGroup, (rate, on, off, packet): (Rate, Span, Span, u32)) {

@@ -1,11 +1,15 @@
-//! Sources of packets: constant rate, exponential and Pareto on/off, Poisson, recordings.
+//! Sources of packets: constant rate, exponential and Pareto on/off, Poisson, Markov-modulated, recordings.
 
+pub mod chain;
 pub mod recording;
 mod states;
+
+use std::sync::Arc;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use chain::Chain;
 use recording::{Player, Replay};
 use states::Stay;
 
@@ -45,6 +49,13 @@ pub enum Pattern {
         /// How long they are.
         sizes: Sizes,
     },
+    /// Packets that a Markov chain brings: MMPP and MAP.
+    Chain {
+        /// The chain; many sources may share it, each in a state of its own.
+        chain: Arc<Chain>,
+        /// How long they are.
+        sizes: Sizes,
+    },
     /// Packets that were recorded, at their times and as long as they were.
     Replay(Replay),
 }
@@ -55,7 +66,7 @@ impl Pattern {
         match *self {
             Self::OnOff { on, off, .. } => Some((Stay::Exponential(on), Stay::Exponential(off))),
             Self::Pareto { on, off, shape, .. } => Some((Stay::Pareto(on, shape), Stay::Pareto(off, shape))),
-            Self::Constant { .. } | Self::Poisson { .. } | Self::Replay(_) => None,
+            Self::Constant { .. } | Self::Poisson { .. } | Self::Chain { .. } | Self::Replay(_) => None,
         }
     }
 }
@@ -71,6 +82,9 @@ pub enum Sizes {
     /// squared coefficient of variation is then 1 - 1/mean instead of 1. None is longer than 65,535 bytes,
     /// which takes exp(-65535/mean) off the mean: a ten millionth at 4096 bytes.
     Exponential,
+    /// Independent sums of so many such lengths, of equal means: Erlang in whole bytes. Their squared coefficient of
+    /// variation is 1/n - 1/mean for n of them, instead of 1/n.
+    Erlang(u8),
 }
 
 /// State of a source.
@@ -83,6 +97,8 @@ pub struct Source {
     owed: Span,
     /// Mean length of a packet in bytes on the wire.
     packet: u16,
+    /// The state of its chain, where it has one.
+    state: u16,
     rng: Rng,
     /// A recording, where there is one.
     player: Option<Box<Player>>,
@@ -95,13 +111,17 @@ impl Source {
             Pattern::Replay(replay) => Some(Box::new(Player::new(replay.clone()))),
             _ => None,
         };
-        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, rng, player }
+        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, state: 0, rng, player }
     }
 
     /// Begins: constant sources somewhere within their first interval, on/off sources in either state
-    /// with the probability that it has in the long run, Poisson sources as they go on.
+    /// with the probability that it has in the long run, as are chains, Poisson sources as they go on.
     pub fn start(&mut self, now: Instant) {
         match self.pattern {
+            Pattern::Chain { ref chain, .. } => {
+                self.state = chain.found(&mut self.rng);
+                self.chained(now);
+            }
             Pattern::Constant { every } => {
                 self.next = Some(now + Span::from_secs(every.secs() * self.rng.uniform()));
             }
@@ -136,13 +156,23 @@ impl Source {
             }
             Pattern::Poisson { every, sizes } => {
                 self.next = Some(now + self.exponential(every));
-                if sizes == Sizes::Exponential {
-                    return self.geometric();
-                }
+                return self.length(sizes);
+            }
+            Pattern::Chain { sizes, .. } => {
+                self.chained(now);
+                return self.length(sizes);
             }
             Pattern::Replay(_) => return self.play(),
         }
         self.packet
+    }
+
+    /// The chain goes on to its next packet.
+    fn chained(&mut self, now: Instant) {
+        if let Pattern::Chain { chain, .. } = &self.pattern {
+            let after = Span::from_secs(chain.next(&mut self.state, &mut self.rng));
+            self.next = Some(now + after).filter(|at| *at < Instant::NEVER);
+        }
     }
 
     /// The next packet of the recording.
@@ -160,10 +190,20 @@ impl Source {
         len
     }
 
-    /// A length by [`Sizes::Exponential`]: P(length > k) = (1 - 1/mean)^k.
-    fn geometric(&mut self) -> u16 {
-        let scale = -1.0 / libm::log1p(-1.0 / f64::from(self.packet));
-        libm::ceil(self.rng.exponential(scale)).clamp(1.0, f64::from(u16::MAX)) as u16
+    /// The length of a packet.
+    fn length(&mut self, sizes: Sizes) -> u16 {
+        match sizes {
+            Sizes::Constant => self.packet,
+            Sizes::Exponential => self.geometrics(1),
+            Sizes::Erlang(parts) => self.geometrics(parts),
+        }
+    }
+
+    /// The sum of so many lengths of [`Sizes::Exponential`], each with P(length > k) = (1 - 1/mean)^k.
+    fn geometrics(&mut self, parts: u8) -> u16 {
+        let scale = -1.0 / libm::log1p(-f64::from(parts) / f64::from(self.packet));
+        let whole: f64 = (0..parts).map(|_| libm::ceil(self.rng.exponential(scale)).max(1.0)).sum();
+        whole.min(f64::from(u16::MAX)) as u16
     }
 
     /// An on/off source is found in a state at `now`, which has been going on for a while.
@@ -286,6 +326,37 @@ mod tests {
             assert!((mean - m).abs() <= 4.0 * (spread / n).sqrt(), "{packet}: mean {mean}");
             assert!((square - spread - m * m).abs() <= 4.0 * m * m * (20.0 / n).sqrt(), "{packet}: {square}");
             assert!(lengths.iter().all(|x| *x >= 1.0));
+        }
+    }
+
+    /// Sums of n geometric lengths: mean m and variance m^2/n - m; four sd of the mean, and of the variance, whose sd is
+    /// below sqrt(8) m^2/n over the root of the number for n from 1 on (kurtosis at most 9).
+    #[test]
+    fn erlang_lengths_have_exactly_their_mean_and_less_spread() {
+        for (packet, parts) in [(1282, 1), (1282, 2), (1282, 4), (41, 32)] {
+            let chain = Arc::new(Chain::new(&[vec![0.0]], &[vec![500.0]], &[1.0]));
+            let pattern = Pattern::Chain { chain, sizes: Sizes::Erlang(parts) };
+            let mut source = Source::new(pattern, packet, Rng::stream(3, "lengths"));
+            let (n, m) = (200_000u32, f64::from(packet));
+            let lengths: Vec<f64> = (0..n).map(|_| f64::from(source.send(Instant::ZERO))).collect();
+            let n = f64::from(n);
+            let mean = lengths.iter().sum::<f64>() / n;
+            let variance = lengths.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+            let expected = m * m / f64::from(parts) - m;
+            assert!((mean - m).abs() <= 4.0 * (expected / n).sqrt(), "{packet} {parts}: mean {mean}");
+            let sd = 8f64.sqrt() * expected / n.sqrt();
+            assert!((variance - expected).abs() <= 4.0 * sd, "{packet} {parts}: {variance} for {expected}");
+        }
+    }
+
+    /// A chain of one state is a Poisson process; a silent state delays it.
+    #[test]
+    fn chained_sources_keep_their_mean_rate() {
+        let one = Chain::new(&[vec![0.0]], &[vec![50.0]], &[1.0]);
+        let two = Chain::new(&[vec![0.0, 20.0], vec![5.0, 0.0]], &[vec![250.0, 0.0], vec![0.0, 0.0]], &[0.2, 0.8]);
+        for (chain, sd) in [(one, 224.0), (two, 900.0)] {
+            let n = count(Pattern::Chain { chain: Arc::new(chain), sizes: Sizes::Constant }, 1000) as f64;
+            assert!((n - 50_000.0).abs() < 4.0 * sd, "{n}");
         }
     }
 }

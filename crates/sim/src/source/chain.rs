@@ -1,0 +1,135 @@
+//! Arrivals that a Markov chain steers: Markov-modulated Poisson (MMPP) and, in general, Markovian arrivals (MAP).
+
+use forebay_aqm::base::rng::Rng;
+
+/// A chain in continuous time, some of whose moves bring a packet. Moves from a state to itself are packets alone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Chain {
+    states: Vec<State>,
+    /// Probability, in the long run, of this state and those before it.
+    up_to: Vec<f64>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct State {
+    /// Mean time to the next move, in seconds.
+    stay: f64,
+    moves: Vec<Move>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Move {
+    /// Probability of this move and those before it.
+    up_to: f64,
+    to: u16,
+    brings: bool,
+}
+
+impl Chain {
+    /// The chain that makes `moves[i][j]` moves a second from state i to j without a packet, j other than i, and
+    /// `packets[i][j]` with one; `shares` are the probabilities of its states in the long run. From every state it has
+    /// to come to a packet at some time.
+    pub fn new(moves: &[Vec<f64>], packets: &[Vec<f64>], shares: &[f64]) -> Self {
+        let states = moves.iter().zip(packets).enumerate().map(|(i, (moves, packets))| {
+            let quiet = moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(j, rate)| (j, *rate, false));
+            let loud = packets.iter().enumerate().map(|(j, rate)| (j, *rate, true));
+            let all: Vec<_> = loud.chain(quiet).filter(|(_, rate, _)| *rate > 0.0).collect();
+            let whole: f64 = all.iter().map(|(_, rate, _)| rate).sum();
+            let shares = summed(all.iter().map(|(_, rate, _)| rate / whole));
+            let moves = all.iter().zip(shares);
+            let moves = moves.map(|(&(to, _, brings), up_to)| Move { up_to, to: to as u16, brings }).collect();
+            State { stay: 1.0 / whole, moves }
+        });
+        Self { states: states.collect(), up_to: summed(shares.iter().copied()) }
+    }
+
+    /// The state it is found in.
+    pub(super) fn found(&self, rng: &mut Rng) -> u16 {
+        let u = rng.uniform();
+        self.up_to.partition_point(|up_to| *up_to <= u) as u16
+    }
+
+    /// Goes on from `state` to the next packet; after how many seconds that comes.
+    pub(super) fn next(&self, state: &mut u16, rng: &mut Rng) -> f64 {
+        let mut secs = 0.0;
+        loop {
+            let here = &self.states[usize::from(*state)];
+            secs += rng.exponential(here.stay);
+            let u = rng.uniform();
+            let Move { to, brings, .. } = here.moves[here.moves.partition_point(|it| it.up_to <= u)];
+            *state = to;
+            if brings {
+                return secs;
+            }
+        }
+    }
+}
+
+/// Sums from the first on, the last beyond whatever rounding leaves of 1.
+fn summed(shares: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sum = 0.0;
+    let mut sums: Vec<f64> = shares
+        .map(|share| {
+            sum += share;
+            sum
+        })
+        .collect();
+    if let Some(last) = sums.last_mut() {
+        *last = f64::INFINITY;
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Intervals of `n` packets, in seconds.
+    fn intervals(chain: &Chain, n: u32) -> Vec<f64> {
+        let mut rng = Rng::stream(3, "chain");
+        let mut state = chain.found(&mut rng);
+        (0..n).map(|_| chain.next(&mut state, &mut rng)).collect()
+    }
+
+    #[test]
+    fn it_is_found_in_its_states_as_often_as_it_is_there() {
+        let moves = [vec![0.0, 1.0], vec![3.0, 0.0]];
+        let chain = Chain::new(&moves, &[vec![1.0, 0.0], vec![0.0, 2.0]], &[0.75, 0.25]);
+        let mut rng = Rng::stream(3, "found");
+        let n = 100_000;
+        let found = (0..n).filter(|_| chain.found(&mut rng) == 0).count();
+        // sd 0.0014; four of them.
+        assert!((found as f64 / f64::from(n) - 0.75).abs() < 0.0055, "{found}");
+    }
+
+    /// Of an MMPP with rates 200 and 0 and states of 10 ms the rate in the long run is 100/s. In counts over t, with
+    /// d = 200/s, the variance is mean + 2 (100)^2 (dt - 1 + exp(-dt))/d^2: at 100 ms 10 + 2 * 0.25 * 19 = 19.5.
+    #[test]
+    fn counts_of_an_mmpp_have_their_mean_and_variance() {
+        let chain = Chain::new(&[vec![0.0, 100.0], vec![100.0, 0.0]], &[vec![200.0, 0.0], vec![0.0, 0.0]], &[0.5, 0.5]);
+        let (windows, mut counts, mut at) = (20_000_usize, vec![0.0; 20_000], 0.0);
+        for interval in intervals(&chain, 2_000_000) {
+            at += interval;
+            if let Some(count) = counts.get_mut((at / 0.1) as usize) {
+                *count += 1.0;
+            }
+        }
+        let n = windows as f64;
+        assert!(at > 0.1 * n);
+        let mean = counts.iter().sum::<f64>() / n;
+        let variance = counts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        // Neighbouring windows are nearly independent: sd of the mean 0.031, of the variance about 19.5 sqrt(2/n) = 0.2.
+        assert!((mean - 10.0).abs() < 0.13 && (variance - 19.5).abs() < 0.8, "{mean} {variance}");
+    }
+
+    /// A MAP of two phases at 20/s each, the second of which brings the packet: Erlang-2 intervals of mean 0.1 s and
+    /// squared coefficient of variation 1/2, so a mean square of 0.015.
+    #[test]
+    fn a_map_may_be_a_renewal_process() {
+        let chain = Chain::new(&[vec![0.0, 20.0], vec![0.0, 0.0]], &[vec![0.0, 0.0], vec![20.0, 0.0]], &[0.5, 0.5]);
+        let all = intervals(&chain, 200_000);
+        let mean = |power: i32| all.iter().map(|x| x.powi(power)).sum::<f64>() / all.len() as f64;
+        // sd of an interval 0.07, of its square 0.021; four sd of the means, a little more for the first interval.
+        assert!((mean(1) - 0.1).abs() < 7e-4 && (mean(2) - 0.015).abs() < 2e-4, "{} {}", mean(1), mean(2));
+    }
+}
