@@ -1,25 +1,33 @@
-//! Poisson arrivals whose rates follow a Markov chain (MMPP), several classes side by side, into a queue of limited
-//! length that serves in phases: MMPP/PH/1/L (AAQM paper, section 5).
+//! Arrivals that a Markov chain steers, Poisson in each state (MMPP) or with its moves (MAP), several classes side by
+//! side, into a queue of limited length that serves in phases: MMPP/PH/1/L (AAQM paper, section 5).
 //!
 //! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that would
 //! be the n-th packet is refused with probability d_c(n), or for want of room. Levels are solved one by one from the
 //! top: each is a small system of equations.
 
+use std::collections::BTreeMap;
+
 use crate::dense::{Matrix, stationary};
 
-/// Arrivals: a chain, and in each of its states a Poisson rate for each class.
+/// Arrivals: a chain, and which of its moves bring packets of which class. Poisson packets are moves from a state to
+/// itself.
 #[derive(Clone, Debug)]
 pub struct Mmpp {
-    /// Per second; rows sum to 0.
+    /// All moves, per second; rows sum to 0.
     generator: Matrix,
-    /// Packets per second, by class and state.
-    rates: Vec<Vec<f64>>,
+    /// Moves that bring a packet, per second, by class.
+    packets: Vec<Matrix>,
 }
 
 impl Mmpp {
     /// One class with this chain and these rates.
     pub fn new(generator: Matrix, rates: Vec<f64>) -> Self {
-        Self { generator, rates: vec![rates] }
+        Self { generator, packets: vec![Matrix::diagonal(&rates)] }
+    }
+
+    /// One class whose packets come with moves: all moves, rows with sum 0, and those with a packet (D0 + D1, and D1).
+    pub fn map(generator: Matrix, packets: Matrix) -> Self {
+        Self { generator, packets: vec![packets] }
     }
 
     /// Two states that last so many seconds in the mean, with these rates.
@@ -46,10 +54,41 @@ impl Mmpp {
         let (first, rest) = all.split_first()?;
         Some(rest.iter().fold(first.clone(), |a, b| {
             let (n, m) = (a.states(), b.states());
-            let of_a = a.rates.iter().map(|rates| (0..n * m).map(|i| rates[i / m]).collect());
-            let of_b = b.rates.iter().map(|rates| (0..n * m).map(|i| rates[i % m]).collect());
-            Self { generator: a.generator.kron_sum(&b.generator), rates: of_a.chain(of_b).collect() }
+            let of_a = a.packets.iter().map(|packets| packets.kron(&Matrix::identity(m)));
+            let of_b = b.packets.iter().map(|packets| Matrix::identity(n).kron(packets));
+            Self { generator: a.generator.kron_sum(&b.generator), packets: of_a.chain(of_b).collect() }
         }))
+    }
+
+    /// So many of it, independent and of the same classes. A state says how many of them are in which state, which is
+    /// all that matters: far fewer than [`Mmpp::together`] makes.
+    #[must_use]
+    pub fn copies(&self, count: usize) -> Self {
+        let all = occupancies(count, self.states());
+        let place: BTreeMap<&[usize], usize> = all.iter().enumerate().map(|(i, at)| (at.as_slice(), i)).collect();
+        let of = |one: &Matrix| {
+            let mut cells = vec![0.0; all.len() * all.len()];
+            for (from, at) in all.iter().enumerate() {
+                for (i, j) in (0..at.len()).flat_map(|i| (0..at.len()).map(move |j| (i, j))) {
+                    let mut to = at.clone();
+                    if at[i] > 0 && one.at(i, j) != 0.0 {
+                        to[i] -= 1;
+                        to[j] += 1;
+                        cells[from * all.len() + place[to.as_slice()]] += at[i] as f64 * one.at(i, j);
+                    }
+                }
+            }
+            Matrix::from_fn(all.len(), all.len(), |i, j| cells[i * all.len() + j])
+        };
+        Self { generator: of(&self.generator), packets: self.packets.iter().map(of).collect() }
+    }
+
+    /// How many states so many copies of a chain of `states` have; `None` beyond the numbers there are.
+    pub fn states_of_copies(count: usize, states: usize) -> Option<usize> {
+        // Binomial of count + states - 1 over states - 1, exact after every step.
+        (1..states as u128)
+            .try_fold(1_u128, |all, i| all.checked_mul(count as u128 + i).map(|all| all / i))
+            .and_then(|all| usize::try_from(all).ok())
     }
 
     /// How many states the chain has.
@@ -59,13 +98,27 @@ impl Mmpp {
 
     /// How many classes arrive.
     pub const fn classes(&self) -> usize {
-        self.rates.len()
+        self.packets.len()
+    }
+
+    /// Packets per second of a class, by state.
+    fn rates(&self, class: usize) -> Vec<f64> {
+        (0..self.states()).map(|i| self.packets[class].row(i).iter().sum()).collect()
     }
 
     /// Packets per second of a class in the long run; `None` if the chain does not come back from everywhere.
     pub fn mean_rate(&self, class: usize) -> Option<f64> {
-        Some(dot(&stationary(&self.generator)?, &self.rates[class]))
+        Some(dot(&stationary(&self.generator)?, &self.rates(class)))
     }
+}
+
+/// All ways to put `count` things into `places`, in order.
+fn occupancies(count: usize, places: usize) -> Vec<Vec<usize>> {
+    if places <= 1 {
+        return vec![vec![count; places]];
+    }
+    let rest = |first: usize| occupancies(count - first, places - 1).into_iter().map(move |rest| [vec![first], rest]);
+    (0..=count).flat_map(rest).map(|parts| parts.concat()).collect()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -123,36 +176,37 @@ pub struct Solution {
 }
 
 /// Solves the queue for `limit` packets, the one in service included; `refuses(class, n)` is the probability that
-/// an arrival which would be the n-th packet is refused. `None` if the model has no single stationary state.
+/// an arrival which would be the n-th packet is refused. `None` for no room at all, and if the model has no single
+/// stationary state.
 pub fn solve(
     arrivals: &Mmpp,
     service: &Service,
     limit: usize,
     refuses: impl Fn(usize, usize) -> f64,
 ) -> Option<Solution> {
+    if limit == 0 {
+        return None;
+    }
     let (m, p) = (arrivals.states(), service.begins.len());
     let admits: Vec<Vec<f64>> = (0..arrivals.classes())
         .map(|class| (0..=limit).map(|n| if n < limit { 1.0 - refuses(class, n + 1) } else { 0.0 }).collect())
         .collect();
-    // What enters with n packets in the system, by state of the arrivals.
-    let enters = |n: usize| -> Vec<f64> {
-        (0..m).map(|j| arrivals.rates.iter().zip(&admits).map(|(rates, admits)| rates[j] * admits[n]).sum()).collect()
+    // What enters with n packets in the system: moves of the arrivals.
+    let enters = |n: usize| {
+        let all = arrivals.packets.iter().zip(&admits);
+        all.fold(Matrix::zero(m, m), |sum, (packets, admits)| sum.plus(admits[n], packets))
     };
     let ends = service.ends();
     let (phases, states) = (Matrix::identity(p), Matrix::identity(m));
     let begins = Matrix::from_fn(1, p, |_, k| service.begins[k]);
     let over = Matrix::from_fn(p, 1, |k, _| ends[k]);
     let up = |n: usize| {
-        let enters = Matrix::diagonal(&enters(n));
-        if n == 0 { enters.kron(&begins) } else { enters.kron(&phases) }
+        if n == 0 { enters(n).kron(&begins) } else { enters(n).kron(&phases) }
     };
     let down = |n: usize| if n == 1 { states.kron(&over) } else { states.kron(&over.times(&begins)) };
     let stays = |n: usize| {
-        let leaves = Matrix::diagonal(&enters(n));
-        match n {
-            0 => arrivals.generator.clone().plus(-1.0, &leaves),
-            _ => arrivals.generator.kron_sum(&service.moves).plus(-1.0, &leaves.kron(&phases)),
-        }
+        let others = arrivals.generator.clone().plus(-1.0, &enters(n));
+        if n == 0 { others } else { others.kron_sum(&service.moves) }
     };
     // From the top: pi(n) = pi(n-1) R(n), and what is left over for the level below.
     let mut ratios = vec![Matrix::zero(0, 0); limit + 1];
@@ -177,7 +231,8 @@ pub fn solve(
         _ => level.chunks(p).map(|phases| phases.iter().sum()).collect(),
     };
     let levels = full.iter().enumerate().map(by_state).collect();
-    Some(Solution { levels, rates: arrivals.rates.clone(), admits, throughput })
+    let rates = (0..arrivals.classes()).map(|class| arrivals.rates(class)).collect();
+    Some(Solution { levels, rates, admits, throughput })
 }
 
 impl Solution {
