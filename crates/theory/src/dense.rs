@@ -170,6 +170,26 @@ pub fn stationary(generator: &Matrix) -> Option<Vec<f64>> {
     )
 }
 
+/// Two states of a generator, or of any matrix of moves, without a way from the one to the other: the first state and
+/// one that it does not come to, or one that does not come to it. `None`: it comes from every state to every other.
+pub fn cut_off(generator: &Matrix) -> Option<(usize, usize)> {
+    let n = generator.rows();
+    let missing = |goes: &dyn Fn(usize, usize) -> bool| {
+        let (mut reached, mut rest) = (vec![false; n], vec![0]);
+        reached.iter_mut().take(1).for_each(|first| *first = true);
+        while let Some(from) = rest.pop() {
+            for to in 0..n {
+                if goes(from, to) && !std::mem::replace(&mut reached[to], true) {
+                    rest.push(to);
+                }
+            }
+        }
+        reached.iter().position(|reached| !reached)
+    };
+    let there = missing(&|from, to| generator.at(from, to) > 0.0).map(|to| (0, to));
+    there.or_else(|| missing(&|from, to| generator.at(to, from) > 0.0).map(|from| (from, 0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,5 +217,15 @@ mod tests {
     fn a_chain_of_two_rests_by_its_rates() {
         let generator = Matrix::from_fn(2, 2, |i, j| [[-1.0, 1.0], [3.0, -3.0]][i][j]);
         assert_eq!(stationary(&generator), Some(vec![0.75, 0.25]));
+    }
+
+    #[test]
+    fn states_without_a_way_are_found_either_way() {
+        let chain = |cells: [[f64; 3]; 3]| Matrix::from_fn(3, 3, |i, j| cells[i][j]);
+        let ring = [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [1.0, 0.0, -1.0]];
+        let trap = [[-1.0, 1.0, 0.0], [1.0, -2.0, 1.0], [0.0, 0.0, 0.0]];
+        let spring = [[-1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, -1.0]];
+        assert_eq!([ring, trap, spring].map(|cells| cut_off(&chain(cells))), [None, Some((2, 0)), Some((0, 2))]);
+        assert_eq!(cut_off(&Matrix::zero(1, 1)), None);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dense::{Matrix, stationary};
+use crate::dense::{Matrix, cut_off, stationary};
 
 /// Arrivals: a chain, and which of its moves bring packets of which class. Poisson packets are moves from a state to
 /// itself.
@@ -176,15 +176,15 @@ pub struct Solution {
 }
 
 /// Solves the queue for `limit` packets, the one in service included; `refuses(class, n)` is the probability that
-/// an arrival which would be the n-th packet is refused. `None` for no room at all, and if the model has no single
-/// stationary state.
+/// an arrival which would be the n-th packet is refused. `None` for no room at all, and for arrivals that do not come
+/// from every state to every other.
 pub fn solve(
     arrivals: &Mmpp,
     service: &Service,
     limit: usize,
     refuses: impl Fn(usize, usize) -> f64,
 ) -> Option<Solution> {
-    if limit == 0 {
+    if limit == 0 || cut_off(&arrivals.generator).is_some() {
         return None;
     }
     let (m, p) = (arrivals.states(), service.begins.len());

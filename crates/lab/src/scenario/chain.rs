@@ -1,9 +1,7 @@
 //! Flows of kinds `mmpp` and `map`: packets that a Markov chain brings.
 
-use std::collections::BTreeSet;
-
 use forebay_aqm::base::text::{self, BadValue};
-use forebay_theory::dense::{Matrix, stationary};
+use forebay_theory::dense::{Matrix, cut_off, stationary};
 
 use super::doc::{Node, Value};
 use super::error::InputError;
@@ -72,22 +70,6 @@ impl Chain {
         let leaves = Matrix::from_fn(n, 1, |i, _| quiet.at(i, i));
         let moves = quiet.solve(&leaves)?;
         (0..n).map(|i| moves.at(i, 0)).max_by(f64::total_cmp).filter(|most| most.is_finite())
-    }
-
-    /// A state that cannot be reached from the first, or from which the first cannot be reached: (from, to).
-    fn cut_off(&self) -> Option<(usize, usize)> {
-        let n = self.moves.len();
-        let goes = |from: usize, to: usize| self.moves[from][to] > 0.0 || self.packets[from][to] > 0.0;
-        let reached = |goes: &dyn Fn(usize, usize) -> bool| {
-            let (mut reached, mut rest) = (BTreeSet::from([0]), vec![0]);
-            while let Some(from) = rest.pop() {
-                rest.extend((0..n).filter(|&to| goes(from, to) && reached.insert(to)));
-            }
-            reached
-        };
-        let (there, back) = (reached(&goes), reached(&|from, to| goes(to, from)));
-        let missing = |set: &BTreeSet<usize>| (0..n).find(|state| !set.contains(state));
-        missing(&there).map(|to| (0, to)).or_else(|| missing(&back).map(|from| (from, 0)))
     }
 }
 
@@ -184,7 +166,7 @@ fn sound(
     of_packets: &'static str,
     chain: Chain,
 ) -> Result<Chain, InputError> {
-    if let Some((from, to)) = chain.cut_off() {
+    if let Some((from, to)) = cut_off(&chain.generator()) {
         let accepts =
             format!("a chain that comes from every state to every other, not one without a way from {from} to {to}");
         return Err(table.bad(of_moves, BadValue::new(accepts)));
