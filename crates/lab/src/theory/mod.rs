@@ -1,10 +1,12 @@
 //! What the models say about a scenario: the same file, the same disciplines, no packets.
 //!
 //! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
-//! it from an empty queue. Both ask the discipline's own code.
+//! it from an empty queue. Both ask the discipline's own code. [`mmpp`] is the queue in the long run under datagrams
+//! that Markov chains bring.
 
 mod drive;
 pub mod fluid;
+pub mod mmpp;
 
 pub mod setting;
 pub mod stability;
