@@ -178,8 +178,8 @@ pub fn cut_off(generator: &Matrix) -> Option<(usize, usize)> {
         let (mut reached, mut rest) = (vec![false; n], vec![0]);
         reached.iter_mut().take(1).for_each(|first| *first = true);
         while let Some(from) = rest.pop() {
-            for to in 0..n {
-                if goes(from, to) && !std::mem::replace(&mut reached[to], true) {
+            for (to, reached) in reached.iter_mut().enumerate().filter(|(to, _)| goes(from, *to)) {
+                if !std::mem::replace(reached, true) {
                     rest.push(to);
                 }
             }

@@ -161,9 +161,9 @@ fn rest(mut q: Rows) -> Vec<f64> {
             }
         }
     }
-    let mut shares = vec![1.0];
-    for k in 1..n {
-        shares.push((0..k).map(|i| shares[i] * q[i][k]).sum());
+    let mut shares: Vec<f64> = vec![1.0];
+    while shares.len() < n {
+        shares.push(shares.iter().zip(&q).map(|(share, row)| share * row[shares.len()]).sum());
     }
     let sum: f64 = shares.iter().sum();
     shares.iter().map(|share| share / sum).collect()
