@@ -5,6 +5,7 @@
 
 pub mod dde;
 pub mod dense;
+pub mod fit;
 pub mod lindley;
 pub mod mmpp;
 pub mod nyquist;

@@ -2,9 +2,10 @@
 //!
 //! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
 //! it from an empty queue. Both ask the discipline's own code. [`mmpp`] is the queue in the long run under datagrams
-//! that Markov chains bring.
+//! that Markov chains bring, [`fit`] such a chain for a recording.
 
 mod drive;
+pub mod fit;
 pub mod fluid;
 pub mod mmpp;
 

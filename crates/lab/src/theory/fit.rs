@@ -1,0 +1,48 @@
+//! An MMPP for packets that were recorded, ready for a scenario.
+
+use forebay_aqm::base::text::show_span;
+use forebay_aqm::base::time::Span;
+use forebay_theory::fit::{self, NoFit, TwoStates};
+
+use crate::scenario::Recorded;
+
+/// The most phases that lengths are given: with more they are as good as all the same.
+const MOST_PHASES: f64 = 32.0;
+
+/// A source that is as bursty as a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// Its arrivals.
+    pub arrivals: TwoStates,
+    /// Mean length of its packets in bytes.
+    pub packet: u32,
+    /// Phases of Erlang lengths with a spread like that of the recorded ones; `None`: all alike.
+    pub erlang: Option<u8>,
+}
+
+/// The MMPP of two states whose counts vary as those of the recording do in windows of `short` and `long`, and are as
+/// skew in the latter; all classes of packets together.
+pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit> {
+    let times: Vec<f64> = recorded.items.iter().map(|item| item.at.secs()).collect();
+    let arrivals = fit::two_states(&fit::counts(&times, short.secs(), long.secs())?)?;
+    let n = recorded.items.len() as f64;
+    let mean = recorded.items.iter().map(|item| f64::from(item.size)).sum::<f64>() / n;
+    let squares = recorded.items.iter().map(|item| (f64::from(item.size) - mean).powi(2)).sum::<f64>();
+    let phases = (mean * mean * n / squares).round().max(1.0);
+    let erlang = (phases <= MOST_PHASES).then_some(phases as u8);
+    Ok(Fitted { arrivals, packet: mean.round() as u32, erlang })
+}
+
+impl Fitted {
+    /// The keys of such a group of flows, as a scenario has them behind its name.
+    pub fn keys(&self) -> String {
+        let [busy, idle] = self.arrivals.rates;
+        let [long, short] = self.arrivals.mean_s.map(|mean| show_span(Span::from_secs(mean)));
+        let erlang = self.erlang.map_or_else(String::new, |phases| format!("erlang = {phases}\n"));
+        format!(
+            "kind = \"mmpp\"\npacket = {}\n{erlang}rates = [\"{busy}/s\", \"{idle}/s\"]\n\
+             sojourns = [\"{long}\", \"{short}\"]\n",
+            self.packet
+        )
+    }
+}

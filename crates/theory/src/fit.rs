@@ -1,0 +1,264 @@
+//! An MMPP of two states for a recording of arrivals, by moments of counts.
+//!
+//! Heffes and Lucantoni (1986) match the mean rate, the index of dispersion for counts (variance over mean) in one
+//! window and in the limit, and the third central moment. A recording has no limit: here it is the index in two windows,
+//! as Gusella (1991) measures it, and the third moment in the longer one. With the rate a or a + b, the latter for a
+//! share p = 1 - q of the time, and correlations that fall as exp(-d t), counts in a window t have
+//!
+//! - mean m t, with m = a + b p;
+//! - index 1 + 2 v g(dt) / (d m), with v = b^2 p q and g(x) = 1 - (1 - exp(-x))/x;
+//! - third central moment K + 3 variance - 2 mean, with K = 6 w h(dt)/d^3, w = b^3 p q (q - p) and
+//!   h(x) = x - 2 + exp(-x)(x + 2).
+//!
+//! Two indices give d and v, the third moment w, and then b^2 = (w/v)^2 + 4 v.
+
+/// Fewer long windows than this tell nothing about their third moment.
+const FEWEST: usize = 30;
+/// Steps of halving: the root is then as exact as numbers are.
+const STEPS: usize = 200;
+
+/// What is matched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counts {
+    /// Arrivals per second.
+    pub rate: f64,
+    /// The short window in seconds, and the index of dispersion in it.
+    pub short: (f64, f64),
+    /// The long window in seconds, and the index of dispersion in it.
+    pub long: (f64, f64),
+    /// Third central moment of counts in the long window.
+    pub third: f64,
+}
+
+/// Poisson arrivals in two states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoStates {
+    /// Mean seconds in each state, the busier one first.
+    pub mean_s: [f64; 2],
+    /// Arrivals per second in each.
+    pub rates: [f64; 2],
+    /// Is the third moment matched? If not, it would take a rate below 0, and the lower one is 0.
+    pub third_matched: bool,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFit {
+    /// Fewer than thirty long windows, or the short one is no shorter.
+    TooShort,
+    /// Counts vary no more than those of a Poisson process.
+    NotBursty,
+    /// The index is no larger in the long window: what there is of bursts is shorter than the short one.
+    ShorterBursts,
+    /// The index grows as the window does: bursts are longer than the long one.
+    LongerBursts,
+}
+
+impl NoFit {
+    /// In words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::TooShort => "a recording of at least thirty long windows, and a short one that is shorter",
+            Self::NotBursty => "counts that vary more than those of a Poisson process",
+            Self::ShorterBursts => "a shorter short window: bursts are shorter than that",
+            Self::LongerBursts => "a longer long window: bursts are longer than that",
+        }
+    }
+}
+
+/// Counts of arrivals at these times, in order, in windows of `short` and `long` seconds.
+pub fn counts(times: &[f64], short: f64, long: f64) -> Result<Counts, NoFit> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(NoFit::TooShort) };
+    let windows = ((last - first) / long) as usize;
+    if windows < FEWEST || short <= 0.0 || short >= long {
+        return Err(NoFit::TooShort);
+    }
+    let (mean, variance, third) = moments(times, long, windows);
+    let (short_mean, short_variance, _) = moments(times, short, ((last - first) / short) as usize);
+    let rate = mean / long;
+    Ok(Counts { rate, short: (short, short_variance / short_mean), long: (long, variance / mean), third })
+}
+
+/// Mean, variance and third central moment of counts in so many windows.
+fn moments(times: &[f64], window: f64, windows: usize) -> (f64, f64, f64) {
+    let mut counts = vec![0.0; windows];
+    let first = times.first().copied().unwrap_or(0.0);
+    for at in times {
+        if let Some(count) = counts.get_mut(((at - first) / window) as usize) {
+            *count += 1.0;
+        }
+    }
+    let n = windows as f64;
+    let mean = counts.iter().sum::<f64>() / n;
+    let central = |power: i32| counts.iter().map(|count| (count - mean).powi(power)).sum::<f64>() / n;
+    (mean, central(2) * n / (n - 1.0), central(3))
+}
+
+/// 1 - (1 - exp(-x))/x.
+fn g(x: f64) -> f64 {
+    if x < 1e-4 { x * (0.5 - x / 6.0) } else { 1.0 + libm::expm1(-x) / x }
+}
+
+/// x - 2 + exp(-x)(x + 2).
+fn h(x: f64) -> f64 {
+    if x < 1e-2 {
+        x.powi(3) * (1.0 / 6.0 - x / 12.0 + x * x / 40.0 - x.powi(3) / 180.0)
+    } else {
+        x - 2.0 + libm::exp(-x) * (x + 2.0)
+    }
+}
+
+/// The two states that have these counts.
+pub fn two_states(counts: &Counts) -> Result<TwoStates, NoFit> {
+    let Counts { rate, short: (short, low), long: (long, high), third } = *counts;
+    if low <= 1.0 || high <= 1.0 {
+        return Err(NoFit::NotBursty);
+    }
+    let d = decay(short, long, (low - 1.0) / (high - 1.0))?;
+    let v = (high - 1.0) * d * rate / (2.0 * g(d * long));
+    let mean = rate * long;
+    let cumulant = third - 3.0 * high * mean + 2.0 * mean;
+    let w = cumulant * d.powi(3) / (6.0 * h(d * long));
+    let skew = w / v;
+    let b = libm::sqrt(skew * skew + 4.0 * v);
+    let p = 0.5 * (1.0 - skew / b);
+    let (a, b, p, third_matched) = match rate - b * p {
+        a if a >= 0.0 => (a, b, p, true),
+        // On and off, with the mean and the variance of the rate.
+        _ => {
+            let p = rate * rate / (rate * rate + v);
+            (0.0, rate / p, p, false)
+        }
+    };
+    Ok(TwoStates { mean_s: [1.0 / (d * (1.0 - p)), 1.0 / (d * p)], rates: [a + b, a], third_matched })
+}
+
+/// The d at which g(d short)/g(d long), which rises from short/long to 1, is this ratio.
+fn decay(short: f64, long: f64, ratio: f64) -> Result<f64, NoFit> {
+    let at = |d: f64| g(d * short) / g(d * long);
+    let (mut slow, mut fast) = (1e-3 / long, 1e3 / short);
+    if ratio >= at(fast) {
+        return Err(NoFit::ShorterBursts);
+    }
+    if ratio <= at(slow) {
+        return Err(NoFit::LongerBursts);
+    }
+    for _ in 0..STEPS {
+        let middle = libm::sqrt(slow * fast);
+        if at(middle) < ratio { slow = middle } else { fast = middle }
+    }
+    Ok(libm::sqrt(slow * fast))
+}
+
+impl TwoStates {
+    /// Its counts, exactly.
+    pub fn counts(&self, short: f64, long: f64) -> Counts {
+        let [up, down] = self.mean_s.map(|mean| 1.0 / mean);
+        let (d, p) = (up + down, down / (up + down));
+        let (a, b) = (self.rates[1], self.rates[0] - self.rates[1]);
+        let (rate, v) = (a + b * p, b * b * p * (1.0 - p));
+        let index = |t: f64| 1.0 + 2.0 * v * g(d * t) / (d * rate);
+        let w = v * b * (1.0 - 2.0 * p);
+        let mean = rate * long;
+        let third = 6.0 * w * h(d * long) / d.powi(3) + 3.0 * index(long) * mean - 2.0 * mean;
+        Counts { rate, short: (short, index(short)), long: (long, index(long)), third }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [TwoStates; 4] = [
+        TwoStates { mean_s: [0.5, 1.5], rates: [300.0, 50.0], third_matched: true },
+        TwoStates { mean_s: [0.8, 0.2], rates: [250.0, 0.0], third_matched: true },
+        TwoStates { mean_s: [1.0, 2.0], rates: [360.0, 60.0], third_matched: true },
+        TwoStates { mean_s: [0.05, 5.0], rates: [2000.0, 10.0], third_matched: true },
+    ];
+
+    #[test]
+    fn what_has_these_counts_is_found_again() {
+        for source in ALL {
+            let found = two_states(&source.counts(0.1, 2.0)).unwrap();
+            for (found, of) in found.mean_s.iter().chain(&found.rates).zip(source.mean_s.iter().chain(&source.rates)) {
+                assert!((found - of).abs() <= 1e-6 * of.max(1.0), "{source:?}: {found} for {of}");
+            }
+        }
+    }
+
+    /// By hand, d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1, v = 1, so index 1 + g(2) = 1 + 1 - (1 - e^-2)/2; the
+    /// skew is 0, so the third moment is 3 variance - 2 mean.
+    #[test]
+    fn counts_by_hand() {
+        let even = TwoStates { mean_s: [1.0, 1.0], rates: [2.0, 0.0], third_matched: true };
+        let counts = even.counts(0.5, 1.0);
+        let index = 2.0 - 0.5 * (1.0 - (-2.0_f64).exp());
+        assert!((counts.long.1 - index).abs() < 1e-12 && (counts.rate - 1.0).abs() < 1e-12);
+        assert!((counts.third - (3.0 * index - 2.0)).abs() < 1e-12);
+        // Where the series ends, it is the formula, to what cancels there.
+        assert!((g(0.999_99e-4) / g(1.000_01e-4) - 1.0).abs() < 1e-4);
+        assert!((h(0.999_99e-2) / h(1.000_01e-2) - 1.0).abs() < 1e-3);
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn exponential(&mut self, rate: f64) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            -(1.0 - (self.0 >> 11) as f64 / (1u64 << 53) as f64).ln() / rate
+        }
+    }
+
+    fn generated(source: &TwoStates, seconds: f64) -> Vec<f64> {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let (mut times, mut now, mut state) = (Vec::new(), 0.0, 0);
+        while now < seconds {
+            let end = now + random.exponential(1.0 / source.mean_s[state]);
+            // At a rate of 0 the next one is infinitely far.
+            loop {
+                now += random.exponential(source.rates[state]);
+                if now > end {
+                    break;
+                }
+                times.push(now);
+            }
+            (now, state) = (end, 1 - state);
+        }
+        times
+    }
+
+    /// 20,000 long windows: rates and times within a tenth, fixed beforehand; the mean rate within 2 %.
+    #[test]
+    fn a_generated_recording_gives_back_its_source() {
+        for source in &ALL[..3] {
+            let counts = counts(&generated(source, 40_000.0), 0.1, 2.0).unwrap();
+            let found = two_states(&counts).unwrap();
+            assert!((counts.rate / source.counts(0.1, 2.0).rate - 1.0).abs() < 0.02);
+            for state in 0..2 {
+                let (mean, rate) = (source.mean_s[state], source.rates[state]);
+                let near = (found.mean_s[state] - mean).abs() <= 0.1 * mean;
+                // Of a rate of 0 a tenth of 30/s.
+                assert!(near && (found.rates[state] - rate).abs() <= 0.1 * rate.max(30.0), "{found:?} for {source:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let counts = ALL[0].counts(0.1, 2.0);
+        let with = |low: f64, high: f64| two_states(&Counts { short: (0.1, low), long: (2.0, high), ..counts });
+        assert_eq!(with(0.9, 2.0), Err(NoFit::NotBursty));
+        assert_eq!(with(2.0, 2.0), Err(NoFit::ShorterBursts));
+        assert_eq!(with(1.1, 4.0), Err(NoFit::LongerBursts));
+        let times: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(super::counts(&times, 0.5, 4.0), Err(NoFit::TooShort));
+        assert_eq!(super::counts(&[], 0.5, 4.0), Err(NoFit::TooShort));
+        // A third moment below what any rates from 0 on have: on and off, with the indices matched all the same.
+        let clipped = two_states(&Counts { third: -1e9, ..counts }).unwrap();
+        let again = clipped.counts(0.1, 2.0);
+        assert!(!clipped.third_matched && clipped.rates[1] == 0.0);
+        assert!((again.rate / counts.rate - 1.0).abs() < 1e-9 && (again.long.1 / counts.long.1 - 1.0).abs() < 1e-9);
+    }
+}
