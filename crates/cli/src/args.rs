@@ -205,9 +205,11 @@ pub(crate) struct ReproduceArgs {
   forebay theory stability case1.toml --aqm \"pi preset=ns2 q_ref=50\" --critical
   forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
   forebay theory fluid case1.toml --aqm \"raqm q0=50\"
+  forebay theory mmpp examples/aaqm-model.toml
 
 stability: rest and margins of the loop of long-lived TCP and a discipline, by Nyquist with exact delays;
-fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.")]
+fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.
+mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic, exactly.")]
 pub(crate) struct TheoryArgs {
     /// Which model.
     pub(crate) model: Model,
@@ -235,6 +237,8 @@ pub(crate) enum Model {
     Stability,
     /// The course of the nonlinear loop.
     Fluid,
+    /// The queue in the long run under datagrams that Markov chains bring.
+    Mmpp,
 }
 
 impl Model {
@@ -243,6 +247,7 @@ impl Model {
         match self {
             Self::Stability => "stability",
             Self::Fluid => "fluid",
+            Self::Mmpp => "mmpp",
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Model, TheoryArgs};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
+use crate::mmpp;
 use crate::output::Ui;
 use crate::table::Table;
 
@@ -21,6 +22,9 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
+    if args.model == Model::Mmpp {
+        return mmpp::command(&file, &cases, ui);
+    }
     let mut rows = Vec::new();
     for case in &cases {
         for contender in &case.scenario.compare {
@@ -41,7 +45,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
 }
 
 /// The same error, about the file.
-fn in_file(file: &str, error: &InputError) -> InputError {
+pub(crate) fn in_file(file: &str, error: &InputError) -> InputError {
     InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
 }
 
@@ -78,7 +82,7 @@ fn answer(
             }
             Ok(found)
         }
-        Model::Fluid => {
+        Model::Fluid | Model::Mmpp => {
             let scenario = &case.scenario;
             let course = fluid::of(&contender.spec, setting, scenario.duration.secs(), scenario.warmup.secs())?;
             Ok(map(json!(course)))
@@ -140,7 +144,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
             STABILITY.iter().chain(&CRITICAL).copied().collect()
         }
         Model::Stability => STABILITY.to_vec(),
-        Model::Fluid => FLUID.to_vec(),
+        Model::Fluid | Model::Mmpp => FLUID.to_vec(),
     };
     let heads: Vec<&str> = ["discipline"].into_iter().chain(columns.iter().map(|c| c.1)).collect();
     let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.2)).collect();
@@ -169,7 +173,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
     }
     let about = match model {
         Model::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
-        Model::Fluid => "-: nothing repeats",
+        Model::Fluid | Model::Mmpp => "-: nothing repeats",
     };
     notes.insert(0, about.to_string());
     format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))
