@@ -3,25 +3,29 @@
 use crate::{program, verdicts};
 
 /// What blessing may change.
-const BLESSED: [&str; 7] = [
+const BLESSED: [&str; 8] = [
     "crates/aqm/golden",
     "crates/sim/tests/fingerprints.txt",
     "docs/scenario.schema.json",
     QUEUES.files[0],
     THROUGHPUT.files[0],
     THROUGHPUT.files[1],
+    FLUID.files[0],
     verdicts::EXPECTED,
 ];
 /// Tests that write what they otherwise compare: package, test.
-const WRITERS: [(&str, &str); 5] = [
+const WRITERS: [(&str, &str); 6] = [
     ("forebay-aqm", "golden"),
     ("forebay-sim", "fingerprints"),
     ("forebay-lab", "published_schema"),
     ("forebay-lab", QUEUES.test),
     ("forebay-lab", THROUGHPUT.test),
+    ("forebay-lab", FLUID.test),
 ];
 /// The simulator beside queueing theory.
 pub(crate) const QUEUES: Page = Page { test: "queues", files: &["docs/queues.md"] };
+/// The fluid model beside packets.
+pub(crate) const FLUID: Page = Page { test: "fluid", files: &["docs/fluid.md"] };
 /// The simulator beside the formulas of TCP's send rate.
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };

@@ -34,6 +34,7 @@ cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2;
 cargo xtask validate-ns3   renews docs/validation-ns3.md: PIE, CoDel and FQ-CoDel beside ns-3
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
 cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
+cargo xtask fluid          renews docs/fluid.md: the fluid model beside packets
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
 
 fn main() -> ExitCode {
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         ["validate-ns3"] => ns3::run(),
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
+        ["fluid"] => bless::page(&bless::FLUID),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");
