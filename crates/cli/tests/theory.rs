@@ -1,0 +1,125 @@
+//! `forebay theory` through the program: what it prints, what it leaves out, what it refuses.
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+
+/// The example of Hollot et al.: 60 flows on 3750 packets a second, 246 ms with 200 packets waiting.
+const LOOP: &str = r#"
+version = 1
+duration = "60s"
+warmup = "20s"
+packet = 500
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "15mbit", delay = "40ms", queue = "800p", aqm = "pi q_ref=200" }
+access = { rate = "1gbit", delays = ["16ms"] }
+egress = { rate = "1gbit", delay = "40ms" }
+[[flows]]
+kind = "ftp"
+count = 60
+ecn = true
+"#;
+const DATAGRAMS: &str = include_str!("../../../examples/aaqm-model.toml");
+
+fn place(name: &str) -> Place {
+    let place = Place::new(name);
+    place.write("loop.toml", LOOP);
+    place.write("datagrams.toml", DATAGRAMS);
+    place
+}
+
+fn results(place: &Place, words: &[&str]) -> Vec<Value> {
+    let words: Vec<&str> = ["theory"].iter().chain(words).chain(&["--json"]).copied().collect();
+    let document = place.run(&words).good().json();
+    assert_eq!(document["version"], 1);
+    document["results"].as_array().unwrap().clone()
+}
+
+fn near(value: &Value, want: f64, tolerance: f64) -> bool {
+    value.as_f64().is_some_and(|x| (x - want).abs() <= tolerance)
+}
+
+#[test]
+fn stability_of_the_example_of_the_design_rule() {
+    let place = place("theory-stability");
+    let found = &results(&place, &["stability", "loop.toml"])[0];
+    assert_eq!(found["stable"], true);
+    // W = R C/N, p = 2/W^2; the crossover that the rule designs for.
+    assert!(near(&found["window_pkts"], 15.375, 0.05) && near(&found["p_rest"], 0.00846, 5e-5), "{found}");
+    assert!(near(&found["crossover_rad_per_s"], 0.53, 0.02), "{found}");
+    let text = place.run(&["theory", "stability", "loop.toml", "--aqm", "codel", "--aqm", "rem b=200"]).good();
+    assert!(text.stdout.contains("codel: no model of this discipline"), "{}", text.stdout);
+    let rem = text.stdout.lines().find(|line| line.starts_with("rem")).unwrap();
+    assert!(rem.contains(" no "), "unstable: {rem}");
+}
+
+#[test]
+fn slow_laws_and_drops_have_their_rest() {
+    let place = place("theory-rest");
+    let sets = ["--set", "flows.ftp.count=30", "--set", "flows.ftp.ecn=false"];
+    let aqm = ["--aqm", "pi preset=ns2 q_ref=200", "--aqm", "rem preset=ns2 b=200 mean_packet=500"];
+    let words: Vec<&str> = ["stability", "loop.toml"].iter().chain(&sets).chain(&aqm).copied().collect();
+    for found in results(&place, &words) {
+        // (1 - p) W = R C/N = 30.75 packets: p = 0.0021.
+        assert_eq!(found["signals_are_drops"], true);
+        assert!(near(&found["q_rest_pkts"], 200.0, 2.0) && near(&found["p_rest"], 0.00211, 3e-5), "{found}");
+    }
+}
+
+#[test]
+fn fluid_and_linear_loop_agree() {
+    let place = place("theory-fluid");
+    let aqm = ["--aqm", "pi q_ref=200", "--aqm", "rem b=200", "--aqm", "raqm_plus q0=200"];
+    let with = |topic| results(&place, &[topic, "loop.toml"].iter().chain(&aqm).copied().collect::<Vec<_>>());
+    for (linear, course) in with("stability").iter().zip(with("fluid")) {
+        let [mean, std] = ["q_mean_pkts", "q_std_pkts"].map(|key| course[key].as_f64().unwrap());
+        assert_eq!(linear["stable"].as_bool().unwrap(), std < 0.05 * mean, "{linear}");
+        assert!((mean - 200.0).abs() < 10.0, "{mean}");
+    }
+}
+
+#[test]
+fn edges_of_a_loop() {
+    let place = place("theory-critical");
+    let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
+    // Fewer flows, longer round trips and faster links all raise the gain.
+    let edge = |key: &str| found[key].as_f64().unwrap();
+    assert!((4.0..20.0).contains(&edge("critical_flows")), "{found}");
+    assert!(edge("critical_base_rtt_factor") > 1.5 && edge("critical_rate_mbps") > 20.0, "{found}");
+    let refused = place.run(&["theory", "fluid", "loop.toml", "--critical"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn what_the_models_cannot_take_is_said() {
+    let place = place("theory-left-out");
+    let sets = ["--set", "flows.ftp.tcp=cubic", "--set", "flows.ftp.window=1000"];
+    let words: Vec<&str> = ["stability", "loop.toml", "--aqm", "pi q_ref=100 th=0.9 hard_limit=300p"]
+        .iter()
+        .chain(&sets)
+        .copied()
+        .collect();
+    let found = &results(&place, &words)[0];
+    let left_out = found["left_out"].to_string();
+    for word in ["flows.ftp.tcp", "flows.ftp.window", "th of pi"] {
+        assert!(left_out.contains(word), "{word} in {left_out}");
+    }
+    for (topic, file, word) in [("stability", "datagrams.toml", "ftp"), ("mmpp", "loop.toml", "datagrams")] {
+        let ended = place.run(&["theory", topic, file]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(file) && ended.stderr.contains(word), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn mmpp_is_the_worked_table() {
+    let place = place("theory-mmpp");
+    let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
+    let plain = &found["queues"][0];
+    assert_eq!((&found["arrival_states"], &plain["states"]), (&Value::from(16), &Value::from(3216)));
+    assert!(near(&plain["mean_pkts"], 23.035, 6e-4) && near(&plain["loss"], 0.016, 5e-6), "{plain}");
+    let text = place.run(&["theory", "mmpp", "datagrams.toml"]).good();
+    assert!(text.stdout.contains("lost: video") && text.stdout.contains("16 arrival states"), "{}", text.stdout);
+}
