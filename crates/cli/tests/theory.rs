@@ -123,3 +123,16 @@ fn mmpp_is_the_worked_table() {
     let text = place.run(&["theory", "mmpp", "datagrams.toml"]).good();
     assert!(text.stdout.contains("lost: video") && text.stdout.contains("16 arrival states"), "{}", text.stdout);
 }
+
+#[test]
+fn a_report_lays_the_fluid_over_the_packets_where_the_scenario_asks() {
+    let place = place("theory-report");
+    let short = ["run", "loop.toml", "--runs", "1", "--set", "duration=5s", "--set", "warmup=1s", "--quiet"];
+    let asked = [&short[..], &["--set", "report.theory=[\"fluid\"]", "-o", "asked"]].concat();
+    place.run(&asked).good();
+    place.run(&[&short[..], &["-o", "plain"]].concat()).good();
+    let page = |dir: &str| std::fs::read_to_string(place.dir.join(dir).join("report.html")).unwrap();
+    let line = r#""name":"fluid: pi q_ref=200""#;
+    assert!(page("asked").contains(line) && !page("plain").contains(line));
+    assert!(page("asked").contains(r#""beside":"pi q_ref=200""#));
+}

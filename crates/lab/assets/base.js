@@ -164,7 +164,7 @@
     const dense = points.length > DENSE && ["line", "band", "step"].includes(kind);
     const turn = i + Math.floor(i / COLOURS); // a second round of colours meets other dashes
     return {
-      name: String(raw.name), points, low: raw.low, high: raw.high, bars: raw.bars,
+      name: String(raw.name), guest: raw.beside ?? null, points, low: raw.low, high: raw.high, bars: raw.bars,
       sorted: points.every((p, k) => k === 0 || p[0] >= points[k - 1][0]),
       colour: `c${i % COLOURS}`, mark: MARKS[turn % MARKS.length], order: i, dense,
       dash: dense || kind === "stack" ? "" : DASHES[turn % DASHES.length],

@@ -151,7 +151,10 @@
       const titles = { x: withUnit(this.xAxis, xTicks.e), y: withUnit(this.yAxis, yTicks.e) };
 
       const start = (titles.y ? 28 : 10) + xRules.rows * 15;
-      const groups = this.panels ? shown.map((one) => [one]) : [shown];
+      // A guest shares the panel of its host, unless that is hidden.
+      const hosted = (one) => one.guest !== null && shown.some((other) => other.name === one.guest);
+      const guests = (host) => shown.filter((one) => one.guest === host.name);
+      const groups = this.panels ? shown.filter((one) => !hosted(one)).map((one) => [one, ...guests(one)]) : [shown];
       let y = start;
       this.frames = (groups.length ? groups : [[]]).map((members) => {
         const top = y + (this.panels ? (y === start ? 12 : 30) : 0);
@@ -213,7 +216,8 @@
       return node;
     }
     drawLine(one, X, Y) {
-      const dash = this.panels ? null : one.dash || null; // a panel's title already names its line
+      const alone = one.guest === null ? null : "6 3"; // a panel's title already names its line
+      const dash = this.panels ? alone : one.dash || alone;
       const band = one.low && one.high && this.style === "line";
       const xs = one.points.map((p) => p[0]);
       const layer = this.kind === "stack" && this.stack.layers.get(one);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::compare;
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
+use crate::scenario::{self, Case, Overrides};
 use crate::table::{self, Parquet};
 
 /// How many runs the tables take into memory at once.
@@ -295,6 +296,13 @@ impl Store {
 fn damaged<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> StoreError {
     let path = path.to_path_buf();
     move |error| StoreError::Damaged { path: path.clone(), reason: error.to_string() }
+}
+
+/// A case as a run directory has it, without its axes.
+pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
+    let own = dir.join("cases").join(format!("{index:03}.toml"));
+    let path = if own.exists() { own } else { dir.join("scenario.toml") };
+    scenario::load(&path, &Overrides::default()).ok()?.into_iter().next()
 }
 
 /// A resolved case; with axes it says at which point.

@@ -55,13 +55,21 @@ impl Runs {
     }
 
     fn queue_over_time(&self, prefix: &str, case: usize) -> Value {
-        let series: Vec<Value> = self
+        let mut series: Vec<Value> = self
             .of_case(case)
             .map(|e| {
                 let s = &e.runs[0].series;
                 json!({ "name": e.runs[0].summary.contender_here(), "points": points(&s.time_s, &s.queue_pkts) })
             })
             .collect();
+        series.extend(self.of_case(case).filter_map(|e| {
+            let course = self.fluid.get(&(case, e.contender))?;
+            let host = e.runs[0].summary.contender_here();
+            let name = format!("fluid: {host}");
+            Some(json!({ "name": name, "beside": host, "points": points(&course.t_s, &course.q_pkts) }))
+        }));
+        let model =
+            if self.fluid.is_empty() { "" } else { " Dashes: the same as a fluid, by the discipline's own code." };
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
         let rules: Vec<Value> = self
             .of_case(case)
@@ -74,7 +82,7 @@ impl Runs {
         json!({
             "id": format!("{prefix}-queue-{case}"),
             "title": format!("Queue against time{}", self.suffix(case)),
-            "caption": format!("Waiting packets, the one in transmission not counted; seed {seed}."),
+            "caption": format!("Waiting packets, the one in transmission not counted; seed {seed}.{model}"),
             "kind": "line",
             "layout": "small-multiples",
             "x": { "label": "time", "unit": "s" },

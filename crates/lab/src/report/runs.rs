@@ -1,11 +1,15 @@
 //! The runs of one scenario as the report reads them from disk: by case and contender, link by link.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use forebay_aqm::Spec;
 use serde_json::Value;
 
 use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
 use crate::store::{self, StoreError};
+use crate::theory::fluid::{self, Course};
+use crate::theory::setting;
 
 /// With more cases than this, curves over time are shown for the first, the middle and the last only.
 pub(super) const CASES_OVER_TIME: usize = 3;
@@ -29,6 +33,8 @@ pub(super) struct Runs {
     pub(super) series: Vec<String>,
     /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
     pub(super) over_time: Vec<usize>,
+    /// What the fluid model says of these cases, by case and contender, where the scenario asks for it.
+    pub(super) fluid: BTreeMap<(usize, usize), Course>,
 }
 
 impl Runs {
@@ -62,7 +68,8 @@ impl Runs {
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let series = series.map(str::to_string).collect();
-        Ok(Self { entries, link: None, series, over_time }.by_link())
+        let fluid = over_time.iter().flat_map(|&case| courses(dir, case)).collect();
+        Ok(Self { entries, link: None, series, over_time, fluid }.by_link())
     }
 
     /// The runs at each link. The one link of a dumbbell goes without its name.
@@ -73,7 +80,13 @@ impl Runs {
                 for (i, link) in std::mem::take(&mut run.others).into_iter().enumerate() {
                     if i == further.len() {
                         let (series, over_time) = (self.series.clone(), self.over_time.clone());
-                        further.push(Self { entries: Vec::new(), link: None, series, over_time });
+                        further.push(Self {
+                            entries: Vec::new(),
+                            link: None,
+                            series,
+                            over_time,
+                            fluid: BTreeMap::new(),
+                        });
                     }
                     let run = at_link(link, run.duration_s);
                     match further[i].entries.last_mut().filter(|e| (e.case, e.contender) == (*case, *contender)) {
@@ -121,6 +134,18 @@ impl Runs {
         let point = record::point_name(point);
         self.place() + &if point.is_empty() { point } else { format!(", {point}") }
     }
+}
+
+/// What the fluid model says of a case of this directory, if its scenario asks for it and the model knows it.
+fn courses(dir: &Path, case: usize) -> Vec<((usize, usize), Course)> {
+    let Some(it) = store::read_case(dir, case).filter(|it| it.scenario.report.fluid) else { return Vec::new() };
+    let scenario = &it.scenario;
+    let course = |spec: &Spec| {
+        let setting = setting::of(&it, spec).ok()?;
+        fluid::of(spec, &setting, scenario.duration.secs(), scenario.warmup.secs()).ok()
+    };
+    let all = scenario.compare.iter().enumerate();
+    all.filter_map(|(contender, c)| Some(((case, contender), course(&c.spec)?))).collect()
 }
 
 /// A run without its curves over time, which are shown of the first seed only.

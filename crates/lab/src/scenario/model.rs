@@ -54,6 +54,8 @@ pub struct Report {
     pub series: Vec<String>,
     /// The queue that the experiment aims at: draws a rule, and settling is measured against it.
     pub reference: Option<Depth>,
+    /// Is the course by the fluid model laid over the queue against time?
+    pub fluid: bool,
 }
 
 /// Flows that are alike.

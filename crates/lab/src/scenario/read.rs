@@ -61,6 +61,7 @@ static REPORT: Shape = Shape {
             "Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.",
         ),
         may("reference", Kind::Quantity, "The queue that the experiment aims at, such as 50p."),
+        may("theory", Kind::Texts, "What models say, laid over the runs: fluid, on the queue against time."),
     ]],
     later: &[],
 };
@@ -94,7 +95,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     };
     let report = match table.get("report") {
         Some(node) => report(node)?,
-        None => Report { series: vec!["queue".to_string()], reference: None },
+        None => Report { series: vec!["queue".to_string()], reference: None, fluid: false },
     };
     let title = table.get("title").map_or(Ok(name), |node| table::name(node, "title"))?.to_string();
     table.done(&ROOT);
@@ -189,12 +190,26 @@ fn report(node: &Node) -> Result<Report, InputError> {
         .map(|(item, path)| series(item, &path))
         .collect::<Result<Vec<_>, _>>()?;
     let series = if table.get("series").is_some() { series } else { vec!["queue".to_string()] };
-    let report = Report { series, reference: table.maybe("reference", reference)? };
+    let models = table.list("theory", "a list of models, such as [\"fluid\"]")?;
+    for (item, path) in &models {
+        model(item, path)?;
+    }
+    let report = Report { series, reference: table.maybe("reference", reference)?, fluid: !models.is_empty() };
     table.done(&REPORT);
     Ok(report)
 }
 
 /// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
+/// The model that lays its course over the runs.
+pub(super) const FLUID: &str = "fluid";
+
+fn model(node: &Node, path: &str) -> Result<(), InputError> {
+    match text(node, path)? {
+        FLUID => Ok(()),
+        other => Err(node.error(path, FLUID).hint(did_you_mean(other, [FLUID]))),
+    }
+}
+
 fn series(node: &Node, path: &str) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() {

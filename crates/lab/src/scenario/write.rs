@@ -13,6 +13,7 @@ use super::chain::show as show_matrix;
 use super::files::show as show_amount;
 use super::model::{Begin, Class, Direction, Ends, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
+use super::read::FLUID;
 use super::sctp::write_sctp;
 
 /// Lines being gathered.
@@ -61,6 +62,9 @@ impl Scenario {
         out.texts("series", self.report.series.iter().map(String::as_str));
         if let Some(depth) = self.report.reference {
             out.text("reference", &show_depth(depth));
+        }
+        if self.report.fluid {
+            out.texts("theory", [FLUID].into_iter());
         }
         out.0
     }
