@@ -64,7 +64,7 @@ impl Scenario {
             out.text("reference", &show_depth(depth));
         }
         if self.report.fluid {
-            out.texts("theory", [FLUID].into_iter());
+            out.texts("theory", [FLUID]);
         }
         out.0
     }
