@@ -1,7 +1,9 @@
 //! A queue whose sources set their rates anew every S seconds (RED+Tail paper, section VI): Lindley's recursion with
 //! TCP's windows, `q' = clamp(f(q) + noise, 0, B)`, `f(q) = q + S (sum of W C/(q + d_k C) - C)`, in bits.
 
-use crate::dense::{Matrix, stationary};
+mod chain;
+
+pub use chain::{Distribution, Ends};
 
 /// Sources with one window on one link.
 #[derive(Clone, Debug)]
@@ -67,6 +69,27 @@ impl Loop {
         2.0 * self.capacity / (self.window * sum)
     }
 
+    /// Up to this S f'(q_e) >= 0, which Proposition 6.2 asks for, whatever the round trips below the longest. From the
+    /// sum of r_k, 1/W at the equilibrium, and that of r_k^2, at most 1/W^2 - N(N - 1)/(q_e + D_m)^2 with
+    /// D_m = C max d_k and r_k = 1/(q_e + d_k C); the paper lacks W C, without which the units differ. N W/C for equal
+    /// round trips. Only where the windows fill the link.
+    pub fn mixed_bound_s(&self) -> f64 {
+        let sources = self.delays_s.len() as f64;
+        let longest = self.equilibrium() + self.capacity * self.delays_s.iter().copied().fold(0.0, f64::max);
+        let pairs = sources * (sources - 1.0) / (longest * longest);
+        1.0 / (self.capacity / self.window - self.window * self.capacity * pairs)
+    }
+
+    /// S at which f'(q_e) is -1: the equilibrium is stable below.
+    pub fn edge_s(&self) -> f64 {
+        let q = self.equilibrium();
+        let squares = self.delays_s.iter().map(|d| {
+            let sum = q + d * self.capacity;
+            1.0 / (sum * sum)
+        });
+        2.0 / (self.window * self.capacity * squares.sum::<f64>())
+    }
+
     /// The noise of a step in bits: each source's rate is off by `sigma` bits per second, independently.
     pub fn noise(&self, sigma: f64) -> f64 {
         self.interval_s * sigma * libm::sqrt(self.delays_s.len() as f64)
@@ -76,69 +99,6 @@ impl Loop {
     pub fn linear_std(&self, sigma: f64) -> f64 {
         let slope = self.slope(self.equilibrium());
         if slope.abs() < 1.0 { self.noise(sigma) / libm::sqrt(1.0 - slope * slope) } else { f64::INFINITY }
-    }
-
-    /// The chain on cells of `cell` bits (eq. 17), each taken for the queue at `place` of it: 0 is its lower end, as in
-    /// the paper, 0.5 its middle. The first and the last cell take what lies beyond. `None` if the buffer has no end, or
-    /// does not hold a cell, or if the elimination meets a zero.
-    pub fn chain(&self, sigma: f64, cell: f64, place: f64) -> Option<Distribution> {
-        if !self.buffer.is_finite() || self.buffer < cell {
-            return None;
-        }
-        let moves = self.moves(sigma, cell, place);
-        let cells = moves.rows();
-        let chance = stationary(&moves.plus(-1.0, &Matrix::identity(cells)))?;
-        Some(Distribution { cell, place, queue: (0..cells).map(|i| (i as f64 + place) * cell).collect(), chance })
-    }
-
-    /// Chances to go from cell to cell in one step.
-    fn moves(&self, sigma: f64, cell: f64, place: f64) -> Matrix {
-        let (cells, noise) = ((self.buffer / cell) as usize, self.noise(sigma));
-        let below = |edge: f64, mean: f64| 0.5 * libm::erfc((mean - edge) / (noise * std::f64::consts::SQRT_2));
-        let means: Vec<f64> = (0..cells).map(|i| self.drift((i as f64 + place) * cell)).collect();
-        Matrix::from_fn(cells, cells, |i, j| {
-            let from = if j == 0 { 0.0 } else { below(j as f64 * cell, means[i]) };
-            let to = if j + 1 == cells { 1.0 } else { below((j + 1) as f64 * cell, means[i]) };
-            to - from
-        })
-    }
-
-    /// How far the chain is from `rest`, which is one of its own, after so many steps, begun with an empty and with a full
-    /// queue: half the sum of all differences.
-    pub fn distance_after(&self, sigma: f64, rest: &Distribution, steps: usize) -> [f64; 2] {
-        let moves = self.moves(sigma, rest.cell, rest.place);
-        let cells = moves.rows();
-        [0, cells.saturating_sub(1)].map(|start| {
-            let mut chance: Vec<f64> = (0..cells).map(|i| if i == start { 1.0 } else { 0.0 }).collect();
-            for _ in 0..steps {
-                chance = moves.after(&chance);
-            }
-            0.5 * chance.iter().zip(&rest.chance).map(|(a, b)| (a - b).abs()).sum::<f64>()
-        })
-    }
-}
-
-/// Queues and their chances.
-#[derive(Clone, Debug)]
-pub struct Distribution {
-    cell: f64,
-    place: f64,
-    /// Bits.
-    pub queue: Vec<f64>,
-    /// Sums to 1.
-    pub chance: Vec<f64>,
-}
-
-impl Distribution {
-    /// Mean in bits.
-    pub fn mean(&self) -> f64 {
-        self.queue.iter().zip(&self.chance).map(|(q, p)| q * p).sum()
-    }
-
-    /// Standard deviation in bits.
-    pub fn std(&self) -> f64 {
-        let mean = self.mean();
-        libm::sqrt(self.queue.iter().zip(&self.chance).map(|(q, p)| (q - mean) * (q - mean) * p).sum())
     }
 }
 
@@ -187,22 +147,95 @@ mod tests {
 
     #[test]
     fn chain_and_straight_line_by_the_worked_table() {
-        for (sources, sigma, round_trips, mean, std, linear) in [
-            (20, 77021.0, 0.5, 158.2, 6.85, 6.86),
-            (20, 77021.0, 1.0, 159.2, 11.93, 11.88),
-            (20, 77021.0, 1.5, 160.8, 21.10, 20.58),
-            (40, 128_490.0, 0.5, 367.6, 32.4, 32.4),
-            (40, 128_490.0, 1.0, 373.7, 57.5, 56.1),
+        // With what the last digits of the mean and of the widths stand for.
+        for (sources, sigma, round_trips, mean, std, linear, digits) in [
+            (20, 77021.0, 0.5, 158.2, 6.85, 6.86, [0.1, 0.01]),
+            (20, 77021.0, 1.0, 159.2, 11.93, 11.88, [0.1, 0.01]),
+            (20, 77021.0, 1.5, 160.8, 21.10, 20.58, [0.1, 0.01]),
+            (20, 77021.0, 2.0, 169.4, 51.3, f64::INFINITY, [0.1, 0.1]),
+            (40, 128_490.0, 0.5, 367.6, 32.4, 32.4, [0.1, 0.1]),
+            (40, 128_490.0, 1.0, 373.7, 57.5, 56.1, [0.1, 0.1]),
+            (40, 128_490.0, 1.5, 394.0, 116.7, 97.1, [0.1, 0.1]),
+            (40, 128_490.0, 2.0, 450.0, 234.0, f64::INFINITY, [1.0, 1.0]),
         ] {
-            let one = example(sources, round_trips);
+            // A buffer of 1200 packets: in the paper's of 500 the widest would hit its end.
+            let one = Loop { buffer: 9.6e6, ..example(sources, round_trips) };
             let chain = one.chain(sigma, PACKET, 0.0).unwrap();
             let (found, width) = (chain.mean() / PACKET, chain.std() / PACKET);
             let case = format!("{sources} sources, {round_trips} round trips: {found} +- {width}");
             assert!((chain.chance.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{case}");
-            assert!((found - mean).abs() < 0.6 && (width / std - 1.0).abs() < 0.02, "{case}");
-            assert!((one.linear_std(sigma) / PACKET / linear - 1.0).abs() < 0.005, "{case}");
+            assert!((found - mean).abs() < 0.6 * digits[0] && (width - std).abs() < 0.6 * digits[1], "{case}");
+            let line = one.linear_std(sigma) / PACKET;
+            let near = (line - linear).abs() < 0.6 * digits[1];
+            // At two round trips the slope is -1 but for rounding.
+            assert!(if linear.is_finite() { near } else { line > 1e3 }, "{case}: {line}");
         }
         assert!(Loop { buffer: f64::INFINITY, ..example(20, 1.0) }.chain(77021.0, PACKET, 0.0).is_none());
         assert!(example(20, 2.1).linear_std(77021.0).is_infinite());
+    }
+
+    /// Numbers evenly from 0 to 1, always the same (Lehmer's generator).
+    fn even(state: &mut u64) -> f64 {
+        *state = *state * 48271 % 2_147_483_647;
+        *state as f64 / 2_147_483_647.0
+    }
+
+    #[test]
+    fn the_mixed_bound_keeps_its_promise() {
+        for sources in [1, 20, 40] {
+            let one = example(sources, 1.0);
+            if one.equilibrium() > 0.0 {
+                assert!((one.mixed_bound_s() / one.interval_s - 1.0).abs() < 1e-9, "{}", one.mixed_bound_s());
+                assert!((one.edge_s() / one.interval_s - 2.0).abs() < 1e-9);
+            }
+        }
+        let (mut state, mut tight) = (1, 0.0_f64);
+        for _ in 0..2000 {
+            let sources = 1 + (50.0 * even(&mut state)) as usize;
+            let capacity = 1e6 + 99e6 * even(&mut state);
+            let delays_s: Vec<f64> = (0..sources).map(|_| 0.001 + 0.3 * even(&mut state)).collect();
+            let enough = capacity / delays_s.iter().map(|d| 1.0 / d).sum::<f64>();
+            let window = enough * (1.001 + 4.0 * even(&mut state));
+            let mut one = Loop { capacity, window, delays_s, interval_s: 0.0, buffer: f64::INFINITY };
+            one.interval_s = one.mixed_bound_s();
+            let slope = one.slope(one.equilibrium());
+            assert!((-1e-9..1.0).contains(&slope), "{one:?}: {slope}");
+            tight = tight.max(1.0 - slope);
+            one.interval_s = one.edge_s();
+            assert!((one.slope(one.equilibrium()) + 1.0).abs() < 1e-9, "{one:?}");
+        }
+        assert!(tight > 0.99, "it is reached where round trips are all but equal: {tight}");
+    }
+
+    #[test]
+    fn the_chain_is_the_recursion_with_noise() {
+        // A short buffer and long steps, so that both ends matter.
+        let (one, sigma) = (Loop { buffer: 220.0 * PACKET, ..example(20, 1.8) }, 77021.0);
+        let rest = one.chain(sigma, PACKET, 0.5).unwrap();
+        let ends = one.ends(sigma, &rest);
+        let (mut state, mut q) = (7, one.equilibrium());
+        let (mut sum, mut squares, mut sent, mut lost, mut idle, mut above) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        // Not 0.99: the full buffer alone has more than the rest.
+        let (steps, p75) = (400_000, rest.quantile(0.75));
+        for _ in 0..steps {
+            let around = libm::cos(2.0 * std::f64::consts::PI * even(&mut state));
+            let normal = libm::sqrt(-2.0 * libm::log(even(&mut state))) * around;
+            let next = one.drift(q) + one.noise(sigma) * normal;
+            sent += next - q + one.interval_s * one.capacity;
+            lost += (next - one.buffer).max(0.0);
+            idle += (-next).max(0.0);
+            q = next.clamp(0.0, one.buffer);
+            sum += q;
+            squares += q * q;
+            above += if q > p75 { 1.0 } else { 0.0 };
+        }
+        let mean = sum / f64::from(steps);
+        let std = libm::sqrt(squares / f64::from(steps) - mean * mean);
+        assert!((rest.mean() / mean - 1.0).abs() < 0.01 && (rest.std() / std - 1.0).abs() < 0.02, "{mean} {std}");
+        let (lost, idle) = (lost / sent, idle / (one.interval_s * one.capacity * f64::from(steps)));
+        assert!(lost > 1e-3 && (ends.lost / lost - 1.0).abs() < 0.05, "{ends:?} {lost}");
+        assert!((ends.idle - idle).abs() < 0.05 * idle + 1e-6, "{ends:?} {idle}");
+        assert!((above / f64::from(steps) - 0.25).abs() < 0.01, "{above}");
+        assert!(rest.quantile(0.0) <= rest.quantile(0.5) && rest.quantile(1.0) <= one.buffer);
     }
 }
