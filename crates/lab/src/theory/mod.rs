@@ -2,11 +2,13 @@
 //!
 //! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
 //! it from an empty queue. Both ask the discipline's own code. [`mmpp`] is the queue in the long run under datagrams
-//! that Markov chains bring, [`fit`] such a chain for a recording.
+//! that Markov chains bring, [`fit`] such a chain for a recording. [`markov`] has the distribution of TCP's queue at one
+//! signal probability.
 
 mod drive;
 pub mod fit;
 pub mod fluid;
+pub mod markov;
 pub mod mmpp;
 
 pub mod setting;

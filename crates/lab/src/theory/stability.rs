@@ -74,7 +74,7 @@ const SLOW: f64 = 0.02;
 const FAST: f64 = 40.0;
 
 /// A queue nearer than this part of the buffer to either end of it is at the end: nothing regulates it there.
-const WITHIN: f64 = 1e-3;
+pub(super) const WITHIN: f64 = 1e-3;
 
 impl Controller {
     /// From gains at rising frequencies.

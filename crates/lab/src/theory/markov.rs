@@ -1,0 +1,225 @@
+//! The queue as a Markov chain, RED+Tail's model (section VI): flows whose windows follow from one signal probability set
+//! their rates anew every S seconds, each off by some noise.
+
+mod ask;
+
+use forebay_aqm::Spec;
+use forebay_theory::lindley::Loop;
+use serde::Serialize;
+
+use super::drive;
+use super::setting::{Scaled, Setting};
+use super::stability::WITHIN;
+
+pub use ask::{Ask, Cells, PAPER_SIGMA, Sigma, Step, probability};
+
+/// What the model says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Markov {
+    /// Signal probability.
+    pub p: f64,
+    /// W, the window of a flow in packets.
+    pub window_pkts: f64,
+    /// q_e, where the rates fill the link.
+    pub q_rest_pkts: f64,
+    /// Round trip there, N W/C: the harmonic mean of the flows'.
+    pub rtt_ms: f64,
+    /// S.
+    pub step_ms: f64,
+    /// f' at q_e.
+    pub slope: f64,
+    /// Does a small deviation die out, |f'(q_e)| < 1?
+    pub stable: bool,
+    /// S at which f'(q_e) is -1.
+    pub edge_ms: f64,
+    /// Below this S the whole map contracts (Proposition 6.1).
+    pub contraction_bound_ms: f64,
+    /// Up to this S every orbit ends at q_e (Proposition 6.2), by the corrected bound for unequal round trips.
+    pub mixed_bound_ms: f64,
+    /// Standard deviation of a flow's rate, bits per second.
+    pub sigma_bits_per_s: f64,
+    /// Standard deviation of the queue with f straight about q_e; none where that does not settle.
+    pub linear_std_pkts: Option<f64>,
+    /// Mean queue of the chain; this and what follows is missing if the noise is too small for cells.
+    pub q_mean_pkts: Option<f64>,
+    /// Its standard deviation.
+    pub q_std_pkts: Option<f64>,
+    /// The queue that is not exceeded half of the time.
+    pub q_p50_pkts: Option<f64>,
+    /// The queue that is not exceeded 99 % of the time.
+    pub q_p99_pkts: Option<f64>,
+    /// Share of what is sent that finds the buffer full.
+    pub overflow: Option<f64>,
+    /// Share of the capacity that an empty queue leaves unused.
+    pub idle: Option<f64>,
+    /// The distribution.
+    pub distribution: Option<Shares>,
+}
+
+/// Queues and the share of the time at each.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shares {
+    /// Packets.
+    pub q_pkts: Vec<f64>,
+    /// Sums to 1.
+    pub share: Vec<f64>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoAnswer {
+    /// No p is given, and the models do not know the discipline.
+    NoModel,
+    /// The discipline has no queue at rest within the buffer.
+    NoRest,
+    /// At this p the flows do not rest within the buffer; between these they do.
+    Outside {
+        /// What was asked.
+        p: f64,
+        /// Where they would fill the buffer.
+        from: f64,
+        /// Where they would leave it empty.
+        to: f64,
+    },
+}
+
+impl NoAnswer {
+    /// What would give an answer.
+    pub fn accepts(&self) -> String {
+        match self {
+            Self::NoModel => "a signal probability, as 0.014: no model of this discipline gives one".to_string(),
+            Self::NoRest => "a signal probability, as 0.014: no queue at rest within the buffer gives one".to_string(),
+            Self::Outside { from, to, .. } => {
+                format!("one between {from:.3e} and {to:.3e}: else the flows rest at no queue within the buffer")
+            }
+        }
+    }
+}
+
+/// What the model says of `spec` in this setting.
+pub fn of(spec: &Spec, setting: &Setting, ask: &Ask) -> Result<Markov, NoAnswer> {
+    let p = match ask.p {
+        Some(p) => p,
+        None => p_at_rest(spec, setting)?,
+    };
+    let mut one = network(setting, p);
+    let rest = one.equilibrium();
+    if rest <= 0.0 || rest >= one.buffer {
+        let (from, to) = within(setting);
+        return Err(NoAnswer::Outside { p, from, to });
+    }
+    let rtt_s = one.delays_s.len() as f64 * one.window / one.capacity;
+    one.interval_s = match ask.step {
+        Step::RoundTrips(n) => n * rtt_s,
+        Step::Time(s) => s,
+    };
+    let sigma = match ask.sigma {
+        Sigma::Rate(sigma) => sigma,
+        Sigma::Part(part) => part * one.capacity / one.delays_s.len() as f64,
+    };
+    Ok(answer(&one, p, sigma, ask.cells, bits(setting)))
+}
+
+fn answer(one: &Loop, p: f64, sigma: f64, cells: Cells, packet: f64) -> Markov {
+    let (rest, pkts) = (one.equilibrium(), |bits: f64| bits / packet);
+    let (slope, linear) = (rounded(one.slope(rest)), one.linear_std(sigma));
+    let stable = slope.abs() < 1.0;
+    let chain = cut(one, sigma, cells, packet).and_then(|(cell, place)| one.chain(sigma, cell, place));
+    let ends = chain.as_ref().map(|chain| one.ends(sigma, chain));
+    Markov {
+        p,
+        window_pkts: pkts(one.window),
+        q_rest_pkts: pkts(rest),
+        rtt_ms: 1e3 * one.delays_s.len() as f64 * one.window / one.capacity,
+        step_ms: 1e3 * one.interval_s,
+        slope,
+        stable,
+        edge_ms: 1e3 * one.edge_s(),
+        contraction_bound_ms: 1e3 * one.contraction_bound_s(),
+        mixed_bound_ms: 1e3 * one.mixed_bound_s(),
+        sigma_bits_per_s: sigma,
+        linear_std_pkts: (stable && linear.is_finite()).then_some(pkts(linear)),
+        q_mean_pkts: chain.as_ref().map(|chain| pkts(chain.mean())),
+        q_std_pkts: chain.as_ref().map(|chain| pkts(chain.std())),
+        q_p50_pkts: chain.as_ref().map(|chain| pkts(chain.quantile(0.5))),
+        q_p99_pkts: chain.as_ref().map(|chain| pkts(chain.quantile(0.99))),
+        overflow: ends.map(|ends| rounded(ends.lost)),
+        idle: ends.map(|ends| rounded(ends.idle)),
+        distribution: chain
+            .map(|chain| Shares { q_pkts: chain.queue.iter().map(|q| pkts(*q)).collect(), share: chain.chance }),
+    }
+}
+
+/// Without what rounding leaves of differences that should be 0.
+fn rounded(x: f64) -> f64 {
+    libm::round(x * 1e12) / 1e12 + 0.0
+}
+
+/// The most cells that a chain has: the elimination takes their cube.
+const MOST_CELLS: f64 = 1200.0;
+
+/// Width of a cell in bits, and the place in it that it is taken for; `None` where the noise would be lost in one.
+fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> {
+    let noise = one.noise(sigma);
+    match cells {
+        Cells::Lower => (one.buffer <= MOST_CELLS * packet && noise > 0.0).then_some((packet, 0.0)),
+        Cells::Middle => {
+            // A cell adds the square of its width over 12 to the variance of a step: 2 % at half the noise.
+            let cells = (one.buffer / packet.min(0.5 * noise)).ceil().min(MOST_CELLS);
+            let cell = one.buffer / cells;
+            (cell <= noise).then_some((cell, 0.5))
+        }
+    }
+}
+
+/// Bits of a packet.
+fn bits(setting: &Setting) -> f64 {
+    8.0 * f64::from(setting.packet)
+}
+
+/// The setting as the model has it.
+fn network(setting: &Setting, p: f64) -> Loop {
+    let packet = bits(setting);
+    Loop {
+        capacity: setting.capacity * packet,
+        window: Loop::tcp_window(packet, p),
+        delays_s: delays_s(setting),
+        interval_s: 0.0,
+        buffer: setting.limit * packet,
+    }
+}
+
+/// A round trip for each flow. Those of a range are in parts of flows: rounded in sum, so that none is lost.
+fn delays_s(setting: &Setting) -> Vec<f64> {
+    let (mut delays, mut sum) = (Vec::new(), 0.0);
+    for kind in &setting.flows {
+        sum += kind.count;
+        delays.resize(libm::round(sum) as usize, kind.base_s);
+    }
+    delays
+}
+
+/// Signal probabilities at which the flows just fill the buffer, and just leave it empty.
+fn within(setting: &Setting) -> (f64, f64) {
+    let one = network(setting, 1.0);
+    let p_at = |q: f64| {
+        let window = 1.0 / one.delays_s.iter().map(|d| 1.0 / (q + d * one.capacity)).sum::<f64>();
+        1.5 * (bits(setting) / window) * (bits(setting) / window)
+    };
+    (p_at(one.buffer).min(1.0), p_at(0.0).min(1.0))
+}
+
+/// The probability at which a discipline rests with this model's windows.
+fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
+    spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
+    let fresh = || spec.fluid(&setting.link).unwrap_or_else(|| unreachable!("it was one a line ago"));
+    // There windows are the root of 2/p, here of 1.5/p: the same load from so many fewer flows. And here all that is
+    // sent enters.
+    let ours = Setting { drops: false, ..setting.scaled(Scaled::Flows, libm::sqrt(1.5 / 2.0)) };
+    let (_, rest) = drive::rest(&fresh, &ours).ok_or(NoAnswer::NoRest)?;
+    let inside = rest.q >= WITHIN * setting.limit && rest.q <= (1.0 - WITHIN) * setting.limit;
+    if inside && rest.p < 1.0 { Ok(rest.p) } else { Err(NoAnswer::NoRest) }
+}
+
+#[cfg(test)]
+mod tests;
