@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_lab::bench;
 
 use crate::failure::Exit;
+use crate::markov::MarkovArgs;
 use crate::output::Ui;
 
 /// Seeds stay exact in every reader of JSON.
@@ -206,10 +207,13 @@ pub(crate) struct ReproduceArgs {
   forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
   forebay theory fluid case1.toml --aqm \"raqm q0=50\"
   forebay theory mmpp examples/aaqm-model.toml
+  forebay theory markov case1.toml --p 0.014 --step 0.5rtt --sigma 77kbit
+  forebay theory markov case1.toml --aqm \"pi preset=ns2 q_ref=50\" --json | jq '.results[0].distribution'
 
 stability: rest and margins of the loop of long-lived TCP and a discipline, by Nyquist with exact delays;
 fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.
-mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic, exactly.")]
+mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic, exactly.
+markov: distribution of TCP's queue at one signal probability, its rates set anew every S seconds, with noise.")]
 pub(crate) struct TheoryArgs {
     /// Which model.
     pub(crate) model: Model,
@@ -228,6 +232,8 @@ pub(crate) struct TheoryArgs {
     /// stability: also how many flows, which round trip and which rate are the edge.
     #[arg(long)]
     pub(crate) critical: bool,
+    #[command(flatten)]
+    pub(crate) markov: MarkovArgs,
 }
 
 /// Which model.
@@ -239,6 +245,8 @@ pub(crate) enum Model {
     Fluid,
     /// The queue in the long run under datagrams that Markov chains bring.
     Mmpp,
+    /// The distribution of the queue at one signal probability.
+    Markov,
 }
 
 impl Model {
@@ -248,6 +256,7 @@ impl Model {
             Self::Stability => "stability",
             Self::Fluid => "fluid",
             Self::Mmpp => "mmpp",
+            Self::Markov => "markov",
         }
     }
 }

@@ -9,6 +9,7 @@ mod failure;
 mod interrupt;
 mod links;
 mod list;
+mod markov;
 mod mmpp;
 mod output;
 mod progress;

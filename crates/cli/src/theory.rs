@@ -3,15 +3,15 @@
 use forebay_lab::scenario::{self, Case, Contender, Found, InputError, Overrides};
 use forebay_lab::theory::setting::{self, Scaled, Setting};
 use forebay_lab::theory::stability::NoAnswer;
-use forebay_lab::theory::{fluid, stability};
+use forebay_lab::theory::{self as models, fluid, stability};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Model, TheoryArgs};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
-use crate::mmpp;
 use crate::output::Ui;
 use crate::table::Table;
+use crate::{markov, mmpp};
 
 /// Answers for every case of the file and every discipline compared.
 pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -19,6 +19,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         let accepts = "stability: only a linear loop has an edge";
         return Err(InputError::new("--critical", "", Found::text(args.model.word()), accepts).into());
     }
+    let ask = args.markov.ask(args.model)?;
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
@@ -29,8 +30,12 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     for case in &cases {
         for contender in &case.scenario.compare {
             let setting = setting::of(case, &contender.spec).map_err(|error| in_file(&file, &error))?;
-            rows.push(Row { case, contender, answer: answer(args, case, contender, &setting), setting });
+            rows.push(Row { case, contender, answer: answer(args, &ask, case, contender, &setting), setting });
         }
+    }
+    if let Some(error) = rows.iter().map(Row::refusal).collect::<Option<Vec<_>>>().and_then(|all| all.first().copied())
+    {
+        return Err(error.clone().into());
     }
     if ui.json() {
         let results: Vec<Value> = rows.iter().map(Row::json).collect();
@@ -53,16 +58,40 @@ struct Row<'a> {
     case: &'a Case,
     contender: &'a Contender,
     setting: Setting,
-    answer: Result<Map<String, Value>, NoAnswer>,
+    answer: Result<Map<String, Value>, Why>,
+}
+
+/// Why there is no answer.
+enum Why {
+    /// The model has none.
+    Model(NoAnswer),
+    /// It lacks something, or has something that it cannot use; an error if that is so in every row.
+    Input(InputError),
+}
+
+impl From<NoAnswer> for Why {
+    fn from(why: NoAnswer) -> Self {
+        Self::Model(why)
+    }
+}
+
+impl Why {
+    fn text(&self) -> String {
+        match self {
+            Self::Model(why) => why.text().to_string(),
+            Self::Input(error) => error.to_string(),
+        }
+    }
 }
 
 /// The figures by name.
 fn answer(
     args: &TheoryArgs,
+    ask: &models::markov::Ask,
     case: &Case,
     contender: &Contender,
     setting: &Setting,
-) -> Result<Map<String, Value>, NoAnswer> {
+) -> Result<Map<String, Value>, Why> {
     let map = |value: Value| match value {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -87,10 +116,21 @@ fn answer(
             let course = fluid::of(&contender.spec, setting, scenario.duration.secs(), scenario.warmup.secs())?;
             Ok(map(json!(course)))
         }
+        Model::Markov => match models::markov::of(&contender.spec, setting, ask) {
+            Ok(found) => Ok(map(json!(found))),
+            Err(why) => Err(Why::Input(args.markov.no_answer(&why))),
+        },
     }
 }
 
 impl Row<'_> {
+    fn refusal(&self) -> Option<&InputError> {
+        match &self.answer {
+            Err(Why::Input(error)) => Some(error),
+            _ => None,
+        }
+    }
+
     fn json(&self) -> Value {
         let axes: Map<String, Value> =
             self.case.axes.iter().map(|(axis, value)| (axis.clone(), json!(value))).collect();
@@ -112,7 +152,7 @@ impl Row<'_> {
 }
 
 /// A column: the name of its figure, its heading, and its unit.
-type Column = (&'static str, &'static str, &'static str);
+pub(crate) type Column = (&'static str, &'static str, &'static str);
 
 const STABILITY: [Column; 10] = [
     ("stable", "stable", ""),
@@ -145,6 +185,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
         }
         Model::Stability => STABILITY.to_vec(),
         Model::Fluid | Model::Mmpp => FLUID.to_vec(),
+        Model::Markov => markov::COLUMNS.to_vec(),
     };
     let heads: Vec<&str> = ["discipline"].into_iter().chain(columns.iter().map(|c| c.1)).collect();
     let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.2)).collect();
@@ -174,6 +215,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
     let about = match model {
         Model::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
         Model::Fluid | Model::Mmpp => "-: nothing repeats",
+        Model::Markov => markov::ABOUT,
     };
     notes.insert(0, about.to_string());
     format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))

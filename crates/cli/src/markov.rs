@@ -1,0 +1,99 @@
+//! What `forebay theory markov` asks and shows.
+
+use clap::{Args, ValueEnum};
+use forebay_aqm::base::text::BadValue;
+use forebay_lab::scenario::{Found, InputError};
+use forebay_lab::theory::markov::{Ask, Cells, NoAnswer, Sigma, Step, probability};
+
+use crate::args::Model;
+use crate::theory::Column;
+
+/// The figures of a row.
+pub(crate) const COLUMNS: [Column; 14] = [
+    ("stable", "stable", ""),
+    ("p", "p", ""),
+    ("q_rest_pkts", "rest", "pkts"),
+    ("rtt_ms", "RTT", "ms"),
+    ("step_ms", "S", "ms"),
+    ("slope", "slope", ""),
+    ("contraction_bound_ms", "S (6.1)", "ms"),
+    ("mixed_bound_ms", "S (6.2)", "ms"),
+    ("edge_ms", "S (edge)", "ms"),
+    ("q_mean_pkts", "mean", "pkts"),
+    ("q_std_pkts", "std", "pkts"),
+    ("linear_std_pkts", "linear", "pkts"),
+    ("q_p99_pkts", "p99", "pkts"),
+    ("overflow", "lost", ""),
+];
+/// What its signs mean.
+pub(crate) const ABOUT: &str = "S: below (6.1) every step leads nearer to the rest, up to (6.2) every orbit ends there, \
+beyond the edge none stays\nlinear: std with the map straight about the rest; -: none, or noise too small for a chain";
+
+/// Arguments of the model.
+#[derive(Args, Debug)]
+pub(crate) struct MarkovArgs {
+    /// markov: signal probability that the flows meet; default where the discipline rests.
+    #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
+    p: Option<String>,
+    /// markov: standard deviation of a flow's rate, 77kbit or a part of its mean, 25%; default 25.7%, the paper's.
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    sigma: Option<String>,
+    /// markov: S, from one setting of the rates to the next, 0.5rtt or 50ms; default 1rtt.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    step: Option<String>,
+    /// markov: what queue a cell of the chain is taken for; default its middle.
+    #[arg(long, value_name = "WHICH")]
+    cells: Option<Taken>,
+}
+
+/// What queue a cell is taken for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Taken {
+    /// Its middle.
+    Middle,
+    /// Its lower end, a cell being a packet: as in the paper, up to a packet too low.
+    Lower,
+}
+
+impl MarkovArgs {
+    /// What they ask; any of them under another model is a mistake.
+    pub(crate) fn ask(&self, model: Model) -> Result<Ask, InputError> {
+        let cells = self.cells.map(|_| "--cells");
+        let texts = [("--p", &self.p), ("--sigma", &self.sigma), ("--step", &self.step)];
+        let given = texts.iter().find(|(_, text)| text.is_some()).map(|(name, _)| *name).or(cells);
+        if let Some(name) = given.filter(|_| model != Model::Markov) {
+            let accepts = "markov: the other models have no such argument";
+            return Err(InputError::new(name, "", Found::text(model.word()), accepts));
+        }
+        let mut ask = Ask { p: self.p()?, ..Ask::default() };
+        if let Some(text) = &self.sigma {
+            ask.sigma = Sigma::parse(text).map_err(|bad| wrong("--sigma", text, bad))?;
+        }
+        if let Some(text) = &self.step {
+            ask.step = Step::parse(text).map_err(|bad| wrong("--step", text, bad))?;
+        }
+        if self.cells == Some(Taken::Lower) {
+            ask.cells = Cells::Lower;
+        }
+        Ok(ask)
+    }
+
+    fn p(&self) -> Result<Option<f64>, InputError> {
+        let read = |text: &String| probability(text).map_err(|bad| wrong("--p", text, bad));
+        self.p.as_ref().map(read).transpose()
+    }
+
+    /// The argument that would give an answer.
+    pub(crate) fn no_answer(&self, why: &NoAnswer) -> InputError {
+        let found = match (&self.p, why) {
+            (Some(p), _) => Found::text(p),
+            (None, NoAnswer::Outside { p, .. }) => Found::thing(format!("{p:.3e} by the discipline")),
+            (None, _) => Found::thing("nothing"),
+        };
+        InputError::new("--p", "", found, why.accepts())
+    }
+}
+
+fn wrong(name: &str, text: &str, bad: BadValue) -> InputError {
+    InputError::new(name, "", Found::text(text), bad.accepts).hint(bad.hint)
+}
