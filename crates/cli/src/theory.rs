@@ -13,6 +13,25 @@ use crate::output::Ui;
 use crate::table::Table;
 use crate::{markov, mmpp};
 
+/// The models of a loop of TCP and a discipline.
+#[derive(Clone, Copy)]
+enum OfLoop {
+    Stability,
+    Fluid,
+    Markov,
+}
+
+impl OfLoop {
+    const fn of(model: Model) -> Option<Self> {
+        match model {
+            Model::Stability => Some(Self::Stability),
+            Model::Fluid => Some(Self::Fluid),
+            Model::Markov => Some(Self::Markov),
+            Model::Mmpp => None,
+        }
+    }
+}
+
 /// Answers for every case of the file and every discipline compared.
 pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     if args.critical && args.model != Model::Stability {
@@ -23,14 +42,12 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
-    if args.model == Model::Mmpp {
-        return mmpp::command(&file, &cases, ui);
-    }
+    let Some(asked) = OfLoop::of(args.model) else { return mmpp::command(&file, &cases, ui) };
     let mut rows = Vec::new();
     for case in &cases {
         for contender in &case.scenario.compare {
             let setting = setting::of(case, &contender.spec).map_err(|error| in_file(&file, &error))?;
-            rows.push(Row { case, contender, answer: answer(args, &ask, case, contender, &setting), setting });
+            rows.push(Row { case, contender, answer: answer(asked, args, &ask, case, contender, &setting), setting });
         }
     }
     if let Some(error) = rows.iter().map(Row::refusal).collect::<Option<Vec<_>>>().and_then(|all| all.first().copied())
@@ -44,7 +61,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
             &json!({ "version": 1, "topic": topic, "scenario": cases[0].scenario.title, "results": results }),
         )?;
     } else {
-        ui.print(&text(args.model, ui, &rows))?;
+        ui.print(&text(asked, ui, &rows))?;
     }
     Ok(Exit::Done)
 }
@@ -86,6 +103,7 @@ impl Why {
 
 /// The figures by name.
 fn answer(
+    asked: OfLoop,
     args: &TheoryArgs,
     ask: &models::markov::Ask,
     case: &Case,
@@ -96,8 +114,8 @@ fn answer(
         Value::Object(map) => map,
         _ => Map::new(),
     };
-    match args.model {
-        Model::Stability => {
+    match asked {
+        OfLoop::Stability => {
             let mut found = map(json!(stability::of(&contender.spec, setting)?));
             if args.critical {
                 for (name, what, now) in [
@@ -111,12 +129,12 @@ fn answer(
             }
             Ok(found)
         }
-        Model::Fluid | Model::Mmpp => {
+        OfLoop::Fluid => {
             let scenario = &case.scenario;
             let course = fluid::of(&contender.spec, setting, scenario.duration.secs(), scenario.warmup.secs())?;
             Ok(map(json!(course)))
         }
-        Model::Markov => match models::markov::of(&contender.spec, setting, ask) {
+        OfLoop::Markov => match models::markov::of(&contender.spec, setting, ask) {
             Ok(found) => Ok(map(json!(found))),
             Err(why) => Err(Why::Input(args.markov.no_answer(&why))),
         },
@@ -178,14 +196,16 @@ const FLUID: [Column; 4] = [
     ("p_mean", "p", ""),
 ];
 
-fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
-    let columns: Vec<Column> = match model {
-        Model::Stability if rows.iter().any(|row| row.answer.as_ref().is_ok_and(|a| a.contains_key(CRITICAL[0].0))) => {
+fn text(asked: OfLoop, ui: &Ui, rows: &[Row<'_>]) -> String {
+    let columns: Vec<Column> = match asked {
+        OfLoop::Stability
+            if rows.iter().any(|row| row.answer.as_ref().is_ok_and(|a| a.contains_key(CRITICAL[0].0))) =>
+        {
             STABILITY.iter().chain(&CRITICAL).copied().collect()
         }
-        Model::Stability => STABILITY.to_vec(),
-        Model::Fluid | Model::Mmpp => FLUID.to_vec(),
-        Model::Markov => markov::COLUMNS.to_vec(),
+        OfLoop::Stability => STABILITY.to_vec(),
+        OfLoop::Fluid => FLUID.to_vec(),
+        OfLoop::Markov => markov::COLUMNS.to_vec(),
     };
     let heads: Vec<&str> = ["discipline"].into_iter().chain(columns.iter().map(|c| c.1)).collect();
     let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.2)).collect();
@@ -212,10 +232,10 @@ fn text(model: Model, ui: &Ui, rows: &[Row<'_>]) -> String {
             }
         }
     }
-    let about = match model {
-        Model::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
-        Model::Fluid | Model::Mmpp => "-: nothing repeats",
-        Model::Markov => markov::ABOUT,
+    let about = match asked {
+        OfLoop::Stability => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
+        OfLoop::Fluid => "-: nothing repeats",
+        OfLoop::Markov => markov::ABOUT,
     };
     notes.insert(0, about.to_string());
     format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))

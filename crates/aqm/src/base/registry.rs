@@ -148,12 +148,6 @@ pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) 
     discipline.dequeue(port, cx)
 }
 
-/// The same of [`Discipline::tick`].
-#[inline(never)]
-pub fn tick<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) {
-    discipline.tick(port, cx);
-}
-
 /// The error for a name that no line of the registry has.
 pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     let known = entries.iter().map(|e| e.name).chain(tc::aliases().map(|(name, ..)| name));
@@ -230,9 +224,8 @@ macro_rules! registry {
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
                 match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick() }
             }
-            #[inline]
             fn tick(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => $crate::base::registry::tick(d, port, cx), )* Self::own(d) => $crate::base::registry::tick(d, port, cx) }
+                match self { $( Self::$name(d) => d.tick(port, cx), )* Self::own(d) => d.tick(port, cx) }
             }
         }
 

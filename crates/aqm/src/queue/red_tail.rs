@@ -125,9 +125,13 @@ impl RedTail {
             return SHORT;
         }
         let count = self.pairs.count(key, now);
+        let n = self.params.n;
+        if count.saturating_sub(1) > n {
+            return LONG;
+        }
         self.met += u64::from(count == 1);
-        self.moved += u64::from(count.checked_sub(1) == Some(self.params.n));
-        if count > self.params.n { LONG } else { SHORT }
+        self.moved += u64::from(count.checked_sub(1) == Some(n));
+        if count > n { LONG } else { SHORT }
     }
 
     /// The length of `list` has changed; if it is queue 1's, C1 goes by it, and C2 is the rest.
