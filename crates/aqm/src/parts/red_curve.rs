@@ -196,4 +196,14 @@ mod tests {
         assert!((auto_weight(3750.0) - 2.67e-4).abs() < 5e-7);
         assert!((auto_weight(375.0) - 2.66e-3).abs() < 5e-6);
     }
+
+    #[test]
+    fn many_samples_at_once_are_as_many() {
+        let average = || Average { idle_since: None, ..Average::new(0.002, 1250.0) };
+        let (mut one_by_one, mut at_once) = (average(), average());
+        (0..500).for_each(|_| {
+            one_by_one.sample(40.0);
+        });
+        assert!((one_by_one.value() - at_once.sample_many(40.0, 500.0)).abs() < 1e-9);
+    }
 }

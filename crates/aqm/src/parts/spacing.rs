@@ -32,8 +32,8 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
 
 /// The share of packets that spacing signals: one in a mean gap.
 pub fn mean_spaced(p_b: f64, wait: bool) -> f64 {
-    // Uniform on 1/p_b..2/p_b, or on 1..1/p_b.
-    if wait { p_b / 1.5 } else { 2.0 * p_b / (1.0 + p_b) }
+    // Uniform on 1/p_b..2/p_b - 1, or on 1..1/p_b - 1: the count is 1 at the first arrival after a signal.
+    if wait { 2.0 * p_b / (3.0 - p_b) } else { (2.0 * p_b).min(1.0) }
 }
 
 /// p_a in ns-2's byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
@@ -257,5 +257,17 @@ mod tests {
         assert_eq!(spacing.count(), 0.0);
         spacing.forced();
         assert_eq!((spacing.count(), spacing.p()), (-1.0, 1.0));
+    }
+
+    #[test]
+    fn the_mean_share_is_that_of_many_packets() {
+        let mut rng = crate::base::rng::Rng::stream(1, "mean");
+        for (wait, p_b) in [(false, 0.02), (false, 0.2), (true, 0.02), (true, 0.2)] {
+            let mut spacing = Spacing::new(Rule::Paper, wait, None);
+            let signals = (0..200_000).filter(|_| spacing.arrival(Some(p_b), 500, rng.uniform())).count();
+            let ratio = signals as f64 / 200_000.0 / mean_spaced(p_b, wait);
+            // Four standard deviations of the rarest of them are 2 %.
+            assert!((ratio - 1.0).abs() < 0.02, "{wait} {p_b}: {ratio}");
+        }
     }
 }

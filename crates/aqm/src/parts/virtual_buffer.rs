@@ -442,4 +442,27 @@ mod tests {
         assert!(target(b(45.0)).check().is_err());
         assert_eq!(target(p(45.0)).of(0, &LINK), Range { target: 45.0, ..range(5.0, 40.0, 50.0) });
     }
+
+    #[test]
+    fn a_fluid_counts_as_its_packets_do() {
+        let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+        let range = Range { floor: 0.0, init: 40.0, cap: 50.0, target: 40.0 };
+        let new = || {
+            let buffer = VirtualBuffer::new(Depth::Packets(0.0), &link);
+            (buffer, Threshold::new(0.5, 1.0, buffer.capacity(), range))
+        };
+        let ((mut packets, mut b_packets), (mut fluid, mut b_fluid)) = (new(), new());
+        let packet = Packet { len: 1000, ..Packet::default() };
+        for ms in 1..=20 {
+            let now = Instant::ZERO + Span::from_millis(ms);
+            for _ in 0..3 {
+                packets.arrival(&mut b_packets, &packet, now);
+                packets.count(&mut b_packets, &packet);
+            }
+            fluid.flow(&mut b_fluid, 3000, Bytes(1000), now);
+            assert!(
+                (packets.value() - fluid.value()).abs() < 1e-9 && (b_packets.value() - b_fluid.value()).abs() < 1e-9
+            );
+        }
+    }
 }
