@@ -44,9 +44,7 @@ pub fn p_for(window: f64, drops: bool) -> f64 {
 pub struct Answer {
     /// Packets by which the queue falls per unit of probability.
     pub queue: Complex64,
-    /// Packets per second by which the load falls per unit of probability.
-    pub load: Complex64,
-    /// The same where no queue stands: the link is not full, and the round trip does not change.
+    /// Packets per second by which the load falls per unit of probability where no queue stands: the link is not full, and the round trip does not change.
     pub load_alone: Complex64,
 }
 
@@ -86,7 +84,7 @@ impl TcpLoop {
             own_queue += rate * window / (rtt_s * self.capacity) + rate * b * (1.0 - late) / own;
         }
         let queue = signalled / own_queue;
-        Answer { queue, load: s * queue, load_alone: signalled }
+        Answer { queue, load_alone: signalled }
     }
 }
 

@@ -8,11 +8,11 @@ use alloc::boxed::Box;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
+use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::time::{Instant, Span};
+use crate::base::time::Instant;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::Verdict;
 use crate::{params, probes};
@@ -121,34 +121,16 @@ impl Design for Avq {
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
-        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
-    }
-}
-
-/// AVQ of a fluid: what the virtual capacity cannot take is signalled (section 3 of the paper).
-struct Fluid(Avq);
-
-impl Law for Fluid {
-    fn period(&self, _: usize) -> Span {
-        FLUID_PERIOD
-    }
-
-    fn initial(&self) -> Actuation {
-        Actuation::bernoulli(0.0)
-    }
-
-    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        // Marked packets are arrivals to C~, dropped ones are not.
-        let accepted = sample.period.accepted;
-        let size = match self.0.unit {
-            Depth::Packets(_) => accepted.bytes as f64 / sample.link.mean_packet.0 as f64,
-            Depth::Bytes(_) => accepted.bytes as f64,
+        let mut avq = Self { ct_at: Some(Instant::ZERO), ..Self::build(params, link) };
+        let p = move |sample: &Sample| {
+            // Marked packets are arrivals to C~, dropped ones are not. What C~ cannot take is signalled.
+            let bytes = sample.period.accepted.bytes as f64;
+            let size = if let Depth::Bytes(_) = avq.unit { bytes } else { bytes / sample.link.mean_packet.0 as f64 };
+            avq.adapt(size, sample.now);
+            let fits = avq.ct * sample.dt.secs();
+            if size > fits { 1.0 - fits / size } else { 0.0 }
         };
-        self.0.ct_at.get_or_insert(Instant::ZERO);
-        self.0.adapt(size, sample.now);
-        let fits = self.0.ct * sample.dt.secs();
-        let p = if size > fits { 1.0 - fits / size } else { 0.0 };
-        Actuation::bernoulli(p)
+        Some(Box::new(Bare(Fluid(p))))
     }
 }
 

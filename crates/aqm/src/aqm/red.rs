@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
+use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -179,25 +179,9 @@ impl Design for Red {
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
-        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
-    }
-}
-
-/// RED of a fluid: the average follows the queue packet by packet, and spacing is its mean.
-struct Fluid(Red);
-
-impl Law for Fluid {
-    fn period(&self, _: usize) -> Span {
-        FLUID_PERIOD
-    }
-
-    fn initial(&self) -> Actuation {
-        Actuation::bernoulli(0.0)
-    }
-
-    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        let early = &mut self.0.early;
-        Actuation::bernoulli(early.flow(sample.backlog(early.unit()), sample.period.offered.pkts))
+        let mut early = Self::build(params, link).early;
+        let p = move |sample: &Sample| early.flow(sample.backlog(early.unit()), sample.period.offered.pkts);
+        Some(Box::new(Bare(Fluid(p))))
     }
 }
 

@@ -9,11 +9,10 @@ use alloc::string::String;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Aqm, Bare, BareLaw, FLUID_PERIOD, Law, Sample};
+use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::time::Span;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::depths::Given;
@@ -101,30 +100,15 @@ impl Design for Svb {
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
-        Some(Box::new(Bare(Fluid(Self::build(params, link)))))
-    }
-}
-
-/// SVB of a fluid: its queue and threshold follow what came in a while.
-struct Fluid(Svb);
-
-impl Law for Fluid {
-    fn period(&self, _: usize) -> Span {
-        FLUID_PERIOD
-    }
-
-    fn initial(&self) -> Actuation {
-        Actuation::bernoulli(0.0)
-    }
-
-    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        let Svb { rate_basis, buffer, threshold, odds } = &mut self.0;
-        let counted = match rate_basis {
-            RateBasis::Accepted => sample.period.accepted,
-            RateBasis::Offered => sample.period.offered,
+        let Self { rate_basis, mut buffer, mut threshold, .. } = Self::build(params, link);
+        let p = move |sample: &Sample| {
+            let counted = match rate_basis {
+                RateBasis::Accepted => sample.period.accepted,
+                RateBasis::Offered => sample.period.offered,
+            };
+            buffer.flow(&mut threshold, counted.bytes, sample.link.mean_packet, sample.now).p()
         };
-        *odds = buffer.flow(threshold, counted.bytes, sample.link.mean_packet, sample.now);
-        Actuation::bernoulli(odds.p())
+        Some(Box::new(Bare(Fluid(p))))
     }
 }
 

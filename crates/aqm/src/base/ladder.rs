@@ -133,9 +133,6 @@ pub trait BareLaw {
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
-/// How often what a fluid meets looks at it, where the discipline has no clock of its own.
-pub const FLUID_PERIOD: Span = Span::from_millis(1);
-
 /// Makes a [`BareLaw`] of a law.
 pub struct Bare<L>(pub L);
 
@@ -154,6 +151,24 @@ impl<L: Law> BareLaw for Bare<L> {
 
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation {
         self.0.update(clock, sample)
+    }
+}
+
+/// What a fluid meets in place of a discipline that judges packets: the probability of a signal after each period.
+pub struct Fluid<F>(pub F);
+
+impl<F: FnMut(&Sample) -> f64> Law for Fluid<F> {
+    /// Short for any round trip: such a discipline has no clock.
+    fn period(&self, _: usize) -> Span {
+        Span::from_millis(1)
+    }
+
+    fn initial(&self) -> Actuation {
+        Actuation::bernoulli(0.0)
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        Actuation::bernoulli((self.0)(sample))
     }
 }
 
