@@ -5,22 +5,7 @@ mod common;
 use common::Place;
 use serde_json::Value;
 
-/// The example of Hollot et al.: 60 flows on 3750 packets a second, 246 ms with 200 packets waiting.
-const LOOP: &str = r#"
-version = 1
-duration = "60s"
-warmup = "20s"
-packet = 500
-[topology]
-kind = "dumbbell"
-bottleneck = { rate = "15mbit", delay = "40ms", queue = "800p", aqm = "pi q_ref=200" }
-access = { rate = "1gbit", delays = ["16ms"] }
-egress = { rate = "1gbit", delay = "40ms" }
-[[flows]]
-kind = "ftp"
-count = 60
-ecn = true
-"#;
+const LOOP: &str = include_str!("../../../examples/pi-design.toml");
 const DATAGRAMS: &str = include_str!("../../../examples/aaqm-model.toml");
 
 fn place(name: &str) -> Place {

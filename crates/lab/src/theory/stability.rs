@@ -206,21 +206,7 @@ mod tests {
     use crate::scenario::{self, Overrides};
     use crate::theory::setting;
 
-    /// The example of Hollot et al., 60 flows on 15 Mb/s of 500-byte packets, a round trip of 246 ms with 200 waiting.
-    pub(crate) const EXAMPLE: &str = r#"
-        version = 1
-        duration = "100s"
-        packet = 500
-        [topology]
-        kind = "dumbbell"
-        bottleneck = { rate = "15mbit", delay = "40ms", queue = "800p", aqm = "pi preset=ns2 q_ref=200" }
-        access = { rate = "1gbit", delays = ["16ms"] }
-        egress = { rate = "1gbit", delay = "40ms" }
-        [[flows]]
-        kind = "ftp"
-        count = 60
-        ecn = true
-    "#;
+    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
 
     fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
