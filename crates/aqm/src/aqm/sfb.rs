@@ -308,7 +308,7 @@ impl Aqm for Sfb {
         let u = cx.rng.uniform();
         let over = match self.params.limit {
             Auto::Auto => false,
-            Auto::Given(limit) => limit.measure(level) + limit.weigh(packet) > limit.value(),
+            Auto::Given(limit) => limit.is_passed(level, packet),
         };
         if over || !level.fits(packet.len) {
             return Verdict::Drop;

@@ -317,15 +317,16 @@ impl Port {
         self.ecn && packet.ecn.is_capable()
     }
 
-    /// The way into the buffer.
-    #[inline]
-    fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, mut packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
+    /// The way into the buffer; the packet is marked where it then lies, as [`Port::deliver`] does.
+    #[inline(always)] // As `admit`, which is inlined too.
+    fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
+        let at = self.push(list, packet);
+        let packet = &mut self.nodes[at as usize].packet;
         if marked {
-            self.tally.mark(&mut packet);
+            self.tally.mark(packet);
         }
         self.tally.accepted.add(packet.len);
-        self.push(list, packet);
-        aqm.settled(&packet, Fate::Queued { marked }, cx);
+        aqm.settled(packet, Fate::Queued { marked }, cx);
     }
 
     /// The way out to the link, of the packet at `at`, off its list.
@@ -356,7 +357,7 @@ impl Port {
 
     /// Inlined always: a packet made of narrow stores and copied by wide loads would cost a stall.
     #[inline(always)]
-    fn push(&mut self, list: ListId, packet: Packet) {
+    fn push(&mut self, list: ListId, packet: Packet) -> u32 {
         let node = Node { packet, next: NONE };
         let at = self.free;
         let at = if at == NONE {
@@ -378,6 +379,7 @@ impl Port {
         list.bytes += u64::from(packet.len);
         self.pkts += 1;
         self.bytes += u64::from(packet.len);
+        at
     }
 
     #[inline]

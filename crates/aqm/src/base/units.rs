@@ -61,6 +61,15 @@ impl Depth {
         }
     }
 
+    /// Would `packet` on top of `level` be more than this?
+    #[inline]
+    pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
+        match self {
+            Self::Packets(n) => f64::from(level.pkts()) + 1.0 > n,
+            Self::Bytes(n) => (level.bytes() + u64::from(packet.len)) as i64 as f64 > n,
+        }
+    }
+
     /// `rate` in this depth's unit per second, for packets of `mean` bytes.
     pub fn per_sec(self, rate: Rate, mean: Bytes) -> f64 {
         match self {

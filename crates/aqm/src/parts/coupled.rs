@@ -56,7 +56,7 @@ impl Tosses {
     /// True with likelihood `root` squared.
     pub fn squared(&mut self, root: f64, u: [f64; 2]) -> bool {
         match self.toss {
-            Toss::Random => u[0].max(u[1]) < root,
+            Toss::Random => (u[0] < root) & (u[1] < root),
             Toss::Accumulate => self.linear(root * root, u),
         }
     }
@@ -112,7 +112,8 @@ impl Coupling {
     /// What a classic packet hears, if a scalable one's own queue would ask for probability `native`.
     #[inline]
     pub fn classic(&self, p: f64, native: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
-        match tosses.squared(p.max(native / self.k), u) {
+        let own = native / self.k;
+        match tosses.squared(if own > p { own } else { p }, u) {
             false => Verdict::Accept,
             true if self.disables_ecn(p) => Verdict::Drop,
             true => Verdict::Signal,

@@ -88,7 +88,8 @@ impl DualAqm {
     /// What the head of `list` hears, which may be marked or not: `native` is what the stay of an L packet asks for.
     #[inline]
     pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
-        let scalable = marks && self.l4s && is_l4s(packet);
+        // Not `&&`: classic and scalable packets take turns as they like, and a branch on it is guessed wrongly.
+        let scalable = marks & self.l4s & is_l4s(packet);
         let (native, tosses) = if list == LOW { (native, &mut self.low) } else { (0.0, &mut self.classic) };
         if list == LOW && packet.ecn == Ecn::NotEct && self.protected {
             return Verdict::Accept;

@@ -73,8 +73,9 @@ impl RoundRobin {
         self.backlogged >> i & 1 == 1
     }
 
+    /// An empty account pays for nothing: mostly that settles it, and the head need not be looked at.
     fn pays(&self, i: usize, cost: impl Fn(usize) -> u64) -> bool {
-        self.accounts[i] >= cost(i)
+        self.accounts[i] > 0 && self.accounts[i] >= cost(i)
     }
 
     /// The queue after the one whose turn it is, among those that hold packets: itself, if it is the only one.

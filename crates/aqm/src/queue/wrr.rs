@@ -101,12 +101,6 @@ impl Wrr {
         usize::from(packet.class) % self.classes.len()
     }
 
-    /// Has the class no room for `packet`?
-    fn is_full(&self, class: usize, packet: &Packet, port: &Port) -> bool {
-        let held = self.class_limit.measure(&port.level(list(class)));
-        held + self.class_limit.weigh(packet) > self.class_limit.value()
-    }
-
     /// Tells RED of classes that have nothing to send that the link has asked for it.
     fn note_idle(&mut self, port: &Port, cx: &mut Cx) {
         while self.maybe_idle != 0 {
@@ -179,7 +173,7 @@ impl Discipline for Wrr {
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         let class = self.class(&packet);
         self.latest = class;
-        let full = self.is_full(class, &packet, port);
+        let full = self.class_limit.is_passed(&port.level(list(class)), &packet);
         let red = &mut self.classes[class];
         let opinion = red.arrival(&packet, &port.level(list(class)), cx);
         let verdict = if full { Verdict::Drop } else { opinion };
