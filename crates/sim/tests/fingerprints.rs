@@ -2,6 +2,7 @@
 //! agree. `FOREBAY_BLESS=1` writes them anew.
 
 mod common;
+mod scenario;
 
 use std::fmt::Write;
 
@@ -47,6 +48,12 @@ fn weather() -> Network {
     net
 }
 
+/// Of so many random networks - every topology, source, transport, loss and marker - one number.
+fn networks(seeds: std::ops::Range<u64>) -> u64 {
+    let of = |seed| run(&scenario::network(seed), seed).fingerprint;
+    seeds.map(of).fold(0, |all: u64, one| all.rotate_left(1) ^ one)
+}
+
 #[test]
 fn fingerprints_are_those_on_record() {
     let mut found = String::new();
@@ -61,6 +68,10 @@ fn fingerprints_are_those_on_record() {
         line(&format!("{name} codel ecn"), &marked("codel", variant));
     }
     line("weather", &weather());
+    for first in (0..1000).step_by(100) {
+        let name = format!("networks {first}-{}", first + 99);
+        writeln!(found, "{name:<24}{:016x}", networks(first..first + 100)).unwrap();
+    }
     if std::env::var_os("FOREBAY_BLESS").is_some() {
         std::fs::write(RECORD, &found).unwrap();
     }

@@ -31,6 +31,8 @@ pub struct Receiver {
     /// ECN-Echo says what the last packet carried, and not that there was a mark since the last CWR.
     accurate: bool,
     ece: bool,
+    /// The packet whose acknowledgement is held back is marked.
+    held_ce: bool,
     deadline: Option<Instant>,
     reports: Option<Box<Reports>>,
 }
@@ -68,7 +70,8 @@ impl Receiver {
     pub fn on_data(&mut self, now: Instant, seq: u32, ecn: Ecn, cwr: bool) -> Option<Ack> {
         let changed = self.accurate && (ecn == Ecn::Ce) != self.ece;
         if cwr || self.accurate {
-            self.ece = false;
+            // CWR answers marks echoed before; one on the packet held back is not among them.
+            self.ece = self.held_ce && !self.accurate;
         }
         if ecn == Ecn::Ce {
             self.ece = true;
@@ -86,6 +89,7 @@ impl Receiver {
         }
         if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
             self.held = 1;
+            self.held_ce = ecn == Ecn::Ce;
             self.deadline = Some(now + self.delay);
             return None;
         }
@@ -99,7 +103,7 @@ impl Receiver {
 
     /// The acknowledgement as of now; nothing is held any more.
     pub fn ack(&mut self) -> Ack {
-        self.held = 0;
+        (self.held, self.held_ce) = (0, false);
         self.deadline = None;
         let ticket = match &mut self.reports {
             Some(reports) if !self.early.is_empty() => reports.ticket(self.next, &self.early),
