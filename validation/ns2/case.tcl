@@ -38,7 +38,7 @@ array set par {
     -include  ""
 }
 # -case     1, 2 or 3: client access delays 10 ms, 100 ms, or 10 to 200 ms;
-#           fast: 1 Gb/s, 10 pairs, 1500 B, base round trip 44 ms
+#           fast: 1 Gb/s, 10 pairs, 1500 B, base round trip 44 ms; faster: 10 Gb/s
 # -aqm      DropTail, RED, ARED, PI, REM or Vq; REM-bytes counts bytes, REM-1000 takes
 #           1000 B for the mean packet, REM-bytes-1000 both
 # -tcp      Newreno, Reno or Sack1
@@ -79,13 +79,15 @@ switch -- $par(-case) {
     1 { set client_delays {0.010 0.010 0.010 0.010 0.010} }
     2 { set client_delays {0.100 0.100 0.100 0.100 0.100} }
     3 { set client_delays {0.010 0.050 0.100 0.150 0.200} }
-    fast { set client_delays [lrepeat 10 0.001] }
-    default { puts stderr "case.tcl: -case must be 1, 2, 3 or fast"; exit 2 }
+    fast - faster { set client_delays [lrepeat 10 0.001] }
+    default { puts stderr "case.tcl: -case must be 1, 2, 3, fast or faster"; exit 2 }
 }
 set bottleneck_delay 0.010
 set server_delay     0.010
-if {$par(-case) eq "fast"} {
-    set rate             1e9
+set spread           1.0       ;# flows start within it [s]
+if {$par(-case) in {fast faster}} {
+    set rate             [expr {$par(-case) eq "fast" ? 1e9 : 1e10}]
+    set spread           [expr {$par(-case) eq "fast" ? 1.0 : 0.5}]
     set pairs            10
     set packet_bytes     1500
     set bottleneck_delay 0.020
@@ -242,7 +244,7 @@ for {set i 0} {$i < $par(-n)} {incr i} {
     $ns connect $tcp($i) $sink($i)
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($i)
-    $ns at [$start_rng uniform 0.0 1.0] "$ftp start"
+    $ns at [$start_rng uniform 0.0 $spread] "$ftp start"
 }
 
 # --- Measurement -------------------------------------------------------------------

@@ -1,12 +1,20 @@
-//! ns-2 on the cases of `forebay bench`, where it is installed.
+//! Other simulators on the cases of `forebay bench`: ns-2 where it is installed, and what was measured of others before.
 
 use crate::program;
 
 /// A case of the bench, and the arguments that make it for `validation/ns2/case.tcl`.
-const CASES: [(&str, &str); 3] = [
+const CASES: [(&str, &str); 4] = [
     ("raqm-1-n40", "-case 1 -n 40"),
     ("raqm-1-n400", "-case 1 -n 400"),
     ("1g-n1000", "-case fast -n 1000 -limit 3500 -stop 10 -warmup 0.01"),
+    ("10g-n1000", "-case faster -n 1000 -limit 10000 -stop 2 -warmup 0.01"),
+];
+
+/// Packets per CPU second of simulators that are not run here, in the order of the cases: on two virtual Xeon cores
+/// of 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
+pub(crate) const ELSEWHERE: [(&str, [Option<f64>; 4]); 2] = [
+    ("csg-htsim", [Some(1.04e6), Some(0.83e6), Some(0.84e6), Some(0.77e6)]),
+    ("ns-3, optimised build", [Some(49e3), Some(42e3), Some(25e3), None]),
 ];
 
 /// How fast ns-2's event loop was in one case.

@@ -1,6 +1,7 @@
 //! `cargo xtask performance`: docs/performance.md and its chart, from `forebay bench --scaling`.
 
 use std::fmt::Write;
+use std::time::Instant;
 
 use forebay_lab::bench::{DisciplineRow, MarkerRow};
 use serde_json::Value;
@@ -63,7 +64,22 @@ struct Round {
     disciplines: Vec<DisciplineRow>,
     markers: Vec<MarkerRow>,
     ns2: Vec<Peer>,
+    cores: Vec<Cores>,
 }
+
+/// What a batch took with one thread and with two, in seconds on the clock on the wall.
+#[derive(Clone)]
+struct Cores {
+    what: &'static str,
+    one: f64,
+    two: f64,
+}
+
+/// The batches that are timed, as typed, without where results go and the number of threads.
+const BATCHES: [(&str, &str); 2] = [
+    ("sweep", "sweep examples/pi-design.toml --vary flows.ftp.count=20,40,60,80 --runs 60"),
+    ("reproduce", "reproduce msvb --quick"),
+];
 
 /// Runs the bench and writes the page. Let nothing else run meanwhile.
 pub(crate) fn run() -> Result<(), String> {
@@ -89,7 +105,26 @@ fn round() -> Result<Round, String> {
         disciplines: all("disciplines").into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect(),
         markers: all("markers").into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect(),
         ns2: peers::ns2()?,
+        cores: BATCHES.iter().map(|(what, words)| both(what, words)).collect::<Result<_, _>>()?,
     })
+}
+
+/// A batch with one thread and with two.
+fn both(what: &'static str, words: &str) -> Result<Cores, String> {
+    let timed = |threads: &str| {
+        let place = program::root().join("target/performance");
+        let mut batch = program::cargo();
+        batch.args(["run", "--release", "--quiet", "--"]).args(words.split(' ')).args(["--quiet", "--jobs", threads]);
+        batch.arg("-o").arg(&place);
+        // What is there already would not be run again.
+        let _ = std::fs::remove_dir_all(&place);
+        let begin = Instant::now();
+        let (status, _) = program::output(batch)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let _ = std::fs::remove_dir_all(&place);
+        if status.success() { Ok(seconds) } else { Err(format!("forebay {words}: {status}")) }
+    };
+    Ok(Cores { what, one: timed("1")?, two: timed("2")? })
 }
 
 /// Of each figure the median, by time.
@@ -99,12 +134,14 @@ fn median_of(rounds: &[Round]) -> Result<Round, String> {
     let discipline =
         |i: usize| middle(rounds.iter().map(|round| round.disciplines[i].clone()), |row| row.ns_per_packet);
     let marker = |i: usize| middle(rounds.iter().map(|round| round.markers[i].clone()), |row| row.ns_per_packet);
+    let cores = |i: usize| middle(rounds.iter().map(|round| round.cores[i].clone()), |cores| cores.one / cores.two);
     let peer = |i: usize| middle(rounds.iter().map(|round| round.ns2[i].clone()), |peer| peer.packets_per_second);
     Ok(Round {
         rows: (0..first.rows.len()).filter_map(row).collect(),
         disciplines: (0..first.disciplines.len()).filter_map(discipline).collect(),
         markers: (0..first.markers.len()).filter_map(marker).collect(),
         ns2: (0..first.ns2.len()).filter_map(peer).collect(),
+        cores: (0..first.cores.len()).filter_map(cores).collect(),
     })
 }
 
@@ -149,6 +186,17 @@ fn page(round: &Round) -> String {
         let (ours, theirs) = (row.packets / row.seconds, peer.packets_per_second);
         let _ = writeln!(out, "| {} | {:.2} | {:.2} | {:.1} |", peer.case, ours * 1e-6, theirs * 1e-6, ours / theirs);
     }
+    out.push_str(ELSEWHERE);
+    for (name, figures) in peers::ELSEWHERE {
+        let cell = |(case, figure): (&(&str, f64), Option<f64>)| {
+            let row = round.rows.iter().find(|row| row.case == case.0);
+            let both = figure.zip(row).map(|(figure, row)| (figure, row.packets / row.seconds / figure));
+            both.map_or("-".to_string(), |(figure, ratio)| format!("{:.3}, {ratio:.0} x", figure * 1e-6))
+        };
+        let cells: Vec<String> = GOALS.iter().zip(figures).map(cell).collect();
+        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
+    }
+    out.push_str(&cores(&round.cores));
     out.push_str(DISCIPLINES);
     for DisciplineRow { name, ns_per_packet, loss_ratio, mark_ratio } in &round.disciplines {
         let [loss, mark] = [loss_ratio, mark_ratio].map(|ratio| 100.0 * ratio);
@@ -261,6 +309,16 @@ fn growth(rows: &[Row]) -> String {
     out
 }
 
+/// What two cores give.
+fn cores(all: &[Cores]) -> String {
+    let mut out = String::from(CORES);
+    for Cores { what, one, two } in all {
+        let _ = writeln!(out, "| `{what}` | {one:.2} | {two:.2} | {:.2} | 1.8 |", one / two);
+    }
+    out.push_str(BATCH_MEMORY);
+    out
+}
+
 const HEAD: &str = "# Performance
 
 Written by `cargo xtask performance` from `forebay bench --scaling` on the machine at hand, the median of three rounds;
@@ -274,6 +332,9 @@ sent. *Offered*: those that came to it.
 ";
 
 const CHART_AND_CASES: &str = "
+Memory should be at most 2 KB a flow beside the packets in flight, set-up of 100,000 flows under 0.5 s: see
+`1g-n100000`, of whose memory that of `1g-n10` is the program.
+
 ![Cost of a packet against the number of flows](pictures/scaling.svg)
 
 The cases `1g-n` have 1 Gb/s, 1500-byte packets, a base round trip of 44 ms, a buffer of 3500 packets and 10 s; the
@@ -312,6 +373,28 @@ the wall, without set-up and without samples; ours with set-up.
 
 | case | ours, M packets/s | ns-2, M packets/s | ratio |
 |---|---|---|---|
+";
+
+const ELSEWHERE: &str = "
+htsim and ns-3 were not run in the same minutes. Their figures are of another machine (two virtual Xeon cores of 2.6 GHz,
+where ns-2's loop made 0.88, 0.79, 0.74 and 0.48 M), in M packets per CPU second, with how many times as many ours are here:
+
+| simulator | raqm-1-n40 | raqm-1-n400 | 1g-n1000 | 10g-n1000 |
+|---|---|---|---|---|
+";
+
+const CORES: &str = "
+## Batches
+
+Seconds on the clock on the wall with one thread and with two, report and tables included; the goal is 1.8 times.
+
+| batch | one | two | times | goal |
+|---|---|---|---|---|
+";
+
+const BATCH_MEMORY: &str = "
+Of a finished run memory holds its summary only, however long the run and however many its flows: 40 MB and some 12 KB a
+run (peaks of 40 MB with 50 runs of `examples/pi-design.toml`, 77 MB with 3200). A batch has at most 200,000.
 ";
 
 const DISCIPLINES: &str = "
@@ -367,11 +450,14 @@ mod tests {
                 out_ratio: 0.4,
             }],
             ns2: vec![Peer { case: "raqm-1-n40", packets_per_second: 8e5 / factor }],
+            cores: vec![Cores { what: "sweep", one: 9.5 * factor, two: 5.0 }],
         };
         let round = median_of(&[round(1.0), round(3.0), round(0.5)]).unwrap();
         let page = page(&round);
         assert!(page.contains("| raqm-1-n40 | 1000000 | 0.100 | 10.00 | 8 | 100 | - | 0.002 | 5.0 |"), "{page}");
         assert!(page.contains("| raqm-1-n40 | 10.00 | 0.80 | 12.5 |"), "{page}");
+        assert!(page.contains("| csg-htsim | 1.040, 10 x | - | - | - |"), "{page}");
+        assert!(page.contains("| `sweep` | 9.50 | 5.00 | 1.90 | 1.8 |"), "{page}");
         assert!(page.contains("| `red` | 17.2 | 20 | 25.0 | 12.5 |"), "{page}");
         assert!(page.contains("| `token-bucket` | 1.2 | 0.0 | 0.0 | 40.0 |"), "{page}");
         let chart = chart(&round.rows);
