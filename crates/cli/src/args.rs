@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_lab::bench;
 
 use crate::failure::Exit;
+use crate::map::MapArgs;
 use crate::markov::MarkovArgs;
 use crate::output::Ui;
 
@@ -205,6 +206,7 @@ pub(crate) struct ReproduceArgs {
   forebay theory stability case1.toml
   forebay theory stability case1.toml --aqm \"pi preset=ns2 q_ref=50\" --critical
   forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
+  forebay theory stability case1.toml --map flows=5..500 --map rtt=20ms..1s -o map.svg
   forebay theory fluid case1.toml --aqm \"raqm q0=50\"
   forebay theory mmpp examples/aaqm-model.toml
   forebay theory markov case1.toml --p 0.014 --step 0.5rtt --sigma 77kbit
@@ -232,6 +234,8 @@ pub(crate) struct TheoryArgs {
     /// stability: also how many flows, which round trip and which rate are the edge.
     #[arg(long)]
     pub(crate) critical: bool,
+    #[command(flatten)]
+    pub(crate) map: MapArgs,
     #[command(flatten)]
     pub(crate) markov: MarkovArgs,
 }

@@ -9,6 +9,7 @@ mod failure;
 mod interrupt;
 mod links;
 mod list;
+mod map;
 mod markov;
 mod mmpp;
 mod output;

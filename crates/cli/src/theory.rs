@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::args::{Model, TheoryArgs};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
+use crate::map::{Drawn, Side};
 use crate::output::Ui;
 use crate::table::Table;
-use crate::{markov, mmpp};
+use crate::{map, markov, mmpp};
 
 /// The models of a loop of TCP and a discipline.
 #[derive(Clone, Copy)]
@@ -39,10 +40,14 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         return Err(InputError::new("--critical", "", Found::text(args.model.word()), accepts).into());
     }
     let ask = args.markov.ask(args.model)?;
+    let sides = args.map.sides(args.model)?;
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
     let Some(asked) = OfLoop::of(args.model) else { return mmpp::command(&file, &cases, ui) };
+    if let Some(sides) = sides {
+        return maps(&file, &cases, sides, args, ui);
+    }
     let mut rows = Vec::new();
     for case in &cases {
         for contender in &case.scenario.compare {
@@ -64,6 +69,33 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print(&text(asked, ui, &rows))?;
     }
     Ok(Exit::Done)
+}
+
+/// A map for every case and every discipline that the model knows.
+fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let (mut found, mut without) = (Vec::new(), Vec::new());
+    for case in cases {
+        for contender in &case.scenario.compare {
+            let setting = setting::of(case, &contender.spec).map_err(|error| in_file(file, &error))?;
+            match Drawn::of(label(case, contender), &contender.spec, &setting, sides, &args.map) {
+                Ok(map) => found.push(map),
+                Err(why) => without.push(why),
+            }
+        }
+    }
+    if found.is_empty() {
+        let accepts = "a discipline that the model brings to rest: a law, RED, AVQ or SVB";
+        return Err(InputError::new(file, "--map", Found::thing(without.join("; ")), accepts).into());
+    }
+    map::show(&cases[0].scenario.title, &found, sides, &args.map, ui)?;
+    without.iter().for_each(|why| ui.note(why));
+    Ok(Exit::Done)
+}
+
+/// A contender at the point of the axes.
+fn label(case: &Case, contender: &Contender) -> String {
+    let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
+    format!("{}{axes}", contender.label)
 }
 
 /// The same error, about the file.
@@ -212,8 +244,7 @@ fn text(asked: OfLoop, ui: &Ui, rows: &[Row<'_>]) -> String {
     let mut table = Table::new(&heads).units(&units);
     let mut notes = Vec::new();
     for row in rows {
-        let axes: String = row.case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
-        let label = format!("{}{axes}", row.contender.label);
+        let label = label(row.case, row.contender);
         match &row.answer {
             Ok(found) => {
                 let cell = |(name, ..): &Column| match &found[*name] {

@@ -121,3 +121,46 @@ fn a_report_lays_the_fluid_over_the_packets_where_the_scenario_asks() {
     assert!(page("asked").contains(line) && !page("plain").contains(line));
     assert!(page("asked").contains(r#""beside":"pi q_ref=200""#));
 }
+
+#[test]
+fn a_map_of_stability_over_flows_and_round_trips() {
+    let place = place("theory-map");
+    let map = ["--map", "flows=5..250", "--map", "rtt=40ms..1s", "--points", "16"];
+    let words: Vec<&str> =
+        ["theory", "stability", "loop.toml", "--aqm", "raqm", "-o", "map.svg"].into_iter().chain(map).collect();
+    let text = place.run(&words).good().stdout;
+    assert!(text.starts_with("rtt_s upwards, flows across") && text.contains("swings"), "{text}");
+    let picture = std::fs::read_to_string(place.dir.join("map.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains(">raqm</text>") && picture.matches("<rect").count() > 16);
+    let document = place.run(&[&words[..], &["--json"]].concat()).good().json();
+    let near = |value: &Value, want: f64| (value.as_f64().unwrap() / want - 1.0).abs() < 1e-9;
+    let sides = &document["map"];
+    assert!(near(&sides["x"]["values"][0], 5.0) && near(&sides["x"]["values"][15], 250.0), "{sides}");
+    assert!(near(&sides["y"]["values"][0], 0.04) && near(&sides["y"]["values"][15], 1.0), "{sides}");
+    let stable = document["results"][0]["stable"].as_array().unwrap();
+    assert_eq!((stable.len(), stable[0].as_array().unwrap().len()), (16, 16));
+    // What is stable with a long round trip is so with a short one.
+    let count = |row: &Value| row.as_array().unwrap().iter().filter(|cell| **cell == true).count();
+    assert!(count(&stable[0]) >= count(&stable[15]), "{stable:?}");
+}
+
+#[test]
+fn maps_that_cannot_be_are_refused() {
+    let place = place("theory-map-bad");
+    let refused = |words: &[&str], what: &[&str]| {
+        let words: Vec<&str> = ["theory"].iter().chain(words).copied().collect();
+        let ended = place.run(&words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {ended:?}");
+        what.iter().for_each(|what| assert!(ended.stderr.contains(what), "{words:?}: no {what} in {}", ended.stderr));
+    };
+    let (flows, rtt) = (["--map", "flows=5..50"], ["--map", "rtt=20ms..1s"]);
+    refused(&[&["stability", "loop.toml"][..], &flows].concat(), &["--map", "1 sides", "two: once across"]);
+    refused(&[&["stability", "loop.toml"][..], &flows, &flows].concat(), &["two different sides"]);
+    refused(&[&["fluid", "loop.toml"][..], &flows, &rtt].concat(), &["fluid", "stability"]);
+    for bad in ["flows=50..5", "flows=0..5", "flows", "flow=1..5", "rtt=1..5", "rate=1mbps..2mbit"] {
+        refused(&[&["stability", "loop.toml", "--map", bad][..], &rtt].concat(), &["--map"]);
+    }
+    refused(&["stability", "loop.toml", "-o", "map.svg"], &["only with --map"]);
+    let words = [&["stability", "loop.toml", "--aqm", "codel"][..], &flows, &rtt].concat();
+    refused(&words, &["codel: no model of this discipline", "a law, RED, AVQ or SVB"]);
+}

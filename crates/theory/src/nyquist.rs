@@ -27,7 +27,7 @@ impl Margins {
 }
 
 /// Frequencies per decade to begin with, and the largest turn of 1 + L between two of them, in radians.
-const PER_DECADE: f64 = 200.0;
+const PER_DECADE: f64 = 32.0;
 const TURN: f64 = 0.2;
 /// Halvings of a step at most.
 const DEPTH: u32 = 24;
@@ -48,7 +48,7 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
     let growing = ((f64::from(integrators) * FRAC_PI_2 - turn) / PI).round().max(0.0) as u32;
     let falls = |two: &&[Point]| (two[0].gain.norm() > 1.0) != (two[1].gain.norm() > 1.0);
     let crossovers: Vec<Point> =
-        points.windows(2).filter(falls).map(|two| halve(gain, two, |l| l.norm() > 1.0)).collect();
+        points.windows(2).filter(falls).map(|two| cross(gain, two, |l| libm::log(l.norm_sqr()))).collect();
     // What is left of half a turn, between -180 and 180 degrees.
     let left = |point: &Point| {
         let left = point.gain.arg() + PI;
@@ -60,7 +60,7 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
     let behind = |two: &&[Point]| {
         (two[0].gain.im > 0.0) != (two[1].gain.im > 0.0) && two[0].gain.re < 0.0 && two[1].gain.re < 0.0
     };
-    let edges = points.windows(2).filter(behind).map(|two| halve(gain, two, |l| l.im > 0.0));
+    let edges = points.windows(2).filter(behind).map(|two| cross(gain, two, |l| l.im / l.re));
     let room = edges.map(|point| 1.0 / point.gain.norm()).filter(|room| *room > 1.0);
     Margins {
         growing,
@@ -103,15 +103,28 @@ fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32,
     }
 }
 
-/// Where between two frequencies `side` of the gain changes.
-fn halve(gain: &dyn Fn(f64) -> Complex64, two: &[Point], side: impl Fn(Complex64) -> bool) -> Point {
-    let (mut low, mut high) = (two[0], two[1]);
+/// Where between two frequencies `value` of the gain changes its sign: along the chord (Illinois).
+fn cross(gain: &dyn Fn(f64) -> Complex64, two: &[Point], value: impl Fn(Complex64) -> f64) -> Point {
+    let at = |x: f64| Point { w: libm::exp(x), gain: gain(libm::exp(x)) };
+    let (mut a, mut b) = (libm::log(two[0].w), libm::log(two[1].w));
+    let (mut at_a, mut at_b) = (value(two[0].gain), value(two[1].gain));
+    let mut found = two[0];
     for _ in 0..60 {
-        let w = libm::sqrt(low.w * high.w);
-        let middle = Point { w, gain: gain(w) };
-        if side(middle.gain) == side(low.gain) { low = middle } else { high = middle }
+        let x = if at_b == at_a { 0.5 * (a + b) } else { b - at_b * (b - a) / (at_b - at_a) };
+        found = at(x);
+        let here = value(found.gain);
+        if (x - b).abs() < 1e-12 || here == 0.0 {
+            break;
+        }
+        if (here > 0.0) == (at_b > 0.0) {
+            // The other end did not move: it weighs half, that it may.
+            at_a *= 0.5;
+        } else {
+            (a, at_a) = (b, at_b);
+        }
+        (b, at_b) = (x, here);
     }
-    low
+    found
 }
 
 #[cfg(test)]

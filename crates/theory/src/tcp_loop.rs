@@ -65,23 +65,41 @@ impl TcpLoop {
         self.flows.iter().map(|kind| kind.count * kind.rtt_s).sum::<f64>() / count
     }
 
+    /// How it answers small changes.
+    pub fn near(&self) -> Near<'_> {
+        let p = self.p();
+        let (enters, at_once) = if self.drops { (1.0 - p, self.capacity / (1.0 - p)) } else { (1.0, 0.0) };
+        Near { at: self, window: libm::sqrt(2.0 / p), enters, at_once }
+    }
+}
+
+/// A loop near its rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'a> {
+    at: &'a TcpLoop,
+    window: f64,
+    /// Of what is offered, what enters.
+    enters: f64,
+    /// What a drop takes away at once, in packets per second per unit of probability.
+    at_once: f64,
+}
+
+impl Near<'_> {
     /// The answer at `w` radians a second. Delays are exact.
     pub fn answer(&self, w: f64) -> Answer {
-        let (s, window) = (Complex64::new(0.0, w), self.window());
-        // Of what is offered, what enters; and what a drop takes away at once.
-        let (enters, at_once) =
-            if self.drops { (1.0 - self.p(), self.capacity / (1.0 - self.p())) } else { (1.0, 0.0) };
+        let Self { at, window, enters, at_once } = *self;
+        let s = Complex64::new(0.0, w);
         let (mut signalled, mut own_queue) = (Complex64::new(at_once, 0.0), s);
-        for Flows { count, rtt_s } in self.flows.iter().copied() {
+        for Flows { count, rtt_s } in at.flows.iter().copied() {
             let late = Complex64::from_polar(1.0, -w * rtt_s);
             let a = 1.0 / (window * rtt_s);
-            let b = 1.0 / (rtt_s * rtt_s * self.capacity);
+            let b = 1.0 / (rtt_s * rtt_s * at.capacity);
             let c = window * window / (2.0 * rtt_s);
             // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = sum of N/R W - N W/(R^2 C) Q, of what enters
             let own = s + a * (1.0 + late);
             let rate = enters * count / rtt_s;
             signalled += rate * c * late / own;
-            own_queue += rate * window / (rtt_s * self.capacity) + rate * b * (1.0 - late) / own;
+            own_queue += rate * window / (rtt_s * at.capacity) + rate * b * (1.0 - late) / own;
         }
         let queue = signalled / own_queue;
         Answer { queue, load_alone: signalled }
@@ -115,7 +133,7 @@ mod tests {
     fn slow_changes_follow_the_square_root() {
         // q + C T = N W, W = root of 2/p: dq/dp = -N W/(2 p).
         let rest = example(60.0);
-        let still = rest.answer(1e-7).queue;
+        let still = rest.near().answer(1e-7).queue;
         let want = 60.0 * rest.window() / (2.0 * rest.p());
         assert!((still.re / want - 1.0).abs() < 1e-4 && still.im.abs() < 1e-3 * want, "{still} {want}");
     }
@@ -126,19 +144,19 @@ mod tests {
         let two = TcpLoop { flows: [20.0, 40.0].map(|count| Flows { count, ..one.flows[0] }).to_vec(), ..one.clone() };
         assert!((one.window() - two.window()).abs() < 1e-12 && (two.mean_rtt_s() - 0.246).abs() < 1e-12);
         for w in [0.1, 1.0, 10.0] {
-            assert!((one.answer(w).queue / two.answer(w).queue - 1.0).norm() < 1e-12);
+            assert!((one.near().answer(w).queue / two.near().answer(w).queue - 1.0).norm() < 1e-12);
         }
     }
 
     #[test]
     fn the_design_rule_of_pi_holds_about_what_it_promises() {
         // w_g = 0.53, phase margin 90 - w_g R - atan(w_g R) = 75 degrees, with their simpler plant.
-        let found = margins(&|w| pi(w) * example(60.0).answer(w).queue, 1, 1e-4, 1e3);
+        let found = margins(&|w| pi(w) * example(60.0).near().answer(w).queue, 1, 1e-4, 1e3);
         assert!(found.is_stable());
         assert!((found.crossover.unwrap() - 0.53).abs() < 0.06, "{found:?}");
         assert!((found.phase_deg.unwrap() - 75.0).abs() < 8.0, "{found:?}");
         // With ten flows the gain is 36 times as large: it swings.
         let few = example(10.0);
-        assert!(!margins(&|w| 4.0 * pi(w) * few.answer(w).queue, 1, 1e-4, 1e3).is_stable());
+        assert!(!margins(&|w| 4.0 * pi(w) * few.near().answer(w).queue, 1, 1e-4, 1e3).is_stable());
     }
 }

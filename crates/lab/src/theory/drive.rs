@@ -1,6 +1,7 @@
 //! A law driven by a queue that is not there: what it answers to a queue of our making, asked of its own code.
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use forebay_aqm::base::ladder::{Actuation, BareLaw, MAX_CLOCKS, Sample, Signal};
 use forebay_aqm::base::port::{Count, Tally};
@@ -137,10 +138,20 @@ const ROUNDING: f64 = 0.05;
 /// Watches in which p has to come nearer to rest.
 const PATIENCE: usize = 20;
 
+/// How slow the flows are made, from fast to slow.
+pub(crate) const PACES: Range<usize> = 0..NEARER.len();
+
 /// Brings a law to rest on slow flows: the queue follows what p means a little each step, so that only where the loop
-/// rests decides, not whether it swings. `None` where it does not come to rest.
-pub(crate) fn rest<'a>(law: &dyn Fn() -> Box<dyn BareLaw>, setting: &'a Setting) -> Option<(Driven<'a>, Rest)> {
-    NEARER.iter().find_map(|&nearer| rest_by(nearer, Driven::new(law(), setting)))
+/// rests decides, not whether it swings. `None` where it does not come to rest at any of these paces, else also at which.
+pub(crate) fn rest<'a>(
+    law: &dyn Fn() -> Box<dyn BareLaw>,
+    setting: &'a Setting,
+    mut paces: Range<usize>,
+) -> Option<(Driven<'a>, Rest, usize)> {
+    paces.find_map(|pace| {
+        let (driven, rest) = rest_by(NEARER[pace], Driven::new(law(), setting))?;
+        Some((driven, rest, pace))
+    })
 }
 
 fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {

@@ -7,9 +7,9 @@ use forebay_aqm::Spec;
 use forebay_theory::lindley::Loop;
 use serde::Serialize;
 
+use super::controller::WITHIN;
 use super::drive;
 use super::setting::{Scaled, Setting};
-use super::stability::WITHIN;
 
 pub use ask::{Ask, Cells, PAPER_SIGMA, Sigma, Step, probability};
 
@@ -216,7 +216,7 @@ fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
     // There windows are the root of 2/p, here of 1.5/p: the same load from so many fewer flows. And here all that is
     // sent enters.
     let ours = Setting { drops: false, ..setting.scaled(Scaled::Flows, libm::sqrt(1.5 / 2.0)) };
-    let (_, rest) = drive::rest(&fresh, &ours).ok_or(NoAnswer::NoRest)?;
+    let (_, rest, _) = drive::rest(&fresh, &ours, drive::PACES).ok_or(NoAnswer::NoRest)?;
     let inside = rest.q >= WITHIN * setting.limit && rest.q <= (1.0 - WITHIN) * setting.limit;
     if inside && rest.p < 1.0 { Ok(rest.p) } else { Err(NoAnswer::NoRest) }
 }

@@ -5,9 +5,11 @@
 //! that Markov chains bring, [`fit`] such a chain for a recording. [`markov`] has the distribution of TCP's queue at one
 //! signal probability.
 
+mod controller;
 mod drive;
 pub mod fit;
 pub mod fluid;
+pub mod map;
 pub mod markov;
 pub mod mmpp;
 

@@ -1,13 +1,13 @@
 //! Is a loop of TCP and a discipline stable, and how far from the edge? Nyquist with exact delays.
 //!
-//! A law is linearised by driving its own code with a swinging queue.
+//! A law is linearised by driving its own code with a swinging queue ([`super::controller`]).
 
 use forebay_aqm::Spec;
-use forebay_theory::nyquist::{self, Margins};
-use num_complex::Complex64;
+use forebay_theory::nyquist;
 use serde::Serialize;
 
-use super::drive::{self, Rest};
+use super::controller::{self, Controller, SLOW};
+use super::drive::Rest;
 use super::setting::{Scaled, Setting};
 
 /// What the model says of one discipline.
@@ -57,101 +57,18 @@ impl NoAnswer {
     }
 }
 
-/// A gain from the queue to p over frequency, looked up between the frequencies where it was taken.
-struct Controller {
-    rest: Rest,
-    /// Logarithm of the frequency, of the absolute gain, and the phase, unwrapped.
-    points: Vec<[f64; 3]>,
-    integrators: u32,
-    /// What follows the queue at once, whatever the clock.
-    direct: f64,
-}
-
-/// Frequencies per decade at which a law is driven.
-const PER_DECADE: f64 = 12.0;
-/// Swings below this many radians a mean round trip are slow, above that many fast.
-const SLOW: f64 = 0.02;
-const FAST: f64 = 40.0;
-
-/// A queue nearer than this part of the buffer to either end of it is at the end: nothing regulates it there.
-pub(super) const WITHIN: f64 = 1e-3;
-
-impl Controller {
-    /// From gains at rising frequencies.
-    fn new(rest: Rest, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
-        let mut points: Vec<[f64; 3]> = Vec::new();
-        for &(w, gain) in gains {
-            let (size, mut phase) = (gain.norm(), gain.arg());
-            if !(size.is_finite() && size > 0.0) {
-                return None;
-            }
-            if let Some(before) = points.last() {
-                phase += std::f64::consts::TAU * ((before[2] - phase) / std::f64::consts::TAU).round();
-            }
-            points.push([libm::log(w), libm::log(size), phase]);
-        }
-        let [first, second] = [points.first()?, points.get(1)?];
-        let falls = (first[1] - second[1]) / (second[0] - first[0]);
-        Some(Self { rest, points, integrators: u32::from(falls > 0.5), direct })
-    }
-
-    fn at(&self, w: f64) -> Complex64 {
-        let x = libm::log(w);
-        let last = self.points.len() - 1;
-        let next = self.points.partition_point(|point| point[0] < x).clamp(1, last);
-        let [a, b] = [self.points[next - 1], self.points[next]];
-        let part = (x - a[0]) / (b[0] - a[0]);
-        if part > 1.0 {
-            // Faster than the clock sees: what follows at once, and of the rest what a held value lets through.
-            let edge = Complex64::from_polar(libm::exp(b[1]), b[2]);
-            return self.direct + (edge - self.direct) * libm::exp(b[0] - x);
-        }
-        // Slower than the slowest along the last line in size: an integrator goes on, all else stays.
-        let size = a[1] + if part < 0.0 && self.integrators == 0 { 0.0 } else { part * (b[1] - a[1]) };
-        let phase = a[2] + part.max(0.0) * (b[2] - a[2]);
-        Complex64::from_polar(libm::exp(size), phase)
-    }
-}
-
-/// The frequencies from slow to fast for a loop with this round trip, and not above what a clock of `tick_s` can see.
-fn frequencies(rtt_s: f64, tick_s: f64) -> Vec<f64> {
-    let from = SLOW / rtt_s;
-    let to = (FAST / rtt_s).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
-    let steps = (libm::log10(to / from) * PER_DECADE).ceil();
-    (0..=steps as u32).map(|i| from * libm::pow(to / from, f64::from(i) / steps)).collect()
-}
-
-fn law(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
-    let make = || spec.fluid(&setting.link).ok_or(NoAnswer::NoModel);
-    make()?;
-    let fresh = || make().unwrap_or_else(|_| unreachable!("it was one a line ago"));
-    let (mut driven, rest) = drive::rest(&fresh, setting).ok_or(NoAnswer::NotFound)?;
-    let full = rest.rate > (1.0 - WITHIN) * setting.capacity;
-    let pinned = full && rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit;
-    if pinned || rest.p >= 1.0 {
-        return Err(NoAnswer::NoRest);
-    }
-    let rtt_s = setting.at_rest(rest.q, rest.rate).mean_rtt_s();
-    let mut gains = Vec::new();
-    for w in frequencies(rtt_s, driven.period_s()) {
-        // Each from rest: what an integrator kept of the swing before is not its answer to this one.
-        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 {
-            driven = drive::rest(&fresh, setting).ok_or(NoAnswer::NotFound)?.0;
-        }
-        gains.push((w, drive::response(&mut driven, rest, w)));
-    }
-    let direct = if rest.q > 0.0 { driven.p(rest.q + 0.5) - driven.p(rest.q - 0.5) } else { 0.0 };
-    Controller::new(rest, direct, &gains).ok_or(NoAnswer::NotFound)
-}
-
 /// What the model says of `spec` in this setting.
 pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
-    let controller = law(spec, setting)?;
+    Ok(closed(&controller::of(spec, setting)?, setting))
+}
+
+/// The loop of `controller` and the flows of `setting`, which are at its rest.
+pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     let Rest { q, p, rate } = controller.rest;
     let plant = setting.at_rest(q, rate);
-    let rtt_s = plant.mean_rtt_s();
+    let (near, rtt_s) = (plant.near(), plant.mean_rtt_s());
     let gain = |w: f64| {
-        let answer = plant.answer(w);
+        let answer = near.answer(w);
         controller.at(w) * if q > 0.0 { answer.queue } else { answer.load_alone }
     };
     // So low that only an integrator matters, if there is one: far below where the gain is 1.
@@ -159,8 +76,8 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     while controller.integrators > 0 && gain(from).norm() < 100.0 && from > 1e-9 {
         from *= 0.5;
     }
-    let margins: Margins = nyquist::margins(&gain, controller.integrators, from, FAST / rtt_s);
-    Ok(Stability {
+    let margins = nyquist::margins(&gain, controller.integrators, from, controller::FAST / rtt_s);
+    Stability {
         q_rest_pkts: q,
         load_rest: rate / setting.capacity,
         p_rest: p,
@@ -171,7 +88,7 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
         phase_margin_deg: margins.phase_deg,
         gain_margin: margins.gain,
         delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
-    })
+    }
 }
 
 /// Where a loop turns from stable to unstable, as a factor on what the setting has; `None`: none was found within a factor of 16.
@@ -213,22 +130,6 @@ mod tests {
         let overrides = Overrides { sets, ..Overrides::default() };
         let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
         (Spec::parse(aqm).unwrap(), setting::of(&case, &Spec::parse(aqm).unwrap()).unwrap())
-    }
-
-    #[test]
-    fn a_law_is_linearised_as_its_formula_says() {
-        // p += a (q - ref) - b (before - ref) every 1/170 s, held in between.
-        let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
-        let controller = law(&spec, &setting).unwrap();
-        assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
-        assert_eq!(controller.integrators, 1);
-        for point in &controller.points {
-            let w = libm::exp(point[0]);
-            let z = Complex64::from_polar(1.0, -w / 170.0);
-            let want = (1.822e-5 - 1.816e-5 * z) / Complex64::new(0.0, w / 170.0);
-            let ratio = controller.at(w) / want;
-            assert!((ratio - 1.0).norm() < 0.03, "{w}: {ratio}");
-        }
     }
 
     #[test]

@@ -1,0 +1,176 @@
+//! A discipline near its rest: how p answers the queue over frequency, taken from its own code.
+
+use std::ops::Range;
+
+use forebay_aqm::Spec;
+use num_complex::Complex64;
+
+use super::drive::{self, Driven, Rest};
+use super::setting::Setting;
+use super::stability::NoAnswer;
+
+/// A gain from the queue to p over frequency, looked up between the frequencies where it was taken.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    pub(super) rest: Rest,
+    /// How it was brought there.
+    pub(super) pace: usize,
+    /// Logarithm of the first frequency, and how much further each next one is.
+    first: f64,
+    step: f64,
+    /// Logarithm of the absolute gain, and the phase, unwrapped.
+    points: Vec<[f64; 2]>,
+    pub(super) integrators: u32,
+    /// What follows the queue at once, whatever the clock.
+    direct: f64,
+}
+
+/// Frequencies per decade at which a law is driven.
+const PER_DECADE: f64 = 12.0;
+/// Swings below this many radians a mean round trip are slow, above that many fast.
+pub(super) const SLOW: f64 = 0.02;
+pub(super) const FAST: f64 = 40.0;
+
+/// A queue nearer than this part of the buffer to either end of it is at the end: nothing regulates it there.
+pub(super) const WITHIN: f64 = 1e-3;
+
+impl Controller {
+    /// From gains at frequencies that rise by an equal factor.
+    fn new(rest: Rest, pace: usize, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
+        let mut points: Vec<[f64; 2]> = Vec::new();
+        for (_, gain) in gains {
+            let (size, mut phase) = (gain.norm(), gain.arg());
+            if !(size.is_finite() && size > 0.0) {
+                return None;
+            }
+            if let Some(before) = points.last() {
+                phase = nearest_turn(phase, before[1]);
+            }
+            points.push([libm::log(size), phase]);
+        }
+        let [(one, _), (next, _), ..] = gains else { return None };
+        let (first, step) = (libm::log(*one), libm::log(next / one));
+        let falls = (points[0][0] - points[1][0]) / step;
+        Some(Self { rest, pace, first, step, points, integrators: u32::from(falls > 0.5), direct })
+    }
+
+    /// The gain at `w` radians a second.
+    pub(super) fn at(&self, w: f64) -> Complex64 {
+        let place = (libm::log(w) - self.first) / self.step;
+        // The cast takes what lies below the first to 0.
+        let from = (place as usize).min(self.points.len() - 2);
+        let ([size_a, phase_a], [size_b, phase_b]) = (self.points[from], self.points[from + 1]);
+        let part = place - from as f64;
+        if part > 1.0 {
+            // Faster than the clock sees: what follows at once, and of the rest what a held value lets through.
+            let edge = Complex64::from_polar(libm::exp(size_b), phase_b);
+            return self.direct + (edge - self.direct) * libm::exp((1.0 - part) * self.step);
+        }
+        // Slower than the slowest along the last line in size: an integrator goes on, all else stays.
+        let size = size_a + if part < 0.0 && self.integrators == 0 { 0.0 } else { part * (size_b - size_a) };
+        let phase = phase_a + part.max(0.0) * (phase_b - phase_a);
+        Complex64::from_polar(libm::exp(size), phase)
+    }
+
+    /// What lies between this and `other`, which was taken at the same frequencies, `part` of the way to it.
+    pub(super) fn towards(&self, other: &Self, part: f64) -> Self {
+        let between = |a: f64, b: f64| a + part * (b - a);
+        let turns = nearest_turn(other.points[0][1], self.points[0][1]) - other.points[0][1];
+        let points = self.points.iter().zip(&other.points);
+        Self {
+            rest: Rest {
+                q: between(self.rest.q, other.rest.q),
+                p: libm::exp(between(libm::log(self.rest.p), libm::log(other.rest.p))),
+                rate: between(self.rest.rate, other.rest.rate),
+            },
+            points: points.map(|(a, b)| [between(a[0], b[0]), between(a[1], b[1] + turns)]).collect(),
+            integrators: if part < 0.5 { self.integrators } else { other.integrators },
+            direct: between(self.direct, other.direct),
+            ..*self
+        }
+    }
+}
+
+/// `phase` and as many whole turns as bring it nearest to `other`.
+fn nearest_turn(phase: f64, other: f64) -> f64 {
+    use std::f64::consts::TAU;
+    phase + TAU * ((other - phase) / TAU).round()
+}
+
+/// Frequencies from slow to fast for loops whose round trips are within `rtt_s`, in seconds, and none above what a clock
+/// of `tick_s` can see.
+pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
+    let from = SLOW / rtt_s[1];
+    let to = (FAST / rtt_s[0]).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
+    let steps = (libm::log10(to / from) * PER_DECADE).ceil();
+    (0..=steps as u32).map(|i| from * libm::pow(to / from, f64::from(i) / steps)).collect()
+}
+
+/// The discipline in this setting, at rest.
+pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
+    let own = |driven: &Driven<'_>, rest: Rest| {
+        let rtt_s = setting.at_rest(rest.q, rest.rate).mean_rtt_s();
+        frequencies([rtt_s; 2], driven.period_s())
+    };
+    driven_at(spec, setting, drive::PACES, &own)
+}
+
+/// The same, brought to rest at one of these paces and driven at the frequencies that `choose` names then.
+pub(super) fn driven_at(
+    spec: &Spec,
+    setting: &Setting,
+    paces: Range<usize>,
+    choose: &dyn Fn(&Driven<'_>, Rest) -> Vec<f64>,
+) -> Result<Controller, NoAnswer> {
+    let make = || spec.fluid(&setting.link).ok_or(NoAnswer::NoModel);
+    make()?;
+    let fresh = || make().unwrap_or_else(|_| unreachable!("it was one a line ago"));
+    let (mut driven, rest, pace) = drive::rest(&fresh, setting, paces).ok_or(NoAnswer::NotFound)?;
+    let full = rest.rate > (1.0 - WITHIN) * setting.capacity;
+    let pinned = full && rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit;
+    if pinned || rest.p >= 1.0 {
+        return Err(NoAnswer::NoRest);
+    }
+    let mut gains = Vec::new();
+    for w in choose(&driven, rest) {
+        // Each from rest: what an integrator kept of the swing before is not its answer to this one.
+        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 {
+            driven = drive::rest(&fresh, setting, pace..pace + 1).ok_or(NoAnswer::NotFound)?.0;
+        }
+        gains.push((w, drive::response(&mut driven, rest, w)));
+    }
+    let direct = if rest.q > 0.0 { driven.p(rest.q + 0.5) - driven.p(rest.q - 0.5) } else { 0.0 };
+    Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{self, Overrides};
+    use crate::theory::setting;
+
+    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
+
+    fn example(aqm: &str) -> (Spec, Setting) {
+        let case = scenario::parse("example.toml", EXAMPLE, &Overrides::default()).unwrap().remove(0);
+        let spec = Spec::parse(aqm).unwrap();
+        let setting = setting::of(&case, &spec).unwrap();
+        (spec, setting)
+    }
+
+    #[test]
+    fn a_law_is_linearised_as_its_formula_says() {
+        // p += a (q - ref) - b (before - ref) every 1/170 s, held in between.
+        let (spec, setting) = example("pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
+        let controller = of(&spec, &setting).unwrap();
+        assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
+        assert_eq!(controller.integrators, 1);
+        for i in 0..controller.points.len() {
+            let w = libm::exp(controller.first + i as f64 * controller.step);
+            let z = Complex64::from_polar(1.0, -w / 170.0);
+            let want = (1.822e-5 - 1.816e-5 * z) / Complex64::new(0.0, w / 170.0);
+            let ratio = controller.at(w) / want;
+            assert!((ratio - 1.0).norm() < 0.03, "{w}: {ratio}");
+        }
+    }
+}
