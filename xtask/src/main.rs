@@ -10,6 +10,7 @@ mod docs;
 mod figures;
 mod mutants;
 mod ns3;
+mod oracles;
 mod peers;
 mod performance;
 mod program;

@@ -1,0 +1,86 @@
+//! SciPy and python-control have the same figures: those on record in `validation/theory/oracle.txt`, which
+//! `validation/theory/oracle.py` writes; `cargo xtask test` runs it anew where both are installed.
+
+use forebay_theory::dde::Past;
+use forebay_theory::mmpp::{Mmpp, Service, solve};
+use forebay_theory::nyquist;
+use forebay_theory::tcp_loop::{Flows, TcpLoop};
+use num_complex::Complex64;
+
+const RECORD: &str = include_str!("../../../validation/theory/oracle.txt");
+
+/// The figures on record under a name of two words.
+fn record(name: &str) -> Vec<f64> {
+    let line = RECORD.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    let figures = line.unwrap_or_else(|| panic!("no {name}"))[name.len()..].split_whitespace();
+    figures.map(|figure| figure.parse().unwrap()).collect()
+}
+
+/// All within this part of the figures on record.
+fn agree(name: &str, found: &[f64], part: f64) {
+    let want = record(name);
+    assert_eq!(found.len(), want.len(), "{name}");
+    for (found, want) in found.iter().zip(&want) {
+        assert!((found / want - 1.0).abs() < part, "{name}: {found} for {want}");
+    }
+}
+
+/// p += a (q - ref) - b (before - ref) every 1/160 s, held in between.
+fn pi(w: f64) -> Complex64 {
+    const PERIOD: f64 = 1.0 / 160.0;
+    let late = Complex64::from_polar(1.0, -w * PERIOD);
+    (1.857e-5 - 1.851e-5 * late) / Complex64::new(0.0, w * PERIOD)
+}
+
+/// Gain margin, phase margin, crossover. Theirs are read off a table of 40,000 frequencies: a thousandth.
+#[test]
+fn margins_with_exact_delays_are_python_controls() {
+    let loops: [(&str, &[(f64, f64)]); 4] = [
+        ("pi-60", &[(60.0, 0.246)]),
+        ("pi-40", &[(40.0, 0.246)]),
+        ("pi-200", &[(200.0, 0.15)]),
+        ("pi-unequal", &[(30.0, 0.2), (30.0, 0.35)]),
+    ];
+    for (name, flows) in loops {
+        let flows = flows.iter().map(|&(count, rtt_s)| Flows { count, rtt_s }).collect();
+        let plant = TcpLoop { capacity: 3750.0, drops: false, flows };
+        let near = plant.near();
+        let found = nyquist::margins(&|w| pi(w) * near.answer(w).queue, 1, 1e-4, 1e3);
+        assert!(found.is_stable(), "{name}");
+        let figures = [found.gain, found.phase_deg, found.crossover].map(Option::unwrap);
+        agree(&format!("margins {name}"), &figures, 1e-3);
+    }
+}
+
+/// Mean in the system, and loss. Both are exact but for rounding.
+#[test]
+fn queues_are_those_of_the_whole_chain_in_scipy() {
+    let cases = [
+        ("queue m-m-1-10", [1.0, 1.0], [0.8, 0.8], 1, 1.0, 10),
+        ("queue mmpp-e2-1-20", [0.5, 0.7], [260.0, 140.0], 2, 250.0, 20),
+        ("queue mmpp-e4-1-60", [2.0, 3.0], [500.0, 40.0], 4, 250.0, 60),
+    ];
+    for (name, mean_s, rates, phases, per_second, limit) in cases {
+        let arrivals = Mmpp::two_state(mean_s, rates);
+        let found = solve(&arrivals, &Service::erlang(phases, per_second), limit, |_, _| 0.0).unwrap();
+        agree(name, &[found.mean(), found.loss(0)], 1e-7);
+    }
+}
+
+/// The state at the end. Steps of a 200th of the delay: the error falls with their fourth power.
+#[test]
+fn courses_with_a_delay_are_scipys() {
+    const LAG: usize = 200;
+    let mut linear = Past::resting(&[1.0], 1.0, LAG);
+    (0..10 * LAG).for_each(|_| linear.step(&|_, then, out| out[0] = -1.5 * then[0]));
+    agree("delayed linear", linear.now(), 1e-6);
+    let (n, c, r) = (60.0, 3750.0, 0.246);
+    let mut tcp = Past::resting(&[15.0, 150.0], r, LAG);
+    for _ in 0..20 * LAG {
+        tcp.step(&|now, then, out| {
+            let p = ((then[1] - 100.0) * 1e-4).clamp(0.0, 1.0);
+            (out[0], out[1]) = (1.0 / r - now[0] * then[0] / (2.0 * r) * p, n * now[0] / r - c);
+        });
+    }
+    agree("delayed tcp", tcp.now(), 1e-6);
+}
