@@ -35,10 +35,10 @@ macro_rules! paper {
 #[rustfmt::skip]
 pub const PAPERS: &[Paper] = &[
     paper!("msc", "MSC: the rate sets p on a large time scale, the queue corrects it on a small one (Ji, Dong)", [
-        "exp-1", "exp-1-rem-500", "exp-1-rem-bytes", "exp-1-even", "exp-1-reverse",
-        "exp-2", "exp-2-rem-500", "exp-2-busy",
-        "exp-3", "exp-3-rem-500", "exp-3-smooth", "exp-3-bursty", "exp-3-even",
-        "exp-4", "exp-4-units", "exp-4-1000", "exp-4-reverse",
+        "exp-1", "exp-1-rem-500", "exp-1-rem-bytes", "exp-1-even", "exp-1-reverse", "exp-1-reverse-light",
+        "exp-2", "exp-2-rem-500", "exp-2-busy", "exp-2-reverse", "exp-2-reverse-light",
+        "exp-3", "exp-3-rem-500", "exp-3-smooth", "exp-3-bursty", "exp-3-even", "exp-3-reverse", "exp-3-reverse-light",
+        "exp-4", "exp-4-units", "exp-4-1000", "exp-4-reverse", "exp-4-reverse-light",
     ]),
     paper!("aaqm", "AAQM: p goes up and down by arrivals over departures, for access networks (Rahmani, Ahlund, Kanter)",
         ["tuning", "load", "load-64", "load-wired", "web", "web-busy"],
