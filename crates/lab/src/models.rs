@@ -30,7 +30,7 @@ pub enum Shows {
     Rate,
 }
 
-/// RED+Tail's example of Figs. 17 to 21, 6 Mb/s, 64 ms and 500 KB, with S at one round trip in equilibrium.
+/// RED+Tail's example of Figs. 17 to 21, 6 Mb/s, 64 ms and 500 KB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// N, connections.
@@ -39,6 +39,8 @@ pub struct Tail {
     pub sigma: f64,
     /// W, packets.
     pub window: f64,
+    /// S, round trips in equilibrium.
+    pub round_trips: f64,
 }
 
 /// Bits of a packet in RED+Tail's example.
@@ -76,9 +78,9 @@ impl Model {
         };
         let mut numbers = BTreeMap::new();
         for word in words {
-            let known = word.split_once('=').filter(|(key, _)| ["n", "sigma", "w"].contains(key));
+            let known = word.split_once('=').filter(|(key, _)| ["n", "sigma", "w", "s"].contains(key));
             let number = known.and_then(|(key, x)| Some((key, x.parse::<f64>().ok().filter(|x| *x > 0.0)?)));
-            let (key, x) = number.ok_or_else(|| format!("'{word}' is not n, sigma or w with a number above 0"))?;
+            let (key, x) = number.ok_or_else(|| format!("'{word}' is not n, sigma, w or s with a number above 0"))?;
             numbers.insert(key, x);
         }
         let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
@@ -86,7 +88,16 @@ impl Model {
         if flows.fract() != 0.0 || flows > 1000.0 {
             return Err(format!("'{text}': n is a whole number up to 1000"));
         }
-        Ok(Self::Tail(shows, Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")? }))
+        let round_trips = numbers.get("s").copied().unwrap_or(1.0);
+        if !(0.1..=10.0).contains(&round_trips) {
+            return Err(format!("'{text}': s is 0.1 to 10 round trips"));
+        }
+        let tail = Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")?, round_trips };
+        // At two round trips the straight line no longer settles.
+        if shows == Shows::Linear && round_trips >= 2.0 {
+            return Err(format!("'{text}': a straight line has s below 2 round trips"));
+        }
+        Ok(Self::Tail(shows, tail))
     }
 
     /// As a line: the queue in packets and its share of the time; seconds and packets, or packets per second; part of the
@@ -120,7 +131,7 @@ impl Tail {
     /// The network behind it.
     pub fn network(&self) -> Loop {
         let (capacity, window) = (6e6, self.window * PACKET);
-        let interval_s = self.flows as f64 * window / capacity;
+        let interval_s = self.round_trips * self.flows as f64 * window / capacity;
         Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
     }
 
@@ -234,6 +245,19 @@ mod tests {
         assert!(apart(&[1.0], &model("aaqm-loss")).is_nan() && apart(&[], &chain).is_nan());
     }
 
+    /// The Markov chain's deviations are those of `tail-f20`; a round trip of the example with 40 flows is 0.552 s.
+    #[test]
+    fn steps_of_one_and_two_round_trips() {
+        let base = "n=40 sigma=128490 w=10.351";
+        assert_eq!(model(&format!("tail-queue {base} s=1")), model(&format!("tail-queue {base}")));
+        let [calm, erratic] = ["s=1", "s=2"].map(|s| moments(&model(&format!("tail-chain {base} {s}")).shares()).1);
+        assert!((erratic / calm - 2.12).abs() < 0.01, "{calm} and {erratic}");
+        for (s, step_s) in [("s=0.5", 0.276), ("s=1", 0.552), ("s=2", 1.104)] {
+            let path = model(&format!("tail-queue {base} {s}")).points();
+            assert!((path[1].0 - path[0].0 - step_s).abs() < 1e-3, "{s}: {:?}", &path[..2]);
+        }
+    }
+
     #[test]
     fn paths_vary_as_the_chain_says() {
         let mut path: Vec<f64> =
@@ -269,6 +293,14 @@ mod tests {
             "tail-chain n=9999 sigma=1 w=1",
             "tail-chain n=20 sigma=x w=1",
             "tail-chain n=20 sigma=1 w=1 p=1",
+            "tail-chain n=20 sigma=1 w=1 s=0",
+            "tail-chain n=20 sigma=1 w=1 s=x",
+            "tail-chain n=20 sigma=1 w=1 s=nan",
+            "tail-chain n=20 sigma=1 w=1 s=inf",
+            "tail-queue n=20 sigma=1 w=1 s=0.01",
+            "tail-queue n=20 sigma=1 w=1 s=11",
+            "tail-linear n=20 sigma=1 w=1 s=2",
+            "tail-chain sigma=1 w=1 s=2",
             "aaqm-loss cbr",
             "aaqm-loss www ftp",
         ] {
