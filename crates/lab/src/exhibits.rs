@@ -165,8 +165,8 @@ pub struct Row {
     /// Whose numbers, as the scenario writes it.
     #[serde(default)]
     pub of: String,
-    /// In place of whose: what our scenarios were given, a number for each column.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// In place of whose: what our scenarios were given, a number for each column; `nan` where there is no such thing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "numbers")]
     pub given: Vec<f64>,
     /// At which point of the axes.
     #[serde(default, rename = "where")]

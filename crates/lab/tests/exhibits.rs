@@ -367,6 +367,7 @@ fn wrong_exhibits_are_refused() {
         ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "a number for each of groups"),
         ("[20, 50, nan]", "[20, 50]", "a number for each column"),
         ("tolerance = 0.5", "tolerance = 0.5, tolerance_percent = 1", "absolute or in %"),
+        ("given = [1, 2.5]", "given = [1, nan, 2]", "given has a number for each column"),
         ("given = [1, 2.5]", "given = [1]", "given has a number for each column"),
         ("given = [1, 2.5]", "of = \"droptail\"", "does not say which quantity"),
         ("given = [1, 2.5], ", "", "of a contender or of what was given"),
@@ -418,25 +419,53 @@ fn papers_draw_what_their_scenarios_compare() {
     }
 }
 
-/// Table 2 of the MSVB paper is what its scenario has, not measured: the two must not drift apart.
+/// What a table says was given, row by row, and what else the scenario has: its text, and its contenders in full.
+fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f64>>, &'static str, Vec<String>) {
+    let paper = PAPERS.iter().find(|one| one.name == paper).unwrap();
+    let file = claims::parse(paper.claims).unwrap();
+    let rows = file.tables.into_iter().filter(|t| t.id == table).flat_map(|t| t.rows);
+    let (_, text) = paper.scenarios.iter().find(|(name, _)| *name == scenario).unwrap();
+    let plan = Plan::new(scenario::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
+    let compared = plan.cases[0].scenario.compare.iter().map(|c| format!("{} as {}", c.label, c.spec.canonical()));
+    (rows.map(|row| row.given).collect(), text, compared.collect())
+}
+
+/// Table II of the RED+Tail paper is what its scenario has, not measured: the two must not drift apart.
 #[test]
-fn what_a_table_says_was_given_is_in_the_scenario() {
-    let msvb = PAPERS.iter().find(|paper| paper.name == "msvb").unwrap();
-    let file = claims::parse(msvb.claims).unwrap();
-    let given: Vec<&[f64]> =
-        file.tables.iter().filter(|t| t.id == "Table 2").flat_map(|t| t.rows.iter().map(|r| &r.given[..])).collect();
+fn what_table_ii_says_was_given_is_in_the_scenario() {
+    let (given, scenario, compared) = given_beside_scenario("red-tail", "Table II", "mixed");
+    let [one, two, ared] = [&given[0], &given[1], &given[2]];
+    for row in [one, two, ared] {
+        assert!(scenario.contains(&format!("queue = \"{}b\"", 1000.0 * row[0])), "{row:?}");
+    }
+    assert!(one[3].is_nan() && one[4].is_nan());
+    let has = |label: &str, part: String| {
+        let words = compared.iter().find(|words| words.starts_with(&format!("{label} as "))).unwrap();
+        assert!(format!("{words} ").contains(&format!(" {part} ")), "{part}: {words}");
+    };
+    let tail = "red_tail preset=paper";
+    has(tail, format!("min_th1={}b max_th1={}b", 1000.0 * one[1], 1000.0 * one[2]));
+    has(tail, format!("min_th2={}b max_th2={}b", 1000.0 * two[1], 1000.0 * two[2]));
+    has(tail, format!("alpha={} beta={}", two[3], two[4]));
+    let other = "ared min_th=20000b max_th=80000b";
+    has(other, format!("min_th={}b max_th={}b", 1000.0 * ared[1], 1000.0 * ared[2]));
+    has(other, format!("alpha={}", ared[3]));
+    has(other, format!("beta={}", ared[4]));
+}
+
+/// The same of Table 2 of the MSVB paper.
+#[test]
+fn what_table_2_says_was_given_is_in_the_scenario() {
+    let (given, scenario, compared) = given_beside_scenario("msvb", "Table 2", "weighted");
     // Classes 1, 5; 2, 6, 9; 3, 7, 10; 4, 8.
     let by_class = |row: &[f64]| [0, 1, 2, 3, 0, 1, 2, 3, 1, 2].map(|group| row[group]);
     let words = |row: &[f64]| by_class(row).map(|x| x.to_string()).join("/");
-    let (_, scenario) = msvb.scenarios.iter().find(|(name, _)| *name == "weighted").unwrap();
-    let plan = Plan::new(scenario::parse("weighted", scenario, &Overrides::default()).unwrap(), 1, 1);
-    let compared: Vec<String> = plan.cases[0].scenario.compare.iter().map(|c| c.spec.canonical()).collect();
     let has = |part: String| assert!(compared.iter().any(|words| words.contains(&part)), "{part}: {compared:?}");
-    has(format!("weights={}", words(given[0])));
-    let cirs = by_class(given[1]).map(|mb| format!("cir = \"{}kbit\"", (1000.0 * mb).round()));
+    has(format!("weights={}", words(&given[0])));
+    let cirs = by_class(&given[1]).map(|mb| format!("cir = \"{}kbit\"", (1000.0 * mb).round()));
     let found: Vec<&str> = scenario.lines().filter(|line| line.starts_with("marker")).collect();
     assert!(found.len() == 10 && found.iter().zip(&cirs).all(|(line, cir)| line.contains(cir)), "{cirs:?}");
-    has(format!("phi={}", words(given[2])));
+    has(format!("phi={}", words(&given[2])));
 }
 
 #[test]
