@@ -132,7 +132,7 @@
         h("th", { scope: "row" }, h("a", { href: `#${id}` }, claim.id)),
         h("td", {}, claim.claim),
         h("td", {}, badge(claim.verdict), claim.provisional ? h("span", { class: "provisional" }, "provisional") : ""),
-        h("td", { class: "evidence" }, evidence(claim))),
+        h("td", { class: "evidence" }, evidence(claim), claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Why: "), claim.why) : "")),
       details && h("tr", { class: "more" }, h("td", { colspan: "4" }, details)));
   }
   function buildClaims(claims, sections) {

@@ -93,6 +93,8 @@ pub struct Claim {
     pub theorem: Option<String>,
     /// Why nothing here decides it.
     pub not_run: Option<String>,
+    /// Why it does not hold, as far as is known; said where it does not.
+    pub why: Option<String>,
     /// All must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
@@ -180,6 +182,11 @@ impl Verdict {
             Self::NotRun => "not-run",
         }
     }
+
+    /// Was it tried, and does not hold or cannot be told?
+    pub const fn asks_why(self) -> bool {
+        matches!(self, Self::NotReproduced | Self::Inconclusive | Self::Refuted)
+    }
 }
 
 /// What became of a check.
@@ -252,6 +259,9 @@ pub struct ClaimResult {
     pub claim: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// Why it does not hold, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// From a quick run: few seeds, straddling intervals decided by their mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
@@ -278,6 +288,9 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
         let ways = [claim.theorem.is_some(), claim.not_run.is_some(), !claim.checks.is_empty()];
         if ways.iter().filter(|way| **way).count() != 1 {
             return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
+        }
+        if claim.why.as_ref().is_some_and(|why| claim.not_run.is_some() || why.trim().is_empty()) {
+            return Err(format!("{}: why is a sentence about a claim that is tried", claim.id));
         }
         for check in &claim.checks {
             let compared = check.other().is_some() && check.against.is_none();

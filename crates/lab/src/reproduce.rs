@@ -223,6 +223,7 @@ impl Reproduction {
             paper: self.paper.name.to_string(),
             claim: claim.claim.clone(),
             verdict: Verdict::NotRun,
+            why: None,
             provisional: provisional && !claim.checks.is_empty(),
             evidence: Evidence::default(),
             runs: 0,
@@ -244,6 +245,7 @@ impl Reproduction {
             }
         }
         result.evidence.printed.clone_from(&claim.printed);
+        result.why = claim.why.clone().filter(|_| result.verdict.asks_why());
         Ok(result)
     }
 }

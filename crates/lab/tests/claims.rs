@@ -1,5 +1,8 @@
 //! The papers' claim files: complete, consistent with their scenarios, and answerable.
 
+use std::fs;
+use std::path::Path;
+
 use forebay_lab::claims::{self, Claim, Outcome, Point};
 use forebay_lab::judge::Runs;
 use forebay_lab::papers::{self, PAPERS};
@@ -51,6 +54,33 @@ fn aaqm_has_every_fixed_id_once() {
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16"];
     assert_eq!(ids, fixed);
+}
+
+/// Of a verdict other than reproduced the report says why; at length the paper's README does.
+#[test]
+fn what_does_not_hold_says_why() {
+    for paper in PAPERS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.name);
+        let expected = fs::read_to_string(folder.join("expected-quick.json")).unwrap();
+        let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
+        for claim in claims::parse(paper.claims).unwrap().claims {
+            let holds = expected[&claim.id] == "reproduced";
+            assert!(holds || claim.why.is_some() || claim.not_run.is_some(), "{}: why not?", claim.id);
+        }
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(readme.contains("\n## Findings\n"), "{}", paper.name);
+    }
+}
+
+#[test]
+fn why_is_a_sentence_about_a_claim_that_is_tried() {
+    let text = papers::find("raqm").unwrap().claims;
+    let theorem = "theorem = \"raqm-1\"";
+    assert!(text.contains(theorem));
+    for wrong in ["why = \" \"\ntheorem = \"raqm-1\"", "why = \"Because.\"\nnot_run = \"no time\""] {
+        let error = claims::parse(&text.replace(theorem, wrong)).unwrap_err();
+        assert!(error.starts_with("RAQM-TH1: why is a sentence"), "{error}");
+    }
 }
 
 #[test]

@@ -468,6 +468,27 @@ fn what_table_2_says_was_given_is_in_the_scenario() {
     has(format!("phi={}", words(&given[2])));
 }
 
+/// A claim says why only where it does not hold: on the index, in the report and in `claims.json`.
+#[test]
+fn claims_that_do_not_hold_say_why() {
+    let dir = folder("why");
+    let printed = "printed = \"'short'\"";
+    let why = HEAD.replace(printed, &format!("{printed}\nwhy = \"Too <long>.\""));
+    let wrong = why.replace("at_most = 20", "at_most = -1").replace("\"one\"", "\"two\"");
+    let pages = [("one", &why), ("two", &wrong)]
+        .map(|(name, text)| reproduce(paper(name, text), Level::Quick, &dir.join(name))["claims"][0].take());
+    assert_eq!(pages.each_ref().map(|claim| claim["verdict"].clone()), [json!("reproduced"), json!("not-reproduced")]);
+    assert_eq!(pages.each_ref().map(|claim| claim["why"].clone()), [json!(null), json!("Too <long>.")]);
+    let [held, failed] = ["one", "two"]
+        .map(|name| fs::read_to_string(dir.join(name).join("claims.json")).unwrap().contains("Too <long>."));
+    assert!(!held && failed);
+    let folders = ["one", "two"].map(|name| (name, name.to_string()));
+    report::record_index(&dir, "quick", &folders, &json!({})).unwrap();
+    let html = fs::read_to_string(report::build_index(&dir).unwrap()).unwrap();
+    assert_eq!(html.matches("Too &lt;long&gt;.").count(), 1, "{html}");
+    assert!(html.contains("papers/two/README.md"));
+}
+
 #[test]
 fn an_index_has_every_paper_its_claims_and_links() {
     let dir = folder("index");

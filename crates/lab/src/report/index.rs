@@ -130,6 +130,7 @@ fn row(claim: &ClaimResult, href: &str) -> Value {
         "word": words(claim.verdict),
         "is_provisional": claim.provisional,
         "decided": decided(claim),
+        "why": claim.why,
         "variants": variants(claim),
     })
 }

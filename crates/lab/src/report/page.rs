@@ -140,6 +140,7 @@ fn claim(c: &ClaimResult, shown: &[Value]) -> Value {
         "claim": c.claim,
         "verdict": c.verdict.word(),
         "provisional": c.provisional,
+        "why": c.why,
         "printed": c.evidence.printed,
         "checks": checks(&c.evidence.checks),
         "variants": variants,
