@@ -188,8 +188,9 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
     // The span of time that a picture shows is a choice, not something that a result could leave.
     let x = Some((&figure.x, 0, "x")).filter(|_| figure.kind == Kind::Curve);
+    let span = Some(&figure.x).filter(|_| figure.kind == Kind::Series);
     for (axis, at, name) in x.into_iter().chain([(&figure.y, 1, "y")]) {
-        let far = beyond(axis, series, at);
+        let far = beyond(axis, series, at, span);
         parts.extend(far.map(|far| format!("Some of it lies beyond the {name} axis: {far}.")));
     }
     let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
@@ -200,10 +201,14 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     parts.join(" ")
 }
 
-/// The furthest value outside an axis's range.
-fn beyond(axis: &Axis, series: &[Value], at: usize) -> Option<String> {
+/// The furthest value outside an axis's range, within the span of time that is shown.
+fn beyond(axis: &Axis, series: &[Value], at: usize, span: Option<&Axis>) -> Option<String> {
     let points = series.iter().flat_map(|one| one["points"].as_array().into_iter().flatten());
-    let values: Vec<f64> = points.filter_map(|point| point[at].as_f64()).collect();
+    let is_shown = |point: &&Value| {
+        let (t, span) = (point[0].as_f64(), span.map(|x| (x.from, x.to)).unwrap_or_default());
+        t.is_none_or(|t| span.0.is_none_or(|from| t >= from) && span.1.is_none_or(|to| t <= to))
+    };
+    let values: Vec<f64> = points.filter(is_shown).filter_map(|point| point[at].as_f64()).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let far = [
@@ -212,4 +217,19 @@ fn beyond(axis: &Axis, series: &[Value], at: usize) -> Option<String> {
     ];
     let far: Vec<String> = far.into_iter().flatten().collect();
     (!far.is_empty()).then(|| far.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_before_the_span_of_time_lies_beyond_no_axis() {
+        let series = [json!({ "points": [[0.0, 20.0], [5.0, 8.0], [6.0, null], [9.0, 11.0]] })];
+        let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };
+        let span = |from, to| Axis { from, to, ..Axis::default() };
+        assert_eq!(beyond(&y, &series, 1, None).as_deref(), Some("up to 20"));
+        assert_eq!(beyond(&y, &series, 1, Some(&span(Some(1.0), None))).as_deref(), Some("up to 11"));
+        assert_eq!(beyond(&y, &series, 1, Some(&span(Some(1.0), Some(8.0)))), None);
+    }
 }
