@@ -20,6 +20,7 @@ mod test;
 mod tidy;
 mod tree;
 mod validate;
+mod verdict_page;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ cargo xtask validate-ns3   renews docs/validation-ns3.md: PIE, CoDel and FQ-CoDe
 cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
 cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
 cargo xtask fluid          renews docs/fluid.md: the fluid model beside packets
+cargo xtask verdicts [FILE] renews docs/verdicts.md from reproduce --full, half an hour; FILE: what that printed
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
 
 fn main() -> ExitCode {
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["fluid"] => bless::page(&bless::FLUID),
+        ["verdicts"] => verdict_page::run(None),
+        ["verdicts", dir] => verdict_page::run(Some(dir)),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");

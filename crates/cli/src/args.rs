@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// What the models say about a scenario: no packet is simulated.
     Theory(TheoryArgs),
+    /// Find parameters for an aim in the model, and try them in the simulation.
+    Tune(TuneArgs),
     /// Build DIR/report.html again from the results in DIR.
     Report(ReportArgs),
     /// Measure the speed of this machine on the standard cases.
@@ -263,6 +265,27 @@ impl Model {
             Self::Markov => "markov",
         }
     }
+}
+
+/// Arguments of `tune`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay tune case1.toml --aqm pi --for 'delay-margin>=50ms' --for 'queue<=20ms'
+  forebay tune case1.toml --aqm \"red min_th=20p max_th=60p\" --for 'phase-margin>=30' --runs 10
+  forebay tune case1.toml --aqm pi --for 'queue<=20ms' --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
+
+Free is every parameter of the discipline that is a number and that --aqm does not set; pi begins with its design rule.
+With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's:
+what they mean shows in the standard deviation of the queue. Exit with 1 if an aim is not met.")]
+pub(crate) struct TuneArgs {
+    /// A wish: queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 or gain-margin>=2; again for more.
+    #[arg(long = "for", value_name = "AIM", required = true)]
+    pub(crate) aims: Vec<String>,
+    /// An axis: a path of the file and the values it takes; again for more.
+    #[arg(long = "vary", value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
 }
 
 /// Arguments of `report`.

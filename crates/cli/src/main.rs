@@ -22,6 +22,7 @@ mod sweep;
 mod table;
 mod text;
 mod theory;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Sweep(args) => sweep::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
         Command::Theory(args) => theory::command(args, ui),
+        Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),
     }

@@ -1,6 +1,6 @@
 //! `forebay run`: a scenario file to tables, results on disk and a report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::lower;
@@ -26,13 +26,28 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     batch(&args.batch, &plan, ui, summary::by_case)
 }
 
-/// Runs a plan; what is on disk already is not run again. `tables` is what it prints of `summary.json`.
+/// Runs a plan and makes its report. `tables` is what it prints of `summary.json`.
 pub(crate) fn batch(
     args: &BatchArgs,
     plan: &Plan,
     ui: &Ui,
     tables: fn(&Ui, &Value) -> String,
 ) -> Result<Exit, Failure> {
+    let (document, dir) = results(args, plan, ui)?;
+    let report = report::write_report(&dir);
+    if ui.json() {
+        // An error is a document too, and there is to be one.
+        report?;
+        ui.print_json(&document)?;
+    } else {
+        ui.print(&format!("{}\nresults  {}", tables(ui, &document), dir.display()))?;
+        ui.print(&format!("report   {}", report?.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs a plan; what is on disk already is not run again. The summary, and where the results are.
+pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, PathBuf), Failure> {
     let dir = match &args.output {
         Some(dir) => dir.clone(),
         None => Path::new("runs").join(format!("{}-{}", stem(&args.scenario), plan.hash())),
@@ -49,16 +64,7 @@ pub(crate) fn batch(
     let outcome = pool.install(|| batch::run(plan, &store, &control));
     progress.finish();
     let document = outcome.map_err(|error| pool.install(|| failure(error, plan, &dir)))?;
-    let report = report::write_report(&dir);
-    if ui.json() {
-        // An error is a document too, and there is to be one.
-        report?;
-        ui.print_json(&document)?;
-    } else {
-        ui.print(&format!("{}\nresults  {}", tables(ui, &document), dir.display()))?;
-        ui.print(&format!("report   {}", report?.display()))?;
-    }
-    Ok(Exit::Done)
+    Ok((document, dir))
 }
 
 /// What the arguments ask for, found possible before anything is written.

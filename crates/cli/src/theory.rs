@@ -41,6 +41,11 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     let ask = args.markov.ask(args.model)?;
     let sides = args.map.sides(args.model)?;
+    if args.critical && sides.is_some() {
+        return Err(
+            InputError::new("--critical", "", Found::text("--map"), "one of the two: a map shows the edge").into()
+        );
+    }
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();

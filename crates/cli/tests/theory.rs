@@ -161,6 +161,7 @@ fn maps_that_cannot_be_are_refused() {
         refused(&[&["stability", "loop.toml", "--map", bad][..], &rtt].concat(), &["--map"]);
     }
     refused(&["stability", "loop.toml", "-o", "map.svg"], &["only with --map"]);
+    refused(&[&["stability", "loop.toml", "--critical"][..], &flows, &rtt].concat(), &["--critical", "one of the two"]);
     let words = [&["stability", "loop.toml", "--aqm", "codel"][..], &flows, &rtt].concat();
     refused(&words, &["codel: no model of this discipline", "a law, RED, AVQ or SVB"]);
 }

@@ -83,7 +83,12 @@ pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<
     }
     let cell = |here: &Setting| -> Option<Cell> {
         let next = links.partition_point(|link| link.capacity < here.capacity * (1.0 - 1e-9));
-        let (before, after) = (links.get(next.saturating_sub(1))?, links.get(next)?);
+        let after = links.get(next)?;
+        // Slower than the slowest link on which the discipline comes to rest.
+        if next == 0 && after.capacity > here.capacity * (1.0 + 1e-9) {
+            return None;
+        }
+        let before = &links[next.saturating_sub(1)];
         let width = libm::log(after.capacity / before.capacity);
         let part = if width > 0.0 { libm::log(here.capacity / before.capacity) / width } else { 1.0 };
         Some(Cell::new(&stability::closed(&rest_of(before, after, part, here)?, here)))

@@ -15,5 +15,6 @@ pub mod mmpp;
 
 pub mod setting;
 pub mod stability;
+pub mod tune;
 
 pub use setting::Setting;

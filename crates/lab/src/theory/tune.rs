@@ -1,0 +1,321 @@
+//! Parameters for an aim: sought in the linear model of the loop, by the discipline's own code.
+//!
+//! A compass search over the logarithms of the parameters that are free: one after the other is made larger and smaller,
+//! what is better stays, and where nothing is, the steps are halved. It ends as soon as every aim is met with something
+//! to spare.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::params::Value as _;
+use forebay_aqm::base::text::{self, BadValue};
+use forebay_aqm::base::time::Span;
+use serde::Serialize;
+
+use super::setting::Setting;
+use super::stability::{self, NoAnswer, Stability};
+
+/// What an aim is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Queue at rest, in milliseconds of the link or in packets.
+    Queue(Unit),
+    /// Delay that may be added, in milliseconds.
+    DelayMargin,
+    /// Phase that may be lost, in degrees.
+    PhaseMargin,
+    /// Factor by which the gain may grow.
+    GainMargin,
+}
+
+/// How a queue is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Time to send it, in milliseconds.
+    Ms,
+    /// Packets.
+    Pkts,
+}
+
+/// One wish: at most or at least so much.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Aim {
+    /// As it was written.
+    pub text: String,
+    /// What it is about.
+    pub figure: Figure,
+    /// At least; otherwise at most.
+    pub at_least: bool,
+    /// The bound, in the figure's unit.
+    pub bound: f64,
+}
+
+/// What may be written for an aim.
+const ACCEPTS: &str =
+    "an aim such as queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 (degrees) or gain-margin>=2";
+
+impl Aim {
+    /// Reads `delay-margin>=50ms` and the like.
+    pub fn parse(words: &str) -> Result<Self, BadValue> {
+        let bad = || BadValue::new(ACCEPTS);
+        let (name, bound, at_least) = match (words.split_once(">="), words.split_once("<=")) {
+            (Some((name, bound)), None) => (name.trim(), bound.trim(), true),
+            (None, Some((name, bound))) => (name.trim(), bound.trim(), false),
+            _ => return Err(bad()),
+        };
+        let ms = |text: &str| Span::parse(text).map(Span::millis);
+        let (figure, bound) = match name {
+            "queue" => match bound.strip_suffix('p') {
+                Some(packets) => (Figure::Queue(Unit::Pkts), text::number(packets)?),
+                None => (Figure::Queue(Unit::Ms), ms(bound)?),
+            },
+            "delay-margin" => (Figure::DelayMargin, ms(bound)?),
+            "phase-margin" => (Figure::PhaseMargin, text::number(bound)?),
+            "gain-margin" => (Figure::GainMargin, text::number(bound)?),
+            _ => return Err(bad()),
+        };
+        // A margin is wanted large.
+        if bound > 0.0 && (at_least || matches!(figure, Figure::Queue(_))) {
+            Ok(Self { text: words.to_string(), figure, at_least, bound })
+        } else {
+            Err(bad())
+        }
+    }
+
+    /// What the model has of it; `None`: without end.
+    pub fn figure_of(&self, found: &Stability, setting: &Setting) -> Option<f64> {
+        match self.figure {
+            Figure::Queue(Unit::Ms) => Some(1e3 * found.q_rest_pkts / setting.capacity),
+            Figure::Queue(Unit::Pkts) => Some(found.q_rest_pkts),
+            Figure::DelayMargin => found.delay_margin_ms,
+            Figure::PhaseMargin => found.phase_margin_deg,
+            Figure::GainMargin => found.gain_margin,
+        }
+    }
+
+    /// By how much it is met, as a logarithm; negative if it is not.
+    fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
+        let Some(figure) = self.figure_of(found, setting) else { return MOST };
+        let over = libm::log(figure.max(1e-9) / self.bound);
+        if self.at_least { over } else { -over }.clamp(-MOST, MOST)
+    }
+}
+
+/// A slack beyond this counts no more.
+const MOST: f64 = 5.0;
+/// What is to spare when the search ends: a tenth of the bound.
+const SPARE: f64 = 0.1;
+/// The first step and the last, as factors; and the most loops that are looked at.
+const FIRST: f64 = 4.0;
+const LAST: f64 = 1.05;
+const MOST_LOOPS: usize = 600;
+
+/// A parameter that may be changed, in the unit it is written in.
+#[derive(Clone, Debug, PartialEq)]
+struct Knob {
+    name: &'static str,
+    value: f64,
+    /// What it was at first, and how that was written.
+    first: (f64, String),
+    unit: String,
+    whole: bool,
+}
+
+impl Knob {
+    /// The parameter as `spec` has it; `None` if that is no number above 0.
+    fn of(spec: &Spec, name: &'static str) -> Option<Self> {
+        let text = spec.get(name)?;
+        let digits = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let value: f64 = number.parse().ok()?;
+        let whole = (spec.entry().params.iter().find(|p| p.name == name)?.accepts).contains("whole");
+        let knob = Self { name, value, first: (value, text.clone()), unit: unit.to_string(), whole };
+        (value > 0.0 && value.is_finite()).then_some(knob)
+    }
+
+    fn is_changed(&self) -> bool {
+        self.value != self.first.0
+    }
+
+    /// As it is written: to three digits, if it was changed.
+    fn text(&self) -> String {
+        if !self.is_changed() {
+            return format!("{}={}", self.name, self.first.1);
+        }
+        let value = if self.whole { self.value.round().max(1.0) } else { rounded(self.value) };
+        format!("{}={value}{}", self.name, self.unit)
+    }
+}
+
+fn rounded(x: f64) -> f64 {
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The discipline with its parameters.
+    pub spec: Spec,
+    /// As it is written for `--aqm`.
+    pub text: String,
+    /// What the model says of it in each setting.
+    pub model: Vec<Stability>,
+    /// Every aim is met in every setting.
+    pub met: bool,
+    /// Loops that were looked at.
+    pub loops: usize,
+}
+
+/// Why nothing was sought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotTuned {
+    /// The model has no answer, however the parameters are.
+    Model(NoAnswer),
+    /// Nothing is free that is a number above 0.
+    NothingFree,
+}
+
+/// The parameters that `words`, `NAME key=value ...`, leaves free: numbers above 0, of the discipline itself.
+fn free(spec: &Spec, words: &str) -> Vec<Knob> {
+    let given = |name: &str| {
+        let mut keys = words.split_whitespace().skip(1).filter_map(|word| word.split_once('=')).map(|(key, _)| key);
+        keys.any(|key| key == name)
+    };
+    let params = spec.entry().params.iter().filter(|param| param.range_in.is_some() && !given(param.name));
+    params.filter_map(|param| Knob::of(spec, param.name)).collect()
+}
+
+/// Seeks parameters of `words`, a discipline as `--aqm` takes it, for which every aim is met in every setting. What it
+/// gives is the best that was found, met or not.
+pub fn tune(words: &str, spec: &Spec, settings: &[Setting], aims: &[Aim]) -> Result<Tuned, NotTuned> {
+    let knobs = free(spec, words);
+    if knobs.is_empty() {
+        return Err(NotTuned::NothingFree);
+    }
+    let mut search = Search { words, settings, aims, loops: 0, why: None };
+    let (mut best, mut at) = (search.look(&knobs), knobs);
+    let mut factor = FIRST;
+    while factor > LAST && search.loops < MOST_LOOPS && best.score < SPARE {
+        let mut better = false;
+        for i in 0..at.len() {
+            for factor in [factor, 1.0 / factor] {
+                let mut other = at.clone();
+                other[i].value *= factor;
+                let found = search.look(&other);
+                if found.score > best.score + 1e-6 {
+                    (best, at, better) = (found, other, true);
+                    break;
+                }
+            }
+        }
+        if !better {
+            factor = libm::sqrt(factor);
+        }
+    }
+    let Some((spec, model)) = best.answer else {
+        return Err(NotTuned::Model(search.why.unwrap_or(NoAnswer::NotFound)));
+    };
+    Ok(Tuned { text: search.words(&at), spec, model, met: best.score >= 0.0, loops: search.loops })
+}
+
+struct Search<'a> {
+    words: &'a str,
+    settings: &'a [Setting],
+    aims: &'a [Aim],
+    loops: usize,
+    why: Option<NoAnswer>,
+}
+
+/// What was found at one place.
+struct Look {
+    /// The least slack of all aims; far below where a loop is unstable, further where it has no rest.
+    score: f64,
+    answer: Option<(Spec, Vec<Stability>)>,
+}
+
+impl Search<'_> {
+    /// The discipline as it is written with the values that were changed.
+    fn words(&self, knobs: &[Knob]) -> String {
+        let changed = knobs.iter().filter(|knob| knob.is_changed());
+        changed.fold(self.words.to_string(), |words, knob| format!("{words} {}", knob.text()))
+    }
+
+    fn look(&mut self, knobs: &[Knob]) -> Look {
+        const NO_REST: f64 = -30.0;
+        const UNSTABLE: f64 = -10.0;
+        // Out of its range.
+        let Ok(spec) = Spec::parse(&self.words(knobs)) else { return Look { score: 2.0 * NO_REST, answer: None } };
+        let (mut score, mut model) = (MOST, Vec::new());
+        for setting in self.settings {
+            self.loops += 1;
+            match stability::of(&spec, setting) {
+                Err(why) => {
+                    self.why = Some(why);
+                    return Look { score: NO_REST, answer: None };
+                }
+                Ok(found) => {
+                    let here = if found.stable {
+                        self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MOST, f64::min)
+                    } else {
+                        // The less phase is lacking the better.
+                        UNSTABLE + found.phase_margin_deg.unwrap_or(-180.0).clamp(-180.0, 180.0) / 180.0
+                    };
+                    score = score.min(here);
+                    model.push(found);
+                }
+            }
+        }
+        Look { score, answer: Some((spec, model)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{self, Overrides};
+    use crate::theory::setting;
+
+    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
+
+    fn tuned(words: &str, sets: &[&str], aims: &[&str]) -> Result<Tuned, NotTuned> {
+        let sets = sets.iter().map(|set| (*set).to_string()).collect();
+        let case =
+            scenario::parse("example.toml", EXAMPLE, &Overrides { sets, ..Overrides::default() }).unwrap().remove(0);
+        let spec = Spec::parse(words).unwrap();
+        let aims: Vec<Aim> = aims.iter().map(|aim| Aim::parse(aim).unwrap()).collect();
+        tune(words, &spec, &[setting::of(&case, &spec).unwrap()], &aims)
+    }
+
+    #[test]
+    fn aims_are_read_with_their_units() {
+        let read = |text| Aim::parse(text).map(|aim| (aim.figure, aim.at_least, aim.bound));
+        assert_eq!(read("queue<=20ms"), Ok((Figure::Queue(Unit::Ms), false, 20.0)));
+        assert_eq!(read("queue >= 50p"), Ok((Figure::Queue(Unit::Pkts), true, 50.0)));
+        assert_eq!(read("delay-margin>=0.05s"), Ok((Figure::DelayMargin, true, 50.0)));
+        assert_eq!(read("phase-margin>=45"), Ok((Figure::PhaseMargin, true, 45.0)));
+        assert_eq!(read("gain-margin>=2"), Ok((Figure::GainMargin, true, 2.0)));
+        for bad in ["queue=20ms", "queue<=20", "queue<=0p", "delay<=5ms", "delay-margin<=5ms", "gain-margin>=x", ""] {
+            assert!(Aim::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pi_by_its_design_rule_meets_both_aims() {
+        let found = tuned("pi preset=tuned", &[], &["delay-margin>=300ms", "queue<=10ms"]).unwrap();
+        let model = &found.model[0];
+        assert!(found.met && model.stable, "{found:?}");
+        assert!(model.delay_margin_ms.unwrap() >= 300.0 && model.q_rest_pkts <= 37.5, "{found:?}");
+        // What it says is what it looked at.
+        assert_eq!(Spec::parse(&found.text).unwrap().canonical(), found.spec.canonical());
+        assert!(found.text.starts_with("pi preset=tuned q_ref="), "{}", found.text);
+    }
+
+    #[test]
+    fn what_is_given_stays_and_what_cannot_be_says_so() {
+        let found = tuned("pi preset=tuned q_ref=300", &[], &["queue<=20ms", "delay-margin>=50ms"]).unwrap();
+        assert!(!found.met && found.text.contains("q_ref=300") && found.model[0].q_rest_pkts > 290.0, "{found:?}");
+        let all = "pi q_ref=300 a=1e-5 b=1e-6 w=170 n=1 rtt=1s";
+        assert_eq!(tuned(all, &[], &["queue<=20ms"]).unwrap_err(), NotTuned::NothingFree);
+        assert_eq!(tuned("codel", &[], &["queue<=20ms"]).unwrap_err(), NotTuned::Model(NoAnswer::NoModel));
+    }
+}
