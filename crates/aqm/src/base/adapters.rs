@@ -50,7 +50,7 @@ impl<L: Law> Ticked<L> {
             if now < clock.due {
                 continue;
             }
-            let tally = *level.tally();
+            let tally = level.tally();
             let sample = Sample {
                 now,
                 dt: now.since(clock.last),

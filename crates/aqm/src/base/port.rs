@@ -114,7 +114,9 @@ pub struct Port {
     lists: Vec<List>,
     pkts: u32,
     bytes: u64,
+    /// What entered is not counted here: it is what was offered less what was refused, which is seldom.
     tally: Tally,
+    refused: Count,
     link: Link,
     ecn: bool,
     /// The threshold marker signals the packet that arrives now; it says so for each, or there is none.
@@ -133,6 +135,7 @@ impl Port {
             pkts: 0,
             bytes: 0,
             tally: Tally::default(),
+            refused: Count::default(),
             link,
             ecn,
             signalled: false,
@@ -158,7 +161,7 @@ impl Port {
 
     /// What has happened so far, in all lists.
     pub const fn tally(&self) -> Tally {
-        self.tally
+        Tally { accepted: self.tally.offered.since(self.refused), ..self.tally }
     }
 
     /// Does nothing wait in `list`?
@@ -219,6 +222,7 @@ impl Port {
                 Fate::Queued { marked }
             }
             Err(reason) => {
+                self.refused.add(packet.len);
                 self.discard(packet, reason, aqm, cx);
                 Fate::Dropped(reason)
             }
@@ -325,7 +329,6 @@ impl Port {
         if marked {
             self.tally.mark(packet);
         }
-        self.tally.accepted.add(packet.len);
         aqm.settled(packet, Fate::Queued { marked }, cx);
     }
 
@@ -496,7 +499,7 @@ impl<'a> Level<'a> {
 
     /// What has happened so far, in all lists.
     #[inline]
-    pub const fn tally(&self) -> &'a Tally {
-        &self.port.tally
+    pub const fn tally(&self) -> Tally {
+        self.port.tally()
     }
 }

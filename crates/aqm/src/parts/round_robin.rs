@@ -34,21 +34,27 @@ impl RoundRobin {
         self.backlogged |= 1 << i;
     }
 
-    /// Which queue sends its head, given what the head of a queue that holds packets costs; `None` if none does.
+    /// Which queue sends its head, and what that costs, given the cost of the head of a queue that holds packets; `None`
+    /// if none does.
     #[inline]
-    pub fn pick(&mut self, cost: impl Fn(usize) -> u64) -> Option<usize> {
+    pub fn pick(&mut self, cost: impl Fn(usize) -> u64) -> Option<(usize, u64)> {
         if self.backlogged == 0 {
             return None;
         }
-        if self.holds(self.turn) && self.pays(self.turn, &cost) {
-            return Some(self.turn);
+        // An empty account pays for nothing: mostly that settles it, and the head need not be looked at.
+        if self.holds(self.turn) && self.accounts[self.turn] > 0 {
+            let price = cost(self.turn);
+            if self.pays(self.turn, price) {
+                return Some((self.turn, price));
+            }
         }
         let mut left = self.backlogged;
         loop {
             self.turn = self.next();
             self.accounts[self.turn] += self.quanta[self.turn];
-            if self.pays(self.turn, &cost) {
-                return Some(self.turn);
+            let price = cost(self.turn);
+            if self.pays(self.turn, price) {
+                return Some((self.turn, price));
             }
             left &= !(1 << self.turn);
             if left == 0 {
@@ -73,9 +79,8 @@ impl RoundRobin {
         self.backlogged >> i & 1 == 1
     }
 
-    /// An empty account pays for nothing: mostly that settles it, and the head need not be looked at.
-    fn pays(&self, i: usize, cost: impl Fn(usize) -> u64) -> bool {
-        self.accounts[i] > 0 && self.accounts[i] >= cost(i)
+    const fn pays(&self, i: usize, price: u64) -> bool {
+        self.accounts[i] >= price
     }
 
     /// The queue after the one whose turn it is, among those that hold packets: itself, if it is the only one.
@@ -108,7 +113,7 @@ mod tests {
         let mut turns = RoundRobin::new(quanta.iter().copied());
         (0..quanta.len()).for_each(|i| turns.joined(i));
         let send = |_| {
-            let i = turns.pick(|i| costs[i]).unwrap();
+            let (i, _) = turns.pick(|i| costs[i]).unwrap();
             turns.sent(i, costs[i], true);
             i
         };
@@ -143,15 +148,15 @@ mod tests {
         let mut turns = RoundRobin::new([1000, 1000].into_iter());
         assert_eq!(turns.pick(|_| 0), None);
         turns.joined(1);
-        assert_eq!(turns.pick(|_| 100), Some(1));
+        assert_eq!(turns.pick(|_| 100), Some((1, 100)));
         turns.sent(1, 100, false);
         assert_eq!(turns.pick(|_| 0), None);
         turns.joined(1);
         // The 900 that its last turn left are gone: it waits for the next turn, which is at once.
-        assert_eq!((turns.pick(|_| 950), turns.accounts[1]), (Some(1), 1000));
+        assert_eq!((turns.pick(|_| 950), turns.accounts[1]), (Some((1, 950)), 1000));
         turns.joined(0);
         turns.sent(1, 950, true);
-        assert_eq!(turns.pick(|_| 950), Some(0));
+        assert_eq!(turns.pick(|_| 950), Some((0, 950)));
     }
 
     #[test]
@@ -173,7 +178,7 @@ mod tests {
                     accounts[turn] += if held[turn] { quanta[turn] } else { 0 };
                 }
                 let picked = turns.pick(|i| costs[i]);
-                assert_eq!((picked, turns.accounts[turn]), (Some(turn), accounts[turn]));
+                assert_eq!((picked, turns.accounts[turn]), (Some((turn, costs[turn])), accounts[turn]));
                 let more = rng.uniform() < 0.7;
                 turns.sent(turn, costs[turn], more);
                 held[turn] = more;

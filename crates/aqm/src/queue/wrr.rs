@@ -193,10 +193,10 @@ impl Discipline for Wrr {
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         self.note_idle(port, cx);
         let price = self.price;
-        let class = self.turns.pick(|class| port.head(list(class)).map_or(0, |head| price.of(head.len)))?;
+        let (class, cost) = self.turns.pick(|class| port.head(list(class)).map_or(0, |head| price.of(head.len)))?;
         let packet = port.pop_judged(list(class), &mut self.classes[class], cx)?;
         let more = !port.is_empty(list(class));
-        self.turns.sent(class, price.of(packet.len), more);
+        self.turns.sent(class, cost, more);
         self.maybe_idle |= u32::from(!more) << class;
         Some(packet)
     }
