@@ -351,8 +351,7 @@ which the standard cases and the first figure for 10,000 flows were laid down. I
 
 const BOUNDS: &str = "
 On a link of 100 Mb/s, which this page measured at first, the goal is missed: a packet served costs more than twice as
-much. With 10,000 flows each has a window
-below one packet there; 43 % of what they send is dropped, and a dropped packet costs as much to bring to the bottleneck
+much. With 10,000 flows each has a window below one packet there; 43 % of what they send is dropped, and a dropped packet costs as much to bring to the bottleneck
 as another. By the processor's counters a packet offered takes as many instructions as with 10 flows, but four wrongly
 predicted branches in place of one, and the flows' 3.8 MB are not in its second cache. Tried without gain: loading the
 next flow's state one event ahead. With 100,000 flows each sends a few packets in all, and their state is in no cache.

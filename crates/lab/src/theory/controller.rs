@@ -146,22 +146,12 @@ pub(super) fn driven_at(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
-    use crate::theory::setting;
-
-    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
-
-    fn example(aqm: &str) -> (Spec, Setting) {
-        let case = scenario::parse("example.toml", EXAMPLE, &Overrides::default()).unwrap().remove(0);
-        let spec = Spec::parse(aqm).unwrap();
-        let setting = setting::of(&case, &spec).unwrap();
-        (spec, setting)
-    }
+    use crate::theory::testing::example;
 
     #[test]
     fn a_law_is_linearised_as_its_formula_says() {
         // p += a (q - ref) - b (before - ref) every 1/170 s, held in between.
-        let (spec, setting) = example("pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
+        let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let controller = of(&spec, &setting).unwrap();
         assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
         assert_eq!(controller.integrators, 1);

@@ -206,21 +206,11 @@ fn rest_of(before: &Family, after: &Family, part: f64, here: &Setting) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
-    use crate::theory::setting;
-
-    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
-
-    fn example(aqm: &str) -> (Spec, Setting) {
-        let case = scenario::parse("example.toml", EXAMPLE, &Overrides::default()).unwrap().remove(0);
-        let spec = Spec::parse(aqm).unwrap();
-        let setting = setting::of(&case, &spec).unwrap();
-        (spec, setting)
-    }
+    use crate::theory::testing::example;
 
     /// Cells of a map that disagree with the answer for that loop alone where there is one, of so many.
     fn disagree(aqm: &str, x: &Axis, y: &Axis) -> (usize, usize) {
-        let (spec, setting) = example(aqm);
+        let (spec, setting) = example(&[], aqm);
         let map = of(&spec, &setting, [x, y]).unwrap();
         let (mut wrong, mut all) = (0, 0);
         for (row, fy) in map.iter().zip(&y.factors) {
@@ -252,8 +242,8 @@ mod tests {
 
     #[test]
     fn margins_between_rests_are_those_of_the_loop_alone() {
-        let (spec, setting) = example("raqm");
-        let [flows, rtt] = [0.7, 1.3].map(|factor| factor);
+        let (spec, setting) = example(&[], "raqm");
+        let (flows, rtt) = (0.7, 1.3);
         let axes = [Axis::new(Scaled::Flows, flows, flows, 1), Axis::new(Scaled::RoundTrip, rtt, rtt, 1)];
         let map = of(&spec, &setting, [&axes[0], &axes[1]]).unwrap();
         let here = setting.scaled(Scaled::Flows, flows).scaled(Scaled::RoundTrip, rtt);

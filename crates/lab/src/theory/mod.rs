@@ -18,3 +18,23 @@ pub mod stability;
 pub mod tune;
 
 pub use setting::Setting;
+
+#[cfg(test)]
+mod testing {
+    use forebay_aqm::Spec;
+
+    use super::setting::{self, Setting};
+    use crate::scenario::{self, Overrides};
+
+    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
+
+    /// PI's design example with these values, under another discipline.
+    pub(super) fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
+        let sets = sets.iter().map(|set| (*set).to_string()).collect();
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
+        let spec = Spec::parse(aqm).unwrap();
+        let setting = setting::of(&case, &spec).unwrap();
+        (spec, setting)
+    }
+}

@@ -120,17 +120,7 @@ pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
-    use crate::theory::setting;
-
-    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
-
-    fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
-        let sets = sets.iter().map(|set| (*set).to_string()).collect();
-        let overrides = Overrides { sets, ..Overrides::default() };
-        let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
-        (Spec::parse(aqm).unwrap(), setting::of(&case, &Spec::parse(aqm).unwrap()).unwrap())
-    }
+    use crate::theory::testing::example;
 
     #[test]
     fn the_example_of_the_design_rule() {

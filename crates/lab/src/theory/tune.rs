@@ -272,18 +272,12 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
-    use crate::theory::setting;
-
-    const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
+    use crate::theory::testing::example;
 
     fn tuned(words: &str, sets: &[&str], aims: &[&str]) -> Result<Tuned, NotTuned> {
-        let sets = sets.iter().map(|set| (*set).to_string()).collect();
-        let case =
-            scenario::parse("example.toml", EXAMPLE, &Overrides { sets, ..Overrides::default() }).unwrap().remove(0);
-        let spec = Spec::parse(words).unwrap();
+        let (spec, setting) = example(sets, words);
         let aims: Vec<Aim> = aims.iter().map(|aim| Aim::parse(aim).unwrap()).collect();
-        tune(words, &spec, &[setting::of(&case, &spec).unwrap()], &aims)
+        tune(words, &spec, &[setting], &aims)
     }
 
     #[test]
