@@ -111,7 +111,8 @@ impl Filter {
         }
     }
 
-    /// BLUE in every bin of `hash`, for an arrival: the fewest packets, and the least p, that one of them has.
+    /// BLUE in every bin of `hash`, for an arrival: the fewest packets, and the least p, that one of them has. The arrival
+    /// is counted at once, which saves those that stay another walk.
     #[inline]
     fn arrival(&mut self, hash: u64, target: u32, params: &Params) -> (u32, f64) {
         let &Params { increment, decrement, .. } = params;
@@ -124,6 +125,7 @@ impl Filter {
                 bin.p = if bin.p + increment < 1.0 { bin.p + increment } else { 1.0 };
             }
             packets = bin.packets.min(packets);
+            bin.packets += 1;
             if bin.p < p {
                 p = bin.p;
             }
@@ -306,6 +308,7 @@ impl Aqm for Sfb {
     #[inline]
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let u = cx.rng.uniform();
+        (self.arriving, self.learning) = (0, 0);
         let over = match self.params.limit {
             Auto::Auto => false,
             Auto::Given(limit) => limit.is_passed(level, packet),
@@ -315,7 +318,7 @@ impl Aqm for Sfb {
         }
         self.keep_time(cx);
         let filter = &mut self.filters[self.active];
-        (self.arriving, self.learning) = (hash(packet.flow, filter.seed), 0);
+        self.arriving = hash(packet.flow, filter.seed);
         let (packets, p) = filter.arrival(self.arriving, self.target, &self.params);
         self.p = p;
         if packets >= self.max {
@@ -333,20 +336,14 @@ impl Aqm for Sfb {
 
     #[inline]
     fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
-        let hashes = match fate {
-            Fate::Queued { .. } if self.active == 0 => [self.arriving, self.learning],
-            Fate::Queued { .. } => [self.learning, self.arriving],
+        let arrival = if self.active == 0 { [self.arriving, self.learning] } else { [self.learning, self.arriving] };
+        let gone = match fate {
+            Fate::Queued { .. } => return self.waiting.push_back(arrival),
             Fate::Delivered { .. } => self.waiting.pop_front().unwrap_or_default(),
-            Fate::Dropped(_) => return,
+            Fate::Dropped(_) => arrival,
         };
-        if let Fate::Queued { .. } = fate {
-            self.waiting.push_back(hashes);
-        }
-        for (filter, hash) in self.filters.iter_mut().zip(hashes).filter(|(_, hash)| *hash > 0) {
-            match fate {
-                Fate::Queued { .. } => filter.visit(hash, |bin| bin.packets += 1),
-                _ => filter.visit(hash, |bin| bin.packets -= 1),
-            }
+        for (filter, hash) in self.filters.iter_mut().zip(gone).filter(|(_, hash)| *hash > 0) {
+            filter.visit(hash, |bin| bin.packets -= 1);
         }
     }
 }
