@@ -115,7 +115,7 @@ impl Fred {
             return Verdict::Accept;
         }
         let p_b = self.curve.base_probability(avg).unwrap_or(0.0);
-        self.p = spaced(p_b, self.count as f64, false);
+        self.p = spaced(p_b, self.count as f64, false).p();
         if u < self.p {
             self.count = 0;
             return Verdict::Signal;
@@ -188,7 +188,7 @@ impl Design for Fred {
             packet,
             min_q: f64::from(params.min_q) * packet,
             many_flows: params.many_flows,
-            curve: Curve { min_th: min_th.value(), max_th, max_p: params.max_p, gentle: false },
+            curve: Curve::new(min_th.value(), max_th, params.max_p, false),
             average: Average::new(params.w_q, link.pkts_per_sec()),
             q: 0.0,
             count: -1,

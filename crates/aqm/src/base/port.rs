@@ -324,10 +324,9 @@ impl Port {
     /// The way into the buffer; the packet is marked where it then lies, as [`Port::deliver`] does.
     #[inline(always)] // As `admit`, which is inlined too.
     fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
-        let at = self.push(list, packet);
-        let packet = &mut self.nodes[at as usize].packet;
+        let (packet, tally) = self.push(list, packet);
         if marked {
-            self.tally.mark(packet);
+            tally.mark(packet);
         }
         aqm.settled(packet, Fate::Queued { marked }, cx);
     }
@@ -358,19 +357,12 @@ impl Port {
         aqm.settled(&packet, Fate::Dropped(reason), cx);
     }
 
-    /// Inlined always: a packet made of narrow stores and copied by wide loads would cost a stall.
+    /// Where the packet then lies, and the tally. Inlined always: a packet made of narrow stores and copied by wide
+    /// loads would cost a stall.
     #[inline(always)]
-    fn push(&mut self, list: ListId, packet: Packet) -> u32 {
+    fn push(&mut self, list: ListId, packet: Packet) -> (&mut Packet, &mut Tally) {
         let node = Node { packet, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            self.free = self.nodes[at as usize].next;
-            self.nodes[at as usize] = node;
-            at
-        };
+        let at = self.free.min(self.nodes.len() as u32);
         let list = &mut self.lists[usize::from(list.0)];
         if list.tail == NONE {
             list.head = at;
@@ -382,7 +374,13 @@ impl Port {
         list.bytes += u64::from(packet.len);
         self.pkts += 1;
         self.bytes += u64::from(packet.len);
-        at
+        if at as usize == self.nodes.len() {
+            self.nodes.push(node);
+        } else {
+            self.free = self.nodes[at as usize].next;
+            self.nodes[at as usize] = node;
+        }
+        (&mut self.nodes[at as usize].packet, &mut self.tally)
     }
 
     #[inline]

@@ -27,7 +27,7 @@ impl Band {
 
     /// RED's curve over it.
     pub const fn curve(&self, gentle: bool) -> Curve {
-        Curve { min_th: self.min_th.value(), max_th: self.max_th.value(), max_p: self.max_p, gentle }
+        Curve::new(self.min_th.value(), self.max_th.value(), self.max_p, gentle)
     }
 }
 

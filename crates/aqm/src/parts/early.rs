@@ -57,7 +57,7 @@ impl Early {
         Self {
             config,
             unit,
-            curve: Curve { min_th: unit.value(), max_th, max_p, gentle },
+            curve: Curve::new(unit.value(), max_th, max_p, gentle),
             average,
             spacing: Spacing::new(known.rule, wait, known.bytes.then_some(known.mean_packet.0)),
             gentle_p: None,
@@ -118,7 +118,7 @@ impl Early {
     #[inline(always)]
     fn base_probability(&self, avg: f64) -> Option<f64> {
         match self.gentle_p {
-            Some(max_p) if avg >= self.curve.max_th => Curve { max_p, ..self.curve }.base_probability(avg),
+            Some(max_p) if avg >= self.curve.max_th => self.curve.with(max_p).base_probability(avg),
             _ => self.curve.base_probability(avg),
         }
     }

@@ -85,7 +85,7 @@ impl Crossings {
 mod tests {
     use super::*;
 
-    const CURVE: Curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1, gentle: true };
+    const CURVE: Curve = Curve::new(5.0, 15.0, 0.1, true);
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12
@@ -94,18 +94,18 @@ mod tests {
     #[test]
     fn max_p_moves_only_outside_the_target_range() {
         let aimd = Aimd { alpha: 0.01, beta: 0.9, bottom: 0.01, top: 0.5, inclusive: false };
-        let step = |avg, max_p| aimd.step(&Curve { max_p, ..CURVE }, avg).unwrap_or(max_p);
+        let step = |avg, max_p| aimd.step(&CURVE.with(max_p), avg).unwrap_or(max_p);
         assert!(near(step(11.1, 0.1), 0.11));
         assert!(near(step(11.1, 0.02), 0.025), "a quarter of max_p is less than alpha");
         assert!(near(step(8.9, 0.1), 0.09));
         assert_eq!(step(10.0, 0.1), 0.1);
         assert_eq!([step(20.0, 0.5), step(0.0, 0.01)], [0.5, 0.01]);
         let aimd = Aimd { inclusive: true, ..aimd };
-        let step = |avg, max_p| aimd.step(&Curve { max_p, ..CURVE }, avg).unwrap_or(max_p);
+        let step = |avg, max_p| aimd.step(&CURVE.with(max_p), avg).unwrap_or(max_p);
         assert!(near(step(20.0, 0.5), 0.51) && near(step(0.0, 0.01), 0.009), "one step beyond");
         assert_eq!([step(20.0, 0.51), step(0.0, 0.009)], [0.51, 0.009]);
         let greedy = Aimd { alpha: 1.0, top: 1.0, ..aimd };
-        assert_eq!(greedy.step(&Curve { max_p: 0.9, ..CURVE }, 20.0), Some(1.0), "0.9 + 0.9/4");
+        assert_eq!(greedy.step(&CURVE.with(0.9), 20.0), Some(1.0), "0.9 + 0.9/4");
         assert_eq!(greedy.step(&CURVE, 10.0), None);
     }
 
@@ -114,7 +114,7 @@ mod tests {
         let mut feng = Crossings { alpha: 3.0, beta: 2.0, bottom: 0.01, top: 0.3, status: Status::Below };
         let mut max_p = 0.1;
         let mut after = |avg| {
-            max_p = feng.step(&Curve { max_p, ..CURVE }, avg);
+            max_p = feng.step(&CURVE.with(max_p), avg);
             max_p
         };
         assert_eq!([after(1.0), after(10.0), after(15.0)], [0.1; 3], "it began below; on a threshold nothing happens");

@@ -25,7 +25,8 @@ impl Average {
     /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
     #[inline]
     pub fn arrival(&mut self, q: f64, now: Instant) -> f64 {
-        if let Some(since) = self.idle_since.take() {
+        if let Some(since) = self.idle_since {
+            self.idle_since = None;
             let missed = libm::floor(self.packets_since(since, now));
             if missed > 0.0 {
                 self.value *= self.decay(missed);
@@ -113,17 +114,29 @@ pub struct Curve {
     pub max_p: f64,
     /// Above `max_th`: up to 1 at twice `max_th`, or 1 at once.
     pub gentle: bool,
+    /// 1 / (max_th - min_th), kept as ns-2 keeps it: packets would wait for the division. Thresholds move together.
+    v_a: f64,
 }
 
 impl Curve {
+    /// The curve through these points.
+    pub const fn new(min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> Self {
+        Self { min_th, max_th, max_p, gentle, v_a: 1.0 / (max_th - min_th) }
+    }
+
+    /// The same with another `max_p`.
+    pub const fn with(self, max_p: f64) -> Self {
+        Self { max_p, ..self }
+    }
+
     /// p_b, or `None` while the average is below `min_th`.
     #[inline]
     pub fn base_probability(&self, avg: f64) -> Option<f64> {
-        let Self { min_th, max_th, max_p, gentle } = *self;
+        let Self { min_th, max_th, max_p, gentle, v_a } = *self;
         if avg < min_th {
             None
         } else if avg < max_th {
-            Some(max_p * (avg - min_th) / (max_th - min_th))
+            Some(max_p * (avg - min_th) * v_a)
         } else if gentle && avg < 2.0 * max_th {
             Some((max_p + (1.0 - max_p) * (avg - max_th) / max_th).min(1.0))
         } else {
@@ -137,7 +150,7 @@ mod tests {
     use super::*;
     use crate::base::time::Span;
 
-    const CURVE: Curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1, gentle: true };
+    const CURVE: Curve = Curve::new(5.0, 15.0, 0.1, true);
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12

@@ -41,8 +41,9 @@ impl RoundRobin {
         if self.backlogged == 0 {
             return None;
         }
-        // An empty account pays for nothing: mostly that settles it, and the head need not be looked at.
-        if self.holds(self.turn) && self.accounts[self.turn] > 0 {
+        // An empty account pays for nothing: mostly that settles it, and the head need not be looked at. A queue that
+        // holds no packets has an empty one.
+        if self.accounts[self.turn % MOST] > 0 {
             let price = cost(self.turn);
             if self.pays(self.turn, price) {
                 return Some((self.turn, price));
@@ -68,15 +69,11 @@ impl RoundRobin {
     #[inline]
     pub const fn sent(&mut self, i: usize, cost: u64, more: bool) {
         if more {
-            self.accounts[i] = self.accounts[i].saturating_sub(cost);
+            self.accounts[i] -= cost;
         } else {
             self.accounts[i] = 0;
             self.backlogged &= !(1 << i);
         }
-    }
-
-    const fn holds(&self, i: usize) -> bool {
-        self.backlogged >> i & 1 == 1
     }
 
     const fn pays(&self, i: usize, price: u64) -> bool {

@@ -19,16 +19,41 @@ choice! {
     }
 }
 
+/// A probability, as the fraction that it comes from: a packet would wait for the division.
+#[derive(Clone, Copy, Debug)]
+pub struct Chance {
+    part: f64,
+    /// Not negative; 0 only below a part that is not.
+    of: f64,
+}
+
+impl Chance {
+    const fn of(p: f64) -> Self {
+        Self { part: p, of: 1.0 }
+    }
+
+    /// Does a number that is uniform on 0..1 lie below it?
+    #[inline]
+    pub const fn meets(self, u: f64) -> bool {
+        u * self.of < self.part
+    }
+
+    /// The probability.
+    pub const fn p(self) -> f64 {
+        (self.part / self.of).min(1.0)
+    }
+}
+
 /// p_a: `p_b` made dependent on `count`, the packets since the last signal, this one included.
 /// Without `wait` the gaps are uniform on 1..1/p_b; with it on 1/p_b..2/p_b.
 #[inline]
-pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
+pub fn spaced(p_b: f64, count: f64, wait: bool) -> Chance {
     let done = count * p_b;
     let begin = f64::from(u8::from(wait));
-    // Where the gap must end, the last packet's chance is p_b/0: certain.
-    let p = (p_b / (begin + 1.0 - done).max(0.0)).min(1.0);
     // Whether a gap has begun to end no processor can predict where several queues have one each.
-    select_unpredictable(done < begin, 0.0, p)
+    let part = select_unpredictable(done < begin, 0.0, p_b);
+    // Where the gap must end, the last packet's chance is p_b/0: certain.
+    Chance { part, of: (begin + 1.0 - done).max(0.0) }
 }
 
 /// The share of packets that spacing signals: one in a mean gap.
@@ -39,10 +64,11 @@ pub fn mean_spaced(p_b: f64, wait: bool) -> f64 {
 
 /// p_a in ns-2's byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
 /// times the packet's length over the mean.
-fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> f64 {
-    match spaced(p_b, (count_bytes / mean) as f64, wait) {
-        p if p < 1.0 => (p * f64::from(len) / mean as f64).min(1.0),
-        certain => certain,
+fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> Chance {
+    let chance = spaced(p_b, (count_bytes / mean) as f64, wait);
+    match chance.p() {
+        p if p < 1.0 => Chance::of((p * f64::from(len) / mean as f64).min(1.0)),
+        _ => chance,
     }
 }
 
@@ -59,14 +85,14 @@ pub struct Spacing {
     above: bool,
     /// Linux: the share of 1/p_b after which the present gap ends.
     gap: f64,
-    p: f64,
+    chance: Chance,
 }
 
 impl Spacing {
     /// By this rule; `mean`, the mean packet, for byte mode.
     pub const fn new(rule: Rule, wait: bool, mean: Option<u64>) -> Self {
         let count = if matches!(rule, Rule::Ns2) { 0 } else { -1 };
-        Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, p: 0.0 }
+        Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, chance: Chance::of(0.0) }
     }
 
     /// Is an arrival of `len` bytes signalled whose average gives `p_b`? Pass `None` also when the present queue is
@@ -88,21 +114,21 @@ impl Spacing {
     #[inline(always)] // A call would cost each arrival at a RED half a nanosecond; ns-2's rule is the usual one.
     fn ns2(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         self.pass(len);
-        self.p = match p_b {
+        self.chance = match p_b {
             None => {
                 self.above = false;
-                0.0
+                Chance::of(0.0)
             }
             Some(_) if !self.above => {
                 (self.above, self.count, self.bytes) = (true, 1, u64::from(len));
-                0.0
+                Chance::of(0.0)
             }
             Some(p_b) => match self.mean {
                 None => spaced(p_b, self.count as f64, self.wait),
                 Some(mean) => spaced_bytes(p_b, self.bytes, len, mean, self.wait),
             },
         };
-        u < self.p
+        self.chance.meets(u)
     }
 
     /// The count is that of the paper's Fig. 2: 0 at the first arrival above min_th, which may be signalled; in byte
@@ -110,20 +136,20 @@ impl Spacing {
     #[inline(never)]
     fn paper(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         let Some(p_b) = p_b else {
-            (self.count, self.p) = (-1, 0.0);
+            (self.count, self.chance) = (-1, Chance::of(0.0));
             return false;
         };
         self.count += 1;
         let p_b = self.mean.map_or(p_b, |mean| p_b * f64::from(len) / mean as f64);
-        self.p = spaced(p_b, self.count as f64, self.wait);
-        u < self.p
+        self.chance = spaced(p_b, self.count as f64, self.wait);
+        self.chance.meets(u)
     }
 
     /// The gap is drawn at its beginning; where it ends moves with p_b.
     #[inline(never)]
     fn linux(&mut self, p_b: Option<f64>, u: f64) -> bool {
         let Some(p_b) = p_b else {
-            (self.count, self.p) = (-1, 0.0);
+            (self.count, self.chance) = (-1, Chance::of(0.0));
             return false;
         };
         self.count += 1;
@@ -132,7 +158,7 @@ impl Spacing {
         if begins || ends {
             self.gap = u;
         }
-        self.p = f64::from(u8::from(ends));
+        self.chance = Chance::of(f64::from(u8::from(ends)));
         ends
     }
 
@@ -150,7 +176,7 @@ impl Spacing {
         if matches!(self.rule, Rule::Linux) {
             self.count = -1;
         }
-        self.p = 1.0;
+        self.chance = Chance::of(1.0);
     }
 
     /// There was no room. Linux does not count that.
@@ -172,7 +198,7 @@ impl Spacing {
 
     /// p_a of the latest arrival; with Linux's rule 0 or 1.
     pub const fn p(&self) -> f64 {
-        self.p
+        self.chance.p()
     }
 }
 
@@ -189,14 +215,14 @@ mod tests {
     fn gaps_are_uniform_between_their_ends() {
         // p_b = 0.25: without wait P(gap = n) = 1/4 for n = 1..4 would need count from 0;
         // ns-2 counts the arrival itself, so the gap is 1..3 with hazards 1/3, 1/2, 1.
-        assert!(near(spaced(0.25, 1.0, false), 1.0 / 3.0));
-        assert!(near(spaced(0.25, 2.0, false), 0.5));
-        assert!(near(spaced(0.25, 3.0, false), 1.0));
-        assert_eq!(spaced(0.25, 4.0, false), 1.0);
-        assert_eq!(spaced(0.25, 3.0, true), 0.0);
-        assert!(near(spaced(0.25, 4.0, true), 0.25));
-        assert!(near(spaced(0.25, 7.0, true), 1.0));
-        assert_eq!(spaced(0.25, 8.0, true), 1.0);
+        assert!(near(spaced(0.25, 1.0, false).p(), 1.0 / 3.0));
+        assert!(near(spaced(0.25, 2.0, false).p(), 0.5));
+        assert!(near(spaced(0.25, 3.0, false).p(), 1.0));
+        assert_eq!(spaced(0.25, 4.0, false).p(), 1.0);
+        assert_eq!(spaced(0.25, 3.0, true).p(), 0.0);
+        assert!(near(spaced(0.25, 4.0, true).p(), 0.25));
+        assert!(near(spaced(0.25, 7.0, true).p(), 1.0));
+        assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
     /// As the listings have it; [`spaced`] does without its branches.
@@ -212,13 +238,18 @@ mod tests {
 
     #[test]
     fn without_branches_it_is_the_same_to_the_last_bit() {
-        let mut rng = Rng::stream(1, "spaced");
-        let drawn = (0..100_000).map(|_| (rng.uniform() * rng.uniform(), rng.below(300) as f64));
+        let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
+        let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));
         for (p_b, count) in edges.chain(drawn) {
             for wait in [false, true] {
-                let (got, want) = (spaced(p_b, count, wait), listed(p_b, count, wait));
-                assert_eq!(got.to_bits(), want.to_bits(), "p_b {p_b}, count {count}, wait {wait}");
+                let (chance, want) = (spaced(p_b, count, wait), listed(p_b, count, wait));
+                assert_eq!(chance.p().to_bits(), want.to_bits(), "p_b {p_b}, count {count}, wait {wait}");
+                // Undivided it may round otherwise: only a number as near as this to p can tell.
+                let met = [0.0, 0.5, 1.0 - f64::EPSILON, want - 1e-15, want + 1e-15, rng.uniform()];
+                for u in met.into_iter().filter(|u| (0.0..1.0).contains(u)) {
+                    assert_eq!(chance.meets(u), u < want, "u {u}, p_b {p_b}, count {count}, wait {wait}");
+                }
             }
         }
     }
@@ -226,11 +257,11 @@ mod tests {
     #[test]
     fn byte_mode_counts_whole_packets_and_weighs_lengths() {
         // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
-        assert!(near(spaced_bytes(0.1, 1249, 500, 500, false), 0.125));
-        assert!(near(spaced_bytes(0.1, 1249, 250, 500, false), 0.0625));
-        assert_eq!(spaced_bytes(0.1, 5000, 40, 500, false), 1.0);
-        assert_eq!(spaced_bytes(0.1, 4999, 1500, 500, true), 0.0);
-        assert_eq!(spaced_bytes(0.1, 1249, 5000, 500, false), 1.0, "10 packets' worth of 1/8");
+        assert!(near(spaced_bytes(0.1, 1249, 500, 500, false).p(), 0.125));
+        assert!(near(spaced_bytes(0.1, 1249, 250, 500, false).p(), 0.0625));
+        assert_eq!(spaced_bytes(0.1, 5000, 40, 500, false).p(), 1.0);
+        assert_eq!(spaced_bytes(0.1, 4999, 1500, 500, true).p(), 0.0);
+        assert_eq!(spaced_bytes(0.1, 1249, 5000, 500, false).p(), 1.0, "10 packets' worth of 1/8");
     }
 
     /// p_a of a row of arrivals of 500 bytes, none of them signalled.
