@@ -405,8 +405,8 @@ Drop-tail's row is the packet memory and the load generator; what a rule adds is
 packets waiting, with up to twice what the link can take: a rule that aims at less drops much of it, and each such
 decision is a branch that no processor can predict. The goal is 20 ns for a law or a RED-like AQM, 40 ns for CoDel,
 for FQ and for what hashes every flow as it does (SFB). Those that divide a link between a few queues, each under RED or
-the like, are held to 20 ns too. A machine that is shared has faster and slower hours: within two of them drop-tail's
-row was 7.8 and 8.7 here, that of `wrr` 19.0 and 21.1, that of `sfb` 37.5 and 41.0, and ns-2 as much slower.
+the like, are held to 20 ns too. A machine that is shared has faster and slower hours, by a tenth: compare rows of one
+page.
 
 | discipline | ns | goal | dropped, % | marked, % |
 |---|---|---|---|---|
