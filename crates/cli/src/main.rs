@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod catalogue;
+mod chart;
 mod digits;
 mod explain;
 mod failure;

@@ -26,9 +26,9 @@ pub(crate) struct MapArgs {
     /// stability: points along each side of the map.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
-    /// stability: the map as a picture, an SVG file.
+    /// A picture, an SVG file: of the map, of the fluid's course, of the queue's distribution (markov, mmpp).
     #[arg(short = 'o', long = "output", value_name = "FILE.svg")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// One side as it was asked for, in units of its own.
@@ -103,11 +103,11 @@ impl MapArgs {
         let wrong = |found, accepts: &str| Err(InputError::new("--map", "", found, accepts));
         if self.map.is_empty() {
             return match &self.output {
-                None => Ok(None),
-                Some(path) => {
+                Some(path) if model == Model::Stability => {
                     let accepts = "only with --map, whose picture it is";
                     Err(InputError::new("-o", "", Found::text(&path.display().to_string()), accepts))
                 }
+                _ => Ok(None),
             };
         }
         if model != Model::Stability {

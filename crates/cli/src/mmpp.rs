@@ -1,9 +1,12 @@
 //! `forebay theory mmpp`: the queue in the long run under datagrams that Markov chains bring.
 
 use forebay_lab::scenario::Case;
+use forebay_lab::store;
 use forebay_lab::theory::mmpp::{self, Model};
 use serde_json::{Map, Value, json};
 
+use crate::args::TheoryArgs;
+use crate::chart::{self, Chart, Line};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
@@ -11,9 +14,20 @@ use crate::table::Table;
 use crate::theory::in_file;
 
 /// The model of every case.
-pub(crate) fn command(file: &str, cases: &[Case], ui: &Ui) -> Result<Exit, Failure> {
+pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let models: Vec<Model> =
         cases.iter().map(mmpp::of).collect::<Result<_, _>>().map_err(|error| in_file(file, &error))?;
+    if let Some(path) = &args.map.output {
+        let lines = cases.iter().zip(&models).flat_map(|(case, model)| {
+            let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
+            model.queues.iter().map(move |queue| Line {
+                label: format!("{}{axes}", queue.label),
+                points: queue.distribution.iter().enumerate().map(|(n, share)| [n as f64, *share]).collect(),
+            })
+        });
+        let chart = Chart { x: "in the system, packets", y: "share of the time", log: true, lines: lines.collect() };
+        store::write_whole(path, chart::picture(&[chart]).as_bytes())?;
+    }
     if ui.json() {
         let results: Vec<Value> = cases.iter().zip(&models).map(|(case, model)| document(case, model)).collect();
         ui.print_json(

@@ -1,12 +1,14 @@
 //! `forebay theory`: what the models say about a scenario, no packet simulated.
 
 use forebay_lab::scenario::{self, Case, Contender, Found, InputError, Overrides};
+use forebay_lab::store;
 use forebay_lab::theory::setting::{self, Scaled, Setting};
 use forebay_lab::theory::stability::NoAnswer;
 use forebay_lab::theory::{self as models, fluid, stability};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Model, TheoryArgs};
+use crate::chart::{self, Chart, Line};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
 use crate::map::{Drawn, Side};
@@ -49,7 +51,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
-    let Some(asked) = OfLoop::of(args.model) else { return mmpp::command(&file, &cases, ui) };
+    let Some(asked) = OfLoop::of(args.model) else { return mmpp::command(&file, &cases, args, ui) };
     if let Some(sides) = sides {
         return maps(&file, &cases, sides, args, ui);
     }
@@ -64,6 +66,9 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     {
         return Err(error.clone().into());
     }
+    if let Some(path) = &args.map.output {
+        store::write_whole(path, chart::picture(&charts(asked, &rows)).as_bytes())?;
+    }
     if ui.json() {
         let results: Vec<Value> = rows.iter().map(Row::json).collect();
         let topic = args.model.word();
@@ -74,6 +79,38 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print(&text(asked, ui, &rows))?;
     }
     Ok(Exit::Done)
+}
+
+/// What a picture of the answers shows: a course, or a distribution.
+fn charts(asked: OfLoop, rows: &[Row<'_>]) -> Vec<Chart> {
+    let numbers = |value: &Value| -> Vec<f64> {
+        value.as_array().map_or(Vec::new(), |all| all.iter().filter_map(Value::as_f64).collect())
+    };
+    let line = |row: &Row<'_>, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| {
+        let [x, y] = at(row.answer.as_ref().ok()?).map(|value| numbers(&value));
+        let points = x.into_iter().zip(y).map(|(x, y)| [x, y]).collect();
+        Some(Line { label: label(row.case, row.contender), points })
+    };
+    let chart = |x, y, log, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| Chart {
+        x,
+        y,
+        log,
+        lines: rows.iter().filter_map(|row| line(row, at)).collect(),
+    };
+    match asked {
+        OfLoop::Markov => {
+            let shares = |a: &Map<String, Value>| ["q_pkts", "share"].map(|name| a["distribution"][name].clone());
+            vec![chart("queue, packets", "share of the time", true, &shares)]
+        }
+        OfLoop::Stability | OfLoop::Fluid => {
+            let over_time =
+                |name: &'static str| move |a: &Map<String, Value>| ["t_s", name].map(|name| a[name].clone());
+            vec![
+                chart("time, s", "queue, packets", false, &over_time("q_pkts")),
+                chart("time, s", "signal probability", false, &over_time("p")),
+            ]
+        }
+    }
 }
 
 /// A map for every case and every discipline that the model knows.

@@ -65,6 +65,78 @@ fn fluid_and_linear_loop_agree() {
     }
 }
 
+/// Two classes of a link of 10 Mb/s that hears their round trips: the first has a third of it.
+const CLASSES: &str = r#"version = 1
+title = "Shares"
+duration = "10s"
+packet = 1000
+
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "10mbit", delay = "5ms", queue = "400p", aqm = "msvb" }
+access = { rate = "1gbit", delays = ["20ms"] }
+egress = { rate = "1gbit", delay = "5ms" }
+
+[[flows]]
+name = "few"
+kind = "ftp"
+count = 30
+class = 0
+ecn = true
+
+[[flows]]
+name = "many"
+kind = "ftp"
+count = 60
+class = 1
+ecn = true
+"#;
+
+#[test]
+fn classes_that_share_a_queue() {
+    let place = place("theory-classes");
+    place.write("classes.toml", CLASSES);
+    let found = |aqm: &str| results(&place, &["stability", "classes.toml", "--aqm", aqm])[0].clone();
+    // W = phi C R/N and p = 2/W^2 for each class; Q + sum of B/alpha stays what it was with Q = 0.
+    let calm = found("msvb phi=0.34/0.66 alpha=0.1 b_init=45p b_cap=60p");
+    let [q, rtt_ms] = ["q_rest_pkts", "rtt_ms"].map(|key| calm[key].as_f64().unwrap());
+    let passes =
+        [(0.34, 30.0), (0.66, 60.0)].map(|(phi, flows)| 1.0 - 2.0 * f64::powi(flows / (phi * 1.25 * rtt_ms), 2));
+    assert!((q * (1.0 + passes.iter().sum::<f64>() / 0.1) / 900.0 - 1.0).abs() < 1e-6, "{calm}");
+    // A threshold that would pass its largest, of the class with the smaller p, rests there.
+    let fewer = ["--set", "flows.few.count=20", "--aqm", "msvb phi=0.34/0.66 alpha=0.1 b_cap=45p"];
+    let capped = &results(&place, &[&["stability", "classes.toml"], &fewer[..]].concat())[0];
+    let [q, rtt_ms] = ["q_rest_pkts", "rtt_ms"].map(|key| capped[key].as_f64().unwrap());
+    let passes = 1.0 - 2.0 * f64::powi(20.0 / (0.34 * 1.25 * rtt_ms), 2);
+    assert!((q * passes / 45.0 - 1.0).abs() < 1e-6, "{capped}");
+    let fewest = ["--set", "flows.few.count=4", "--aqm", "msvb phi=0.34/0.66"];
+    let swings = &results(&place, &[&["stability", "classes.toml"], &fewest[..]].concat())[0];
+    assert_eq!((calm["stable"].as_bool(), swings["stable"].as_bool()), (Some(true), Some(false)), "{calm} {swings}");
+    let refused = place.run(&["theory", "stability", "classes.toml"]).good();
+    assert!(refused.stdout.contains("do not add up to 1"), "{}", refused.stdout);
+    let edge = results(
+        &place,
+        &["stability", "classes.toml", "--critical", "--aqm", "msvb phi=0.34/0.66 alpha=0.1 b_cap=200p"],
+    );
+    assert!(edge[0]["critical_rate_mbps"].as_f64().is_some(), "{}", edge[0]);
+}
+
+#[test]
+fn courses_and_distributions_are_drawn() {
+    let place = place("theory-pictures");
+    let lines = |words: &[&str]| {
+        place.run(&[&["theory"], words, &["-o", "picture.svg"]].concat()).good();
+        let drawn = std::fs::read_to_string(place.dir.join("picture.svg")).unwrap();
+        assert!(drawn.starts_with("<svg") && drawn.ends_with("</svg>\n") && !drawn.contains("NaN"), "{drawn}");
+        drawn.matches("<polyline").count()
+    };
+    assert_eq!(lines(&["fluid", "loop.toml", "--aqm", "pi q_ref=200", "--aqm", "red"]), 4, "queue and p of both");
+    assert_eq!(lines(&["markov", "loop.toml", "--p", "0.008"]), 1);
+    assert_eq!(lines(&["mmpp", "datagrams.toml", "--aqm", "droptail", "--aqm", "droptail th=0.5"]), 2);
+    let refused = place.run(&["theory", "stability", "loop.toml", "-o", "picture.svg"]);
+    assert_eq!(refused.code, Some(2));
+}
+
 #[test]
 fn edges_of_a_loop() {
     let place = place("theory-critical");

@@ -3,6 +3,7 @@
 //! Nothing here knows a discipline; the laboratory passes the rules in as functions, so that theory and
 //! simulation speak of the very same code.
 
+pub mod classes;
 pub mod dde;
 pub mod dense;
 pub mod fit;

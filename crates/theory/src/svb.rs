@@ -5,6 +5,8 @@
 
 use std::f64::consts::PI;
 
+use num_complex::Complex64;
+
 use crate::dde::Past;
 
 /// TCP's decrease in the model.
@@ -79,47 +81,60 @@ impl Class {
         self.smallest((1.0 - self.p()) / self.phi)
     }
 
-    /// How far the queue strays from its rest, as a part of it, in the last tenth of `seconds` after all rates of
-    /// `classes` equal classes were 1 % too high; the threshold rests at `b`. The nonlinear model, not its line.
-    pub fn deviation(&self, classes: usize, b: f64, seconds: f64) -> f64 {
-        let Self { capacity, delay_s, flows, phi, alpha } = *self;
-        let rest_q = b / (1.0 - self.p());
-        let rest_x = phi * capacity / flows;
-        // Rates, thresholds, the queue.
-        let mut rest = vec![rest_x; classes];
-        rest.extend(vec![b; classes]);
-        rest.push(rest_q);
-        let p = move |state: &[f64], i: usize| {
-            let q = state[2 * classes];
-            if q > 0.0 { ((q - state[classes + i]) / q).clamp(0.0, 1.0) } else { 0.0 }
-        };
-        let slope = move |now: &[f64], then: &[f64], out: &mut [f64]| {
-            let mut load = 0.0;
-            for i in 0..classes {
-                let rate = now[i].max(0.0);
-                load += flows * rate;
-                out[i] = 1.0 / (delay_s * delay_s) - BETA * rate * then[i].max(0.0) * p(then, i);
-                out[classes + i] = alpha * (phi * capacity - flows * rate);
-            }
-            out[2 * classes] = if now[2 * classes] > 0.0 { load - capacity } else { (load - capacity).max(0.0) };
-        };
-        let mut past = Past::resting(&rest, delay_s, 40);
-        let mut kicked = rest.clone();
-        kicked[..classes].iter_mut().for_each(|x| *x *= 1.01);
-        past.kick(&kicked);
-        let steps = (seconds / past.step_length()) as usize;
-        let mut far = 0.0_f64;
-        for n in 0..steps {
-            past.step(&slope);
-            if !past.now()[2 * classes].is_finite() {
-                return f64::INFINITY;
-            }
-            if n >= steps - steps / 10 {
-                far = far.max((past.now()[2 * classes] / rest_q - 1.0).abs());
-            }
-        }
-        far
+    /// How the class's load answers its signals at `w` radians a second: packets per second by which it falls for each
+    /// unit of probability.
+    pub fn answer(&self, w: f64) -> Complex64 {
+        let Self { capacity, delay_s, flows, phi, .. } = *self;
+        let (x, z) = (phi * capacity / flows, self.z());
+        let late = Complex64::from_polar(1.0, -w * delay_s);
+        flows * BETA * x * x * late / (Complex64::new(0.0, w) + z * (1.0 + late))
     }
+
+    /// As [`deviation`], of `classes` such classes whose thresholds rest at `b`.
+    pub fn deviation(&self, classes: usize, b: f64, seconds: f64) -> f64 {
+        deviation(&vec![*self; classes], b / (1.0 - self.p()), seconds)
+    }
+}
+
+/// How far the queue strays from its rest `q`, as a part of it, in the last tenth of `seconds` after all rates of
+/// `classes`, of one link and round trip, were 1 % too high; thresholds rest at (1 - p) q. The nonlinear model, not its line.
+pub fn deviation(classes: &[Class], q: f64, seconds: f64) -> f64 {
+    let n = classes.len();
+    let Some(Class { capacity, delay_s, .. }) = classes.first().copied() else { return 0.0 };
+    // Rates, thresholds, the queue.
+    let mut rest: Vec<f64> = classes.iter().map(|class| class.phi * capacity / class.flows).collect();
+    rest.extend(classes.iter().map(|class| (1.0 - class.p()) * q));
+    rest.push(q);
+    let p = move |state: &[f64], i: usize| {
+        let q = state[2 * n];
+        if q > 0.0 { ((q - state[n + i]) / q).clamp(0.0, 1.0) } else { 0.0 }
+    };
+    let slope = |now: &[f64], then: &[f64], out: &mut [f64]| {
+        let mut load = 0.0;
+        for (i, class) in classes.iter().enumerate() {
+            let rate = now[i].max(0.0);
+            load += class.flows * rate;
+            out[i] = 1.0 / (delay_s * delay_s) - BETA * rate * then[i].max(0.0) * p(then, i);
+            out[n + i] = class.alpha * (class.phi * capacity - class.flows * rate);
+        }
+        out[2 * n] = if now[2 * n] > 0.0 { load - capacity } else { (load - capacity).max(0.0) };
+    };
+    let mut past = Past::resting(&rest, delay_s, 40);
+    let mut kicked = rest.clone();
+    kicked[..n].iter_mut().for_each(|x| *x *= 1.01);
+    past.kick(&kicked);
+    let steps = (seconds / past.step_length()) as usize;
+    let mut far = 0.0_f64;
+    for step in 0..steps {
+        past.step(&slope);
+        if !past.now()[2 * n].is_finite() {
+            return f64::INFINITY;
+        }
+        if step >= steps - steps / 10 {
+            far = far.max((past.now()[2 * n] / q - 1.0).abs());
+        }
+    }
+    far
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. What a full buffer loses is a
 //! signal too. Who sets p is told the queue and what was offered, and nothing else. Packets and seconds.
 
+use std::collections::VecDeque;
+
 /// Flows with one round trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Flows {
@@ -56,13 +58,29 @@ const STEPS: f64 = 50.0;
 /// A window never falls below this.
 const LEAST_WINDOW: f64 = 1.0;
 
-/// A quantity over time, one value a step.
+/// Points of a course that are kept at most: of a longer one every second, third or further one.
+const MOST_POINTS: usize = 1 << 20;
+
+/// A quantity over time, one value a step, for as long as a round trip can be.
 struct Past {
     step: f64,
-    values: Vec<f64>,
+    values: VecDeque<f64>,
+    most: usize,
 }
 
 impl Past {
+    /// One that was `value` until now, and is asked for nothing older than `longest` seconds.
+    fn new(value: f64, step: f64, longest: f64) -> Self {
+        Self { step, values: VecDeque::from([value]), most: (longest / step) as usize + 3 }
+    }
+
+    fn push(&mut self, value: f64) {
+        if self.values.len() == self.most {
+            self.values.pop_front();
+        }
+        self.values.push_back(value);
+    }
+
     /// What it was `ago` seconds before the latest value; before the start it was what it began with.
     fn at(&self, ago: f64) -> f64 {
         let back = (ago / self.step).max(0.0);
@@ -74,7 +92,7 @@ impl Past {
 
 impl Fluid {
     /// The course of `seconds` from an empty queue and windows of one packet. After each step `rule` says the probability
-    /// of a signal from then on. `None` if a quantity is no positive number.
+    /// of a signal from then on. Points are evenly apart, a step or several. `None` if a quantity is no positive number.
     pub fn run(&self, seconds: f64, rule: &mut dyn FnMut(&Step) -> f64) -> Option<Vec<Point>> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let shortest = self.flows.iter().map(|kind| kind.base_s).fold(f64::INFINITY, f64::min);
@@ -83,12 +101,15 @@ impl Fluid {
             return None;
         }
         let h = shortest / STEPS;
-        let past = |value: f64| Past { step: h, values: vec![value] };
+        let longest = self.flows.iter().map(|kind| kind.base_s).fold(0.0, f64::max) + self.limit / self.capacity;
+        let past = |value: f64| Past::new(value, h, longest);
+        let steps = (seconds / h) as usize;
+        let every = steps.div_ceil(MOST_POINTS).max(1);
         let (mut queue, mut signals) = (past(0.0), past(0.0));
         let mut windows: Vec<Past> = self.flows.iter().map(|_| past(LEAST_WINDOW)).collect();
         let count: f64 = self.flows.iter().map(|kind| kind.count).sum();
         let (mut p, mut points) = (0.0, Vec::new());
-        for n in 1..=(seconds / h) as usize {
+        for n in 1..=steps {
             let q = queue.at(0.0);
             let rtt = |base: f64, q: f64| base + q / self.capacity;
             let offered: f64 =
@@ -105,15 +126,17 @@ impl Fluid {
                 let w_now = w.at(0.0);
                 let first = slope(w_now);
                 let second = slope(w_now + h * first);
-                w.values.push((w_now + 0.5 * h * (first + second)).max(LEAST_WINDOW));
+                w.push((w_now + 0.5 * h * (first + second)).max(LEAST_WINDOW));
             }
-            queue.values.push(next.clamp(0.0, self.limit));
+            queue.push(next.clamp(0.0, self.limit));
             let step = Step { t_s: n as f64 * h, q: queue.at(0.0), offered: offered * h, dropped: dropped * h };
             p = rule(&step).clamp(0.0, 1.0);
             let full = if entering > 0.0 { lost / entering } else { 0.0 };
-            signals.values.push(1.0 - (1.0 - p) * (1.0 - full));
-            let window = self.flows.iter().zip(&windows).map(|(kind, w)| kind.count * w.at(0.0)).sum::<f64>() / count;
-            points.push(Point { t_s: step.t_s, q: step.q, p, window });
+            signals.push(1.0 - (1.0 - p) * (1.0 - full));
+            if n % every == 0 {
+                let windows = self.flows.iter().zip(&windows).map(|(kind, w)| kind.count * w.at(0.0)).sum::<f64>();
+                points.push(Point { t_s: step.t_s, q: step.q, p, window: windows / count });
+            }
         }
         Some(points)
     }
@@ -168,6 +191,19 @@ mod tests {
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;
         assert!(mean > 300.0 && tail.iter().all(|q| (0.0..=800.0).contains(q)) && tail.contains(&800.0), "{mean}");
+    }
+
+    #[test]
+    fn a_long_course_is_kept_in_part() {
+        let (mut n, short) = (0, Fluid { flows: vec![Flows { count: 1.0, base_s: 0.001 }], ..fluid(1.0) });
+        let mut rule = |_: &Step| {
+            n += 1;
+            0.01
+        };
+        let points = short.run(50.0, &mut rule).unwrap();
+        assert!(n > 2 * MOST_POINTS && points.len() <= MOST_POINTS, "{n} {}", points.len());
+        let apart: Vec<f64> = points.windows(2).map(|two| two[1].t_s - two[0].t_s).collect();
+        assert!(apart.iter().all(|gap| (gap / points[0].t_s - 1.0).abs() < 1e-6));
     }
 
     #[test]

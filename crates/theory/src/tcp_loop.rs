@@ -4,6 +4,8 @@
 
 use num_complex::Complex64;
 
+use crate::classes;
+
 /// Flows with one round trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Flows {
@@ -67,9 +69,14 @@ impl TcpLoop {
 
     /// How it answers small changes.
     pub fn near(&self) -> Near<'_> {
+        self.near_on(self.capacity)
+    }
+
+    /// The same where the queue empties at `link` packets per second: these flows have a part of it.
+    pub fn near_on(&self, link: f64) -> Near<'_> {
         let p = self.p();
         let (enters, at_once) = if self.drops { (1.0 - p, self.capacity / (1.0 - p)) } else { (1.0, 0.0) };
-        Near { at: self, window: libm::sqrt(2.0 / p), enters, at_once }
+        Near { at: self, link, window: libm::sqrt(2.0 / p), enters, at_once }
     }
 }
 
@@ -77,6 +84,8 @@ impl TcpLoop {
 #[derive(Clone, Copy, Debug)]
 pub struct Near<'a> {
     at: &'a TcpLoop,
+    /// What empties the queue, in packets per second.
+    link: f64,
     window: f64,
     /// Of what is offered, what enters.
     enters: f64,
@@ -87,22 +96,28 @@ pub struct Near<'a> {
 impl Near<'_> {
     /// The answer at `w` radians a second. Delays are exact.
     pub fn answer(&self, w: f64) -> Answer {
-        let Self { at, window, enters, at_once } = *self;
+        let load = self.load(w);
+        let queue = load.to_signals / (Complex64::new(0.0, w) + load.to_queue);
+        Answer { queue, load_alone: load.to_signals }
+    }
+
+    /// The answer of the load.
+    pub fn load(&self, w: f64) -> classes::Answer {
+        let Self { at, link, window, enters, at_once } = *self;
         let s = Complex64::new(0.0, w);
-        let (mut signalled, mut own_queue) = (Complex64::new(at_once, 0.0), s);
+        let (mut to_signals, mut to_queue) = (Complex64::new(at_once, 0.0), Complex64::ZERO);
         for Flows { count, rtt_s } in at.flows.iter().copied() {
             let late = Complex64::from_polar(1.0, -w * rtt_s);
             let a = 1.0 / (window * rtt_s);
-            let b = 1.0 / (rtt_s * rtt_s * at.capacity);
+            let b = 1.0 / (rtt_s * rtt_s * link);
             let c = window * window / (2.0 * rtt_s);
             // s W = -a (1 + late) W - b (1 - late) Q - c late P;  s Q = sum of N/R W - N W/(R^2 C) Q, of what enters
             let own = s + a * (1.0 + late);
             let rate = enters * count / rtt_s;
-            signalled += rate * c * late / own;
-            own_queue += rate * window / (rtt_s * at.capacity) + rate * b * (1.0 - late) / own;
+            to_signals += rate * c * late / own;
+            to_queue += rate * window / (rtt_s * link) + rate * b * (1.0 - late) / own;
         }
-        let queue = signalled / own_queue;
-        Answer { queue, load_alone: signalled }
+        classes::Answer { to_signals, to_queue }
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
+use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -130,7 +130,7 @@ impl Design for Avq {
             let fits = avq.ct * sample.dt.secs();
             if size > fits { 1.0 - fits / size } else { 0.0 }
         };
-        Some(Box::new(Bare(Fluid(p))))
+        Some(Box::new(Fluid::new(p)))
     }
 }
 

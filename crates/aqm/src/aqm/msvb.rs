@@ -8,7 +8,7 @@
 use alloc::string::String;
 
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Design, Preset, Share, Shares};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, MAX_CLASSES, PerClass};
@@ -109,6 +109,20 @@ impl Design for Msvb {
             Threshold::new(alpha, phi, buffer.capacity(), bounds.of(i, link))
         });
         Self { rate_basis: params.rate_basis, buffer, classes, latest: 0, odds: Odds::default() }
+    }
+
+    fn shares(params: &Params, link: &Link) -> Option<Shares> {
+        let bounds = bounds(params);
+        let pkts = |b: f64| match bounds.unit(link) {
+            Depth::Packets(_) => b,
+            Depth::Bytes(_) => b / link.mean_packet.0 as f64,
+        };
+        let share = |class: usize| {
+            let range = bounds.of(class, link);
+            let (phi, alpha) = (params.phi.of(class as u8), params.alpha.of(class as u8));
+            Share { phi, alpha, threshold_pkts: pkts(range.init), largest_pkts: pkts(range.cap) }
+        };
+        Some(Shares { of: (0..MAX_CLASSES).map(share).collect(), offered: params.rate_basis == RateBasis::Offered })
     }
 }
 

@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
+use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -181,7 +181,7 @@ impl Design for Red {
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
         let mut early = Self::build(params, link).early;
         let p = move |sample: &Sample| early.flow(sample.backlog(early.unit()), sample.period.offered.pkts);
-        Some(Box::new(Bare(Fluid(p))))
+        Some(Box::new(Fluid::new(p)))
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::string::String;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, Bare, BareLaw, Fluid, Sample};
+use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -108,7 +108,7 @@ impl Design for Svb {
             };
             buffer.flow(&mut threshold, counted.bytes, sample.link.mean_packet, sample.now).p()
         };
-        Some(Box::new(Bare(Fluid(p))))
+        Some(Box::new(Fluid::new(p)))
     }
 }
 

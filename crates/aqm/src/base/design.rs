@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::ladder::BareLaw;
 use super::params::{ParamSet, ParamSpec};
@@ -77,6 +78,33 @@ pub trait Design: Sized {
     fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None
     }
+
+    /// The shares to which it holds classes in one queue: for models. `None` if it does not.
+    fn shares(_params: &Self::Params, _link: &Link) -> Option<Shares> {
+        None
+    }
+}
+
+/// The shares to which a discipline holds the classes in one queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shares {
+    /// Of each class, from class 0.
+    pub of: Vec<Share>,
+    /// Does what is dropped count as well?
+    pub offered: bool,
+}
+
+/// The share of a class, and the threshold on the queue that holds it there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Share {
+    /// Of the link.
+    pub phi: f64,
+    /// How fast the threshold follows.
+    pub alpha: f64,
+    /// The threshold at the start, in packets.
+    pub threshold_pkts: f64,
+    /// The largest that it may be, in packets.
+    pub largest_pkts: f64,
 }
 
 /// A registry line, for listings.

@@ -131,6 +131,9 @@ pub trait BareLaw {
 
     /// What [`Law::update`] says.
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
+
+    /// How often it should be asked, as far as it has no clock of its own.
+    fn look_every(&mut self, _period: Span) {}
 }
 
 /// Makes a [`BareLaw`] of a law.
@@ -155,12 +158,28 @@ impl<L: Law> BareLaw for Bare<L> {
 }
 
 /// What a fluid meets in place of a discipline that judges packets: the probability of a signal after each period.
-pub struct Fluid<F>(pub F);
+pub struct Fluid<F> {
+    rule: F,
+    period: Span,
+}
 
-impl<F: FnMut(&Sample) -> f64> Law for Fluid<F> {
+impl<F: FnMut(&Sample) -> f64> Fluid<F> {
     /// Short for any round trip: such a discipline has no clock.
+    const SHORTEST: Span = Span::from_millis(1);
+
+    /// One that is asked as often as it may be.
+    pub const fn new(rule: F) -> Self {
+        Self { rule, period: Self::SHORTEST }
+    }
+}
+
+impl<F: FnMut(&Sample) -> f64> BareLaw for Fluid<F> {
+    fn clocks(&self) -> usize {
+        1
+    }
+
     fn period(&self, _: usize) -> Span {
-        Span::from_millis(1)
+        self.period
     }
 
     fn initial(&self) -> Actuation {
@@ -168,7 +187,11 @@ impl<F: FnMut(&Sample) -> f64> Law for Fluid<F> {
     }
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        Actuation::bernoulli((self.0)(sample))
+        Actuation::bernoulli((self.rule)(sample))
+    }
+
+    fn look_every(&mut self, period: Span) {
+        self.period = period.max(Self::SHORTEST);
     }
 }
 

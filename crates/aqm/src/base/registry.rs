@@ -195,6 +195,15 @@ macro_rules! registry {
                     _ => None,
                 }
             }
+
+            /// The shares to which the discipline holds classes in one queue; `None` if it does not.
+            pub fn shares(&self, link: &$crate::base::units::Link) -> Option<$crate::base::design::Shares> {
+                let link = self.common.link(link);
+                match &self.params {
+                    $( AnyParams::$aqm(p) => <aqm::$aqm::$Aqm as $crate::base::design::Design>::shares(p, &link), )*
+                    _ => None,
+                }
+            }
         }
     };
     (@edge $( [$name:ident, $rung:literal, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {

@@ -68,7 +68,7 @@ impl Design for Msc {
                \u{20}                      p_a = 1 - gamma/rho if rho > gamma, else p_floor\n\
                \u{20}         bytes += size;  if u < p_d: mark or drop",
         deviations: &[
-            "the listing starts with alpha = 1.0, which oscillates; the text's 'small value' is 0.1 here",
+            "the listing starts with alpha = 1.0, the text asks for a 'small value': 0.1 here",
             "the listing tests rho <= 1 and takes 1 - 1/rho; the text's gamma is used in both",
             "the listing's test 0 < rho sends rho = 0 to 1 - 1/0; no traffic means p_floor here",
             "p_d is kept above 0 too; the listing only keeps it below 1",

@@ -220,16 +220,27 @@ impl Threshold {
         Self { kappa, rest, ..self }
     }
 
-    /// Lets time pass.
+    /// Where it would be without traffic and bounds.
     #[inline]
-    fn advance(&mut self, now: Instant) {
+    fn unbounded(&self, now: Instant) -> f64 {
         let dt = now.since(self.at);
-        let b = if self.kappa > 0.0 {
+        if self.kappa > 0.0 {
             relaxed(self.b, self.kappa, self.rest, dt.secs())
         } else {
             filled(self.b, self.fill, dt.nanos() as f64)
-        };
-        self.b = b.min(self.range.cap);
+        }
+    }
+
+    /// Lets time pass.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        self.b = self.unbounded(now).min(self.range.cap);
+        self.at = now;
+    }
+
+    /// Lets time pass in which traffic of `size` came evenly.
+    fn flow(&mut self, size: f64, now: Instant) {
+        self.b = (self.unbounded(now) - self.alpha * size).clamp(self.range.floor, self.range.cap);
         self.at = now;
     }
 
@@ -287,15 +298,16 @@ impl VirtualBuffer {
         threshold.advance(now);
     }
 
-    /// A fluid of which `bytes` came since the last time, in packets of `mean` bytes: the odds that it meets then.
+    /// A fluid of which `bytes` came since the last time, evenly, in packets of `mean` bytes: the odds that it meets then.
     pub fn flow(&mut self, threshold: &mut Threshold, bytes: u64, mean: Bytes, now: Instant) -> Odds {
-        self.advance(threshold, now);
         let size = match self.unit {
             Depth::Packets(_) => bytes as f64 / mean.0 as f64,
             Depth::Bytes(_) => bytes as f64,
         };
-        self.q_v += size;
-        threshold.b = threshold.with(size);
+        // Traffic and drain go on together: only what both make of Q_v is held at 0.
+        self.q_v = drained(self.q_v + size, self.capacity, now.since(self.at).nanos() as f64);
+        self.at = now;
+        threshold.flow(size, now);
         Odds::new(self.q_v, threshold.b)
     }
 

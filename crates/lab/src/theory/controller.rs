@@ -134,7 +134,7 @@ pub(super) fn driven_at(
     let mut gains = Vec::new();
     for w in choose(&driven, rest) {
         // Each from rest: what an integrator kept of the swing before is not its answer to this one.
-        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 {
+        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 && !driven.returns(rest) {
             driven = drive::rest(&fresh, setting, pace..pace + 1).ok_or(NoAnswer::NotFound)?.0;
         }
         gains.push((w, drive::response(&mut driven, rest, w)));

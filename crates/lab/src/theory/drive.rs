@@ -42,6 +42,33 @@ impl<'a> Driven<'a> {
         (0..self.law.clocks()).map(|i| self.law.period(i).secs()).fold(f64::INFINITY, f64::min)
     }
 
+    /// What has no clock is asked this often from now on.
+    fn look_every(&mut self, seconds: f64) {
+        // Rounded down: never later than what it is to see.
+        self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
+    }
+
+    /// The queue stays at `rest` until the law is there again; `false`: it is not after a while.
+    pub(crate) fn returns(&mut self, rest: Rest) -> bool {
+        let step = self.slow_step();
+        self.look_every(step);
+        let returned = (0..RETURNS).any(|_| {
+            for _ in 0..WATCHED / 4 {
+                let entering = rest.rate * step;
+                let dropped = self.setting.dropped_beside(entering, rest.p);
+                self.pass(self.now_s + step, entering + dropped, dropped, rest.q);
+            }
+            (self.p(rest.q) / rest.p - 1.0).abs() <= RETURNED
+        });
+        self.look_every(0.0);
+        returned
+    }
+
+    /// A step of slow flows, in seconds.
+    fn slow_step(&self) -> f64 {
+        self.period_s().max(self.setting.at_rest(0.0, self.setting.capacity).mean_rtt_s() / 50.0)
+    }
+
     /// The time that its clocks have reached, in seconds.
     pub(crate) fn now_s(&self) -> f64 {
         self.now_s
@@ -135,6 +162,9 @@ const WATCHED: usize = 1000;
 /// are whole numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
+/// p is back at rest if it is no further from it than this, and for how many quarters of a watch that is waited for.
+const RETURNED: f64 = 0.002;
+const RETURNS: usize = 16;
 /// Watches in which p has to come nearer to rest.
 const PATIENCE: usize = 20;
 
@@ -156,18 +186,21 @@ pub(crate) fn rest<'a>(
 
 fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     let setting = driven.setting;
-    let step = driven.period_s().max(setting.at_rest(0.0, setting.capacity).mean_rtt_s() / 50.0);
+    let step = driven.slow_step();
+    driven.look_every(step);
     let (mut q, mut rate) = (0.0, setting.capacity);
     let mut means: Vec<f64> = Vec::new();
     let (mut low, mut high, mut sum) = (f64::INFINITY, 0.0_f64, 0.0);
     for n in 1..=STEPS {
         let p = driven.p(q);
         let wanted = setting.queue_for(p);
-        let next = q + nearer * (wanted - q);
+        // No faster than the link empties it: a rule that counts what comes and goes would count another queue.
+        let next = (q + nearer * (wanted - q)).max(q - setting.capacity * step);
         // A queue that only shrinks is gone at some time.
         let next = if next < 1e-3 && wanted <= 0.0 { 0.0 } else { next };
         let full = next > 0.0 || wanted > 0.0;
-        rate += nearer * (if full { setting.capacity } else { setting.rate_for(p) } - rate);
+        // A link with a queue sends what it can: a load below that would be no queue.
+        rate = if full { setting.capacity } else { rate + nearer * (setting.rate_for(p) - rate) };
         let entering = (rate * step + next - q).max(0.0);
         let dropped = setting.dropped_beside(entering, p);
         q = next;
@@ -180,6 +213,7 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
         let mean = sum / WATCHED as f64;
         let before = means.last().copied().unwrap_or(f64::INFINITY);
         if (mean - before).abs() <= MOVES * mean && high - low <= ROUNDING * mean && mean > 0.0 {
+            driven.look_every(0.0);
             return Some((driven, Rest { q, p: mean, rate }));
         }
         means.push(mean);
@@ -203,6 +237,8 @@ const LEAST: f64 = 1.0;
 /// Periods of it that count, and looks at p in each at least.
 const SWINGS: usize = 6;
 const LOOKS: usize = 48;
+/// How often what has no clock is asked from look to look.
+const BETWEEN: f64 = 16.0;
 
 /// What p answers to a queue that swings about `rest` at `w` radians a second, arrivals being what that takes: the
 /// complex gain per packet. Where no queue stands it is the load that swings, and the gain is per packet per second.
@@ -214,9 +250,10 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     } else {
         PART * rest.rate
     };
-    let tick = driven.period_s();
     // Looks fall together with the clock, where it is not faster than they are.
     let every = (TAU / w) / LOOKS as f64;
+    driven.look_every(every / BETWEEN);
+    let tick = driven.period_s();
     let step = if tick > every { tick / (tick / every).ceil() } else { every };
     // From a tick on.
     let due = driven.due_s();
@@ -263,6 +300,7 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     for &(t, p) in &seen {
         sum += (p - mean - trend * (t - middle)) * Complex64::from_polar(1.0, -w * t);
     }
+    driven.look_every(0.0);
     // A sine of amplitude 1 gives -i/2.
     2.0 * sum / weight * Complex64::i() / swing
 }

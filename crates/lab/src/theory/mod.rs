@@ -1,10 +1,12 @@
 //! What the models say about a scenario: the same file, the same disciplines, no packets.
 //!
 //! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
-//! it from an empty queue. Both ask the discipline's own code. [`mmpp`] is the queue in the long run under datagrams
+//! it from an empty queue. Both ask the discipline's own code; of one that holds classes to shares the first knows the
+//! form ([`classes`]). [`mmpp`] is the queue in the long run under datagrams
 //! that Markov chains bring, [`fit`] such a chain for a recording. [`markov`] has the distribution of TCP's queue at one
 //! signal probability.
 
+mod classes;
 mod controller;
 mod drive;
 pub mod fit;

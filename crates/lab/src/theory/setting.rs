@@ -7,7 +7,7 @@ use forebay_theory::{tcp_fluid, tcp_loop};
 use serde::Serialize;
 
 use crate::scenario::{
-    Access, Case, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, TcpVariant, Topology,
+    Access, Case, Class, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, TcpVariant, Topology,
 };
 
 /// Flows with one round trip.
@@ -17,6 +17,8 @@ pub struct Flows {
     pub count: f64,
     /// Round trip without queueing, transmission included, in seconds.
     pub base_s: f64,
+    /// The class of their packets.
+    pub class: u8,
 }
 
 /// One link and who shares it.
@@ -78,11 +80,11 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
                 left_out.push(format!("flows.{}.{key}", group.name));
             }
         }
-        for (count, base_s) in round_trips(bell, group, packet) {
+        for found in round_trips(bell, group, packet) {
             // Exactly: equal delays make equal sums.
-            match flows.iter_mut().find(|kind| kind.base_s == base_s) {
-                Some(kind) => kind.count += count,
-                None => flows.push(Flows { count, base_s }),
+            match flows.iter_mut().find(|kind| kind.base_s == found.base_s && kind.class == found.class) {
+                Some(kind) => kind.count += found.count,
+                None => flows.push(found),
             }
         }
     }
@@ -108,8 +110,8 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     Ok(Setting { link, capacity, limit, packet, drops: !(spec.ecn() && all_ecn), flows, left_out })
 }
 
-/// Flows of a group, and their round trips without queueing.
-fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<(f64, f64)> {
+/// The flows of a group by their round trips and classes.
+fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
     let (near, far) = (&bell.access[access], &bell.egress[access]);
     // What a packet and its acknowledgement take to be sent, on each link.
@@ -117,17 +119,28 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<(f64, f64
         |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
     let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
         + on(group.transport.ack, [near.rate, bell.reverse.rate, far.rate]);
+    let used = hosts(near, group.count);
+    let class = |host: u32| match group.class {
+        Class::Fixed(class) => class,
+        Class::Host => host as u8,
+    };
     if let Some(range) = group.rtt {
         let (low, width) = (range.lo.secs(), range.hi.secs() - range.lo.secs());
         let kinds = if width > 0.0 { OF_A_RANGE } else { 1 };
         let middle = |i: u32| low + width * (f64::from(i) + 0.5) / f64::from(kinds);
-        return (0..kinds).map(|i| (f64::from(group.count) / f64::from(kinds), sent + middle(i))).collect();
+        // Hosts have the same round trips then: they differ in their class only.
+        let alike = if group.class == Class::Host { used } else { 1 };
+        let of = |host: u32, i: u32| {
+            let count = flows_of(host, alike, group.count) / f64::from(kinds);
+            Flows { count, base_s: sent + middle(i), class: class(host) }
+        };
+        return (0..alike).flat_map(|host| (0..kinds).map(move |i| of(host, i))).collect();
     }
     let shared = bell.bottleneck.delay.secs() + bell.reverse.delay.secs() + 2.0 * far.delay.secs();
     let delays = &near.delays;
-    let used = hosts(near, group.count);
     let of = |host: u32| {
-        (flows_of(host, used, group.count), sent + shared + 2.0 * delays[host as usize % delays.len()].secs())
+        let base_s = sent + shared + 2.0 * delays[host as usize % delays.len()].secs();
+        Flows { count: flows_of(host, used, group.count), base_s, class: class(host) }
     };
     (0..used).map(of).collect()
 }

@@ -6,6 +6,7 @@ use forebay_aqm::Spec;
 use forebay_theory::nyquist;
 use serde::Serialize;
 
+use super::classes;
 use super::controller::{self, Controller, SLOW};
 use super::drive::Rest;
 use super::setting::{Scaled, Setting};
@@ -44,22 +45,31 @@ pub enum NoAnswer {
     NoRest,
     /// No rest was found: there may be none.
     NotFound,
+    /// The discipline holds classes to shares, and those of the classes that send do not add up to the link.
+    Shares,
+    /// The discipline holds what is offered to shares, and signals are drops: the queue is not its own.
+    Offered,
 }
 
 impl NoAnswer {
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NoModel => "no model of this discipline: a law, RED, AVQ or SVB",
+            Self::NoModel => "no model of this discipline: a law, RED, AVQ, SVB or MSVB",
             Self::NoRest => "no rest: the queue would have to be outside the buffer, or p above 1",
             Self::NotFound => "no rest found",
+            Self::Shares => "no rest: the shares (phi) of the classes that send do not add up to 1",
+            Self::Offered => "no model of rate_basis=offered with drops: a drop empties the queue, not the virtual one",
         }
     }
 }
 
 /// What the model says of `spec` in this setting.
 pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
-    Ok(closed(&controller::of(spec, setting)?, setting))
+    match classes::of(spec, setting) {
+        Some(found) => found,
+        None => Ok(closed(&controller::of(spec, setting)?, setting)),
+    }
 }
 
 /// The loop of `controller` and the flows of `setting`, which are at its rest.
@@ -91,30 +101,31 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     }
 }
 
-/// Where a loop turns from stable to unstable, as a factor on what the setting has; `None`: none was found within a factor of 16.
+/// Where a loop turns from stable to unstable, as a factor on what the setting has: the nearer edge, if there are two.
+/// `None`: none was found within a factor of 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
     /// Halvings of the last step.
     const HALVINGS: u32 = 6;
     let stable = |factor: f64| of(spec, &setting.scaled(what, factor)).ok().map(|s| s.stable);
     let here = stable(1.0)?;
-    for towards in [0.5, 2.0] {
-        let (mut near, mut far) = (1.0, 1.0);
+    let edge = |towards: f64| {
+        let mut near = 1.0;
         for _ in 0..4 {
-            far *= towards;
-            match stable(far) {
-                Some(there) if there == here => near = far,
-                Some(_) => {
-                    for _ in 0..HALVINGS {
-                        let middle = libm::sqrt(near * far);
-                        if stable(middle) == Some(here) { near = middle } else { far = middle }
-                    }
-                    return Some(libm::sqrt(near * far));
-                }
-                None => break,
+            let mut far = near * towards;
+            if stable(far)? == here {
+                near = far;
+                continue;
             }
+            for _ in 0..HALVINGS {
+                let middle = libm::sqrt(near * far);
+                if stable(middle) == Some(here) { near = middle } else { far = middle }
+            }
+            return Some(libm::sqrt(near * far));
         }
-    }
-    None
+        None
+    };
+    let far = |factor: &f64| libm::log(*factor).abs();
+    [0.5, 2.0].into_iter().filter_map(edge).min_by(|a, b| far(a).total_cmp(&far(b)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,156 @@
+//! A discipline that holds classes to shares of the link in one queue (MSVB), and TCP of several classes.
+//!
+//! Its rest follows from its parameters: B_i = (1 - p_i) Q, and Q and the sum of B_i/alpha_i never change together, but
+//! where a threshold is at its largest.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::design::{Share, Shares};
+use forebay_theory::classes::{Class, Classes};
+use forebay_theory::tcp_loop::{self, Near, TcpLoop};
+
+use super::controller::{FAST, SLOW};
+use super::setting::{Flows, Setting};
+use super::stability::{NoAnswer, Stability};
+
+/// How far the shares of the classes that send may be from the whole link: they are written with a few digits.
+const ROUNDING: f64 = 1e-3;
+
+/// A class that sends.
+struct Sender<'a> {
+    share: Share,
+    flows: Vec<&'a Flows>,
+}
+
+impl Sender<'_> {
+    /// Its flows with `q` packets waiting.
+    fn at(&self, setting: &Setting, q: f64) -> TcpLoop {
+        let queueing = q / setting.capacity;
+        let flows = self.flows.iter().map(|kind| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing });
+        TcpLoop { capacity: self.share.phi * setting.capacity, drops: setting.drops, flows: flows.collect() }
+    }
+}
+
+/// What the model says of `spec`; `None` if it holds no classes to shares.
+pub(super) fn of(spec: &Spec, setting: &Setting) -> Option<Result<Stability, NoAnswer>> {
+    Some(at_rest(&spec.shares(&setting.link)?, setting))
+}
+
+fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
+    if shares.offered && setting.drops {
+        return Err(NoAnswer::Offered);
+    }
+    let mut classes: BTreeMap<usize, Vec<&Flows>> = BTreeMap::new();
+    for flows in &setting.flows {
+        classes.entry(usize::from(flows.class) % shares.of.len()).or_default().push(flows);
+    }
+    let senders: Vec<Sender> =
+        classes.into_iter().map(|(class, flows)| Sender { share: shares.of[class], flows }).collect();
+    if (senders.iter().map(|sender| sender.share.phi).sum::<f64>() - 1.0).abs() > ROUNDING {
+        return Err(NoAnswer::Shares);
+    }
+    if senders.iter().any(|sender| sender.share.alpha <= 0.0 || sender.share.phi <= 0.0) {
+        return Err(NoAnswer::NoRest);
+    }
+    let kept: f64 = senders.iter().map(|sender| sender.share.threshold_pkts / sender.share.alpha).sum();
+    let wanting = |q: f64| {
+        let (mut sum, mut above) = (q - kept, f64::NEG_INFINITY);
+        for sender in &senders {
+            let threshold = q * (1.0 - sender.at(setting, q).p());
+            sum += threshold / sender.share.alpha;
+            above = above.max(threshold - sender.share.largest_pkts);
+        }
+        // What a threshold at its largest does not take is lost to all: it then rests there.
+        sum.max(above)
+    };
+    // It grows with q, and is below 0 where nothing waits.
+    let (mut low, mut high) = (0.0, setting.limit);
+    if wanting(high) < 0.0 {
+        return Err(NoAnswer::NoRest);
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if wanting(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    stability(&senders, setting, high)
+}
+
+/// The classes around a queue of `q` packets.
+fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stability, NoAnswer> {
+    let loops: Vec<TcpLoop> = senders.iter().map(|sender| sender.at(setting, q)).collect();
+    let classes: Vec<Class> =
+        senders.iter().zip(&loops).map(|(sender, own)| Class { alpha: sender.share.alpha, p: own.p() }).collect();
+    if classes.iter().any(|class| !(0.0..1.0).contains(&class.p)) {
+        return Err(NoAnswer::NoRest);
+    }
+    let near: Vec<Near> = loops.iter().map(|own| own.near_on(setting.capacity)).collect();
+    let answer = |i: usize, w: f64| near[i].load(w);
+    let mean = |of: &dyn Fn(&TcpLoop, &tcp_loop::Flows) -> f64| {
+        let all = || loops.iter().flat_map(|own| own.flows.iter().map(move |kind| (own, kind)));
+        all().map(|(own, kind)| kind.count * of(own, kind)).sum::<f64>()
+            / all().map(|(_, kind)| kind.count).sum::<f64>()
+    };
+    let rtt_s = mean(&|_, kind| kind.rtt_s);
+    let margins = Classes { queue: q, classes: &classes, answer: &answer }.margins(SLOW * 1e-3 / rtt_s, FAST / rtt_s);
+    Ok(Stability {
+        q_rest_pkts: q,
+        load_rest: 1.0,
+        p_rest: senders.iter().zip(&classes).map(|(sender, class)| sender.share.phi * class.p).sum(),
+        window_pkts: mean(&|own, _| own.window()),
+        rtt_ms: 1e3 * rtt_s,
+        stable: margins.is_stable(),
+        crossover_rad_per_s: margins.crossover,
+        phase_margin_deg: margins.phase_deg,
+        gain_margin: margins.gain,
+        delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::stability;
+    use crate::theory::testing::example;
+
+    fn found(sets: &[&str], aqm: &str) -> Result<Stability, NoAnswer> {
+        let (spec, setting) = example(sets, aqm);
+        stability::of(&spec, &setting)
+    }
+
+    #[test]
+    fn one_class_is_svb_whose_own_code_was_driven() {
+        let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
+        for (flows, limits) in [
+            ("80", "alpha=0.1 b_init=100p b_cap=110p"),
+            ("200", "alpha=0.1 b_cap=400p"),
+            ("80", "alpha=0.2 b_cap=200p"),
+        ] {
+            let count = format!("flows.ftp.count={flows}");
+            let sets = [&link[..], &[&count]].concat();
+            let [one, svb] = ["msvb", "svb"].map(|name| found(&sets, &format!("{name} phi=1 {limits}")).unwrap());
+            assert_eq!((one.stable, svb.stable), (flows == "200" || limits.contains("110p"), one.stable));
+            for (name, a, b) in [
+                ("queue", Some(one.q_rest_pkts), Some(svb.q_rest_pkts)),
+                ("p", Some(one.p_rest), Some(svb.p_rest)),
+                ("crossover", one.crossover_rad_per_s, svb.crossover_rad_per_s),
+                ("delay", one.delay_margin_ms, svb.delay_margin_ms),
+                ("gain", one.gain_margin, svb.gain_margin),
+            ] {
+                let near = match (a, b) {
+                    (Some(a), Some(b)) => (a - b).abs() <= 0.03 * b,
+                    _ => a == b,
+                };
+                assert!(near, "{flows} {limits}: {name} {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_rest_says_why() {
+        assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
+        assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
+        assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::NoRest));
+        assert_eq!(found(&["flows.ftp.count=20000"], "msvb phi=1 b_init=10p b_cap=20p"), Err(NoAnswer::NoRest));
+    }
+}
