@@ -457,24 +457,26 @@ mod tests {
 
     #[test]
     fn a_fluid_counts_as_its_packets_do() {
-        let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
-        let range = Range { floor: 0.0, init: 40.0, cap: 50.0, target: 40.0 };
+        let range = Range { floor: 0.0, init: 40_000.0, cap: 50_000.0, target: 40_000.0 };
         let new = || {
-            let buffer = VirtualBuffer::new(Depth::Packets(0.0), &link);
+            let buffer = VirtualBuffer::new(Depth::Bytes(0.0), &LINK);
             (buffer, Threshold::new(0.5, 1.0, buffer.capacity(), range))
         };
         let ((mut packets, mut b_packets), (mut fluid, mut b_fluid)) = (new(), new());
-        let packet = Packet { len: 1000, ..Packet::default() };
-        for ms in 1..=20 {
-            let now = Instant::ZERO + Span::from_millis(ms);
-            for _ in 0..3 {
+        // Small packets, evenly over each millisecond: 2.4 and 0.4 times what the link takes. The fluid is told of all of them
+        // at the end, and is to be no further from them than one.
+        let packet = Packet { len: 10, ..Packet::default() };
+        for ms in 1..=90 {
+            let many = if ms <= 15 { 300 } else { 50 };
+            for i in 1..=many {
+                let now = at(ms - 1) + Span::from_nanos(1_000_000 * i / many);
                 packets.arrival(&mut b_packets, &packet, now);
                 packets.count(&mut b_packets, &packet);
             }
-            fluid.flow(&mut b_fluid, 3000, Bytes(1000), now);
-            assert!(
-                (packets.value() - fluid.value()).abs() < 1e-9 && (b_packets.value() - b_fluid.value()).abs() < 1e-9
-            );
+            fluid.flow(&mut b_fluid, 10 * many, Bytes(1000), at(ms));
+            let apart = [packets.value() - fluid.value(), b_packets.value() - b_fluid.value()];
+            assert!(apart.iter().all(|bytes| bytes.abs() <= 10.0 + 1e-6), "{ms} ms: {apart:?}");
         }
+        assert!(fluid.value() == 0.0 && b_fluid.value() == 50_000.0, "{fluid:?} {b_fluid:?}");
     }
 }
