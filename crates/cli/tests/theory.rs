@@ -192,6 +192,20 @@ fn a_report_lays_the_fluid_over_the_packets_where_the_scenario_asks() {
     let line = r#""name":"fluid: pi q_ref=200""#;
     assert!(page("asked").contains(line) && !page("plain").contains(line));
     assert!(page("asked").contains(r#""beside":"pi q_ref=200""#));
+    let both = |scenario: &str, model: &str, aqm: &str, dir: &str| {
+        let ask = format!("report.theory=[\"{model}\"]");
+        let words =
+            ["--runs", "1", "--set", "duration=5s", "--set", "warmup=1s", "--quiet", "--aqm", aqm, "--set", &ask, "-o"];
+        place.run(&[&["run", scenario], &words[..], &[dir]].concat()).good();
+        assert!(page(dir).contains(&format!(r#""name":"{model}: {aqm}""#)), "{model}");
+    };
+    both("loop.toml", "markov", "pi q_ref=200", "chain");
+    both("datagrams.toml", "mmpp", "droptail th=0.5", "queue");
+    let refused = place.run(&[&short[..], &["--set", "report.theory=[\"fluids\"]"]].concat());
+    assert!(
+        refused.stderr.contains("fluid, markov, mmpp") && refused.stderr.contains("did you mean fluid"),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -63,13 +63,13 @@ impl Runs {
             })
             .collect();
         series.extend(self.of_case(case).filter_map(|e| {
-            let course = self.fluid.get(&(case, e.contender))?;
+            let course = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
             let host = e.runs[0].summary.contender_here();
             let name = format!("fluid: {host}");
             Some(json!({ "name": name, "beside": host, "points": points(&course.t_s, &course.q_pkts) }))
         }));
-        let model =
-            if self.fluid.is_empty() { "" } else { " Dashes: the same as a fluid, by the discipline's own code." };
+        let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());
+        let model = if is_laid_over { " Dashes: the same as a fluid, by the discipline's own code." } else { "" };
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
         let rules: Vec<Value> = self
             .of_case(case)
@@ -134,19 +134,33 @@ impl Runs {
     }
 
     fn distribution(&self, prefix: &str, case: usize) -> Value {
-        let series: Vec<Value> = self
+        let mut series: Vec<Value> = self
             .of_case(case)
             .map(|e| json!({ "name": e.runs[0].summary.contender_here(), "points": cumulative(&e.runs) }))
             .collect();
-        json!({
+        let runs = series.len();
+        for e in self.of_case(case) {
+            let host = e.runs[0].summary.contender_here();
+            for (word, shares) in self.theory.get(&(case, e.contender)).map_or(&[][..], |found| &found.shares) {
+                let places: Vec<Value> = shares.iter().map(|[q, sum]| json!([short(*q), short(*sum)])).collect();
+                series.push(json!({ "name": format!("{word}: {host}"), "beside": host, "points": places }));
+            }
+        }
+        let is_laid_over = series.len() > runs;
+        let model = if is_laid_over { " Dashes: the model's." } else { "" };
+        let mut figure = json!({
             "id": format!("{prefix}-cdf-{case}"),
             "title": format!("Distribution of the queue{}", self.suffix(case)),
-            "caption": "Share of the time, after the warm-up, at or below a queue length; all seeds.",
+            "caption": format!("Share of the time, after the warm-up, at or below a queue length; all seeds.{model}"),
             "kind": "cdf",
             "x": { "label": "queue", "unit": "packets" },
             "y": { "label": "share of the time", "unit": "" },
             "series": series,
-        })
+        });
+        if is_laid_over {
+            figure["layout"] = json!("small-multiples");
+        }
+        figure
     }
 
     fn against_queue(&self, id: &str, title: &str, label: &str, which: Which, cases: &[usize]) -> Value {

@@ -7,9 +7,11 @@ use forebay_aqm::Spec;
 use serde_json::Value;
 
 use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
+use crate::scenario::Overlay;
 use crate::store::{self, StoreError};
 use crate::theory::fluid::{self, Course};
-use crate::theory::setting;
+use crate::theory::markov::{self, Ask};
+use crate::theory::{mmpp, setting};
 
 /// With more cases than this, curves over time are shown for the first, the middle and the last only.
 pub(super) const CASES_OVER_TIME: usize = 3;
@@ -33,8 +35,16 @@ pub(super) struct Runs {
     pub(super) series: Vec<String>,
     /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
     pub(super) over_time: Vec<usize>,
-    /// What the fluid model says of these cases, by case and contender, where the scenario asks for it.
-    pub(super) fluid: BTreeMap<(usize, usize), Course>,
+    /// What models say of these cases, by case and contender, where the scenario asks for it.
+    pub(super) theory: BTreeMap<(usize, usize), Answers>,
+}
+
+/// What models say of a contender.
+#[derive(Default)]
+pub(super) struct Answers {
+    pub(super) fluid: Option<Course>,
+    /// Models by their words, each with queues in packets and the share of the time at or below.
+    pub(super) shares: Vec<(&'static str, Vec<[f64; 2]>)>,
 }
 
 impl Runs {
@@ -68,8 +78,8 @@ impl Runs {
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let series = series.map(str::to_string).collect();
-        let fluid = over_time.iter().flat_map(|&case| courses(dir, case)).collect();
-        Ok(Self { entries, link: None, series, over_time, fluid }.by_link())
+        let theory = over_time.iter().flat_map(|&case| answers(dir, case)).collect();
+        Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
 
     /// The runs at each link. The one link of a dumbbell goes without its name.
@@ -85,7 +95,7 @@ impl Runs {
                             link: None,
                             series,
                             over_time,
-                            fluid: BTreeMap::new(),
+                            theory: BTreeMap::new(),
                         });
                     }
                     let run = at_link(link, run.duration_s);
@@ -136,16 +146,39 @@ impl Runs {
     }
 }
 
-/// What the fluid model says of a case of this directory, if its scenario asks for it and the model knows it.
-fn courses(dir: &Path, case: usize) -> Vec<((usize, usize), Course)> {
-    let Some(it) = store::read_case(dir, case).filter(|it| it.scenario.report.fluid) else { return Vec::new() };
-    let scenario = &it.scenario;
-    let course = |spec: &Spec| {
-        let setting = setting::of(&it, spec).ok()?;
-        fluid::of(spec, &setting, scenario.duration.secs(), scenario.warmup.secs()).ok()
+/// What the models that the scenario asks for say of a case of this directory, as far as they know it.
+fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
+    let Some(it) = store::read_case(dir, case) else { return Vec::new() };
+    let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));
+    let queues = if asks(Overlay::Mmpp) { mmpp::of(&it).map_or(Vec::new(), |model| model.queues) } else { Vec::new() };
+    let of = |(contender, spec): (usize, &Spec)| {
+        let mut found = Answers::default();
+        if asks(Overlay::Fluid) || asks(Overlay::Markov) {
+            let setting = setting::of(&it, spec).ok();
+            let course = |setting| fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs()).ok();
+            found.fluid = setting.as_ref().filter(|_| asks(Overlay::Fluid)).and_then(course);
+            let chain = |setting| markov::of(spec, setting, &Ask::default()).ok()?.distribution;
+            if let Some(chain) = setting.as_ref().filter(|_| asks(Overlay::Markov)).and_then(chain) {
+                found.shares.push((Overlay::Markov.word(), cumulative(chain.q_pkts.into_iter().zip(chain.share))));
+            }
+        }
+        if let Some(queue) = queues.get(contender) {
+            let waiting = queue.waiting().into_iter().enumerate().map(|(q, share)| (q as f64, share));
+            found.shares.push((Overlay::Mmpp.word(), cumulative(waiting)));
+        }
+        ((case, contender), found)
     };
-    let all = scenario.compare.iter().enumerate();
-    all.filter_map(|(contender, c)| Some(((case, contender), course(&c.spec)?))).collect()
+    scenario.compare.iter().map(|c| &c.spec).enumerate().map(of).collect()
+}
+
+fn cumulative(shares: impl Iterator<Item = (f64, f64)>) -> Vec<[f64; 2]> {
+    let mut sum = 0.0;
+    shares
+        .map(|(q, share)| {
+            sum += share;
+            [q, f64::min(sum, 1.0)]
+        })
+        .collect()
 }
 
 /// A run without its curves over time, which are shown of the first seed only.

@@ -64,8 +64,8 @@ pub use chain::Chain;
 pub use error::{Fault, Found, InputError};
 pub use marker::{Marker, Per};
 pub use model::{
-    Begin, Class, Contender, Direction, Ends, FlowGroup, FlowKind, Frames, Report, Scenario, TcpOptions, TcpVariant,
-    Uniform,
+    Begin, Class, Contender, Direction, Ends, FlowGroup, FlowKind, Frames, Overlay, Report, Scenario, TcpOptions,
+    TcpVariant, Uniform,
 };
 pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, NamedLink, ParkingLot, Topology};
 pub use read::schema;

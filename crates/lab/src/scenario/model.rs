@@ -54,8 +54,33 @@ pub struct Report {
     pub series: Vec<String>,
     /// The queue that the experiment aims at: draws a rule, and settling is measured against it.
     pub reference: Option<Depth>,
-    /// Is the course by the fluid model laid over the queue against time?
-    pub fluid: bool,
+    /// What models say, laid over the runs.
+    pub theory: Vec<Overlay>,
+}
+
+/// A model whose answer is laid over the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlay {
+    /// TCP as a fluid, over the queue against time.
+    Fluid,
+    /// TCP's queue as a chain, over the distribution of the queue.
+    Markov,
+    /// Datagrams that Markov chains bring, over the distribution of the queue.
+    Mmpp,
+}
+
+impl Overlay {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Fluid, Self::Markov, Self::Mmpp];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fluid => "fluid",
+            Self::Markov => "markov",
+            Self::Mmpp => "mmpp",
+        }
+    }
 }
 
 /// Flows that are alike.

@@ -11,7 +11,7 @@ use super::doc::{Node, Value};
 use super::error::{InputError, did_you_mean, no_such_word};
 use super::flows::{self, flows};
 use super::limits;
-use super::model::{Contender, Report, Scenario};
+use super::model::{Contender, Overlay, Report, Scenario};
 use super::net::Topology;
 use super::shape::{Kind, Shape, may, need};
 use super::table::{self, Table, text};
@@ -61,7 +61,11 @@ static REPORT: Shape = Shape {
             "Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.",
         ),
         may("reference", Kind::Quantity, "The queue that the experiment aims at, such as 50p."),
-        may("theory", Kind::Texts, "What models say, laid over the runs: fluid, on the queue against time."),
+        may(
+            "theory",
+            Kind::Texts,
+            "What models say, laid over the runs: fluid, on the queue against time; markov and mmpp, on its distribution.",
+        ),
     ]],
     later: &[],
 };
@@ -95,7 +99,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     };
     let report = match table.get("report") {
         Some(node) => report(node)?,
-        None => Report { series: vec!["queue".to_string()], reference: None, fluid: false },
+        None => Report { series: vec!["queue".to_string()], reference: None, theory: Vec::new() },
     };
     let title = table.get("title").map_or(Ok(name), |node| table::name(node, "title"))?.to_string();
     table.done(&ROOT);
@@ -191,25 +195,20 @@ fn report(node: &Node) -> Result<Report, InputError> {
         .collect::<Result<Vec<_>, _>>()?;
     let series = if table.get("series").is_some() { series } else { vec!["queue".to_string()] };
     let models = table.list("theory", "a list of models, such as [\"fluid\"]")?;
-    for (item, path) in &models {
-        model(item, path)?;
-    }
-    let report = Report { series, reference: table.maybe("reference", reference)?, fluid: !models.is_empty() };
+    let theory = models.iter().map(|(item, path)| model(item, path)).collect::<Result<_, _>>()?;
+    let report = Report { series, reference: table.maybe("reference", reference)?, theory };
     table.done(&REPORT);
     Ok(report)
 }
 
-/// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
-/// The model that lays its course over the runs.
-pub(super) const FLUID: &str = "fluid";
-
-fn model(node: &Node, path: &str) -> Result<(), InputError> {
-    match text(node, path)? {
-        FLUID => Ok(()),
-        other => Err(node.error(path, FLUID).hint(did_you_mean(other, [FLUID]))),
-    }
+fn model(node: &Node, path: &str) -> Result<Overlay, InputError> {
+    let found = text(node, path)?;
+    let words = Overlay::ALL.map(Overlay::word);
+    let known = Overlay::ALL.into_iter().find(|model| model.word() == found);
+    known.ok_or_else(|| node.error(path, words.join(", ")).hint(did_you_mean(found, words)))
 }
 
+/// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
 fn series(node: &Node, path: &str) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() {

@@ -13,7 +13,6 @@ use super::chain::show as show_matrix;
 use super::files::show as show_amount;
 use super::model::{Begin, Class, Direction, Ends, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, Uniform};
 use super::net::{Access, Egress, Graph, Link, Topology};
-use super::read::FLUID;
 use super::sctp::write_sctp;
 
 /// Lines being gathered.
@@ -63,8 +62,8 @@ impl Scenario {
         if let Some(depth) = self.report.reference {
             out.text("reference", &show_depth(depth));
         }
-        if self.report.fluid {
-            out.texts("theory", [FLUID]);
+        if !self.report.theory.is_empty() {
+            out.texts("theory", self.report.theory.iter().map(|model| model.word()));
         }
         out.0
     }
