@@ -47,7 +47,8 @@ impl Scale {
     fn of(values: impl Iterator<Item = f64>, places: [f64; 2], log: bool) -> Self {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let (from, to) = match log {
-            true => (low.max(high - DECADES).floor(), high.ceil()),
+            true if high.is_finite() => (low.max(high - DECADES).floor(), high.ceil().max(low.floor() + 1.0)),
+            true => (-1.0, 0.0),
             // Lengths and probabilities begin at 0.
             false => (low.min(0.0), high),
         };

@@ -83,12 +83,10 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// What a picture of the answers shows: a course, or a distribution.
 fn charts(asked: OfLoop, rows: &[Row<'_>]) -> Vec<Chart> {
-    let numbers = |value: &Value| -> Vec<f64> {
-        value.as_array().map_or(Vec::new(), |all| all.iter().filter_map(Value::as_f64).collect())
-    };
+    let all = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let line = |row: &Row<'_>, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| {
-        let [x, y] = at(row.answer.as_ref().ok()?).map(|value| numbers(&value));
-        let points = x.into_iter().zip(y).map(|(x, y)| [x, y]).collect();
+        let [x, y] = at(row.answer.as_ref().ok()?).map(|value| all(&value));
+        let points = x.iter().zip(&y).filter_map(|(x, y)| Some([x.as_f64()?, y.as_f64()?])).collect();
         Some(Line { label: label(row.case, row.contender), points })
     };
     let chart = |x, y, log, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| Chart {

@@ -78,7 +78,9 @@ fn begun(given: &str, spec: &Spec) -> String {
 
 fn nothing(given: &str, why: &NotTuned) -> InputError {
     let (found, accepts) = match why {
-        NotTuned::Model(why) => (why.text(), "a discipline that the model brings to rest: a law, RED, AVQ or SVB"),
+        NotTuned::Model(why) => {
+            (why.text(), "a discipline that the model brings to rest: a law, RED, AVQ, SVB or MSVB")
+        }
         NotTuned::NothingFree => {
             ("every number set", "a discipline with a parameter free that is a number above 0; red has with min_th=20p")
         }

@@ -120,7 +120,7 @@ impl Design for Msvb {
         let share = |class: usize| {
             let range = bounds.of(class, link);
             let (phi, alpha) = (params.phi.of(class as u8), params.alpha.of(class as u8));
-            Share { phi, alpha, threshold_pkts: pkts(range.init), largest_pkts: pkts(range.cap) }
+            Share { phi, alpha, threshold_pkts: pkts(range.init), bounds_pkts: [range.floor, range.cap].map(pkts) }
         };
         Some(Shares { of: (0..MAX_CLASSES).map(share).collect(), offered: params.rate_basis == RateBasis::Offered })
     }

@@ -340,6 +340,7 @@ impl Aqm for Sfb {
         let gone = match fate {
             Fate::Queued { .. } => return self.waiting.push_back(arrival),
             Fate::Delivered { .. } => self.waiting.pop_front().unwrap_or_default(),
+            // Always the arrival: nothing that waits is dropped here.
             Fate::Dropped(_) => arrival,
         };
         for (filter, hash) in self.filters.iter_mut().zip(gone).filter(|(_, hash)| *hash > 0) {

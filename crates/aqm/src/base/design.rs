@@ -97,14 +97,14 @@ pub struct Shares {
 /// The share of a class, and the threshold on the queue that holds it there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
-    /// Of the link.
+    /// Of the link, in parts of 1.
     pub phi: f64,
-    /// How fast the threshold follows.
+    /// How fast the threshold follows, in packets of it for each packet of traffic.
     pub alpha: f64,
     /// The threshold at the start, in packets.
     pub threshold_pkts: f64,
-    /// The largest that it may be, in packets.
-    pub largest_pkts: f64,
+    /// The smallest and the largest that it may be, in packets.
+    pub bounds_pkts: [f64; 2],
 }
 
 /// A registry line, for listings.

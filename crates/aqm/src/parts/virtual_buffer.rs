@@ -240,7 +240,14 @@ impl Threshold {
 
     /// Lets time pass in which traffic of `size` came evenly.
     fn flow(&mut self, size: f64, now: Instant) {
-        self.b = (self.unbounded(now) - self.alpha * size).clamp(self.range.floor, self.range.cap);
+        let (dt, charge) = (now.since(self.at).secs(), self.alpha * size);
+        let b = if self.kappa > 0.0 && dt > 0.0 {
+            // Towards where the leak would bring it with this traffic.
+            relaxed(self.b, self.kappa, self.rest - charge / (self.kappa * dt), dt)
+        } else {
+            self.unbounded(now) - charge
+        };
+        self.b = b.clamp(self.range.floor, self.range.cap);
         self.at = now;
     }
 
@@ -478,5 +485,20 @@ mod tests {
             assert!(apart.iter().all(|bytes| bytes.abs() <= 10.0 + 1e-6), "{ms} ms: {apart:?}");
         }
         assert!(fluid.value() == 0.0 && b_fluid.value() == 50_000.0, "{fluid:?} {b_fluid:?}");
+    }
+
+    #[test]
+    fn a_leak_rests_where_it_does_however_often_it_is_looked_at() {
+        let range = Range { floor: 0.0, init: 40.0, cap: 90.0, target: 40.0 };
+        let after = |ms: u64| {
+            let mut buffer = VirtualBuffer::new(PKTS, &LINK);
+            let mut b = Threshold::new(0.5, 1.0, buffer.capacity(), range).leaking(0.5);
+            for n in 1..=2000 / ms {
+                buffer.flow(&mut b, 1_200_000 * ms / 1000, Bytes(1000), at(n * ms));
+            }
+            b.value()
+        };
+        // 40 + 0.5 (1250 - 1200)/0.5 = 90 is the rest: 90 - 50 e^-1 after two seconds.
+        assert!([1, 20, 200, 1000].map(after).iter().all(|b| (b - (90.0 - 50.0 / core::f64::consts::E)).abs() < 1e-6));
     }
 }

@@ -10,7 +10,7 @@ use forebay_aqm::base::design::{Share, Shares};
 use forebay_theory::classes::{Class, Classes};
 use forebay_theory::tcp_loop::{self, Near, TcpLoop};
 
-use super::controller::{FAST, SLOW};
+use super::controller::{FAST, SLOW, WITHIN};
 use super::setting::{Flows, Setting};
 use super::stability::{NoAnswer, Stability};
 
@@ -50,8 +50,9 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
     if (senders.iter().map(|sender| sender.share.phi).sum::<f64>() - 1.0).abs() > ROUNDING {
         return Err(NoAnswer::Shares);
     }
-    if senders.iter().any(|sender| sender.share.alpha <= 0.0 || sender.share.phi <= 0.0) {
-        return Err(NoAnswer::NoRest);
+    let stays = |share: &Share| share.alpha <= 0.0 || share.phi <= 0.0 || share.bounds_pkts[0] >= share.bounds_pkts[1];
+    if senders.iter().any(|sender| stays(&sender.share)) {
+        return Err(NoAnswer::Threshold);
     }
     let kept: f64 = senders.iter().map(|sender| sender.share.threshold_pkts / sender.share.alpha).sum();
     let wanting = |q: f64| {
@@ -59,12 +60,12 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
         for sender in &senders {
             let threshold = q * (1.0 - sender.at(setting, q).p());
             sum += threshold / sender.share.alpha;
-            above = above.max(threshold - sender.share.largest_pkts);
+            above = above.max(threshold - sender.share.bounds_pkts[1]);
         }
         // What a threshold at its largest does not take is lost to all: it then rests there.
         sum.max(above)
     };
-    // It grows with q, and is below 0 where nothing waits.
+    // It grows with q, and is at most 0 where nothing waits.
     let (mut low, mut high) = (0.0, setting.limit);
     if wanting(high) < 0.0 {
         return Err(NoAnswer::NoRest);
@@ -72,6 +73,9 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if wanting(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    if high < WITHIN * setting.limit || high > (1.0 - WITHIN) * setting.limit {
+        return Err(NoAnswer::NoRest);
     }
     stability(&senders, setting, high)
 }
@@ -84,6 +88,9 @@ fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stabil
     if classes.iter().any(|class| !(0.0..1.0).contains(&class.p)) {
         return Err(NoAnswer::NoRest);
     }
+    if senders.iter().zip(&classes).any(|(sender, class)| (1.0 - class.p) * q < sender.share.bounds_pkts[0]) {
+        return Err(NoAnswer::Threshold);
+    }
     let near: Vec<Near> = loops.iter().map(|own| own.near_on(setting.capacity)).collect();
     let answer = |i: usize, w: f64| near[i].load(w);
     let mean = |of: &dyn Fn(&TcpLoop, &tcp_loop::Flows) -> f64| {
@@ -92,7 +99,15 @@ fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stabil
             / all().map(|(_, kind)| kind.count).sum::<f64>()
     };
     let rtt_s = mean(&|_, kind| kind.rtt_s);
-    let margins = Classes { queue: q, classes: &classes, answer: &answer }.margins(SLOW * 1e-3 / rtt_s, FAST / rtt_s);
+    let rtts = || loops.iter().flat_map(|own| own.flows.iter().map(|kind| kind.rtt_s));
+    let (shortest, longest) = (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max));
+    // So low that each threshold is an integrator and nothing else.
+    let mut from = SLOW / longest;
+    let own = |i: usize, w: f64| classes[i].alpha * near[i].load(w).to_signals.norm() / (w * q);
+    while (0..classes.len()).any(|i| own(i, from) < 100.0) && from > 1e-12 {
+        from *= 0.5;
+    }
+    let margins = Classes { queue: q, classes: &classes, answer: &answer }.margins(from, FAST / shortest);
     Ok(Stability {
         q_rest_pkts: q,
         load_rest: 1.0,
@@ -147,10 +162,31 @@ mod tests {
     }
 
     #[test]
+    fn two_halves_are_the_whole_and_what_is_between_them() {
+        // Each half moves its threshold half as far: alpha counts for half. What one half has more than the other
+        // goes through its own threshold alone, which is far from the edge here.
+        let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
+        let halves = ["topology.access.hosts=2", "flows.ftp.class=host", "flows.ftp.count=80"];
+        for (alpha, cap) in [(0.1, 110), (0.2, 200)] {
+            let two =
+                found(&[&link[..], &halves].concat(), &format!("msvb phi=0.5 alpha={} b_cap={cap}p", 2.0 * alpha));
+            let one = found(&[&link[..], &halves[2..]].concat(), &format!("msvb phi=1 alpha={alpha} b_cap={cap}p"));
+            let (two, one) = (two.unwrap(), one.unwrap());
+            assert_eq!((two.stable, two.crossover_rad_per_s), (one.stable, None), "{two:?} {one:?}");
+            let near = |a: Option<f64>, b: Option<f64>| a == b || (a.unwrap() / b.unwrap() - 1.0).abs() < 0.01;
+            assert!(near(Some(two.q_rest_pkts), Some(one.q_rest_pkts)), "{two:?} {one:?}");
+            assert!(near(two.gain_margin, one.gain_margin), "{two:?} {one:?}");
+            assert!(near(two.delay_margin_ms, one.delay_margin_ms), "{two:?} {one:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_rest_says_why() {
         assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
         assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
-        assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::NoRest));
+        assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::Threshold));
+        assert_eq!(found(&[], "msvb phi=1 b_cap=100p b_floor=100p"), Err(NoAnswer::Threshold));
+        assert_eq!(found(&[], "msvb phi=1 b_init=0p"), Err(NoAnswer::NoRest), "an empty queue");
         assert_eq!(found(&["flows.ftp.count=20000"], "msvb phi=1 b_init=10p b_cap=20p"), Err(NoAnswer::NoRest));
     }
 }

@@ -17,7 +17,7 @@ pub struct Flows {
     pub count: f64,
     /// Round trip without queueing, transmission included, in seconds.
     pub base_s: f64,
-    /// The class of their packets.
+    /// The class of their packets, where the discipline holds classes to shares; else 0.
     pub class: u8,
 }
 
@@ -57,6 +57,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     let mut left_out = Vec::new();
     let mut flows: Vec<Flows> = Vec::new();
     let mut all_ecn = true;
+    let by_class = spec.shares(&link_of(bell, packet)).is_some();
     for group in &scenario.flows {
         if group.count == 0 {
             continue;
@@ -81,6 +82,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
             }
         }
         for found in round_trips(bell, group, packet) {
+            let found = Flows { class: if by_class { found.class } else { 0 }, ..found };
             // Exactly: equal delays make equal sums.
             match flows.iter_mut().find(|kind| kind.base_s == found.base_s && kind.class == found.class) {
                 Some(kind) => kind.count += found.count,
@@ -97,8 +99,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     if spec.get("th").is_some_and(|th| th != "off") {
         left_out.push(format!("th of {}", spec.name()));
     }
-    let link = Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.queue, mean_packet: Bytes(u64::from(packet)) };
-    let link = spec.link(&link);
+    let link = spec.link(&link_of(bell, packet));
     let limit = match link.limit {
         Limit::Packets(n) => f64::from(n),
         Limit::Bytes(b) => b as f64 / f64::from(packet),
@@ -108,6 +109,10 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     }
     let capacity = link.rate.bytes_per_sec() / f64::from(packet);
     Ok(Setting { link, capacity, limit, packet, drops: !(spec.ecn() && all_ecn), flows, left_out })
+}
+
+fn link_of(bell: &Dumbbell, packet: u32) -> Link {
+    Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.queue, mean_packet: Bytes(u64::from(packet)) }
 }
 
 /// The flows of a group by their round trips and classes.

@@ -47,6 +47,8 @@ pub enum NoAnswer {
     NotFound,
     /// The discipline holds classes to shares, and those of the classes that send do not add up to the link.
     Shares,
+    /// A threshold of a class does not move, or would have to be below its smallest.
+    Threshold,
     /// The discipline holds what is offered to shares, and signals are drops: the queue is not its own.
     Offered,
 }
@@ -55,10 +57,11 @@ impl NoAnswer {
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NoModel => "no model of this discipline: a law, RED, AVQ, SVB or MSVB",
+            Self::NoModel => "no model of this discipline: a law, RED, AVQ or SVB; of MSVB the linear loop",
             Self::NoRest => "no rest: the queue would have to be outside the buffer, or p above 1",
             Self::NotFound => "no rest found",
             Self::Shares => "no rest: the shares (phi) of the classes that send do not add up to 1",
+            Self::Threshold => "no rest known where a threshold does not move or is at its smallest (alpha, b_floor)",
             Self::Offered => "no model of rate_basis=offered with drops: a drop empties the queue, not the virtual one",
         }
     }

@@ -95,7 +95,11 @@ impl Aim {
 
     /// By how much it is met, as a logarithm; negative if it is not.
     fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
-        let Some(figure) = self.figure_of(found, setting) else { return MOST };
+        let Some(figure) = self.figure_of(found, setting) else {
+            // Several loops at once have no phase margin, though their delay has an end.
+            let unknown = matches!(self.figure, Figure::PhaseMargin) && found.delay_margin_ms.is_some();
+            return if unknown { -MOST } else { MOST };
+        };
         let over = libm::log(figure.max(1e-9) / self.bound);
         if self.at_least { over } else { -over }.clamp(-MOST, MOST)
     }
