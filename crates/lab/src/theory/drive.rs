@@ -48,8 +48,15 @@ impl<'a> Driven<'a> {
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
     }
 
-    /// The queue stays at `rest` until the law is there again; `false`: it is not after a while.
+    /// The queue stays at `rest` until the law is there again; `false`: it is not after a while, or it has a clock, and may
+    /// keep more than p shows.
     pub(crate) fn returns(&mut self, rest: Rest) -> bool {
+        let shortest = self.period_s();
+        self.look_every(2.0 * shortest);
+        if self.period_s() == shortest {
+            return false;
+        }
+        self.look_every(0.0);
         let step = self.slow_step();
         self.look_every(step);
         let returned = (0..RETURNS).any(|_| {
