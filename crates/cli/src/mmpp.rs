@@ -11,7 +11,7 @@ use crate::digits::significant;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
 use crate::table::Table;
-use crate::theory::in_file;
+use crate::theory::{in_file, label};
 
 /// The model of every case.
 pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -19,9 +19,8 @@ pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) ->
         cases.iter().map(mmpp::of).collect::<Result<_, _>>().map_err(|error| in_file(file, &error))?;
     if let Some(path) = &args.map.output {
         let lines = cases.iter().zip(&models).flat_map(|(case, model)| {
-            let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
             model.queues.iter().map(move |queue| Line {
-                label: format!("{}{axes}", queue.label),
+                label: label(case, &queue.label),
                 points: queue.distribution.iter().enumerate().map(|(n, share)| [n as f64, *share]).collect(),
             })
         });

@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::{map, markov, mmpp};
 
 /// The models of a loop of TCP and a discipline.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum OfLoop {
     Stability,
     Fluid,
@@ -87,7 +87,7 @@ fn charts(asked: OfLoop, rows: &[Row<'_>]) -> Vec<Chart> {
     let line = |row: &Row<'_>, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| {
         let [x, y] = at(row.answer.as_ref().ok()?).map(|value| all(&value));
         let points = x.iter().zip(&y).filter_map(|(x, y)| Some([x.as_f64()?, y.as_f64()?])).collect();
-        Some(Line { label: label(row.case, row.contender), points })
+        Some(Line { label: label(row.case, &row.contender.label), points })
     };
     let chart = |x, y, log, at: &dyn Fn(&Map<String, Value>) -> [Value; 2]| Chart {
         x,
@@ -95,20 +95,15 @@ fn charts(asked: OfLoop, rows: &[Row<'_>]) -> Vec<Chart> {
         log,
         lines: rows.iter().filter_map(|row| line(row, at)).collect(),
     };
-    match asked {
-        OfLoop::Markov => {
-            let shares = |a: &Map<String, Value>| ["q_pkts", "share"].map(|name| a["distribution"][name].clone());
-            vec![chart("queue, packets", "share of the time", true, &shares)]
-        }
-        OfLoop::Stability | OfLoop::Fluid => {
-            let over_time =
-                |name: &'static str| move |a: &Map<String, Value>| ["t_s", name].map(|name| a[name].clone());
-            vec![
-                chart("time, s", "queue, packets", false, &over_time("q_pkts")),
-                chart("time, s", "signal probability", false, &over_time("p")),
-            ]
-        }
+    if asked == OfLoop::Markov {
+        let shares = |a: &Map<String, Value>| ["q_pkts", "share"].map(|name| a["distribution"][name].clone());
+        return vec![chart("queue, packets", "share of the time", true, &shares)];
     }
+    let over_time = |name: &'static str| move |a: &Map<String, Value>| ["t_s", name].map(|name| a[name].clone());
+    vec![
+        chart("time, s", "queue, packets", false, &over_time("q_pkts")),
+        chart("time, s", "signal probability", false, &over_time("p")),
+    ]
 }
 
 /// A map for every case and every discipline that the model knows.
@@ -117,7 +112,7 @@ fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui
     for case in cases {
         for contender in &case.scenario.compare {
             let setting = setting::of(case, &contender.spec).map_err(|error| in_file(file, &error))?;
-            match Drawn::of(label(case, contender), &contender.spec, &setting, sides, &args.map) {
+            match Drawn::of(label(case, &contender.label), &contender.spec, &setting, sides, &args.map) {
                 Ok(map) => found.push(map),
                 Err(why) => without.push(why),
             }
@@ -132,10 +127,10 @@ fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui
     Ok(Exit::Done)
 }
 
-/// A contender at the point of the axes.
-fn label(case: &Case, contender: &Contender) -> String {
+/// What is compared, at the point of the axes.
+pub(crate) fn label(case: &Case, compared: &str) -> String {
     let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
-    format!("{}{axes}", contender.label)
+    format!("{compared}{axes}")
 }
 
 /// The same error, about the file.
@@ -284,7 +279,7 @@ fn text(asked: OfLoop, ui: &Ui, rows: &[Row<'_>]) -> String {
     let mut table = Table::new(&heads).units(&units);
     let mut notes = Vec::new();
     for row in rows {
-        let label = label(row.case, row.contender);
+        let label = label(row.case, &row.contender.label);
         match &row.answer {
             Ok(found) => {
                 let cell = |(name, ..): &Column| match &found[*name] {

@@ -26,9 +26,9 @@ impl Margins {
     }
 }
 
-/// Frequencies per decade to begin with, and the largest turn of 1 + L between two of them, in radians.
+/// Frequencies per decade to begin with, and the tangent of the largest turn of 1 + L between two of them, 0.2 radians.
 const PER_DECADE: f64 = 32.0;
-const TURN: f64 = 0.2;
+const TAN_TURN: f64 = 0.202_710_035_508_672_5;
 /// Halvings of a step at most.
 const DEPTH: u32 = 24;
 
@@ -43,10 +43,10 @@ struct Point {
 /// the right, and vanishes above `to`; `from` is so low that only the integrators matter.
 pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to: f64) -> Margins {
     let points = curve(gain, from, to);
-    let turn: f64 = points.windows(2).map(|two| turn(two[0].gain, two[1].gain)).sum();
+    let turn = turned(&points);
     // From -90 degrees for each integrator to 0, less half a turn for each growing mode.
     let growing = ((f64::from(integrators) * FRAC_PI_2 - turn) / PI).round().max(0.0) as u32;
-    let falls = |two: &&[Point]| (two[0].gain.norm() > 1.0) != (two[1].gain.norm() > 1.0);
+    let falls = |two: &&[Point]| (two[0].gain.norm_sqr() > 1.0) != (two[1].gain.norm_sqr() > 1.0);
     let crossovers: Vec<Point> =
         points.windows(2).filter(falls).map(|two| cross(gain, two, |l| libm::log(l.norm_sqr()))).collect();
     // What is left of half a turn, between -180 and 180 degrees.
@@ -71,29 +71,46 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
     }
 }
 
-/// How far 1 + L turns from `a` to `b`, in radians, by the shorter way.
-fn turn(a: Complex64, b: Complex64) -> f64 {
-    ((b + 1.0) / (a + 1.0)).arg()
+/// Length of 1 + `a` times that of 1 + `b`, and cosine and sine of the angle from the one to the other by the shorter way.
+fn between(a: Complex64, b: Complex64) -> Complex64 {
+    (a + 1.0).conj() * (b + 1.0)
+}
+
+/// How far 1 + L turns over all, in radians: from its first direction to its last, and a whole turn for each time that it
+/// comes round by the negative axis.
+fn turned(points: &[Point]) -> f64 {
+    let rounds = points.windows(2).map(|two| {
+        let [a, b] = [two[0].gain, two[1].gain];
+        match (a.im >= 0.0, b.im >= 0.0) {
+            (true, false) if between(a, b).im > 0.0 => 1.0,
+            (false, true) if between(a, b).im < 0.0 => -1.0,
+            _ => 0.0,
+        }
+    });
+    let arg = |point: Option<&Point>| point.map_or(0.0, |at| (at.gain + 1.0).arg());
+    arg(points.last()) - arg(points.first()) + TAU * rounds.sum::<f64>()
 }
 
 /// The gain over all frequencies, closer where it turns.
 fn curve(gain: &dyn Fn(f64) -> Complex64, from: f64, to: f64) -> Vec<Point> {
     let decades = libm::log10(to / from);
-    let steps = (decades * PER_DECADE).ceil().max(1.0) as u32;
+    let steps = (decades * PER_DECADE).ceil().max(1.0);
+    let step = libm::pow(to / from, 1.0 / steps);
     let at = |w: f64| Point { w, gain: gain(w) };
-    let mut points = vec![at(from)];
-    for step in 1..=steps {
-        let w = from * libm::pow(10.0, decades * f64::from(step) / f64::from(steps));
-        if let Some(last) = points.last().copied() {
-            refine(gain, last, at(w), DEPTH, &mut points);
-        }
+    let mut last = at(from);
+    let mut points = vec![last];
+    for _ in 0..steps as u32 {
+        let next = at(last.w * step);
+        refine(gain, last, next, DEPTH, &mut points);
+        last = next;
     }
     points
 }
 
 /// Adds `end`, and before it what it takes to turn little at a time.
 fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32, points: &mut Vec<Point>) {
-    if depth > 0 && turn(start.gain, end.gain).abs() > TURN {
+    let angle = between(start.gain, end.gain);
+    if depth > 0 && angle.im.abs() > TAN_TURN * angle.re {
         let w = libm::sqrt(start.w * end.w);
         let middle = Point { w, gain: gain(w) };
         refine(gain, start, middle, depth - 1, points);

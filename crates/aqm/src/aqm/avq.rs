@@ -34,6 +34,7 @@ params! {
 }
 
 /// State of AVQ, in bytes or in packets.
+#[derive(Clone)]
 pub struct Avq {
     unit: Depth,
     capacity: f64,

@@ -1,5 +1,7 @@
 //! The ladder of three traits. Implement the lowest that fits; adapters climb the rest.
 
+use alloc::boxed::Box;
+
 use super::cx::Cx;
 use super::packet::Packet;
 use super::port::{Level, Port, Tally};
@@ -134,12 +136,16 @@ pub trait BareLaw {
 
     /// How often it should be asked, as far as it has no clock of its own.
     fn look_every(&mut self, _period: Span) {}
+
+    /// Another in the same state.
+    fn duplicate(&self) -> Box<dyn BareLaw>;
 }
 
 /// Makes a [`BareLaw`] of a law.
+#[derive(Clone)]
 pub struct Bare<L>(pub L);
 
-impl<L: Law> BareLaw for Bare<L> {
+impl<L: Law + Clone + 'static> BareLaw for Bare<L> {
     fn clocks(&self) -> usize {
         L::CLOCKS
     }
@@ -155,9 +161,14 @@ impl<L: Law> BareLaw for Bare<L> {
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation {
         self.0.update(clock, sample)
     }
+
+    fn duplicate(&self) -> Box<dyn BareLaw> {
+        Box::new(self.clone())
+    }
 }
 
 /// What a fluid meets in place of a discipline that judges packets: the probability of a signal after each period.
+#[derive(Clone)]
 pub struct Fluid<F> {
     rule: F,
     period: Span,
@@ -173,7 +184,7 @@ impl<F: FnMut(&Sample) -> f64> Fluid<F> {
     }
 }
 
-impl<F: FnMut(&Sample) -> f64> BareLaw for Fluid<F> {
+impl<F: FnMut(&Sample) -> f64 + Clone + 'static> BareLaw for Fluid<F> {
     fn clocks(&self) -> usize {
         1
     }
@@ -192,6 +203,10 @@ impl<F: FnMut(&Sample) -> f64> BareLaw for Fluid<F> {
 
     fn look_every(&mut self, period: Span) {
         self.period = period.max(Self::SHORTEST);
+    }
+
+    fn duplicate(&self) -> Box<dyn BareLaw> {
+        Box::new(self.clone())
     }
 }
 

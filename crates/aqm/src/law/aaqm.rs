@@ -44,6 +44,7 @@ fn step(p: f64, u: f64, p1: f64, p2: f64) -> f64 {
 }
 
 /// State of AAQM.
+#[derive(Clone)]
 pub struct Aaqm {
     params: Params,
     p: f64,

@@ -50,6 +50,7 @@ fn drop_probability(p_a: f64, q: f64, q_ref: f64, alpha: f64) -> f64 {
 }
 
 /// State of MSC. Rates in bytes per second.
+#[derive(Clone)]
 pub struct Msc {
     params: Params,
     rate: f64,

@@ -55,6 +55,7 @@ fn designed(params: &Params, link: &Link) -> (f64, f64) {
 }
 
 /// State of PI.
+#[derive(Clone)]
 pub struct Pi {
     params: Params,
     /// The gains in use.

@@ -137,6 +137,7 @@ pub fn step(p: f64, m: f64, x: f64, p_min: f64) -> f64 {
 }
 
 /// State of RAQM. Rates in bytes per second.
+#[derive(Clone)]
 pub struct Raqm {
     params: Params,
     r0: f64,

@@ -28,6 +28,7 @@ params! {
 }
 
 /// State of REM.
+#[derive(Clone)]
 pub struct Rem {
     params: Params,
     mean_packet: f64,

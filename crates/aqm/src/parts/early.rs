@@ -35,6 +35,7 @@ pub struct Config {
 const SPARED: f64 = 1.0;
 
 /// State of RED. Queue, average and thresholds share one unit.
+#[derive(Clone)]
 pub struct Early {
     config: Config,
     unit: Depth,

@@ -125,22 +125,54 @@ pub(super) fn driven_at(
     let make = || spec.fluid(&setting.link).ok_or(NoAnswer::NoModel);
     make()?;
     let fresh = || make().unwrap_or_else(|_| unreachable!("it was one a line ago"));
-    let (mut driven, rest, pace) = drive::rest(&fresh, setting, paces).ok_or(NoAnswer::NotFound)?;
+    let (at_rest, rest, pace) = drive::rest(&fresh, setting, paces).ok_or(NoAnswer::NotFound)?;
     let full = rest.rate > (1.0 - WITHIN) * setting.capacity;
     let pinned = full && rest.q < WITHIN * setting.limit || rest.q > (1.0 - WITHIN) * setting.limit;
     if pinned || rest.p >= 1.0 {
         return Err(NoAnswer::NoRest);
     }
-    let mut gains = Vec::new();
-    for w in choose(&driven, rest) {
-        // Each from rest: what an integrator kept of the swing before is not its answer to this one.
-        if (driven.p(rest.q) / rest.p - 1.0).abs() > 0.005 && !driven.returns(rest) {
-            driven = drive::rest(&fresh, setting, pace..pace + 1).ok_or(NoAnswer::NotFound)?.0;
+    let mut driven = at_rest.clone();
+    let mut gains: Vec<(f64, Complex64)> = Vec::new();
+    let (frequencies, mut line) = (choose(&at_rest, rest), None);
+    for w in frequencies.iter().copied().rev() {
+        let gain = if let Some(((from, gain), order)) = line {
+            gain * libm::pow(from / w, order)
+        } else {
+            // Each from rest: what an integrator kept of the swing before is not its answer to this one.
+            driven = at_rest.clone();
+            drive::response(&mut driven, rest, w)
+        };
+        gains.push((w, gain));
+        if line.is_none() && w < SHOWS * frequencies[0] {
+            line = straight(&gains).map(|order| ((w, gain), order));
         }
-        gains.push((w, drive::response(&mut driven, rest, w)));
     }
+    gains.reverse();
     let direct = if rest.q > 0.0 { driven.p(rest.q + 0.5) - driven.p(rest.q - 0.5) } else { 0.0 };
     Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
+}
+
+/// Gains in a row that tell a line, how far from it they may be in slope and in phase, and what phase is not heeded:
+/// counters are whole numbers.
+const STRAIGHT: usize = 4;
+const SLOPE: f64 = 0.02;
+const PHASE: f64 = 0.01;
+const UNHEEDED: f64 = 0.002;
+/// How much slower than a frequency a corner still shows in the phase there.
+const SHOWS: f64 = 100.0;
+
+/// What part of an integrator's growth lies ahead, 0 or 1, if the last of gains at falling frequencies tell: they stay as
+/// they are or grow like that, and what their phase lacks becomes less. Before a corner ahead it would become more.
+fn straight(gains: &[(f64, Complex64)]) -> Option<f64> {
+    let last = &gains[gains.len().checked_sub(STRAIGHT)?..];
+    let ([(fast, a), .., (slow, b)], lines) = (last, [(0.0, 1.0.into()), (1.0, -Complex64::i())]) else { return None };
+    lines.into_iter().find_map(|(order, turn)| {
+        // Of either sign.
+        let lacks = |gain: Complex64| (gain / turn).im.abs() / gain.norm();
+        let slope = libm::log(b.norm() / a.norm()) / libm::log(fast / slow);
+        let near = (slope - order).abs() < SLOPE && last.iter().all(|(_, gain)| lacks(*gain) < PHASE);
+        (near && lacks(*b) < (0.75 * lacks(*a)).max(UNHEEDED)).then_some(order)
+    })
 }
 
 #[cfg(test)]

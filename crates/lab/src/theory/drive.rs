@@ -30,6 +30,12 @@ struct Clock {
     tally: Tally,
 }
 
+impl Clone for Driven<'_> {
+    fn clone(&self) -> Self {
+        Self { law: self.law.duplicate(), ..*self }
+    }
+}
+
 impl<'a> Driven<'a> {
     /// `law` at time 0.
     pub(crate) fn new(law: Box<dyn BareLaw>, setting: &'a Setting) -> Self {
@@ -46,29 +52,6 @@ impl<'a> Driven<'a> {
     fn look_every(&mut self, seconds: f64) {
         // Rounded down: never later than what it is to see.
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
-    }
-
-    /// The queue stays at `rest` until the law is there again; `false`: it is not after a while, or it has a clock, and may
-    /// keep more than p shows.
-    pub(crate) fn returns(&mut self, rest: Rest) -> bool {
-        let shortest = self.period_s();
-        self.look_every(2.0 * shortest);
-        if self.period_s() == shortest {
-            return false;
-        }
-        self.look_every(0.0);
-        let step = self.slow_step();
-        self.look_every(step);
-        let returned = (0..RETURNS).any(|_| {
-            for _ in 0..WATCHED / 4 {
-                let entering = rest.rate * step;
-                let dropped = self.setting.dropped_beside(entering, rest.p);
-                self.pass(self.now_s + step, entering + dropped, dropped, rest.q);
-            }
-            (self.p(rest.q) / rest.p - 1.0).abs() <= RETURNED
-        });
-        self.look_every(0.0);
-        returned
     }
 
     /// A step of slow flows, in seconds.
@@ -169,9 +152,6 @@ const WATCHED: usize = 1000;
 /// are whole numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
-/// p is back at rest if it is no further from it than this, and for how many quarters of a watch that is waited for.
-const RETURNED: f64 = 0.002;
-const RETURNS: usize = 16;
 /// Watches in which p has to come nearer to rest.
 const PATIENCE: usize = 20;
 
