@@ -14,6 +14,7 @@ mod oracles;
 mod peers;
 mod performance;
 mod program;
+mod python;
 mod readme;
 mod tally;
 mod test;

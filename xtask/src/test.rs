@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, oracles, program, readme, verdicts};
+use crate::{book, browser, cargo_tests, oracles, program, python, readme, verdicts};
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 7] = ["tests", "engine", "oracles", "book", "reproduce", "browser", "readme"];
+pub(crate) const STAGES: [&str; 8] = ["tests", "engine", "oracles", "python", "book", "reproduce", "browser", "readme"];
 
 /// Every stage, and the last line.
 pub(crate) fn run() -> ExitCode {
@@ -19,7 +19,7 @@ pub(crate) fn run() -> ExitCode {
 
 /// Every stage.
 pub(crate) fn stages(tally: &mut Tally) {
-    let [tests, engine, oracles, pictures, reproduce, browser, readme] = STAGES;
+    let [tests, engine, oracles, package, pictures, reproduce, browser, readme] = STAGES;
     tally.stage(tests, "cargo test --workspace --no-fail-fast", |tally| {
         let mut command = program::cargo();
         command.args(["test", "--workspace", "--no-fail-fast"]);
@@ -35,6 +35,7 @@ pub(crate) fn stages(tally: &mut Tally) {
         cargo_tests::run(native, tally);
     });
     tally.stage(oracles, "what SciPy and python-control say now", oracles::check);
+    tally.stage(package, "the Python package: wheel, types, tests", python::check);
     tally.stage(pictures, "the pictures of the book, simulated anew", book::check_pictures);
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -331,20 +332,20 @@ fn bench_cases() -> clap::builder::PossibleValuesParser {
 }
 
 /// What an error of the parser says, without the usage that follows it.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let said = text.lines().take_while(|line| !["Usage:", "For more"].iter().any(|end| line.starts_with(end)));
     let parts: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
     parts.join(", ").trim_start_matches("error: ").replace(":, ", ": ")
 }
 
-/// The arguments of this process; what help, version or a wrong word says is said here.
-pub(crate) fn parse() -> Result<Cli, Exit> {
-    let error = match Cli::try_parse() {
+/// The arguments, the first being the program; what help, version or a wrong word says is said here.
+pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
+    let error = match Cli::try_parse_from(words.clone()) {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    if !asked && std::env::args_os().any(|word| word == "--json") {
+    if !asked && words.clone().any(|word| word == "--json") {
         Ui::new(true, true).fail_usage(&one_line(&error.to_string()));
     } else {
         // The reader may have gone: nobody is left to tell.

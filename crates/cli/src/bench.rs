@@ -1,6 +1,6 @@
 //! `forebay bench`: the speed of this machine, each simulation in a process of its own.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use forebay_lab::bench::{self, Case, DisciplineRow, MarkerRow, SimRow};
 use forebay_lab::scenario::{Found, InputError};
@@ -10,6 +10,7 @@ use crate::args::{BenchArgs, DISCIPLINES};
 use crate::digits::{grouped, significant};
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
+use crate::program;
 use crate::table::Table;
 
 /// Runs the cases one after the other; nothing else should run meanwhile.
@@ -52,8 +53,8 @@ fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
 
 fn in_a_child(case: &Case) -> Result<SimRow, Failure> {
     let failed = |what: String| Failure::Run(format!("bench case {}: {what}", case.name));
-    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let output = Command::new(program)
+    let mut program = program::this().again().ok_or_else(|| failed("this program has no file".to_string()))?;
+    let output = program
         .args(["bench", "--child", case.name])
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -5,9 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Exit;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static HOSTED: AtomicBool = AtomicBool::new(false);
+
+/// Asks what runs now to stop, or what runs from now on not to: for a host that has its own handler of signals, which
+/// [`watch`] leaves alone once this was called.
+pub fn stop(stops: bool) {
+    HOSTED.store(true, Ordering::SeqCst);
+    STOP.store(stops, Ordering::SeqCst);
+}
 
 /// From now on an interruption sets the flag that this gives.
 pub(crate) fn watch() -> &'static AtomicBool {
+    if HOSTED.load(Ordering::SeqCst) {
+        return &STOP;
+    }
     // Under nohup a lost terminal must not stop the batch, and all signals share one handler: without
     // it they end the process at once, and finished runs are kept all the same.
     if !hangup_ignored() {

@@ -1,10 +1,11 @@
 //! What goes where: results to stdout, notes and errors to stderr, colour only for people.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// How a piece of text stands out on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,12 @@ pub(crate) struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
+    caught: bool,
+}
+
+thread_local! {
+    /// The document of a command whose caller wants it as a value.
+    static CAUGHT: Cell<Option<Value>> = const { Cell::new(None) };
 }
 
 impl Ui {
@@ -51,7 +58,19 @@ impl Ui {
             quiet,
             colour_out: wanted && io::stdout().is_terminal(),
             colour_err: wanted && io::stderr().is_terminal(),
+            caught: false,
         }
+    }
+
+    /// For text that goes elsewhere.
+    pub(crate) const fn plain() -> Self {
+        Self { json: false, quiet: true, colour_out: false, colour_err: false, caught: false }
+    }
+
+    /// One under which `command` writes its document to nobody: it is given.
+    pub(crate) fn catch<E>(quiet: bool, command: impl FnOnce(&Self) -> Result<Exit, E>) -> Result<Value, E> {
+        command(&Self { caught: true, ..Self::new(true, quiet) })?;
+        Ok(CAUGHT.take().unwrap_or_default())
     }
 
     /// Is stdout for one JSON document?
@@ -87,6 +106,10 @@ impl Ui {
 
     /// Writes the one JSON document.
     pub(crate) fn print_json(&self, value: &Value) -> Result<(), Failure> {
+        if self.caught {
+            CAUGHT.set(Some(value.clone()));
+            return Ok(());
+        }
         self.print(&format!("{value:#}"))
     }
 

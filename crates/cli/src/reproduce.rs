@@ -13,9 +13,9 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::progress::Progress;
-use crate::run::{build, meta, pool};
+use crate::run::{meta, pool};
 use crate::table::Table;
-use crate::{interrupt, report};
+use crate::{interrupt, program, report};
 
 /// Reproduces what the arguments name; every paper has a directory of its own, several have an index.
 pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     };
     let chosen = chosen(&args.names)?;
     let several = args.names.is_empty() || chosen.len() > 1;
-    let revision = build();
+    let revision = program::this().build();
     let mut reproductions = Vec::new();
     for (paper, ids) in chosen {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|w| w == id);

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
-use forebay_lab::lower;
-use forebay_lab::plan::{Plan, hex_hash};
+use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -15,7 +14,7 @@ use crate::digits::short;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
 use crate::progress::Progress;
-use crate::{interrupt, report, summary};
+use crate::{interrupt, program, report, summary};
 
 /// More runs are taken for a slip: the summary of each is kept in memory until the last one has ended.
 const MOST_RUNS: u64 = 200_000;
@@ -72,17 +71,8 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: vary.to_vec(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     check_number(args, &cases)?;
-    let plan = Plan::new(cases, args.seed, args.runs).with_revision(&build());
-    check_labels(args, &plan)?;
-    for case in &plan.cases {
-        for contender in &case.scenario.compare {
-            let network = lower::network(&case.scenario, &contender.spec, args.seed);
-            network.check().map_err(|error| {
-                let found = Found::thing(format!("a network that cannot run: {error}"));
-                InputError::new(args.scenario.display().to_string(), "", found, "one that can")
-            })?;
-        }
-    }
+    let plan = Plan::new(cases, args.seed, args.runs).with_revision(&program::this().build());
+    plan.check(&args.scenario.display().to_string())?;
     Ok(plan)
 }
 
@@ -104,18 +94,6 @@ fn check_number(args: &BatchArgs, cases: &[Case]) -> Result<(), InputError> {
     Err(error.hint(format!("{}, {points} disciplines in them, {seeds} for each", count(cases.len(), "case"))))
 }
 
-/// Refuses what says the same thing twice: its runs would count double.
-fn check_labels(args: &BatchArgs, plan: &Plan) -> Result<(), InputError> {
-    let Some((label, case)) = plan.repeated() else { return Ok(()) };
-    let key = match case.axes.as_slice() {
-        [] => "compare.aqm".to_string(),
-        [(axis, _)] => format!("vary.{axis}"),
-        _ => "vary".to_string(),
-    };
-    let found = Found::thing(format!("'{label}' twice"));
-    Err(InputError::new(args.scenario.display().to_string(), key, found, "every value and discipline once"))
-}
-
 fn stem(scenario: &Path) -> String {
     scenario.file_stem().map_or_else(|| "scenario".to_string(), |stem| stem.to_string_lossy().into_owned())
 }
@@ -135,19 +113,10 @@ pub(crate) fn pool(jobs: Jobs) -> Result<ThreadPool, Failure> {
     pool.map_err(|error| Failure::Unavailable(format!("cannot start {threads} threads: {error}")))
 }
 
-/// What tells this build from any other: its revision and a hash of the program itself, because a revision
-/// does not tell what was changed since.
-pub(crate) fn build() -> String {
-    let program = std::env::current_exe().and_then(std::fs::read);
-    let hash = program.map_or_else(|_| String::new(), hex_hash);
-    [env!("FOREBAY_REVISION"), &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
-}
-
 /// What `meta.json` says about this program and how it was called.
 pub(crate) fn meta() -> Value {
     let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
-    let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()));
-    let command: Vec<String> = std::iter::once("forebay".to_string()).chain(words).collect();
+    let command: Vec<String> = program::this().words().map(|word| quote(&word.to_string_lossy())).collect();
     json!({ "revision": revision, "command": command.join(" ") })
 }
 

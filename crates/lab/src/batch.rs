@@ -60,28 +60,42 @@ impl Observer for Watch<'_> {
 /// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
 /// no more of a finished run than its summary.
 pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Value, BatchError> {
-    let one = |job: Job| -> Result<Option<(Job, RunRecord)>, BatchError> {
-        let mut watch = Watch { control, seen_s: 0.0 };
-        if let Some(record) = store.load(plan, job) {
-            (control.progress)(record.duration_s);
-            return Ok(Some((job, record.slim())));
-        }
-        if control.stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let Some(record) = plan.run(job, &mut watch).map_err(BatchError::Run)? else { return Ok(None) };
-        store.save(plan, job, &record).map_err(BatchError::Store)?;
-        Ok(Some((job, record.slim())))
-    };
-    let jobs = plan.jobs();
-    let all = jobs.len();
-    // A thread takes the next job when it has finished one: a parallel iterator over the list would give each a share
-    // of it, and dear jobs in one share would leave the other threads idle.
-    let numbered = jobs.into_iter().enumerate().par_bridge().map(|(i, job)| Ok(one(job)?.map(|done| (i, done))));
-    let mut done: Vec<_> = numbered.filter_map(Result::transpose).collect::<Result<_, BatchError>>()?;
-    done.sort_unstable_by_key(|(i, _)| *i);
-    let complete = done.len() == all;
-    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().map(|(_, done)| done).unzip();
+    let done = runs(plan, Some(store), control)?;
+    let complete = done.len() == plan.jobs().len();
+    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().unzip();
     let summary = store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
     if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
+}
+
+/// The finished runs in the order of [`Plan::jobs`], fewer of them on an interruption: in full, or with a `store`, which
+/// has them then, no more of each than its summary.
+pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec<(Job, RunRecord)>, BatchError> {
+    let jobs = plan.jobs();
+    // A thread takes the next job when it has finished one: a parallel iterator over the list would give each a share
+    // of it, and dear jobs in one share would leave the other threads idle.
+    let numbered = jobs.into_iter().enumerate().par_bridge();
+    let numbered = numbered.map(|(i, job)| Ok(one(plan, job, store, control)?.map(|done| (i, (job, done)))));
+    let mut done: Vec<_> = numbered.filter_map(Result::transpose).collect::<Result<_, BatchError>>()?;
+    done.sort_unstable_by_key(|(i, _)| *i);
+    Ok(done.into_iter().map(|(_, done)| done).collect())
+}
+
+/// One job, unless `store` holds it, which it does then; none if it was asked to stop.
+pub fn one(plan: &Plan, job: Job, store: Option<&Store>, control: &Control) -> Result<Option<RunRecord>, BatchError> {
+    if let Some(record) = store.and_then(|store| store.load(plan, job)) {
+        (control.progress)(record.duration_s);
+        return Ok(Some(record.slim()));
+    }
+    if control.stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let mut watch = Watch { control, seen_s: 0.0 };
+    let Some(record) = plan.run(job, &mut watch).map_err(BatchError::Run)? else { return Ok(None) };
+    match store {
+        Some(store) => {
+            store.save(plan, job, &record).map_err(BatchError::Store)?;
+            Ok(Some(record.slim()))
+        }
+        None => Ok(Some(record)),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::own::Own;
 use forebay_aqm::base::params::ParamError;
 use forebay_aqm::{ENTRIES, Spec};
@@ -17,6 +18,19 @@ pub fn register(own: Own) -> bool {
         known.push(own);
     }
     !taken
+}
+
+/// The same, in place of the one that was registered under this name before; `false`: it is a built-in one's.
+pub fn replace(own: Own) -> bool {
+    let name = own.entry().name;
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).retain(|before| before.entry().name != name);
+    register(own)
+}
+
+/// The line of a discipline, built in or registered.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    ENTRIES.iter().chain(known.iter().map(Own::entry)).find(|entry| entry.name == name)
 }
 
 /// Reads a discipline, built in or registered.

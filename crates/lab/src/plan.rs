@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::lower;
 use crate::record::{self, RunRecord};
-use crate::scenario::Case;
+use crate::scenario::{Case, Found, InputError};
 
 /// One scenario file with its seeds.
 #[derive(Clone, Debug)]
@@ -57,6 +57,29 @@ impl Plan {
         let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |c| (c, case)));
         let mut labels = all.map(|(contender, case)| (record::label(contender, case), case));
         labels.find(|(label, _)| !seen.insert(label.clone()))
+    }
+
+    /// Refuses what cannot run, and what says the same thing twice: its runs would count double. `file` is for the message.
+    pub fn check(&self, file: &str) -> Result<(), InputError> {
+        if let Some((label, case)) = self.repeated() {
+            let key = match case.axes.as_slice() {
+                [] => "compare.aqm".to_string(),
+                [(axis, _)] => format!("vary.{axis}"),
+                _ => "vary".to_string(),
+            };
+            let found = Found::thing(format!("'{label}' twice"));
+            return Err(InputError::new(file, key, found, "every value and discipline once"));
+        }
+        let seed = self.seeds.first().copied().unwrap_or(1);
+        for case in &self.cases {
+            for contender in &case.scenario.compare {
+                lower::network(&case.scenario, &contender.spec, seed).check().map_err(|error| {
+                    let found = Found::thing(format!("a network that cannot run: {error}"));
+                    InputError::new(file, "", found, "one that can")
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Its name in reports.

@@ -71,6 +71,7 @@ struct Shard {
 /// An open run directory.
 pub struct Store {
     dir: PathBuf,
+    shards: bool,
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
@@ -175,7 +176,7 @@ impl Store {
     /// The directory for `plan`: made if it is not there, refused if it belongs to another plan.
     /// `meta` is what `meta.json` says beside the plan's own facts.
     pub fn open(dir: &Path, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
-        let store = Self { dir: dir.to_path_buf() };
+        let store = Self { dir: dir.to_path_buf(), shards: false };
         let meta_path = store.path("meta.json");
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         let is_free = is_free(dir, &first_scenario(plan))?;
@@ -195,6 +196,13 @@ impl Store {
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         store.write_scenarios(plan)?;
         Ok(store)
+    }
+
+    /// The directory, if it is one that was opened for `plan`: for another process that works on it.
+    pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
+        let meta = read_meta(dir).ok()?;
+        let same = meta["hash"].as_str() == Some(&plan.hash()) && meta["engine"].as_str() == Some(&plan.engine());
+        same.then(|| Self { dir: dir.to_path_buf(), shards: false })
     }
 
     /// Where it is.
@@ -244,11 +252,27 @@ impl Store {
 
     /// Keeps a finished run.
     pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
+        if self.shards {
+            self.save_shard(job, record)?;
+        }
         let path = shard_path(&self.dir, job);
         let shard = Shard { engine: plan.engine(), key: plan.key(job), record: record.clone() };
         let text = serde_json::to_string(&shard)
             .map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
         write_whole(&path, text.as_bytes())
+    }
+
+    /// The same, keeping the rows of each run in the summary as a Parquet file of their own too, there as soon as the run is.
+    pub fn with_shards(self) -> Self {
+        Self { shards: true, ..self }
+    }
+
+    fn save_shard(&self, job: Job, record: &RunRecord) -> Result<(), StoreError> {
+        let shards = self.path("shards");
+        fs::create_dir_all(&shards).map_err(io(&shards))?;
+        let path = shards.join(shard_path(&self.dir, job).file_name().unwrap_or_default()).with_extension("parquet");
+        let table = table::summary(std::slice::from_ref(record));
+        write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
     }
 
     /// Every finished run in full, in the order of [`Plan::jobs`].

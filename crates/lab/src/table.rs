@@ -13,9 +13,12 @@ use parquet::schema::types::Type;
 use crate::record::{ClassSummary, RunRecord, RunSummary};
 
 /// One column; rows without a value are null.
-enum Column {
+pub enum Column {
+    /// Numbers, none of them infinite or NaN.
     Number(Vec<Option<f64>>),
+    /// Whole numbers.
     Count(Vec<Option<i64>>),
+    /// Words.
     Words(Vec<Option<String>>),
 }
 
@@ -48,6 +51,11 @@ impl Table {
     fn some_words(mut self, name: &str, values: impl Iterator<Item = Option<String>>) -> Self {
         self.columns.push((name.to_string(), Column::Words(values.collect())));
         self
+    }
+
+    /// The columns, by name.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.columns.iter().map(|(name, column)| (name.as_str(), column))
     }
 
     /// The file's bytes.

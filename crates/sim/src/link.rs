@@ -227,6 +227,14 @@ impl Link {
         }
     }
 
+    /// The same, to be changed.
+    pub fn managed_queue_mut(&mut self) -> Option<&mut Queue<AnyDiscipline>> {
+        match &mut self.buffer {
+            Buffer::Line(_) | Buffer::Plain(_) => None,
+            Buffer::Managed(m) => Some(&mut m.queue),
+        }
+    }
+
     /// Does its queue need events of its own?
     pub const fn is_managed(&self) -> bool {
         matches!(self.buffer, Buffer::Managed(_))

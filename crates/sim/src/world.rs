@@ -1,9 +1,12 @@
 //! The running simulation: state, main loop, and what each event does.
 
+use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::Proto;
+use forebay_aqm::base::port::MAIN;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::parts::token_bucket::TokenBucket;
+use forebay_aqm::{AnyDiscipline, Spec};
 
 use crate::agenda::{Agenda, Sources};
 use crate::ahead::Ahead;
@@ -182,8 +185,19 @@ impl World {
 
     /// Runs to the end, or until the observer has enough; `None` in that case.
     pub fn run(mut self, observer: &mut dyn Observer) -> Option<Outcome> {
+        self.advance(self.end, observer).then(|| self.finish())
+    }
+
+    /// Runs on to `until`, or to the end: for an owner that looks and acts in between.
+    pub fn run_until(&mut self, until: Instant) {
+        self.advance(until.nanos().min(self.end), &mut ());
+        self.now = until.nanos().min(self.end);
+    }
+
+    /// Events up to and with `until`; false if the observer has enough.
+    fn advance(&mut self, until: u64, observer: &mut dyn Observer) -> bool {
         while let Some((at, source)) = self.agenda.first() {
-            if at > self.end {
+            if at > until {
                 break;
             }
             debug_assert!(at >= self.now, "time runs forward");
@@ -202,11 +216,27 @@ impl World {
             } else {
                 self.sample_event();
                 if !observer.reached(Instant::from_nanos(at)) {
-                    return None;
+                    return false;
                 }
             }
         }
-        Some(self.finish())
+        true
+    }
+
+    /// The queue of a link that runs a discipline.
+    pub fn queue(&self, link: LinkId) -> Option<&Queue<AnyDiscipline>> {
+        self.links.get(link)?.managed_queue()
+    }
+
+    /// The discipline of that link goes on with the parameters of `spec`; false if it cannot.
+    pub fn retune(&mut self, link: LinkId, spec: &Spec) -> bool {
+        let Some(queue) = self.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };
+        let served = *queue.port.level(MAIN).link();
+        let tuned = queue.discipline_mut().retune(spec, &served);
+        if let Some(managed) = self.managed.iter().position(|&managed| managed as usize == link) {
+            self.schedule_tick(managed);
+        }
+        tuned
     }
 
     /// The head of a pipe has reached its far end.

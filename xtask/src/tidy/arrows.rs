@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-theory", &[], 3),
     ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory"], usize::MAX),
     ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
+    ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay"], usize::MAX),
     ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
 ];
 

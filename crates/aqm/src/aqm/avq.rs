@@ -121,6 +121,10 @@ impl Design for Avq {
         Self { unit, capacity, limit, alpha, growth, vq: 0.0, ct, vq_at: None, ct_at: None }
     }
 
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { vq: self.vq, ct: self.ct, vq_at: self.vq_at, ct_at: self.ct_at, ..Self::build(params, link) })
+    }
+
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
         let mut avq = Self { ct_at: Some(Instant::ZERO), ..Self::build(params, link) };
         let p = move |sample: &Sample| {

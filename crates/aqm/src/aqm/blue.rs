@@ -87,6 +87,10 @@ impl Design for Blue {
     fn build(params: &Params, _: &Link) -> Self {
         Self { params: params.clone(), p: 0.0, last: [Instant::ZERO; 2] }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { p: self.p, last: self.last, ..Self::build(params, link) })
+    }
 }
 
 impl Aqm for Blue {

@@ -293,6 +293,10 @@ impl Design for CoDel {
     fn build(params: &Params, _: &Link) -> Self {
         Self { rule: Rule::new(params.clone(), Emptied::Forgets), state: State::default() }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { state: self.state, ..Self::build(params, link) })
+    }
 }
 
 impl Aqm for CoDel {

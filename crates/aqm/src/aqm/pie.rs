@@ -184,6 +184,10 @@ impl Design for Pie {
         let rule = params.rule(link);
         Self { state: PieState::new(&rule), due: Instant::ZERO + rule.period, rule }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { state: self.state.clone(), due: self.due, ..Self::build(params, link) })
+    }
 }
 
 impl Aqm for Pie {

@@ -178,6 +178,10 @@ impl Design for Red {
         Self { early: Early::new(config, link) }
     }
 
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { early: Self::build(params, link).early.after(&self.early) })
+    }
+
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
         let mut early = Self::build(params, link).early;
         let p = move |sample: &Sample| early.flow(sample.backlog(early.unit()), sample.period.offered.pkts);

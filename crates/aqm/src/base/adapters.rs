@@ -43,6 +43,13 @@ impl<L: Law> Ticked<L> {
         &self.law
     }
 
+    /// The same under `law`, from its next period on.
+    pub fn under(&self, law: L) -> Self {
+        let mut ticked = Self { law, ..*self };
+        ticked.set_dues();
+        ticked
+    }
+
     /// Runs the clocks that are due, in their order.
     fn run_clocks(&mut self, level: &Level, now: Instant) {
         for i in 0..L::CLOCKS {

@@ -74,6 +74,11 @@ pub trait Design: Sized {
     /// A fresh instance for `link`.
     fn build(params: &Self::Params, link: &Link) -> Self;
 
+    /// The same with other parameters, in the state that it is in: for what is tuned while it runs. `None`: it cannot be.
+    fn retuned(&self, _params: &Self::Params, _link: &Link) -> Option<Self> {
+        None
+    }
+
     /// What a fluid meets in its place: for models of what is no law itself. `None` if there is none.
     fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None

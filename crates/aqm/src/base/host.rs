@@ -68,4 +68,9 @@ impl<D: Discipline> Queue<D> {
     pub const fn discipline(&self) -> &D {
         &self.discipline
     }
+
+    /// The same, to be changed.
+    pub const fn discipline_mut(&mut self) -> &mut D {
+        &mut self.discipline
+    }
 }

@@ -4,8 +4,10 @@
 //! parameters, is built, probed and compared like any other; only each call goes through a table of functions.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::adapters::{Fifo, Ticked};
 use super::cx::Cx;
@@ -23,17 +25,27 @@ use core::marker::PhantomData;
 pub struct OwnDiscipline(Box<dyn Full>);
 
 /// A discipline that can be looked into.
-trait Full: Discipline {
+trait Full: Discipline + Send + Sync {
     fn value(&self, index: usize) -> f64;
 }
 
-impl<D: Discipline + Probes> Full for D {
+impl<D: Discipline + Probes + Send + Sync> Full for D {
     fn value(&self, index: usize) -> f64 {
         self.probe(index)
     }
 }
 
 impl OwnDiscipline {
+    /// Under a control law.
+    pub fn law(law: impl Law + Probes + Send + Sync + 'static) -> Self {
+        Self(Box::new(FromLaw::climb(law)))
+    }
+
+    /// Under a per-packet opinion.
+    pub fn aqm(aqm: impl Aqm + Probes + Send + Sync + 'static) -> Self {
+        Self(Box::new(FromAqm::climb(aqm)))
+    }
+
     /// The present value of a probe.
     pub fn probe(&self, index: usize) -> f64 {
         self.0.value(index)
@@ -67,15 +79,18 @@ pub struct OwnParams {
 }
 
 /// Parameters whose type is forgotten.
-trait Knobs: Send + Sync {
+pub trait Knobs: Send + Sync {
+    /// One of them in canonical form.
     fn get(&self, key: &str) -> Option<String>;
+
+    /// A fresh instance for `link`.
     fn build(&self, link: &Link) -> OwnDiscipline;
 }
 
 /// How a design of one of the three traits becomes a discipline.
 trait Climb<D> {
     const RUNG: &'static str;
-    type Full: Discipline + Probes + 'static;
+    type Full: Discipline + Probes + Send + Sync + 'static;
     fn climb(design: D) -> Self::Full;
 }
 
@@ -83,7 +98,7 @@ struct FromLaw;
 struct FromAqm;
 struct FromQueue;
 
-impl<D: Law + Probes + 'static> Climb<D> for FromLaw {
+impl<D: Law + Probes + Send + Sync + 'static> Climb<D> for FromLaw {
     const RUNG: &'static str = "law";
     type Full = Fifo<Ticked<D>>;
     fn climb(law: D) -> Self::Full {
@@ -91,7 +106,7 @@ impl<D: Law + Probes + 'static> Climb<D> for FromLaw {
     }
 }
 
-impl<D: Aqm + Probes + 'static> Climb<D> for FromAqm {
+impl<D: Aqm + Probes + Send + Sync + 'static> Climb<D> for FromAqm {
     const RUNG: &'static str = "aqm";
     type Full = Fifo<D>;
     fn climb(aqm: D) -> Self::Full {
@@ -99,7 +114,7 @@ impl<D: Aqm + Probes + 'static> Climb<D> for FromAqm {
     }
 }
 
-impl<D: Discipline + Probes + 'static> Climb<D> for FromQueue {
+impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
     const RUNG: &'static str = "queue";
     type Full = D;
     fn climb(queue: D) -> D {
@@ -176,13 +191,25 @@ impl core::fmt::Debug for OwnParams {
     }
 }
 
-type Read = fn(&'static Entry, &[&str]) -> Result<(Common, OwnParams), ParamError>;
-
 /// A kind of discipline of one's own: what a line of the registry is to the others.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Own {
     entry: &'static Entry,
-    read: Read,
+    read: Arc<dyn Reader>,
+}
+
+/// Reads `key=value` words.
+trait Reader: Send + Sync {
+    fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError>;
+}
+
+impl<F> Reader for F
+where
+    F: Fn(&'static Entry, &[&str]) -> Result<(Common, OwnParams), ParamError> + Send + Sync,
+{
+    fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
+        self(entry, words)
+    }
 }
 
 /// Words about a design as a place in memory, which a line needs.
@@ -194,7 +221,7 @@ impl<D: Design> Words<D> {
 
 impl Own {
     /// A control law called `name`.
-    pub fn law<D: Law + Design + Probes + 'static>(name: &'static str) -> Self
+    pub fn law<D: Law + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
     {
@@ -202,7 +229,7 @@ impl Own {
     }
 
     /// A per-packet opinion called `name`.
-    pub fn aqm<D: Aqm + Design + Probes + 'static>(name: &'static str) -> Self
+    pub fn aqm<D: Aqm + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
     {
@@ -210,7 +237,7 @@ impl Own {
     }
 
     /// A discipline with queues of its own, called `name`.
-    pub fn queue<D: Discipline + Design + Probes + 'static>(name: &'static str) -> Self
+    pub fn queue<D: Discipline + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
     {
@@ -232,7 +259,30 @@ impl Own {
             probes: C::Full::PROBES,
         };
         // One line for the life of the program, like those of the registry.
-        Self { entry: Box::leak(Box::new(entry)), read: read::<D, C> }
+        Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }
+    }
+
+    /// One whose parameters are known only while the program runs: `entry` is its line, `read` makes of its own
+    /// `key=value` words, without those that all disciplines have, what it needs, and says how they are written.
+    pub fn made<K: Knobs + 'static>(
+        entry: Entry,
+        read: impl Fn(&[&str]) -> Result<(String, K), ParamError> + Send + Sync + 'static,
+    ) -> Self {
+        let read = move |entry: &'static Entry, words: &[&str]| {
+            once_and_in_order(words, None)?;
+            let mut common = Common::default();
+            let mut own = Vec::new();
+            for word in words {
+                match word.split_once('=').and_then(|(key, text)| common.set(key, text)) {
+                    Some(set) => set?,
+                    None => own.push(*word),
+                }
+            }
+            let (mut written, knobs) = read(&own)?;
+            common.written().for_each(|(name, value)| written.push_str(&format!(" {name}={value}")));
+            Ok((common, OwnParams { entry, words: written, knobs: Arc::new(knobs) }))
+        };
+        Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read) }
     }
 
     /// Its line, as one of the registry.
@@ -242,6 +292,6 @@ impl Own {
 
     /// Reads `key=value` words.
     pub(crate) fn read(&self, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
-        (self.read)(self.entry, words)
+        self.read.read(self.entry, words)
     }
 }

@@ -251,6 +251,18 @@ impl Port {
         None
     }
 
+    /// From now on as if just so much waited: for a discipline that is asked about queues of another's making. What waits
+    /// is forgotten, what has happened is not.
+    pub fn pretend(&mut self, pkts: u32, bytes: u64) {
+        self.nodes.clear();
+        self.free = NONE;
+        self.lists.fill(List { head: NONE, tail: NONE, pkts: 0, bytes: 0 });
+        (self.pkts, self.bytes) = (pkts, bytes);
+        if let Some(main) = self.lists.first_mut() {
+            (main.pkts, main.bytes) = (pkts, bytes);
+        }
+    }
+
     /// Does the threshold marker signal the packet that is offered next?
     pub(super) const fn threshold_says(&mut self, signals: bool) {
         self.signalled = signals;

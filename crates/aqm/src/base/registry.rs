@@ -184,6 +184,26 @@ macro_rules! registry {
             ; $( [$variant, $base, $preset] )*
         }
 
+        impl AnyDiscipline {
+            /// Goes on with the parameters of `spec` in the state that it is in; `false`, and nothing changes, if it cannot.
+            pub fn retune(&mut self, spec: &Spec, link: &$crate::base::units::Link) -> bool {
+                use $crate::base::{adapters::Fifo, design::Design};
+                let link = spec.common.link(link);
+                let other = match (&*self, &spec.params) {
+                    $( (Self::$law(d), AnyParams::$law(p)) => {
+                        d.aqm().law().retuned(p, &link).map(|law| Self::$law(Fifo::new(d.aqm().under(law))))
+                    } )*
+                    $( (Self::$aqm(d), AnyParams::$aqm(p)) => d.aqm().retuned(p, &link).map(|aqm| Self::$aqm(Fifo::new(aqm))), )*
+                    _ => None,
+                };
+                let can = other.is_some();
+                if let Some(other) = other {
+                    *self = other;
+                }
+                can
+            }
+        }
+
         impl Spec {
             /// What a fluid meets: a law itself, without a queue, or what the discipline says of itself; `None` if nothing.
             pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {

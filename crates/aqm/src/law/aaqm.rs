@@ -97,6 +97,10 @@ impl Design for Aaqm {
     fn build(params: &Params, _: &Link) -> Self {
         Self { params: params.clone(), p: 0.0, u: 0.0 }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { p: self.p, u: self.u, ..Self::build(params, link) })
+    }
 }
 
 impl Law for Aaqm {

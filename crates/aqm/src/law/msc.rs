@@ -100,6 +100,10 @@ impl Design for Msc {
     fn build(params: &Params, link: &Link) -> Self {
         Self { rate: link.rate.bytes_per_sec(), rho: 1.0, p_a: params.p_floor, p_d: 0.0, params: params.clone() }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { rate: self.rate, rho: self.rho, p_a: self.p_a, p_d: self.p_d, ..Self::build(params, link) })
+    }
 }
 
 impl Law for Msc {

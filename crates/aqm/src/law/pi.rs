@@ -132,6 +132,10 @@ impl Design for Pi {
         pi.error_old = pi.error(0.0);
         pi
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { p: self.p, error_old: self.error_old, ..Self::build(params, link) })
+    }
 }
 
 impl Law for Pi {

@@ -213,6 +213,10 @@ impl Design for Raqm {
         };
         Self { r0, r: 0.0, m: FIRST_GAIN, p: params.p_init, measured: false, params: params.clone() }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { r: self.r, m: self.m, p: self.p, measured: self.measured, ..Self::build(params, link) })
+    }
 }
 
 impl Law for Raqm {

@@ -93,6 +93,10 @@ impl Design for Rem {
         let mean_packet = params.mean_packet.or(link.mean_packet).0 as f64;
         Self { params: params.clone(), mean_packet, ln_phi: libm::log(params.phi), price: 0.0, p: 0.0 }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { price: self.price, p: self.p, ..Self::build(params, link) })
+    }
 }
 
 impl Law for Rem {

@@ -67,6 +67,11 @@ impl Early {
         }
     }
 
+    /// The same over the average that `before` has.
+    pub fn after(self, before: &Self) -> Self {
+        Self { average: self.average.after(&before.average), ..self }
+    }
+
     /// The gentle part stays as it is now, whatever becomes of max_p: ns-2.
     pub const fn freeze_gentle(&mut self) {
         self.gentle_p = Some(self.curve.max_p);

@@ -21,6 +21,11 @@ impl Average {
         Self { value: 0.0, weight, pkts_per_sec, idle_since: Some(Instant::ZERO) }
     }
 
+    /// The same with the value that `before` has.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { value: before.value, idle_since: before.idle_since, ..self }
+    }
+
     /// An arrival meets the queue `q`, itself not counted. After idle time the average first decays
     /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
     #[inline]

@@ -96,6 +96,11 @@ pub fn load(path: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError>
     parse(&path.display().to_string(), &file::text(path)?, overrides)
 }
 
+/// The text of a scenario file, for [`parse`].
+pub fn text(path: &Path) -> Result<String, InputError> {
+    file::text(path)
+}
+
 /// Reads the cases of a scenario text; `file_name` is for messages, and its stem the default title.
 pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
     let mut root = doc::parse(&Source::file(file_name, text))?;

@@ -6,6 +6,7 @@ use forebay_aqm::base::time::Span;
 use serde_json::{Value as Json, json};
 
 use crate::class_column::{ClassColumn, FIELDS};
+use crate::own;
 
 use super::doc::{Node, Value};
 use super::error::{InputError, did_you_mean, no_such_word};
@@ -219,8 +220,7 @@ fn series(node: &Node, path: &str) -> Result<String, InputError> {
         let accepts = format!("class.N.FIELD with a class from 0 to 255 and one of {}", FIELDS.join(", "));
         return Err(node.error(path, accepts).hint(near));
     }
-    let known =
-        name.split_once('.').and_then(|(owner, probe)| Some((ENTRIES.iter().find(|e| e.name == owner)?, probe)));
+    let known = name.split_once('.').and_then(|(owner, probe)| Some((own::entry(owner)?, probe)));
     if let Some((entry, probe)) = known.filter(|(entry, probe)| entry.probes.iter().all(|p| p.name != *probe)) {
         let probes: Vec<String> = entry.probes.iter().map(|p| format!("{}.{}", entry.name, p.name)).collect();
         let accepts = match probes.as_slice() {

@@ -1,0 +1,96 @@
+//! `forebay`: the laboratory from the command line, as a library: for the program, and for the Python package, whose
+//! `forebay` is the same. Everything but words and tables is in the crates below.
+
+mod args;
+mod bench;
+mod catalogue;
+mod chart;
+mod digits;
+mod explain;
+mod failure;
+pub mod interrupt;
+mod links;
+mod list;
+mod map;
+mod markov;
+mod mmpp;
+mod output;
+pub mod program;
+mod progress;
+mod report;
+mod reproduce;
+mod run;
+mod summary;
+mod sweep;
+mod table;
+mod text;
+mod theory;
+mod tune;
+
+use std::ffi::OsString;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::{Exit, Failure};
+use output::Ui;
+use program::Program;
+use serde_json::{Value, json};
+
+/// Does what the words say; the exit code.
+pub fn main(program: Program) -> u8 {
+    let program = program::set(program);
+    let exit = args::parse(program.words()).and_then(|cli| {
+        let ui = Ui::new(cli.json, cli.quiet);
+        command(&cli, &ui).map_err(|failure| {
+            ui.fail(&failure);
+            failure.exit()
+        })
+    });
+    exit.unwrap_or_else(|exit| exit) as u8
+}
+
+/// The tables that `forebay run` prints of a summary, without colours; with axes those of `forebay sweep`.
+pub fn tables(summary: &Value) -> String {
+    let cases = summary["compare"]["cases"].as_array().map_or(0, Vec::len);
+    let table = if cases > 1 { summary::by_point } else { summary::by_case };
+    table(&Ui::plain(), summary)
+}
+
+/// Why there is no document.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The exit code that the program would have.
+    pub exit: u8,
+    /// What it would say.
+    pub message: String,
+    /// The `error` of its document.
+    pub error: Value,
+}
+
+/// The JSON document of a command, its words without the program's name; notes go to stderr unless `quiet`.
+pub fn document(words: impl IntoIterator<Item = OsString>, quiet: bool) -> Result<Value, Refusal> {
+    let words = std::iter::once(OsString::from("forebay")).chain(words);
+    let cli = Cli::try_parse_from(words).map_err(|error| {
+        let message = args::one_line(&error.to_string());
+        let error = json!({ "kind": "usage", "message": message });
+        Refusal { exit: Exit::Input as u8, message, error }
+    })?;
+    Ui::catch(quiet, |ui| command(&cli, ui)).map_err(|failure| {
+        let (exit, message, error) = (failure.exit() as u8, failure.to_string(), failure.json());
+        Refusal { exit, message, error }
+    })
+}
+
+fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
+    match &cli.command {
+        Command::List(args) => list::command(args, ui),
+        Command::Explain(args) => explain::command(args, ui),
+        Command::Run(args) => run::command(args, ui),
+        Command::Sweep(args) => sweep::command(args, ui),
+        Command::Reproduce(args) => reproduce::command(args, ui),
+        Command::Theory(args) => theory::command(args, ui),
+        Command::Tune(args) => tune::command(args, ui),
+        Command::Report(args) => report::command(args, ui),
+        Command::Bench(args) => bench::command(args, ui),
+    }
+}

@@ -1,0 +1,61 @@
+//! What went wrong, as the package's own exceptions: `forebay.errors` has the classes.
+
+use forebay::Refusal;
+use forebay_lab::batch::BatchError;
+use forebay_lab::scenario::InputError;
+use forebay_lab::store::StoreError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// An exception of the package, with what its JSON document would say.
+fn of(name: &str, message: &str, error: &Value) -> PyErr {
+    Python::attach(|py| {
+        let make = || py.import("forebay.errors")?.getattr(name)?.call1((message, error.to_string()));
+        make().map_or_else(|failed| failed, |made| PyErr::from_value(made))
+    })
+}
+
+/// A wrong input.
+pub(crate) fn input(error: &InputError) -> PyErr {
+    of("ScenarioError", &error.to_string(), &json!(error))
+}
+
+/// A wrong argument that no file has.
+pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
+    input(&InputError::new(name, "", forebay_lab::scenario::Found::text(found), accepts))
+}
+
+/// A directory that cannot be used.
+pub(crate) fn store(error: &StoreError) -> PyErr {
+    of("StoreError", &error.to_string(), &json!({ "kind": "store" }))
+}
+
+/// A batch that did not finish.
+pub(crate) fn batch(error: BatchError) -> PyErr {
+    match error {
+        BatchError::Interrupted => PyKeyboardInterrupt::new_err("finished runs are kept"),
+        BatchError::Run(bad) => run(&bad.to_string()),
+        BatchError::Store(error) => store(&error),
+    }
+}
+
+/// A run that could not be done.
+pub(crate) fn run(message: &str) -> PyErr {
+    of("RunError", message, &json!({ "kind": "run" }))
+}
+
+/// A command that gave no document.
+pub(crate) fn refusal(refusal: &Refusal) -> PyErr {
+    match refusal.exit {
+        130 => PyKeyboardInterrupt::new_err(refusal.message.clone()),
+        2 if refusal.error["kind"] == "foreign-directory" => of("StoreError", &refusal.message, &refusal.error),
+        2 => of("ScenarioError", &refusal.message, &refusal.error),
+        _ => of("RunError", &refusal.message, &refusal.error),
+    }
+}
+
+/// A thread that broke: a fault of ours.
+pub(crate) fn broken() -> PyErr {
+    PyRuntimeError::new_err("a simulation broke down; this is a fault in forebay")
+}

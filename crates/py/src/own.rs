@@ -1,0 +1,377 @@
+//! Disciplines written in Python: a subclass of `forebay.Law` or `forebay.Aqm` climbs the ladder as a built-in one does.
+//!
+//! What its code raises ends the call that runs it, with the traceback: until the simulation has stopped, it does nothing.
+
+use forebay_aqm::AnyDiscipline;
+use forebay_aqm::base::cx::Cx;
+use forebay_aqm::base::design::{About, Entry, ProbeSpec, Probes};
+use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, Law, Sample, Signal};
+use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
+use forebay_aqm::base::packet::Packet;
+use forebay_aqm::base::params::ParamError;
+use forebay_aqm::base::port;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::text;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Depth, Link};
+use forebay_aqm::base::verdict::{Fate, Reason, Verdict};
+use forebay_aqm::testing::{Order, Promises, Watch, check_aqm};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::drive::bad_words;
+use crate::errors;
+use crate::seen;
+use crate::watch::{Call, raise};
+
+/// Makes a class known under its name; a class of the same name that was known before is not any more.
+#[pyfunction]
+pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
+    let name: String = class.getattr("name")?.extract()?;
+    let rung: String = class.getattr("_rung")?.extract()?;
+    let summary: String = class.getattr("_summary")?.extract()?;
+    let names: Vec<String> = class.getattr("probes")?.extract()?;
+    let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let word = |text: &str| doc(text.to_string());
+    let probe = |name: &String| ProbeSpec { name: word(name), unit: "", doc: "" };
+    let about = About { summary: doc(summary), source: "a class in Python", rule: "", deviations: &[] };
+    let entry = Entry {
+        name: word(&name),
+        rung: if rung == "law" { "law" } else { "aqm" },
+        variant_of: None,
+        about: Box::leak(Box::new(about)),
+        params: &[],
+        presets: &[],
+        tc: None,
+        probes: Vec::leak(names.iter().map(probe).collect()),
+    };
+    let law = rung == "law";
+    let class = class.unbind();
+    let own = Own::made(entry, move |words| {
+        Python::attach(|py| {
+            let class = class.bind(py);
+            let (written, values) = read(class, words)?;
+            let knobs = Kind { class: class.clone().unbind(), values: values.unbind(), law, probes: names.clone() };
+            Ok((written, knobs))
+        })
+    });
+    if forebay_lab::own::replace(own) {
+        return Ok(());
+    }
+    Err(errors::argument("name", &name, "a name that no built-in discipline has"))
+}
+
+/// The parameters as they are written, in order of declaration, and as a dictionary.
+fn read<'py>(class: &Bound<'py, PyAny>, words: &[&str]) -> Result<(String, Bound<'py, PyDict>), ParamError> {
+    let py = class.py();
+    let fault = |error: PyErr| ParamError {
+        key: "class".to_string(),
+        found: error.to_string(),
+        accepts: "a class whose parameters can be read".into(),
+        hint: None,
+    };
+    let values: Bound<'py, PyDict> =
+        class.getattr("_defaults").and_then(|d| Ok(d.call0()?.cast_into()?)).map_err(fault)?;
+    for word in words {
+        let (key, text) = word.split_once('=').unwrap_or((word, ""));
+        let names: Vec<String> = values.keys().extract().map_err(fault)?;
+        if !names.iter().any(|name| name == key) {
+            let known = || names.iter().map(String::as_str);
+            return Err(ParamError {
+                key: key.to_string(),
+                found: (*word).to_string(),
+                accepts: format!("one of {}", names.join(", ")).into(),
+                hint: nearest(key, known()).map(|near| format!("did you mean {near}?")),
+            });
+        }
+        let value = class.call_method1("_read", (key, text)).map_err(|error| ParamError {
+            key: key.to_string(),
+            found: text.to_string(),
+            accepts: error.value(py).to_string().into(),
+            hint: None,
+        })?;
+        values.set_item(key, value).map_err(fault)?;
+    }
+    let written = class.call_method1("_write", (&values,)).and_then(|text| text.extract()).map_err(fault)?;
+    Ok((written, values))
+}
+
+/// A class with its parameters.
+struct Kind {
+    class: Py<PyAny>,
+    values: Py<PyDict>,
+    law: bool,
+    probes: Vec<String>,
+}
+
+impl Knobs for Kind {
+    fn get(&self, key: &str) -> Option<String> {
+        Python::attach(|py| Some(self.values.bind(py).get_item(key).ok()??.to_string()))
+    }
+
+    fn build(&self, link: &Link) -> OwnDiscipline {
+        let object = Python::attach(|py| {
+            let made = (|| {
+                let object = self.class.call_method1(py, "_make", (self.values.clone_ref(py),))?;
+                let start = (link.rate.0 as f64, link.limit_pkts(), link.mean_packet.0);
+                object.call_method1(py, "start", start)?;
+                Ok(object)
+            })();
+            made.map_err(raise).ok()
+        });
+        let own = Object { object, probes: self.probes.clone() };
+        if self.law { OwnDiscipline::law(PyLaw::new(own)) } else { OwnDiscipline::aqm(PyAqm::new(own)) }
+    }
+}
+
+/// An instance; none once its code has raised something.
+struct Object {
+    object: Option<Py<PyAny>>,
+    probes: Vec<String>,
+}
+
+impl Object {
+    /// What `ask` says of it.
+    fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+        let object = self.object.as_ref()?;
+        match Python::attach(|py| ask(object.bind(py))) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.object = None;
+                raise(error);
+                None
+            }
+        }
+    }
+
+    fn probe(&self, index: usize) -> f64 {
+        let (Some(object), Some(name)) = (&self.object, self.probes.get(index)) else { return f64::NAN };
+        Python::attach(|py| {
+            let value = || object.bind(py).getattr(name.as_str())?.extract::<f64>();
+            value().map_err(raise).unwrap_or(f64::NAN)
+        })
+    }
+}
+
+/// A law of Python: asked once a period.
+struct PyLaw {
+    own: Object,
+    period: Span,
+    now: Actuation,
+}
+
+impl PyLaw {
+    fn new(mut own: Object) -> Self {
+        let period = own.ask(|object| period(&object.getattr("period")?)).unwrap_or(Span::from_millis(1000));
+        let initial = own.ask(|object| actuation(&object.call_method0("initial")?));
+        Self { own, period, now: initial.unwrap_or(Actuation::bernoulli(0.0)) }
+    }
+}
+
+/// `"20ms"`, or seconds.
+fn period(found: &Bound<'_, PyAny>) -> PyResult<Span> {
+    let wrong = || errors::argument("period", &found.to_string(), "a time above 0 such as \"20ms\", or seconds");
+    let read = |words: String| text::span(&words).map_err(|_| wrong());
+    let span = match found.extract::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Span::from_secs(seconds),
+        Ok(_) => return Err(wrong()),
+        Err(_) => read(found.extract()?)?,
+    };
+    if span.nanos() == 0 { Err(wrong()) } else { Ok(span) }
+}
+
+/// A probability, or a dictionary with `p` and what else a law may say: `q0`, `per_byte`, `at_departure`.
+fn actuation(found: &Bound<'_, PyAny>) -> PyResult<Actuation> {
+    let wrong = || errors::argument("update", &found.to_string(), "a probability, or an Actuation");
+    let chance = |p: f64| if p.is_nan() { Err(wrong()) } else { Ok(p.clamp(0.0, 1.0)) };
+    if let Ok(p) = found.extract::<f64>() {
+        return Ok(Actuation::bernoulli(chance(p)?));
+    }
+    let p = chance(found.getattr("p").and_then(|p| p.extract()).map_err(|_| wrong())?)?;
+    let q0: Option<f64> = found.getattr("q0_packets")?.extract()?;
+    let per_byte: Option<f64> = found.getattr("mean_packet")?.extract()?;
+    if [q0, per_byte].into_iter().flatten().any(|size| !(size.is_finite() && size > 0.0)) {
+        return Err(wrong());
+    }
+    let late: bool = found.getattr("marks_at_departure")?.extract()?;
+    let signal = q0.map_or(Signal::Bernoulli(p), |q0| Signal::Scaled { p, q0: Depth::Packets(q0) });
+    Ok(Actuation { signal, per_byte, act_on: if late { ActOn::Departure } else { ActOn::Arrival } })
+}
+
+impl Law for PyLaw {
+    fn period(&self, _: usize) -> Span {
+        self.period
+    }
+
+    fn initial(&self) -> Actuation {
+        self.now
+    }
+
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        let ask = |object: &Bound<'_, PyAny>| {
+            let sample = Py::new(object.py(), seen::Sample::from(sample))?;
+            actuation(&object.call_method1("update", (sample,))?)
+        };
+        if let Some(now) = self.own.ask(ask) {
+            self.now = now;
+        }
+        self.now
+    }
+}
+
+impl Probes for PyLaw {
+    fn probe(&self, index: usize) -> f64 {
+        self.own.probe(index)
+    }
+}
+
+/// An opinion of Python: asked for each packet, of what its class defines.
+struct PyAqm {
+    own: Object,
+    /// Does it define `arrival`, `departure`, `settled`, `emptied`, `tick`?
+    defines: [bool; 5],
+    due: Option<Instant>,
+}
+
+const METHODS: [&str; 5] = ["arrival", "departure", "settled", "emptied", "tick"];
+
+impl PyAqm {
+    fn new(mut own: Object) -> Self {
+        let defines = own.ask(|object| object.call_method1("_defines", (METHODS,))?.extract()).unwrap_or_default();
+        let mut aqm = Self { own, defines, due: None };
+        aqm.look_at_clock();
+        aqm
+    }
+
+    fn look_at_clock(&mut self) {
+        if self.defines[4] {
+            let due = |object: &Bound<'_, PyAny>| object.getattr("next_tick_s")?.extract::<Option<f64>>();
+            self.due = self.own.ask(due).flatten().map(|seconds| Instant::ZERO + Span::from_secs(seconds.max(0.0)));
+        }
+    }
+
+    /// Calls a method with a context, whose random numbers are the discipline's own.
+    fn call<T: Default>(
+        &mut self,
+        cx: &mut Cx,
+        call: impl FnOnce(&Bound<'_, PyAny>, &Py<seen::Context>) -> PyResult<T>,
+    ) -> T {
+        let (now, rng) = (cx.now, &mut *cx.rng);
+        let answer = self.own.ask(|object| {
+            let py = object.py();
+            let context = Py::new(py, seen::Context::new(now, rng.clone()))?;
+            let answer = call(object, &context);
+            rng.clone_from(&context.borrow(py).rng);
+            answer
+        });
+        answer.unwrap_or_default()
+    }
+}
+
+/// A verdict, as Python says it; nothing is acceptance.
+struct Said(Verdict);
+
+impl Default for Said {
+    fn default() -> Self {
+        Self(Verdict::Accept)
+    }
+}
+
+fn said(found: &Bound<'_, PyAny>) -> PyResult<Said> {
+    if found.is_none() {
+        return Ok(Said::default());
+    }
+    if let Ok(signal) = found.extract::<bool>() {
+        return Ok(Said(if signal { Verdict::Signal } else { Verdict::Accept }));
+    }
+    let word: String = found.extract()?;
+    let accepts = "accept, signal, mark or drop; True is signal, False and None are accept";
+    match word.as_str() {
+        "accept" => Ok(Said(Verdict::Accept)),
+        "signal" => Ok(Said(Verdict::Signal)),
+        "mark" => Ok(Said(Verdict::Mark)),
+        "drop" => Ok(Said(Verdict::Drop)),
+        other => Err(errors::argument("verdict", other, accepts)),
+    }
+}
+
+impl Aqm for PyAqm {
+    fn arrival(&mut self, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
+        if !self.defines[0] {
+            return Verdict::Accept;
+        }
+        let Said(verdict) = self.call(cx, |object, cx| {
+            let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
+            said(&object.call_method1("arrival", (packet, level, cx))?)
+        });
+        verdict
+    }
+
+    fn departure(&mut self, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
+        if !self.defines[1] {
+            return Verdict::Accept;
+        }
+        let Said(verdict) = self.call(cx, |object, cx| {
+            let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
+            said(&object.call_method1("departure", (packet, level, cx))?)
+        });
+        verdict
+    }
+
+    fn settled(&mut self, packet: &Packet, fate: Fate, cx: &mut Cx) {
+        if !self.defines[2] {
+            return;
+        }
+        let word = match fate {
+            Fate::Queued { marked: false } => "queued",
+            Fate::Queued { marked: true } | Fate::Delivered { marked: true } => "marked",
+            Fate::Delivered { marked: false } => "delivered",
+            Fate::Dropped(Reason::Early) => "dropped-early",
+            Fate::Dropped(Reason::Overflow) => "dropped-overflow",
+            Fate::Dropped(Reason::Threshold) => "dropped-threshold",
+        };
+        self.call(cx, |object, cx| object.call_method1("settled", (seen::Packet::from(packet), word, cx)).map(drop));
+    }
+
+    fn emptied(&mut self, cx: &mut Cx) {
+        if self.defines[3] {
+            self.call(cx, |object, cx| object.call_method1("emptied", (cx,)).map(drop));
+        }
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn tick(&mut self, level: &port::Level, cx: &mut Cx) {
+        self.call(cx, |object, cx| object.call_method1("tick", (seen::Level::from(level), cx)).map(drop));
+        self.look_at_clock();
+    }
+}
+
+impl Probes for PyAqm {
+    fn probe(&self, index: usize) -> f64 {
+        self.own.probe(index)
+    }
+}
+
+/// A stream of its own for a discipline that is driven by hand.
+pub(crate) fn stream(seed: u64) -> Rng {
+    Rng::stream(seed, "python")
+}
+
+/// Drives a discipline through random arrivals, departures and ticks on links that are slow, full, tiny, frozen or idle;
+/// the first rule that it breaks, if it breaks one.
+#[pyfunction]
+pub(crate) fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
+    let spec = forebay_lab::own::parse(aqm).map_err(|bad| bad_words(aqm, &bad))?;
+    let promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: false };
+    let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
+    let call = Arc::new(Call::default());
+    let found = py.detach(|| call.here(|| check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises, seed)));
+    call.raised()?;
+    Ok(found.err())
+}

@@ -1,0 +1,147 @@
+//! Runs of a scenario: here and now on all cores, or some of them for a sweep that others work on too.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use forebay_lab::batch::{self, Control};
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::record::RunRecord;
+use forebay_lab::store::Store;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::command::build;
+use crate::errors;
+use crate::results::Results;
+use crate::scenario::Scenario;
+use crate::watch::{Call, pool, watched};
+
+/// What a directory says about how its results came about.
+fn meta() -> serde_json::Value {
+    json!({ "command": "forebay.run, called from Python" })
+}
+
+/// Case, discipline within the case, seed.
+type Place = (usize, usize, u64);
+
+const fn job((case, contender, seed): Place) -> Job {
+    Job { case, contender, seed }
+}
+
+/// Runs every case of the scenario under every discipline with every seed, on `jobs` threads; what `output` holds already
+/// is not run again. `progress` is called with the simulated seconds that are done. With `shards` each run is a Parquet file
+/// there as soon as it has ended.
+#[pyfunction]
+#[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    jobs: Option<usize>,
+    output: Option<PathBuf>,
+    progress: Option<Bound<'_, PyAny>>,
+    shards: bool,
+) -> PyResult<Results> {
+    let (plan, store) = opened(py, scenario, &seeds, output)?;
+    let store = if shards { store.map(Store::with_shards) } else { store };
+    let call = Arc::new(Call::default());
+    let pool = pool(jobs, &call)?;
+    let done = watched(py, &call, progress.as_ref(), || {
+        let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
+        pool.install(|| match &store {
+            Some(store) => batch::run(&plan, store, &control).and_then(|_| batch::runs(&plan, Some(store), &control)),
+            None => batch::runs(&plan, None, &control),
+        })
+    })?;
+    let records = done.map_err(errors::batch)?.into_iter().map(|(_, record)| record).collect();
+    Ok(Results { plan, records, store })
+}
+
+/// The plan with these seeds and, if there is a directory for it, that.
+fn opened(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: &[u64],
+    directory: Option<PathBuf>,
+) -> PyResult<(Plan, Option<Store>)> {
+    let revision = if directory.is_some() { build(py)? } else { String::new() };
+    let plan = scenario.plan(seeds, &revision)?;
+    let open = |dir: PathBuf| Store::open(&dir, &plan, meta()).map_err(|error| errors::store(&error));
+    let store = directory.map(open).transpose()?;
+    Ok((plan, store))
+}
+
+/// Does some runs of a sweep, one after the other. Each is kept in the directory of the sweep before the next, where this
+/// process reaches that; else its record is given as bytes for `results`.
+#[pyfunction]
+pub(crate) fn work(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    places: Vec<Place>,
+    directory: PathBuf,
+) -> PyResult<Vec<Option<Vec<u8>>>> {
+    let plan = scenario.plan(&seeds, &build(py)?)?;
+    let store = Store::join(&directory, &plan).map(Store::with_shards);
+    let call = Arc::new(Call::default());
+    let done = watched(py, &call, None, || {
+        let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
+        let one = |place: &Place| -> Result<Option<Vec<u8>>, PyErr> {
+            let known = store.as_ref().and_then(|store| store.load(&plan, job(*place)));
+            let fresh = || batch::one(&plan, job(*place), None, &control).map_err(errors::batch);
+            let Some(record) = known.map_or_else(fresh, |record| Ok(Some(record)))? else {
+                return Err(PyKeyboardInterrupt::new_err("finished runs are kept"));
+            };
+            match &store {
+                Some(store) => keep(store, &plan, job(*place), &record).map(|()| None),
+                None => serde_json::to_vec(&record).map(Some).map_err(|error| errors::run(&error.to_string())),
+            }
+        };
+        places.iter().map(one).collect::<Result<Vec<_>, PyErr>>()
+    });
+    done?
+}
+
+fn keep(store: &Store, plan: &Plan, job: Job, record: &RunRecord) -> PyResult<()> {
+    store.save(plan, job, record).map_err(|error| errors::store(&error))
+}
+
+/// What is finished of a sweep whose directory this opens: the results, and the runs that are left. `brought` are records
+/// that `work` gave, which are kept first.
+#[pyfunction]
+#[pyo3(signature = (scenario, seeds, directory, brought = vec![], summarise = true))]
+pub(crate) fn results(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    directory: PathBuf,
+    brought: Vec<(Place, Vec<u8>)>,
+    summarise: bool,
+) -> PyResult<(Results, Vec<Place>)> {
+    let (plan, store) = opened(py, scenario, &seeds, Some(directory))?;
+    let store = store.map(Store::with_shards);
+    let (records, left) = py.detach(|| -> PyResult<_> {
+        for (place, bytes) in &brought {
+            let record = serde_json::from_slice(bytes).map_err(|error| errors::run(&error.to_string()))?;
+            if let Some(store) = &store {
+                keep(store, &plan, job(*place), &record)?;
+            }
+        }
+        let (mut jobs, mut records, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        for job in plan.jobs() {
+            match store.as_ref().and_then(|store| store.load(&plan, job)) {
+                Some(record) => {
+                    jobs.push(job);
+                    records.push(record.slim());
+                }
+                None => left.push((job.case, job.contender, job.seed)),
+            }
+        }
+        if let Some(store) = store.as_ref().filter(|_| summarise) {
+            store.summarise(&plan, &jobs, &records).map_err(|error| errors::store(&error))?;
+        }
+        Ok((records, left))
+    })?;
+    Ok((Results { plan, records, store }, left))
+}

@@ -1,0 +1,129 @@
+//! `forebay.Scenario`: a scenario file, read; what may be changed in it without writing another.
+
+use std::path::PathBuf;
+
+use forebay_lab::plan::Plan;
+use forebay_lab::scenario::{self, Case, Overrides};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+
+/// A scenario: the text of a file with what is changed in it. Immutable; pickles.
+#[pyclass(frozen, module = "forebay._native")]
+pub(crate) struct Scenario {
+    name: String,
+    text: String,
+    overrides: Overrides,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// Text, name, set, vary, aqm.
+type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
+
+impl Scenario {
+    fn read(text: String, name: String, overrides: Overrides) -> PyResult<Self> {
+        let cases = scenario::parse(&name, &text, &overrides).map_err(|error| errors::input(&error))?;
+        Ok(Self { name, text, overrides, cases })
+    }
+
+    /// Its runs with these seeds, found possible.
+    pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> PyResult<Plan> {
+        let plan = Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() };
+        plan.check(&self.name).map_err(|error| errors::input(&error))?;
+        Ok(plan)
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    #[new]
+    #[pyo3(signature = (text, name = "scenario.toml", set = vec![], vary = vec![], aqm = vec![]))]
+    fn new(text: String, name: &str, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
+        Self::read(text, name.to_string(), Overrides { sets: set, vary, aqm })
+    }
+
+    /// Reads a scenario file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        let name = path.display().to_string();
+        let text = scenario::text(&path).map_err(|error| errors::input(&error))?;
+        Self::read(text, name, Overrides::default())
+    }
+
+    /// The same with more changes: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines in place of those compared.
+    #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![]))]
+    fn changed(&self, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
+        let mut overrides = self.overrides.clone();
+        overrides.sets.extend(set);
+        overrides.vary.extend(vary);
+        if !aqm.is_empty() {
+            overrides.aqm = aqm;
+        }
+        Self::read(self.text.clone(), self.name.clone(), overrides)
+    }
+
+    /// Its title.
+    #[getter]
+    fn title(&self) -> &str {
+        self.cases.first().map_or("", |case| case.scenario.title.as_str())
+    }
+
+    /// The file's name in messages.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What makes two scenarios the same experiment: a hash of their cases.
+    #[getter]
+    fn hash(&self) -> String {
+        Plan::new(self.cases.clone(), 1, 1).hash()
+    }
+
+    /// Simulated seconds of a run of its first case.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.cases.first().map_or(0.0, |case| case.scenario.duration.secs())
+    }
+
+    /// What is compared, as it was written.
+    #[getter]
+    fn aqm(&self) -> Vec<String> {
+        let compared = self.cases.first().map(|case| case.scenario.compare.iter().map(|one| one.label.clone()));
+        compared.into_iter().flatten().collect()
+    }
+
+    /// The point of each case on the axes.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let point = |case: &Case| {
+            let point = PyDict::new(py);
+            case.axes.iter().try_for_each(|(axis, value)| point.set_item(axis, value))?;
+            Ok(point)
+        };
+        self.cases.iter().map(point).collect()
+    }
+
+    /// A case with every default written out.
+    #[pyo3(signature = (case = 0))]
+    fn to_toml(&self, case: usize) -> PyResult<String> {
+        let found = self.cases.get(case).map(|case| case.scenario.to_toml());
+        let accepts = || format!("0 to {}", self.cases.len().saturating_sub(1));
+        found.ok_or_else(|| errors::argument("case", &case.to_string(), &accepts()))
+    }
+
+    /// What the program takes for it: text, name, set, vary, aqm.
+    fn parts(&self) -> Parts {
+        let Overrides { sets, vary, aqm } = self.overrides.clone();
+        (self.text.clone(), self.name.clone(), sets, vary, aqm)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, Parts) {
+        (slf.get_type().into_any(), slf.get().parts())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Scenario({:?}, {} cases, {} disciplines)", self.title(), self.cases.len(), self.aqm().len())
+    }
+}

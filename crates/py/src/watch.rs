@@ -1,0 +1,133 @@
+//! Work without the interpreter's lock, while the calling thread listens for Ctrl-C and shows how far it is.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors;
+
+/// How often the calling thread looks.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// One call: what its threads share.
+#[derive(Default)]
+pub(crate) struct Call {
+    /// Set to stop.
+    pub(crate) stop: AtomicBool,
+    /// Called as well.
+    also: Option<fn()>,
+    done_us: AtomicU64,
+    error: Mutex<Option<PyErr>>,
+}
+
+thread_local! {
+    /// The call that this thread works for.
+    static MINE: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
+}
+
+impl Call {
+    /// One whose work stops when this is called.
+    pub(crate) fn stopped_by(also: fn()) -> Self {
+        Self { also: Some(also), ..Self::default() }
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(also) = self.also {
+            also();
+        }
+    }
+
+    /// Another `simulated_s` seconds are done.
+    pub(crate) fn advance(&self, simulated_s: f64) {
+        self.done_us.fetch_add((simulated_s * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    /// What a user's own code raised, the first time: it ends the call.
+    fn fail(&self, error: PyErr) {
+        self.stop();
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Does this thread work for it until `work` has ended.
+    pub(crate) fn here<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
+        let before = MINE.replace(Some(self.clone()));
+        let done = work();
+        MINE.set(before);
+        done
+    }
+
+    /// What was raised.
+    pub(crate) fn raised(&self) -> PyResult<()> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+}
+
+/// A user's own code raised this in a thread of ours: its call ends with it.
+pub(crate) fn raise(error: PyErr) {
+    MINE.with_borrow(|mine| match mine {
+        Some(call) => call.fail(error),
+        // No call: nobody waits for it, and it must not be lost.
+        None => Python::attach(|py| error.print(py)),
+    });
+}
+
+/// Threads that work for `call`; by default as many as there are cores.
+pub(crate) fn pool(jobs: Option<usize>, call: &Arc<Call>) -> PyResult<ThreadPool> {
+    let call = call.clone();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(jobs.unwrap_or(0))
+        .start_handler(move |_| MINE.set(Some(call.clone())))
+        .build();
+    pool.map_err(|error| errors::run(&format!("cannot start threads: {error}")))
+}
+
+/// Does `work` in a thread of its own; `progress` is called with simulated seconds. What either raises, or Ctrl-C, stops
+/// the work and is raised when it has ended.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    call: &Arc<Call>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (send, receive) = channel();
+    let receive = Mutex::new(receive);
+    let mut raised = None;
+    let done = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let done = call.here(work);
+            // The receiver lives until this thread is joined.
+            let _ = send.send(());
+            done
+        });
+        loop {
+            let waited = py.detach(|| receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY));
+            if raised.is_none() {
+                let shown = || {
+                    let done_s = call.done_us.load(Ordering::Relaxed) as f64 * 1e-6;
+                    progress.map_or(Ok(()), |progress| progress.call1((done_s,)).map(drop))
+                };
+                raised = py.check_signals().and_then(|()| shown()).err();
+                if raised.is_some() {
+                    call.stop();
+                }
+            }
+            if waited != Err(RecvTimeoutError::Timeout) || worker.is_finished() {
+                break;
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => {
+            call.raised()?;
+            done.map_err(|_| errors::broken())
+        }
+    }
+}

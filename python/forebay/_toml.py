@@ -1,0 +1,59 @@
+"""Values of Python as TOML, for scenarios that are built rather than read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def key(name: str) -> str:
+    """A key, in quotes where it needs them; ``class_`` is ``class``, which Python keeps for itself."""
+    name = name.removesuffix("_")
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else json.dumps(name)
+
+
+def table(value: Any) -> dict[str, Any]:
+    """The entries of a mapping or a dataclass that are given; those of its ``more`` beside them."""
+    if isinstance(value, Mapping):
+        return {str(name): entry for name, entry in value.items() if entry is not None}
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    more = found.pop("more", None) or {}
+    return {name: entry for name, entry in found.items() if entry is not None} | dict(more)
+
+
+def value(of: Any) -> str:
+    """One value on one line."""
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if isinstance(of, (int, float)):
+        return repr(of)
+    if isinstance(of, str):
+        return json.dumps(of)
+    if isinstance(of, Mapping) or dataclasses.is_dataclass(of):
+        return "{ " + ", ".join(f"{key(name)} = {value(entry)}" for name, entry in table(of).items()) + " }"
+    if isinstance(of, (list, tuple, range)):
+        return "[" + ", ".join(value(entry) for entry in of) + "]"
+    if hasattr(of, "item"):
+        return value(of.item())
+    return json.dumps(str(of))
+
+
+def document(of: Mapping[str, Any]) -> str:
+    """A whole file: plain entries first, then tables, then lists of tables."""
+
+    def is_table(entry: Any) -> bool:
+        return isinstance(entry, Mapping) or (dataclasses.is_dataclass(entry) and not isinstance(entry, type))
+
+    lines, tables = [], []
+    for name, entry in table(of).items():
+        if is_table(entry):
+            tables += [f"\n[{key(name)}]", *(f"{key(k)} = {value(v)}" for k, v in table(entry).items())]
+        elif isinstance(entry, (list, tuple)) and entry and all(map(is_table, entry)):
+            for one in entry:
+                tables += [f"\n[[{key(name)}]]", *(f"{key(k)} = {value(v)}" for k, v in table(one).items())]
+        else:
+            lines.append(f"{key(name)} = {value(entry)}")
+    return "\n".join(lines + tables) + "\n"

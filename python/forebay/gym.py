@@ -1,0 +1,178 @@
+"""Environments for reinforcement learning: an agent in place of a discipline, or at its knobs.
+
+``import forebay.gym`` makes ``gymnasium.make("forebay/AqmControl-v0", ...)`` and ``gymnasium.make_vec`` know it. `AqmVectorEnv`
+steps many simulations in one call on all cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import gymnasium
+import numpy
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from forebay import _native
+from forebay.scenarios import ScenarioLike, read
+
+__all__ = ["ID", "OBSERVATION", "AqmControl", "AqmVectorEnv", "Reward", "power"]
+
+ID = "forebay/AqmControl-v0"
+
+OBSERVATION = ("queue_delay_s", "arrival_rate_bps", "departure_rate_bps", "p")
+"""What is observed if nothing is asked for."""
+
+Array = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+Reward = Callable[[Mapping[str, Array]], Array]
+"""From what was observed in a step, arrays of shape ``(count,)`` by name, to a reward for each simulation."""
+
+
+def power(target_s: float = 0.02, weight: float = 1.0) -> Reward:
+    """A reward of the link's utilisation less ``weight`` times how far, in targets, the delay is above ``target_s``.
+
+    It looks at ``departure_rate_bps`` relative to the most that was ever seen, and at ``queue_delay_s``.
+    """
+
+    def reward(seen: Mapping[str, Array]) -> Array:
+        late: Array = numpy.maximum(seen["queue_delay_s"] / target_s - 1.0, 0.0)
+        result: Array = seen["utilisation"] - weight * late
+        return result
+
+    return reward
+
+
+class AqmVectorEnv(VectorEnv[Any, Any, Any]):
+    """``num_envs`` simulations of one scenario, stepped together.
+
+    An observation is a row of numbers for each simulation, in the order of ``observation``; an action a row with the
+    probability of a signal, or with a value for each of ``parameters``. An episode ends, truncated, with the scenario's
+    duration; the next step begins another one, with a seed of its own drawn from that of ``reset``.
+
+    Args:
+        scenario: A scenario file's path, or a scenario; its first case counts, and of its disciplines the first.
+        num_envs: How many simulations.
+        observation: Names: ``time_s``, ``queue_packets``, ``queue_bytes``, ``queue_delay_s``, ``arrival_rate_bps``,
+            ``departure_rate_bps``, ``utilisation``, ``loss_ratio``, ``mark_ratio``, ``p``, and probes of the discipline.
+        action: ``"p"``: the agent is the discipline. Else parameters of the scenario's discipline, each with the range
+            from which its values are: ``{"q0": (10, 100)}``.
+        reward: From what is observed to a reward; it may ask for all names above, observed or not. `power` if not given.
+        step_s: Simulated seconds a step.
+        aqm: A discipline in place of the scenario's.
+        set: Values of the scenario by path.
+        ecn: Mark ECN-capable packets instead of dropping them, where the agent is the discipline.
+        jobs: Threads; as many as there are cores if not given.
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: ScenarioLike,
+        num_envs: int = 1,
+        *,
+        observation: Sequence[str] = OBSERVATION,
+        action: Literal["p"] | Mapping[str, tuple[float, float]] = "p",
+        reward: Reward | None = None,
+        step_s: float = 0.01,
+        aqm: str | None = None,
+        set: Mapping[str, Any] | None = None,
+        ecn: bool = False,
+        jobs: int | None = None,
+    ) -> None:
+        found = read(scenario, aqm=aqm, set=set)
+        self.num_envs = num_envs
+        self._observation = list(observation)
+        self._rewarded = [name for name in _PLAIN if name not in self._observation]
+        ranges = {} if action == "p" else dict(action)
+        self._reward = reward or power()
+        names = self._observation + self._rewarded
+        self._native = _native.Env(found, num_envs, names, step_s, list(ranges), jobs, ecn)
+        low = numpy.array([low for low, _ in ranges.values()] or [0.0])
+        high = numpy.array([high for _, high in ranges.values()] or [1.0])
+        self.single_action_space = gymnasium.spaces.Box(low, high, dtype=numpy.float64)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+        wide = numpy.full(len(self._observation), numpy.inf)
+        self.single_observation_space = gymnasium.spaces.Box(-wide, wide, dtype=numpy.float64)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self._low, self._high = low, high
+        self._ended = numpy.zeros(num_envs, dtype=bool)
+        self._rewards_at_reset = numpy.zeros(num_envs)
+
+    def _seen(self, rows: Array) -> Array:
+        return rows[:, : len(self._observation)]
+
+    def _begin(self, which: numpy.ndarray[Any, Any]) -> Array:
+        seeds = self.np_random.integers(0, 2**53, size=len(which))
+        return self._native.reset([int(at) for at in which], [int(seed) for seed in seeds])
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begins all anew; the same seed, the same simulations."""
+        if isinstance(seed, list):
+            seeds = [int(self.np_random.integers(0, 2**53)) if one is None else one for one in seed]
+            self._ended[:] = False
+            return self._seen(self._native.reset(list(range(self.num_envs)), seeds)).copy(), {}
+        super().reset(seed=seed)
+        self._ended[:] = False
+        return self._seen(self._begin(numpy.arange(self.num_envs))).copy(), {}
+
+    def step(self, actions: Any) -> tuple[Array, Array, Any, Any, dict[str, Any]]:
+        """A step of all: observations, rewards, terminations (never), truncations, nothing more."""
+        given = numpy.asarray(actions, dtype=numpy.float64).reshape(self.num_envs, -1)
+        given = numpy.clip(given, self._low, self._high)
+        begun = self._ended
+        rows, ended = self._native.step(numpy.ascontiguousarray(given))
+        columns = {name: rows[:, i] for i, name in enumerate(self._observation + self._rewarded)}
+        rewards = numpy.asarray(self._reward(columns), dtype=numpy.float64)
+        if begun.any():
+            # Gymnasium's next-step reset: what had ended begins anew, and its action counts for nothing.
+            rows = self._begin(numpy.flatnonzero(begun))
+            rewards, ended = numpy.where(begun, 0.0, rewards), ended & ~begun
+        self._ended = ended
+        return self._seen(rows).copy(), rewards, numpy.zeros(self.num_envs, dtype=bool), ended.copy(), {}
+
+
+_PLAIN = (
+    "time_s",
+    "queue_packets",
+    "queue_bytes",
+    "queue_delay_s",
+    "arrival_rate_bps",
+    "departure_rate_bps",
+    "utilisation",
+    "loss_ratio",
+    "mark_ratio",
+    "p",
+)
+
+
+class AqmControl(gymnasium.Env[Any, Any]):
+    """One simulation: as `AqmVectorEnv`, which see, without the first dimension."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, scenario: ScenarioLike, **options: Any) -> None:
+        self._all = AqmVectorEnv(scenario, 1, **({"jobs": 1} | options))
+        self.observation_space = self._all.single_observation_space
+        self.action_space = self._all.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begins anew; the same seed, the same simulation."""
+        super().reset(seed=seed)
+        if seed is None:
+            seed = int(self.np_random.integers(0, 2**53))
+        rows, info = self._all.reset(seed=[seed])
+        return rows[0], info
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """A step: observation, reward, terminated (never), truncated, nothing more."""
+        rows, rewards, _, truncated, info = self._all.step(numpy.asarray(action, dtype=numpy.float64)[None])
+        return rows[0], float(rewards[0]), False, bool(truncated[0]), info
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+gymnasium.register(ID, entry_point="forebay.gym:AqmControl", vector_entry_point="forebay.gym:AqmVectorEnv")

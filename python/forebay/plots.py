@@ -1,0 +1,85 @@
+"""Pictures of results, with matplotlib: each draws on ``ax``, or on a new one, and gives it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    from matplotlib.axes import Axes
+
+    from forebay.results import Results
+
+__all__ = ["cdf", "ellipses", "over_time", "stability_map"]
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def over_time(results: Results, column: str = "queue_pkts", ax: Axes | None = None) -> Axes:
+    """A column of the series over time, a line for each of what is compared: its first seed."""
+    ax = _axes(ax)
+    for label in results.labels:
+        time_s, values = results.over_time(column, label)
+        if (values == values).any():
+            ax.plot(time_s, values, linewidth=0.8, label=label)
+    names = {"queue_pkts": "queue, packets", "queue_mean_pkts": "mean queue, packets"}
+    ax.set(xlabel="time, s", ylabel=names.get(column, column))
+    ax.margins(x=0)
+    ax.legend()
+    return ax
+
+
+def cdf(results: Results, ax: Axes | None = None) -> Axes:
+    """The distribution of the queue over time, all seeds together."""
+    ax = _axes(ax)
+    for label in results.labels:
+        length, share = results.queue_cdf(label)
+        ax.step(length, share, where="post", label=label)
+    ax.set(xlabel="queue, packets", ylabel="share of the time at or below", ylim=(0, 1.01))
+    ax.legend()
+    return ax
+
+
+def ellipses(results: Results, ax: Axes | None = None, sigmas: float = 1.0) -> Axes:
+    """Goodput over mean waiting time, an ellipse of ``sigmas`` standard deviations over seeds for each of what is compared,
+    better towards the upper right, as in the reports of Pantheon and RemyCC."""
+    import numpy
+    from matplotlib.patches import Ellipse
+
+    ax = _axes(ax)
+    for i, label in enumerate(results.labels):
+        mine = [run for run in results.runs if run["label"] == label and run["sojourn_ms"]]
+        points = numpy.array([[run["sojourn_ms"]["mean"], run["goodput_bps"] * 1e-6] for run in mine]).reshape(-1, 2)
+        colour = f"C{i % 10}"
+        ax.scatter(points[:, 0], points[:, 1], s=8, color=colour)
+        centre = points.mean(axis=0)
+        if len(points) > 1:
+            values, vectors = numpy.linalg.eigh(numpy.cov(points.T))
+            width, height = 2 * sigmas * numpy.sqrt(numpy.maximum(values[::-1], 0))
+            angle = numpy.degrees(numpy.arctan2(*vectors[::-1, 1]))
+            ax.add_patch(Ellipse(tuple(centre), width, height, angle=angle, color=colour, alpha=0.25))
+        ax.annotate(label, tuple(centre), textcoords="offset points", xytext=(6, 6), color=colour)
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()
+    ax.set(xlabel="mean waiting time, ms (less is right)", ylabel="goodput, Mb/s")
+    return ax
+
+
+def stability_map(found: dict[str, Any], ax: Axes | None = None) -> Axes:
+    """A map of `forebay.theory.stability_map`: delay margins where the loop is stable, its edge, and where there is no rest."""
+    import numpy
+
+    ax = _axes(ax)
+    stable: numpy.ndarray[Any, Any] = found["stable"]
+    margins = numpy.where(stable == 1, found["delay_margin_ms"], numpy.nan)
+    mesh = ax.pcolormesh(found["x"], found["y"], margins, cmap="viridis", norm="log" if (margins > 0).any() else None)
+    ax.figure.colorbar(mesh, ax=ax, label="delay margin, ms")
+    ax.contour(found["x"], found["y"], numpy.nan_to_num(stable, nan=0.0), levels=[0.5], colors="black", linewidths=1)
+    ax.set(xscale="log", yscale="log", xlabel=found["x_name"], ylabel=found["y_name"])
+    return ax

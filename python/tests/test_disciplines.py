@@ -1,0 +1,250 @@
+"""Disciplines as objects: built-in ones driven by hand, and ones written in Python."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from typing import Any, ClassVar
+
+import pytest
+
+import forebay
+from conftest import CASE_1
+from forebay.testing import check_aqm
+
+
+def test_every_discipline_can_be_driven() -> None:
+    for name in forebay.disciplines():
+        queue = forebay.Discipline(name, rate="10mbit", queue="20p", packet=500)
+        told = [queue.enqueue(0.0001 * i, 500, flow=i % 3) for i in range(60)]
+        assert set(told) <= {"accepted", "dropped"}, name
+        sent = 0
+        while queue.dequeue(0.01 + 0.0004 * sent) is not None:
+            sent += 1
+        counts = queue.counts
+        assert counts["offered"] == 60 and counts["departed"] == sent, name
+        assert counts["dropped_early"] + counts["dropped_overflow"] == 60 - sent, name
+        assert all(math.isfinite(value) or math.isnan(value) for value in queue.probes.values()), name
+
+
+def test_a_rule_is_asked_about_queues_of_ones_own() -> None:
+    # The hand-worked first period of RAQM: nothing came in, so r = 0 and p = p_0 exp(2 (0 - 1)).
+    raqm = forebay.Discipline("raqm q0=50 p_min=0", rate="10mbit", packet=500)
+    assert raqm["q0"] == "50p" and raqm.probes["p"] == pytest.approx(2e-4)
+    assert raqm.arrival(1.0, 500, backlog=0) == "accepted"
+    assert raqm.probes["p"] == pytest.approx(2e-4 * math.exp(-2.0))
+    # With p q/q0 = 1 all are signalled; a full buffer overrides that.
+    sure = forebay.Discipline("raqm q0=50 p_init=1", queue="100p", packet=500)
+    assert [sure.arrival(0.1, 500, backlog=q, ecn=True) for q in (50, 99, 100)] == ["marked", "marked", "dropped"]
+    assert sure.arrival(0.1, 500, backlog=50) == "dropped"
+    counts = sure.counts
+    assert (counts["marked"], counts["dropped_early"], counts["dropped_overflow"]) == (2, 1, 1)
+    # How many of many: binomial, three and a half standard deviations.
+    some = forebay.Discipline("raqm q0=50 p_init=0.2 period=1000s", packet=500)
+    dropped = sum(some.arrival(0.5, 500, backlog=25) == "dropped" for _ in range(10_000))
+    assert abs(dropped - 1000) < 3.5 * math.sqrt(900)
+    with pytest.raises(TypeError, match="enqueue"):
+        forebay.Discipline("fq_codel").arrival(0.0, 500, backlog=3)
+    with pytest.raises(TypeError, match="for each"):
+        some.enqueue(1.0, 500)
+    with pytest.raises(forebay.ScenarioError, match=r"0\.5 s or later"):
+        some.arrival(0.4, 500, backlog=1)
+    with pytest.raises(forebay.ScenarioError, match="1 to 65535"):
+        some.arrival(0.6, 0, backlog=1)
+
+
+def test_parameters_change_while_it_runs() -> None:
+    pi = forebay.Discipline("pi q_ref=50 ecn=off", packet=500)
+    for i in range(200):
+        pi.arrival(0.01 * i, 500, backlog=80)
+    before = pi.probes["p"]
+    assert before > 0
+    pi.set(q_ref=70, a=2e-5)
+    assert (pi["q_ref"], pi.probes["p"]) == ("70p", before), "its state stays"
+    tunable = ["pi", "rem", "raqm", "msc", "aaqm", "red", "avq", "blue", "codel", "pie"]
+    for name in tunable:
+        queue = forebay.Discipline(name)
+        queue.enqueue(0.0, 500)
+        key, value = queue.canonical.split()[1].split("=")
+        queue.set(**{key: value})
+        assert queue.dequeue(0.1) is not None, "and its packets"
+    with pytest.raises(TypeError, match="while it runs"):
+        forebay.Discipline("fq_codel").set(target="4ms")
+    with pytest.raises(forebay.ScenarioError, match="did you mean q_ref"):
+        pi.set(q_reff=3)
+
+
+class SamePi(forebay.Law):
+    """PI, as Hollot et al. have it."""
+
+    name = "same_pi"
+    period: Any = 1 / 170
+    probes: ClassVar = ("p",)
+    a: float = 1.822e-5
+    b: float = 1.816e-5
+    q_ref: float = 50.0
+    updates: ClassVar[int] = 0
+
+    def start(self, rate_bps: float, limit_packets: float, mean_packet: int) -> None:
+        self.p, self.before = 0.0, -self.q_ref
+
+    def update(self, sample: Any) -> float:
+        SamePi.updates += 1
+        error = sample.backlog_packets - self.q_ref
+        self.p = min(max(self.p + self.a * error - self.b * self.before, 0.0), 1.0)
+        self.before = error
+        return self.p
+
+
+def fingerprints(results: forebay.Results) -> list[str]:
+    return [run["fingerprint"] for run in results.runs]
+
+
+def test_a_law_in_python_is_the_law(short: forebay.Scenario) -> None:
+    pi = "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=50"
+    SamePi.updates = 0
+    scenario = forebay.read(short, set={"duration": "20s"})
+    mine, built_in = forebay.run(scenario, aqm=SamePi), forebay.run(scenario, aqm=pi)
+    assert fingerprints(mine) == fingerprints(built_in), "packet for packet"
+    run = mine.runs[0]
+    assert SamePi.updates == 20 * 10**9 // round(10**9 / 170), "asked once a period, not for each of the packets"
+    assert run["packets"] > 10 * SamePi.updates
+    series = forebay.run(forebay.read(scenario, set={"report.series": ["same_pi.p"]}), aqm=SamePi).series
+    assert 0 < series["same_pi.p"].max() < 1
+    other = forebay.run(scenario, aqm="same_pi q_ref=20 ecn=off")
+    assert fingerprints(other) != fingerprints(mine)
+    # Beside the built-in ones, on all cores.
+    assert len(forebay.run(scenario, aqm=[SamePi, pi, "droptail"], seeds=3)) == 9
+
+
+class Blind(forebay.Aqm):
+    """Accepts everything."""
+
+    name = "blind"
+
+    def arrival(self, packet: Any, level: Any, cx: Any) -> None:
+        cx.uniform()
+
+
+class SameBlue(forebay.Aqm):
+    """BLUE on overflows alone."""
+
+    name = "same_blue"
+    probes: ClassVar = ("p",)
+    d1: float = 0.02
+    d2: float = 0.002
+    freeze_s: float = 0.1
+
+    def start(self, rate_bps: float, limit_packets: float, mean_packet: int) -> None:
+        self.p, self.last = 0.0, 0.0
+
+    def arrival(self, packet: Any, level: Any, cx: Any) -> bool:
+        return bool(cx.uniform() < self.p)
+
+    def settled(self, packet: Any, fate: str, cx: Any) -> None:
+        if fate == "dropped-overflow":
+            self.change(self.d1, cx.now_s)
+
+    def emptied(self, cx: Any) -> None:
+        self.change(-self.d2, cx.now_s)
+
+    def change(self, by: float, now_s: float) -> None:
+        if now_s - self.last > self.freeze_s:
+            self.p, self.last = min(max(self.p + by, 0.0), 1.0), now_s
+
+
+def test_an_opinion_in_python(short: forebay.Scenario) -> None:
+    assert fingerprints(forebay.run(short, aqm="blind")) == fingerprints(forebay.run(short, aqm="droptail"))
+    run = forebay.run(short, aqm=SameBlue, set={"duration": "20s", "flows.ftp.count": 40}).runs[0]
+    assert run["dropped"]["early"] > 0
+    check_aqm(SameBlue)
+    check_aqm("same_pi q_ref=20")
+
+
+class Clock(forebay.Aqm):
+    """Signals for the first half of every second."""
+
+    name = "clock"
+    next_tick_s = 0.5
+    signals = True
+
+    def tick(self, level: Any, cx: Any) -> None:
+        self.signals = not self.signals
+        assert self.next_tick_s is not None
+        self.next_tick_s = self.next_tick_s + 0.5
+
+    def departure(self, packet: Any, level: Any, cx: Any) -> str:
+        return "signal" if self.signals else "accept"
+
+
+def test_a_clock_of_ones_own() -> None:
+    queue = forebay.Discipline("clock", packet=500)
+    told = []
+    for i in range(4):
+        now = 0.5 * i + 0.1
+        queue.enqueue(now, 500)
+        told.append(queue.dequeue(now) is not None)
+    assert told == [False, True, False, True]
+
+
+class Breaks(forebay.Law):
+    """Raises after a second."""
+
+    name = "breaks"
+    period: Any = "10ms"
+    after_s: float = 1.0
+
+    def update(self, sample: Any) -> float:
+        if sample.now_s > self.after_s:
+            raise ZeroDivisionError("mine")
+        return 0.0
+
+
+def test_what_it_raises_ends_the_run_with_its_traceback(short: forebay.Scenario) -> None:
+    for jobs in (1, 2):
+        with pytest.raises(ZeroDivisionError, match="mine") as raised:
+            forebay.run(short, aqm=["droptail", "breaks"], seeds=4, jobs=jobs)
+        assert "raise ZeroDivisionError" in "".join(traceback.format_exception(raised.value))
+    assert len(forebay.run(short, aqm="breaks after_s=100")) == 1, "the next run is not harmed"
+    queue = forebay.Discipline("breaks")
+    queue.enqueue(0.5, 500)
+    with pytest.raises(ZeroDivisionError):
+        queue.enqueue(1.5, 500)
+
+
+def test_wrong_classes_say_what_is_wrong(short: forebay.Scenario) -> None:
+    class Odd(forebay.Law):
+        name = "odd"
+        gain: float = 1.0
+
+        def update(self, sample: Any) -> Any:
+            return "much"
+
+    with pytest.raises(forebay.ScenarioError, match="did you mean gain"):
+        forebay.run(short, aqm="odd gian=2")
+    with pytest.raises(forebay.ScenarioError, match="a number"):
+        forebay.run(short, aqm="odd gain=much")
+    with pytest.raises(forebay.ScenarioError, match="a probability"):
+        forebay.run(short, aqm="odd gain=2")
+    with pytest.raises(forebay.ScenarioError, match="no built-in discipline"):
+        type("Red", (forebay.Aqm,), {"name": "red"})
+    with pytest.raises(forebay.ScenarioError, match="20ms"):
+        type("Never", (forebay.Law,), {"name": "never", "period": 0})
+        forebay.run(short, aqm="never")
+
+
+def test_what_breaks_a_rule_is_found() -> None:
+    class Lucky(forebay.Aqm):
+        name = "lucky"
+        drawn: ClassVar[int] = 0
+
+        def arrival(self, packet: Any, level: Any, cx: Any) -> bool:
+            Lucky.drawn += 1
+            return Lucky.drawn % 7 == 0
+
+    with pytest.raises(AssertionError, match="two runs from the same seed differ"):
+        check_aqm(Lucky)
+
+
+def test_papers_case_is_at_hand() -> None:
+    assert forebay.read(CASE_1).title == "RAQM case 1"

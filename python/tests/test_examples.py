@@ -1,0 +1,33 @@
+"""The notebooks run from their first cell to their last, and the examples do what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import REPOSITORY
+
+NOTEBOOKS = sorted((REPOSITORY / "examples" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook(path: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    book = nbformat.read(path, as_version=4)
+    assert all(not cell.get("outputs") for cell in book.cells), "kept without outputs"
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    shown = [output for cell in book.cells for output in cell.get("outputs", [])]
+    assert not [output for output in shown if output["output_type"] == "error"]
+    assert [output for output in shown if output["output_type"] in {"display_data", "stream", "execute_result"}]
+
+
+def test_a_small_policy_beats_pi() -> None:
+    script = REPOSITORY / "examples" / "learn_an_aqm.py"
+    told = [
+        subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout for _ in range(2)
+    ]
+    assert told[0] == told[1], "reproducible"
+    assert told[0].splitlines()[-1].startswith("the policy beats PI")

@@ -1,0 +1,108 @@
+"""Environments: Gymnasium's own checks, the same from the same seed, and what a step means."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import forebay
+from conftest import CASE_1
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from forebay.gym import ID, AqmControl, AqmVectorEnv  # noqa: E402
+
+TEN = {"flows.ftp.count": 10, "duration": "2s", "warmup": "0s"}
+
+
+def test_gymnasiums_own_checker() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make(ID, scenario=str(CASE_1), set=TEN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Unbounded observations are what queues have.
+        warnings.filterwarnings("ignore", message=".*(infinity|symmetric).*")
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_the_vectorised_one_is_the_single_one() -> None:
+    single = AqmControl(CASE_1, set=TEN, observation=["queue_packets", "arrival_rate_bps", "p"])
+    first, _ = single.reset(seed=7)
+    several = AqmVectorEnv(CASE_1, 3, set=TEN, observation=["queue_packets", "arrival_rate_bps", "p"])
+    rows, _ = several.reset(seed=[5, 7, 9])
+    assert rows.shape == (3, 3) and (rows[1] == first).all()
+    for i in range(100):
+        p = 0.05 * (i % 3)
+        one, reward, terminated, truncated, _ = single.step(numpy.array([p]))
+        rows, rewards, _, _, _ = several.step(numpy.full((3, 1), p))
+        assert (rows[1] == one).all() and rewards[1] == reward and not terminated and not truncated
+        assert one[2] == p
+    assert not (rows[0] == rows[1]).all(), "another seed"
+
+
+def test_the_same_seed_is_the_same_episode() -> None:
+    def course(seed: int, jobs: int) -> Any:
+        env = AqmVectorEnv(CASE_1, 4, set=TEN, jobs=jobs, step_s=0.02)
+        rows = [env.reset(seed=seed)[0]]
+        for i in range(250):
+            rows.append(env.step(numpy.full((4, 1), 0.02 * (i % 4)))[0])
+        return numpy.array(rows)
+
+    assert (course(1, 1) == course(1, 2)).all(), "also over the end of episodes, on any number of threads"
+    assert not (course(1, 1) == course(2, 1)).all()
+
+
+def test_episodes_end_with_the_scenario() -> None:
+    env = gymnasium.make_vec(ID, num_envs=2, scenario=str(CASE_1), set=TEN, step_s=0.5, observation=["time_s"])
+    env.reset(seed=1)
+    times, ends = [], []
+    for _ in range(6):
+        rows, rewards, terminated, truncated, _ = env.step(numpy.zeros((2, 1)))
+        times.append(rows[0, 0])
+        ends.append(bool(truncated[0]))
+        assert not terminated.any() and numpy.isfinite(rewards).all()
+    assert times == [0.5, 1.0, 1.5, 2.0, 0.0, 0.5] and ends == [False, False, False, True, False, False]
+
+
+def test_all_is_signalled_and_nothing() -> None:
+    env = AqmVectorEnv(CASE_1, 1, set=TEN, observation=["queue_packets", "loss_ratio", "utilisation"], step_s=0.1)
+    env.reset(seed=1)
+    course = numpy.array([env.step(numpy.zeros((1, 1)))[0][0] for _ in range(15)])
+    assert course[:, 0].max() > 50 and course[5:, 2].max() > 0.95, "a buffer of 100 packets is filled"
+    rows, *_ = env.step(numpy.ones((1, 1)))
+    assert rows[0, 1] == 1.0, "every arrival is lost"
+
+
+def test_an_agent_at_the_knobs() -> None:
+    options: dict[str, Any] = {"set": TEN | {"duration": "30s"}, "aqm": "pi q_ref=50", "observation": ["pi.p", "queue_packets"]}
+    env = AqmVectorEnv(CASE_1, 2, action={"q_ref": (5, 80), "a": (1e-6, 1e-3)}, step_s=0.1, **options)
+    env.reset(seed=[3, 3])
+    actions = numpy.array([[50, 1.822e-5], [5, 1.822e-5]])
+    course = numpy.array([env.step(actions)[0] for _ in range(290)])
+    p, queue = course[100:].mean(axis=0).T
+    assert p[1] > p[0] > 0 and queue[1] < queue[0] - 10, "a smaller queue is asked for"
+    with pytest.raises(forebay.ScenarioError, match="q_ref"):
+        AqmVectorEnv(CASE_1, 1, action={"q_reff": (1, 2)}, **options)
+    with pytest.raises(forebay.ScenarioError, match=r"pi\.p"):
+        AqmVectorEnv(CASE_1, 1, set=TEN, aqm="pi", action={"q_ref": (1, 2)}, observation=["raqm.p"])
+
+
+def test_an_agent_can_do_what_pi_does() -> None:
+    """PI outside is PI inside, but for the moment within a step: the queues have the same mean within a few packets."""
+    env = AqmVectorEnv(CASE_1, 1, set=TEN | {"duration": "60s"}, observation=["queue_packets"], step_s=1 / 170)
+    rows, _ = env.reset(seed=[1])
+    p, before, queue = 0.0, -50.0, []
+    for _ in range(170 * 59):
+        error = rows[0, 0] - 50.0
+        p = min(max(p + 1.822e-5 * error - 1.816e-5 * before, 0.0), 1.0)
+        before = error
+        rows, *_ = env.step(numpy.array([[p]]))
+        queue.append(rows[0, 0])
+    inside = forebay.run(
+        CASE_1, aqm="pi a=1.822e-5 b=1.816e-5 w=170 q_ref=50", set=TEN | {"duration": "60s", "warmup": "20s"}
+    )
+    assert abs(numpy.mean(queue[170 * 20 :]) - inside.summary["queue_pkts_mean"][0]) < 8

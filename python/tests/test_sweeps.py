@@ -1,0 +1,176 @@
+"""Sweeps: every executor comes to the same results, and nothing that is finished is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import forebay
+
+VARY = {"flows.ftp.count": [2, 5, 10]}
+
+
+def found(results: forebay.Results) -> list[dict[str, Any]]:
+    return [{name: value for name, value in run.items() if name != "cpu_seconds"} for run in results.runs]
+
+
+@pytest.fixture(scope="module")
+def here(short: forebay.Scenario, tmp_path_factory: pytest.TempPathFactory) -> forebay.Results:
+    """The sweep in this process."""
+    return forebay.sweep(short, vary=VARY, seeds=2, output=tmp_path_factory.mktemp("here") / "out")
+
+
+def test_in_process(here: forebay.Results, short: forebay.Scenario) -> None:
+    assert len(here) == 3 * 2 * 2
+    assert found(here) == found(forebay.run(short, vary=VARY, seeds=2))
+    assert here.directory is not None
+    polars = pytest.importorskip("polars")
+    shards = polars.read_parquet(here.directory / "shards" / "*.parquet")
+    summary = polars.read_parquet(here.directory / "summary.parquet")
+    assert sorted(shards["fingerprint"]) == sorted(summary["fingerprint"]) and len(shards) == 12
+
+
+def test_it_lies_where_the_program_has_it(
+    short: forebay.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = forebay.sweep(short, vary={"flows.ftp.count": [2]})
+    assert results.directory is not None and results.directory.parts[0] == "runs"
+    assert json.loads((results.directory / "meta.json").read_text())["title"] == "short"
+
+
+def dask_executor() -> Iterator[Executor]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client.get_executor()
+
+
+def ray_executor() -> Iterator[Executor]:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+    try:
+        yield forebay.RayExecutor()
+    finally:
+        ray.shutdown()
+
+
+def pool_executor() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def thread_executor() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+EXECUTORS = {"threads": thread_executor, "processes": pool_executor, "dask": dask_executor, "ray": ray_executor}
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_every_executor(name: str, here: forebay.Results, short: forebay.Scenario, tmp_path: Path) -> None:
+    for executor in EXECUTORS[name]():
+        results = forebay.sweep(short, vary=VARY, seeds=2, executor=executor, output=tmp_path / "out")
+        assert found(results) == found(here), "to the last bit"
+        assert len(list((tmp_path / "out" / "shards").iterdir())) == 12
+        before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").iterdir()}
+        more = forebay.sweep(short, vary=VARY, seeds=3, executor=executor, output=tmp_path / "out")
+        assert len(more) == 18 and found(more)[:12] == found(here), "it goes on where it was"
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def kill_one(directory: Path, finished: int, pids: Any) -> threading.Thread:
+    """Kills a worker once so many runs are finished."""
+
+    def wait_and_kill() -> None:
+        while len(list(directory.glob("runs/*.json"))) < finished:
+            time.sleep(0.01)
+        os.kill(pids()[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=wait_and_kill, daemon=True)
+    thread.start()
+    return thread
+
+
+def pids_of_pool(executor: Any) -> list[int]:
+    return list(executor._processes)
+
+
+def pids_of_dask(executor: Any) -> list[int]:
+    return [int(worker["pid"]) for worker in executor._client.run(lambda: {"pid": os.getpid()}).values()]
+
+
+def pids_of_ray(executor: Any) -> list[int]:
+    workers = []
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes().decode()
+        except OSError:
+            continue
+        if process.name.isdigit() and words.startswith("ray::forebay"):
+            workers.append(int(process.name))
+    return workers
+
+
+PIDS = {"processes": pids_of_pool, "dask": pids_of_dask, "ray": pids_of_ray}
+
+
+@pytest.mark.parametrize("name", PIDS)
+@pytest.mark.filterwarnings("ignore:the executor broke")
+def test_a_lost_worker_costs_nothing_that_was_finished(name: str, short: forebay.Scenario, tmp_path: Path) -> None:
+    scenario = forebay.read(short, set={"duration": "400s"})
+    options: dict[str, Any] = {"vary": VARY, "seeds": 4}
+    for executor in EXECUTORS[name]():
+        directory = tmp_path / "out"
+        if name == "dask":
+            pids = pids_of_dask(executor)
+            thread = kill_one(directory, 4, lambda: pids)
+        else:
+            thread = kill_one(directory, 4, lambda: PIDS[name](executor))
+        results = forebay.sweep(scenario, **options, executor=executor, output=directory)
+        thread.join(10)
+        assert not thread.is_alive(), "a worker was killed"
+    assert len(results) == 24
+    assert found(results) == found(forebay.run(scenario, **options))
+
+
+class Mine(forebay.Law):
+    """A law of one's own, which workers must know."""
+
+    name = "mine_in_sweeps"
+    p: float = 0.01
+
+    def update(self, sample: Any) -> float:
+        return self.p
+
+
+def test_classes_of_ones_own_travel(short: forebay.Scenario, tmp_path: Path) -> None:
+    for executor in pool_executor():
+        results = forebay.sweep(short, aqm=[Mine], seeds=2, executor=executor, output=tmp_path / "out")
+        assert found(results) == found(forebay.run(short, aqm=[Mine], seeds=2))
+
+
+def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_path: Path) -> None:
+    """They give their records as bytes, and the caller keeps them."""
+    from forebay import _native
+
+    where = str(tmp_path / "out")
+    _, left = _native.results(short, [1], where, summarise=False)
+    records = _native.work(short, [1], left, str(tmp_path / "elsewhere"))
+    assert all(isinstance(record, bytes) for record in records)
+    results, left_then = _native.results(short, [1], where, [(p, r) for p, r in zip(left, records) if r is not None])
+    assert left_then == [] and len(results) == len(left)
+    assert _native.work(short, [1], left, where) == [None, None]

@@ -1,0 +1,73 @@
+"""The models: what the program says, as dictionaries and arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy
+import pytest
+
+import forebay
+from conftest import REPOSITORY
+from forebay import theory
+
+DESIGN = REPOSITORY / "examples" / "pi-design.toml"
+PI = "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200"
+
+
+def test_stability() -> None:
+    [found] = theory.stability(DESIGN, aqm=PI, critical=True)
+    assert found["stable"] and found["rtt_ms"] == pytest.approx(246, abs=1.5)
+    assert 0 < found["critical_flows"] < 60
+    few = theory.stability(DESIGN, aqm=PI, set={"flows.ftp.count": 4})[0]
+    assert not few["stable"]
+    rows = theory.stability(DESIGN, aqm=PI, vary={"flows.ftp.count": [4, 60]})
+    assert [row["stable"] for row in rows] == [False, True]
+    with pytest.raises(forebay.ScenarioError):
+        theory.stability(DESIGN, aqm="pi q_ref=nought")
+
+
+def test_a_map_is_arrays() -> None:
+    found = theory.stability_map(DESIGN, "flows=5..250", "rtt=40ms..1s", aqm=PI, cells=12)
+    assert found["x"].shape == (12,) and found["stable"].shape == (12, 12)
+    assert found["x"][0] == pytest.approx(5) and found["y"][-1] == pytest.approx(1)
+    assert {0.0, 1.0} <= set(found["stable"][~numpy.isnan(found["stable"])])
+
+
+def test_fluid_markov_mmpp() -> None:
+    [course] = theory.fluid(DESIGN, aqm=PI)
+    assert len(course["t_s"]) == len(course["q_pkts"]) == len(course["p"]) > 100
+    [chain] = theory.markov(DESIGN, aqm=PI, step="0.5rtt", sigma="77kbit")
+    assert math.fsum(chain["distribution"]["share"]) == pytest.approx(1.0)
+    [queue] = theory.mmpp(REPOSITORY / "examples" / "aaqm-model.toml")
+    assert queue["arrival_states"] == 16
+
+
+def test_a_scenario_that_was_built_is_asked_too(short: forebay.Scenario) -> None:
+    [found] = theory.stability(short, aqm="raqm_plus q0=50")
+    assert found["q_rest_pkts"] == pytest.approx(50, abs=1)
+
+
+def test_tune(tmp_path: Path) -> None:
+    found = theory.tune(
+        DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "out"), seeds=1,
+        set={"duration": "20s", "warmup": "5s"},
+    )
+    assert found["aqm"].startswith("pi ")
+
+
+def test_explain_and_reproduce(tmp_path: Path) -> None:
+    raqm = forebay.explain("raqm")
+    assert {"q0", "alpha"} <= {one["name"] for one in raqm["parameters"]}
+    with pytest.raises(forebay.ScenarioError, match="did you mean raqm"):
+        forebay.explain("raqn")
+    found = forebay.reproduce("RAQM-TH2", level="quick", output=tmp_path / "out")
+    on_record = json.loads((REPOSITORY / "papers" / "raqm" / "expected-quick.json").read_text())
+    [claim] = found["claims"]
+    assert claim["id"] == "RAQM-TH2" and claim["verdict"] == on_record["RAQM-TH2"]
+    with pytest.raises(ValueError, match="quick"):
+        forebay.reproduce("raqm", level="fast")
+    rows = forebay.compare(DESIGN, [PI, "droptail"], seeds=2, set={"duration": "10s", "warmup": "2s"})["cases"][0]
+    assert [one["label"] for one in rows["contenders"]] == [PI, "droptail"]

@@ -1,0 +1,182 @@
+//! The Python package: a wheel, a fresh environment with nothing else but numpy, and its tests in a full one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program;
+use crate::tally::Tally;
+
+/// The largest wheel, in bytes.
+const LARGEST: u64 = 15_000_000;
+
+/// Builds, installs, tests.
+pub(crate) fn check(tally: &mut Tally) {
+    let Some(python) = program::find(&["python3"]) else { return tally.skip("there is no python3") };
+    let home = program::build_dir().join("python");
+    let tools = match environment(&python, &home.join("tools")) {
+        Ok(tools) => tools,
+        Err(why) => return tally.skip(format!("python3 makes no virtual environment ({why}): install python3-venv")),
+    };
+    let requirements = program::root().join("python").join("requirements.txt");
+    if let Err(why) = install(&tools, &["-r".as_ref(), requirements.as_os_str()]) {
+        return tally.skip(format!("the packages of python/requirements.txt cannot be installed: {why}"));
+    }
+    let wheel = match wheel(&tools, &home.join("wheels")) {
+        Ok(wheel) => wheel,
+        Err(why) => return tally.fail(format!("the wheel: {why}")),
+    };
+    let size = fs::metadata(&wheel).map_or(u64::MAX, |meta| meta.len());
+    let small = if size < LARGEST { Ok(()) } else { Err(format!("{size} bytes, at most {LARGEST}")) };
+    tally.check("the wheel is small", small);
+    tally.check("in a fresh environment, with numpy alone", alone(&python, &home.join("alone"), &wheel));
+    match install(&tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()]) {
+        Ok(()) => tally.pass(),
+        Err(why) => return tally.fail(format!("installing the wheel: {why}")),
+    }
+    tally.check("mypy: the package", types(&tools));
+    tally.check("stubtest: the stubs against the module", stubs(&tools));
+    tally.check("pdoc: its documentation", docs(&tools, &home.join("docs")));
+    tests(&tools, tally);
+}
+
+/// The interpreter of a virtual environment, made if it is not there.
+fn environment(python: &Path, place: &Path) -> Result<PathBuf, String> {
+    let own = place.join("bin").join("python");
+    if own.exists() {
+        return Ok(own);
+    }
+    let mut make = Command::new(python);
+    make.args(["-m", "venv"]).arg(place);
+    said(make)?;
+    Ok(own)
+}
+
+fn said(mut command: Command) -> Result<(), String> {
+    let out = command.output().map_err(|error| error.to_string())?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let all = [out.stdout, out.stderr].concat();
+    let text = String::from_utf8_lossy(&all);
+    let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
+    Err(last.into_iter().rev().collect::<Vec<_>>().join("\n"))
+}
+
+fn install(python: &Path, what: &[&std::ffi::OsStr]) -> Result<(), String> {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(what);
+    said(pip)
+}
+
+/// Builds the wheel.
+fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
+    let _ = fs::remove_dir_all(out);
+    let mut maturin = Command::new(tools);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(out);
+    maturin.current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
+    if let Some(folder) = program::cargo_program().parent().filter(|folder| folder.is_dir()) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path));
+        maturin.env("PATH", std::env::join_paths(folders).map_err(|error| error.to_string())?);
+    }
+    said(maturin)?;
+    let mut built = fs::read_dir(out).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
+    built.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "none was made".to_string())
+}
+
+/// The five lines of the README where nothing else is installed.
+fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
+    let _ = fs::remove_dir_all(place);
+    let own = environment(python, place)?;
+    install(&own, &[wheel.as_os_str()])?;
+    let readme = fs::read_to_string(program::root().join("README.md")).map_err(|error| error.to_string())?;
+    let code = block(&readme).ok_or("the README has no block of Python")?;
+    let mut run = Command::new(own);
+    run.arg("-c").arg(code).current_dir(program::root());
+    said(run)
+}
+
+/// The first block of Python in a text.
+fn block(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("```python\n")?;
+    Some(rest.split_once("```")?.0)
+}
+
+fn types(tools: &Path) -> Result<(), String> {
+    let mut mypy = Command::new(tools);
+    mypy.args(["-m", "mypy", "--no-error-summary"]).current_dir(program::root().join("python"));
+    said(mypy)
+}
+
+fn stubs(tools: &Path) -> Result<(), String> {
+    let mut stubtest = Command::new(tools);
+    stubtest.args(["-m", "mypy.stubtest", "--concise", "forebay._native"]);
+    // Beside the package's sources it would look at them, which have no module.
+    said({
+        stubtest.current_dir(program::build_dir());
+        stubtest
+    })
+}
+
+fn docs(tools: &Path, out: &Path) -> Result<(), String> {
+    let mut pdoc = Command::new(tools);
+    pdoc.args(["-m", "pdoc", "--docformat", "google", "-o"]).arg(out).args(["forebay", "forebay.gym"]);
+    pdoc.current_dir(program::build_dir());
+    said(pdoc)
+}
+
+/// pytest, whose last line counts.
+fn tests(tools: &Path, tally: &mut Tally) {
+    let mut pytest = Command::new(tools);
+    // -P: the package that was installed, not the sources beside it, which have no module.
+    pytest.args(["-P", "-m", "pytest", "-rs", "--tb=short", "-p", "no:cacheprovider"]);
+    pytest.current_dir(program::root().join("python"));
+    let mut last = String::new();
+    let status = program::stream(pytest, |line| {
+        println!("   {line}");
+        match line.split_once(' ') {
+            Some(("FAILED" | "ERROR", what)) => tally.fail(what),
+            Some(("SKIPPED", what)) => tally.skip(what),
+            _ => {}
+        }
+        if !line.is_empty() {
+            last = line.to_string();
+        }
+    });
+    tally.pass_all(counted(&last, "passed"));
+    match status {
+        Ok(status) if status.success() || tally.failed() => {}
+        Ok(status) => tally.fail(format!("pytest: {status}")),
+        Err(why) => tally.fail(why),
+    }
+}
+
+/// The number before a word of pytest's last line: `3 failed, 12 passed in 4.05s`.
+fn counted(line: &str, word: &str) -> u64 {
+    let mut parts = line.split([' ', ',', '=']).filter(|part| !part.is_empty()).collect::<Vec<_>>().into_iter();
+    let mut before = "";
+    parts
+        .find_map(|part| {
+            let found = (part == word).then(|| before.parse().ok()).flatten();
+            before = part;
+            found
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pytests_last_line() {
+        let line = "=== 3 failed, 12 passed, 1 skipped in 4.05s ===";
+        assert_eq!([counted(line, "passed"), counted(line, "failed"), counted(line, "errors")], [12, 3, 0]);
+    }
+
+    #[test]
+    fn the_first_block_of_python() {
+        assert_eq!(block("a\n```python\nb\n```\nc\n```python\nd\n```"), Some("b\n"));
+    }
+}
