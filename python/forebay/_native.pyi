@@ -8,7 +8,25 @@ from typing import Any, final
 import numpy
 from typing_extensions import CapsuleType, Self
 
-__all__: list[str]
+__all__ = [
+    "Column",
+    "Context",
+    "Discipline",
+    "Env",
+    "Level",
+    "Packet",
+    "Results",
+    "Sample",
+    "Scenario",
+    "Table",
+    "conformance",
+    "document",
+    "main",
+    "register",
+    "results",
+    "run",
+    "work",
+]
 
 _Path = str | PathLike[str]
 _Place = tuple[int, int, int]

@@ -11,7 +11,7 @@ pub(crate) fn run() -> ExitCode {
     tidy::format(&mut tally);
     tally.stage("lints", "cargo clippy --workspace --all-targets -- -D warnings", lints);
     tidy::rules(&mut tally);
-    test::stages(&mut tally);
+    test::stages(&mut tally, |_| true);
     tally.finish()
 }
 

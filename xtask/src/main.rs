@@ -28,6 +28,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test           every test; ends with `N passed, N failed, N skipped`
+cargo xtask test STAGE     one of its stages
 cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
@@ -45,7 +46,8 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["test"] => return test::run(),
+        ["test"] => return test::run(|_| true),
+        ["test", stage] if test::STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["ci"] => return ci::run(),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),

@@ -48,11 +48,11 @@ fn environment(python: &Path, place: &Path) -> Result<PathBuf, String> {
     }
     let mut make = Command::new(python);
     make.args(["-m", "venv"]).arg(place);
-    said(make)?;
+    said(&mut make)?;
     Ok(own)
 }
 
-fn said(mut command: Command) -> Result<(), String> {
+fn said(command: &mut Command) -> Result<(), String> {
     let out = command.output().map_err(|error| error.to_string())?;
     if out.status.success() {
         return Ok(());
@@ -66,7 +66,7 @@ fn said(mut command: Command) -> Result<(), String> {
 fn install(python: &Path, what: &[&std::ffi::OsStr]) -> Result<(), String> {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(what);
-    said(pip)
+    said(&mut pip)
 }
 
 /// Builds the wheel.
@@ -80,22 +80,34 @@ fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
         let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path));
         maturin.env("PATH", std::env::join_paths(folders).map_err(|error| error.to_string())?);
     }
-    said(maturin)?;
+    said(&mut maturin)?;
     let mut built = fs::read_dir(out).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
     built.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "none was made".to_string())
 }
 
-/// The five lines of the README where nothing else is installed.
+/// A run where nothing but numpy is installed, then the lines of the README with matplotlib.
 fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(place);
     let own = environment(python, place)?;
     install(&own, &[wheel.as_os_str()])?;
-    let readme = fs::read_to_string(program::root().join("README.md")).map_err(|error| error.to_string())?;
-    let code = block(&readme).ok_or("the README has no block of Python")?;
-    let mut run = Command::new(own);
-    run.arg("-c").arg(code).current_dir(program::root());
-    said(run)
+    let mut small = program::at_root(&own);
+    small.args(["-P", "-c", SMALL]);
+    said(&mut small)?;
+    let mut with_plots = wheel.as_os_str().to_os_string();
+    with_plots.push("[plot]");
+    install(&own, &[&with_plots])?;
+    let readme = program::read("README.md")?;
+    let code = block(&readme).ok_or("README.md has no block of Python")?;
+    let mut five = Command::new(&own);
+    let papers = program::root().join("papers");
+    five.args(["-P", "-c"]).arg(code.replace("papers/", &format!("{}/", papers.display()))).current_dir(place);
+    said(five.env("MPLBACKEND", "Agg"))?;
+    let drawn = fs::metadata(place.join("queue.png")).map_or(0, |meta| meta.len());
+    if drawn > 10_000 { Ok(()) } else { Err(format!("queue.png has {drawn} bytes")) }
 }
+
+const SMALL: &str = "import forebay; results = forebay.run('papers/raqm/case-1.toml', set={'flows.ftp.count': 5}, \
+                     aqm='pi'); assert results.summary['queue_pkts_mean'][0] > 0";
 
 /// The first block of Python in a text.
 fn block(text: &str) -> Option<&str> {
@@ -106,32 +118,30 @@ fn block(text: &str) -> Option<&str> {
 fn types(tools: &Path) -> Result<(), String> {
     let mut mypy = Command::new(tools);
     mypy.args(["-m", "mypy", "--no-error-summary"]).current_dir(program::root().join("python"));
-    said(mypy)
+    said(&mut mypy)
 }
 
 fn stubs(tools: &Path) -> Result<(), String> {
     let mut stubtest = Command::new(tools);
     stubtest.args(["-m", "mypy.stubtest", "--concise", "forebay._native"]);
-    // Beside the package's sources it would look at them, which have no module.
-    said({
-        stubtest.current_dir(program::build_dir());
-        stubtest
-    })
+    said(stubtest.current_dir(program::build_dir()))
 }
 
 fn docs(tools: &Path, out: &Path) -> Result<(), String> {
     let mut pdoc = Command::new(tools);
     pdoc.args(["-m", "pdoc", "--docformat", "google", "-o"]).arg(out).args(["forebay", "forebay.gym"]);
     pdoc.current_dir(program::build_dir());
-    said(pdoc)
+    said(&mut pdoc)
 }
 
 /// pytest, whose last line counts.
 fn tests(tools: &Path, tally: &mut Tally) {
+    let sources = program::root().join("python");
     let mut pytest = Command::new(tools);
-    // -P: the package that was installed, not the sources beside it, which have no module.
-    pytest.args(["-P", "-m", "pytest", "-rs", "--tb=short", "-p", "no:cacheprovider"]);
-    pytest.current_dir(program::root().join("python"));
+    pytest.args(["-P", "-m", "pytest", "-rsfE", "--tb=short", "-p", "no:cacheprovider", "-c"]);
+    pytest.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
+    // Not beside the package's sources, which have no module: also programs that tests start would find those first.
+    pytest.current_dir(program::build_dir()).env("PYTHONDONTWRITEBYTECODE", "1");
     let mut last = String::new();
     let status = program::stream(pytest, |line| {
         println!("   {line}");

@@ -10,22 +10,33 @@ use crate::{book, browser, cargo_tests, oracles, program, python, readme, verdic
 /// The stages in their order.
 pub(crate) const STAGES: [&str; 8] = ["tests", "engine", "oracles", "python", "book", "reproduce", "browser", "readme"];
 
-/// Every stage, and the last line.
-pub(crate) fn run() -> ExitCode {
+/// The stages that are wanted, and the last line.
+pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
     let mut tally = Tally::default();
-    stages(&mut tally);
+    stages(&mut tally, wanted);
     tally.finish()
 }
 
-/// Every stage.
-pub(crate) fn stages(tally: &mut Tally) {
+/// The stages that are wanted.
+pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let [tests, engine, oracles, package, pictures, reproduce, browser, readme] = STAGES;
-    tally.stage(tests, "cargo test --workspace --no-fail-fast", |tally| {
+    let scratch = match program::scratch("test") {
+        Ok(scratch) => scratch,
+        Err(what) => return tally.fail(what),
+    };
+    let results = scratch.join("papers");
+    let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
+        // The browser opens what `reproduce` has made.
+        if wanted(name) || name == reproduce && wanted(browser) {
+            tally.stage(name, what, run);
+        }
+    };
+    stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command = program::cargo();
         command.args(["test", "--workspace", "--no-fail-fast"]);
         cargo_tests::run(command, tally);
     });
-    tally.stage(engine, "the same fingerprints in release, and with every instruction this processor has", |tally| {
+    stage(engine, "the same fingerprints in release, and with every instruction this processor has", &|tally| {
         const TEST: [&str; 6] = ["test", "--release", "-p", "forebay-sim", "--test=engine", "--test=fingerprints"];
         let mut release = program::cargo();
         release.args(TEST);
@@ -34,21 +45,16 @@ pub(crate) fn stages(tally: &mut Tally) {
         native.args(TEST).args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
         cargo_tests::run(native, tally);
     });
-    tally.stage(oracles, "what SciPy and python-control say now", oracles::check);
-    tally.stage(package, "the Python package: wheel, types, tests", python::check);
-    tally.stage(pictures, "the pictures of the book, simulated anew", book::check_pictures);
-    let scratch = match program::scratch("test") {
-        Ok(scratch) => scratch,
-        Err(what) => return tally.fail(what),
-    };
-    let results = scratch.join("papers");
-    tally.stage(reproduce, "reproduce --quick, every paper: the verdicts on record", |tally| {
+    stage(oracles, "what SciPy and python-control say now", &oracles::check);
+    stage(package, "the Python package: wheel, types, tests", &python::check);
+    stage(pictures, "the pictures of the book, simulated anew", &book::check_pictures);
+    stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
         verdicts::check(&results, tally);
     });
-    tally.stage(browser, "a report of that in headless Chromium", |tally| {
+    stage(browser, "a report of that in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
-    tally.stage(readme, "the commands of README.md", |tally| readme::check(&scratch, tally));
+    stage(readme, "the commands of README.md", &|tally| readme::check(&scratch, tally));
     clean(&scratch, tally.failed());
 }
 

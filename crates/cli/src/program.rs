@@ -43,7 +43,12 @@ impl Program {
 
     /// What tells this build from any other: its revision and a hash of the program itself, because a revision does not
     /// tell what was changed since.
-    pub fn build(&self) -> String {
+    pub fn build(&self) -> &str {
+        static BUILD: OnceLock<String> = OnceLock::new();
+        BUILD.get_or_init(|| self.read_build())
+    }
+
+    fn read_build(&self) -> String {
         let hash = self.file.as_ref().and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
         [env!("FOREBAY_REVISION"), &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
     }

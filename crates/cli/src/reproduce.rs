@@ -31,7 +31,7 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     for (paper, ids) in chosen {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|w| w == id);
         let reproduction = Reproduction::new(paper, level, wanted).map_err(|e| Failure::Run(e.to_string()))?;
-        reproductions.push((reproduction.with_revision(&revision), place(args, paper, level, &ids, several)));
+        reproductions.push((reproduction.with_revision(revision), place(args, paper, level, &ids, several)));
     }
     let index = several.then(|| Index::new(args, level));
     if let Some(index) = &index {

@@ -71,7 +71,7 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: vary.to_vec(), aqm: args.aqm.clone() };
     let cases = scenario::load(&args.scenario, &overrides)?;
     check_number(args, &cases)?;
-    let plan = Plan::new(cases, args.seed, args.runs).with_revision(&program::this().build());
+    let plan = Plan::new(cases, args.seed, args.runs).with_revision(program::this().build());
     plan.check(&args.scenario.display().to_string())?;
     Ok(plan)
 }

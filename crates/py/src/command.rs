@@ -21,7 +21,7 @@ pub(crate) fn set_program(py: Python<'_>, words: Vec<OsString>) -> PyResult<&'st
 }
 
 /// What tells this build from any other.
-pub(crate) fn build(py: Python<'_>) -> PyResult<String> {
+pub(crate) fn build(py: Python<'_>) -> PyResult<&'static str> {
     Ok(set_program(py, Vec::new())?.build())
 }
 

@@ -65,8 +65,9 @@ fn opened(
     seeds: &[u64],
     directory: Option<PathBuf>,
 ) -> PyResult<(Plan, Option<Store>)> {
-    let revision = if directory.is_some() { build(py)? } else { String::new() };
-    let plan = scenario.plan(seeds, &revision)?;
+    let revision = if directory.is_some() { build(py)? } else { "" };
+    let plan = scenario.plan(seeds, revision);
+    scenario.check(&plan)?;
     let open = |dir: PathBuf| Store::open(&dir, &plan, meta()).map_err(|error| errors::store(&error));
     let store = directory.map(open).transpose()?;
     Ok((plan, store))
@@ -82,7 +83,7 @@ pub(crate) fn work(
     places: Vec<Place>,
     directory: PathBuf,
 ) -> PyResult<Vec<Option<Vec<u8>>>> {
-    let plan = scenario.plan(&seeds, &build(py)?)?;
+    let plan = scenario.plan(&seeds, build(py)?);
     let store = Store::join(&directory, &plan).map(Store::with_shards);
     let call = Arc::new(Call::default());
     let done = watched(py, &call, None, || {

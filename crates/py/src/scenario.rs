@@ -27,11 +27,14 @@ impl Scenario {
         Ok(Self { name, text, overrides, cases })
     }
 
-    /// Its runs with these seeds, found possible.
-    pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> PyResult<Plan> {
-        let plan = Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() };
-        plan.check(&self.name).map_err(|error| errors::input(&error))?;
-        Ok(plan)
+    /// Its runs with these seeds.
+    pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> Plan {
+        Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() }
+    }
+
+    /// Refuses runs that cannot be.
+    pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
+        plan.check(&self.name).map_err(|error| errors::input(&error))
     }
 }
 
