@@ -21,13 +21,20 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots(layout="constrained")[1]
 
 
+def _names(results: Results) -> dict[str, str]:
+    """What stands in a legend: labels without the point of the axes where there is one only."""
+    cases = {label[label.find(" [") :] if label.endswith("]") and " [" in label else "" for label in results.labels}
+    point = cases.pop() if len(cases) == 1 else ""
+    return {label: label.removesuffix(point) if point else label for label in results.labels}
+
+
 def over_time(results: Results, column: str = "queue_pkts", ax: Axes | None = None) -> Axes:
     """A column of the series over time, a line for each of what is compared: its first seed."""
     ax = _axes(ax)
-    for label in results.labels:
+    for label, name in _names(results).items():
         time_s, values = results.over_time(column, label)
         if (values == values).any():
-            ax.plot(time_s, values, linewidth=0.8, label=label)
+            ax.plot(time_s, values, linewidth=0.8, label=name)
     names = {"queue_pkts": "queue, packets", "queue_mean_pkts": "mean queue, packets"}
     ax.set(xlabel="time, s", ylabel=names.get(column, column))
     ax.margins(x=0)
@@ -38,9 +45,9 @@ def over_time(results: Results, column: str = "queue_pkts", ax: Axes | None = No
 def cdf(results: Results, ax: Axes | None = None) -> Axes:
     """The distribution of the queue over time, all seeds together."""
     ax = _axes(ax)
-    for label in results.labels:
+    for label, name in _names(results).items():
         length, share = results.queue_cdf(label)
-        ax.step(length, share, where="post", label=label)
+        ax.step(length, share, where="post", label=name)
     ax.set(xlabel="queue, packets", ylabel="share of the time at or below", ylim=(0, 1.01))
     ax.legend()
     return ax
@@ -53,33 +60,40 @@ def ellipses(results: Results, ax: Axes | None = None, sigmas: float = 1.0) -> A
     from matplotlib.patches import Ellipse
 
     ax = _axes(ax)
-    for i, label in enumerate(results.labels):
+    for i, (label, name) in enumerate(_names(results).items()):
         mine = [run for run in results.runs if run["label"] == label and run["sojourn_ms"]]
+        if not mine:
+            continue
         points = numpy.array([[run["sojourn_ms"]["mean"], run["goodput_bps"] * 1e-6] for run in mine]).reshape(-1, 2)
         colour = f"C{i % 10}"
-        ax.scatter(points[:, 0], points[:, 1], s=8, color=colour)
+        ax.scatter(points[:, 0], points[:, 1], s=10, color=colour, label=name)
         centre = points.mean(axis=0)
         if len(points) > 1:
             values, vectors = numpy.linalg.eigh(numpy.cov(points.T))
             width, height = 2 * sigmas * numpy.sqrt(numpy.maximum(values[::-1], 0))
             angle = numpy.degrees(numpy.arctan2(*vectors[::-1, 1]))
             ax.add_patch(Ellipse(tuple(centre), width, height, angle=angle, color=colour, alpha=0.25))
-        ax.annotate(label, tuple(centre), textcoords="offset points", xytext=(6, 6), color=colour)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
     ax.set(xlabel="mean waiting time, ms (less is right)", ylabel="goodput, Mb/s")
+    ax.legend()
     return ax
 
 
 def stability_map(found: dict[str, Any], ax: Axes | None = None) -> Axes:
-    """A map of `forebay.theory.stability_map`: delay margins where the loop is stable, its edge, and where there is no rest."""
+    """A map of `forebay.theory.stability_map`: delay margins where the loop is stable, red where it is not, white where it
+    has no rest."""
     import numpy
 
     ax = _axes(ax)
     stable: numpy.ndarray[Any, Any] = found["stable"]
     margins = numpy.where(stable == 1, found["delay_margin_ms"], numpy.nan)
+    unstable = numpy.where(stable == 0, 1.0, numpy.nan)
+    ax.pcolormesh(found["x"], found["y"], unstable, cmap="Reds", vmin=0.0, vmax=4.0)
     mesh = ax.pcolormesh(found["x"], found["y"], margins, cmap="viridis", norm="log" if (margins > 0).any() else None)
     ax.figure.colorbar(mesh, ax=ax, label="delay margin, ms")
-    ax.contour(found["x"], found["y"], numpy.nan_to_num(stable, nan=0.0), levels=[0.5], colors="black", linewidths=1)
-    ax.set(xscale="log", yscale="log", xlabel=found["x_name"], ylabel=found["y_name"])
+    if (stable == 0).any() and (stable == 1).any():
+        ax.contour(found["x"], found["y"], stable, levels=[0.5], colors="black", linewidths=1)
+    names = {"flows": "flows", "rtt_s": "round trip without queueing, s", "rate_bps": "rate, b/s"}
+    ax.set(xscale="log", yscale="log", xlabel=names[found["x_name"]], ylabel=names[found["y_name"]])
     return ax

@@ -188,6 +188,10 @@ impl Design for Ared {
     fn build(params: &Params, link: &Link) -> Self {
         Self { adaptive: Adaptive::new(params.config(link), params.steering(link), None, link) }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { adaptive: Self::build(params, link).adaptive.after(&self.adaptive)? })
+    }
 }
 
 impl Aqm for Ared {

@@ -122,7 +122,9 @@ impl Design for Avq {
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { vq: self.vq, ct: self.ct, vq_at: self.vq_at, ct_at: self.ct_at, ..Self::build(params, link) })
+        let fresh = Self::build(params, link);
+        let same = fresh.unit.is_like(self.unit);
+        same.then_some(Self { vq: self.vq, ct: self.ct, vq_at: self.vq_at, ct_at: self.ct_at, ..fresh })
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {

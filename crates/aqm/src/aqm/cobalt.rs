@@ -233,6 +233,10 @@ impl Design for Cobalt {
         let rule = Rule::new(params, link.rate);
         Self { state: rule.state(), rule, sojourn: Span::ZERO }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { state: self.state, sojourn: self.sojourn, ..Self::build(params, link) })
+    }
 }
 
 impl Aqm for Cobalt {

@@ -46,6 +46,10 @@ impl Design for TailOrFront {
     fn build(params: &Params, _: &Link) -> Self {
         Self { front: params.front }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self::build(params, link))
+    }
 }
 
 impl Aqm for TailOrFront {

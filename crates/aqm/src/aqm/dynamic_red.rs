@@ -101,6 +101,10 @@ impl Design for DynamicRed {
             Knobs { thresholds: (min_th, max_th), max_p, aimd: (alpha, beta), interval, pace: clock, w_q, floating };
         Self { adaptive: knobs.build(link) }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { adaptive: Self::build(params, link).adaptive.after(&self.adaptive)? })
+    }
 }
 
 impl Aqm for DynamicRed {

@@ -131,6 +131,13 @@ impl Design for FengRed {
         let status = if quirk { Status::Above } else { Status::Below };
         Self { early, crossings: Crossings { alpha, beta, bottom, top, status } }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let Self { early, crossings } = Self::build(params, link);
+        let mut early = early.after(&self.early)?;
+        early.curve.max_p = self.early.curve.max_p;
+        Some(Self { early, crossings: Crossings { status: self.crossings.status, ..crossings } })
+    }
 }
 
 impl Aqm for FengRed {

@@ -197,6 +197,14 @@ impl Design for Fred {
             p: 0.0,
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let same = fresh.unit.is_like(self.unit) && fresh.flows.len() == self.flows.len();
+        let (average, flows) = (fresh.average.clone().after(&self.average), self.flows.clone());
+        let Self { q, count, active, p, .. } = *self;
+        same.then_some(Self { average, flows, q, count, active, p, ..fresh })
+    }
 }
 
 /// The thresholds in one unit, that of the one given: a quarter of the buffer and twice that, clear of each other.

@@ -111,6 +111,12 @@ impl Design for Msvb {
         Self { rate_basis: params.rate_basis, buffer, classes, latest: 0, odds: Odds::default() }
     }
 
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let classes = core::array::from_fn(|i| fresh.classes[i].after(&self.classes[i]));
+        Some(Self { buffer: fresh.buffer.after(&self.buffer)?, classes, latest: self.latest, odds: self.odds, ..fresh })
+    }
+
     fn shares(params: &Params, link: &Link) -> Option<Shares> {
         let bounds = bounds(params);
         let pkts = |b: f64| match bounds.unit(link) {

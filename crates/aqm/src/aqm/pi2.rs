@@ -170,6 +170,12 @@ impl Design for Pi2 {
             params: params.clone(),
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (base, tosses) = (fresh.base.after(&self.base), fresh.tosses.after(&self.tosses));
+        Some(Self { base, tosses, drain: self.drain.clone(), due: self.due, ..fresh })
+    }
 }
 
 impl Aqm for Pi2 {

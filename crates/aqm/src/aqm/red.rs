@@ -179,7 +179,7 @@ impl Design for Red {
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { early: Self::build(params, link).early.after(&self.early) })
+        Some(Self { early: Self::build(params, link).early.after(&self.early)? })
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {

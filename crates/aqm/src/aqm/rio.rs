@@ -164,6 +164,16 @@ impl Design for Rio {
             p: 0.0,
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (all, inside) = (fresh.all.clone().after(&self.all), fresh.inside.clone().after(&self.inside));
+        let Self { in_pkts, in_bytes, p, .. } = *self;
+        let [inner, outer] = fresh.judges;
+        let after = |judge: Judge, before: &Judge| Judge { spacing: judge.spacing.after(&before.spacing), ..judge };
+        let judges = [after(inner, &self.judges[0]), after(outer, &self.judges[1])];
+        fresh.unit.is_like(self.unit).then_some(Self { all, inside, in_pkts, in_bytes, judges, p, ..fresh })
+    }
 }
 
 impl Aqm for Rio {

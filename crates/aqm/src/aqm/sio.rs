@@ -174,6 +174,15 @@ impl Design for Sio {
         };
         Self { rate_basis: params.rate_basis, buffer, threshold, out, odds: Odds::default() }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (buffer, threshold) = (fresh.buffer.after(&self.buffer)?, fresh.threshold.after(&self.threshold));
+        let Out { b, halved, since, .. } = self.out;
+        let most = fresh.out.first.value();
+        let out = Out { b: b.clamp(fresh.out.least.min(most), most), halved, since, ..fresh.out };
+        Some(Self { buffer, threshold, out, odds: self.odds, ..fresh })
+    }
 }
 
 impl Aqm for Sio {

@@ -99,6 +99,12 @@ impl Design for Svb {
         Self { rate_basis: params.rate_basis, buffer, threshold: threshold.leaking(params.leak), odds: Odds::default() }
     }
 
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (buffer, threshold) = (fresh.buffer.after(&self.buffer)?, fresh.threshold.after(&self.threshold));
+        Some(Self { buffer, threshold, odds: self.odds, ..fresh })
+    }
+
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
         let Self { rate_basis, mut buffer, mut threshold, .. } = Self::build(params, link);
         let p = move |sample: &Sample| {

@@ -36,6 +36,11 @@ pub enum Depth {
 }
 
 impl Depth {
+    /// Are both in packets, or both in bytes?
+    pub const fn is_like(self, other: Self) -> bool {
+        matches!((self, other), (Self::Packets(_), Self::Packets(_)) | (Self::Bytes(_), Self::Bytes(_)))
+    }
+
     /// The bare number, in the depth's own unit.
     pub const fn value(self) -> f64 {
         match self {

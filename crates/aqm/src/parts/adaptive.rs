@@ -245,6 +245,18 @@ impl Adaptive {
         Self { early, steps: Steps { steering, at, dynamic } }
     }
 
+    /// The same where `before` was steered to; none if that is in another unit.
+    pub fn after(self, before: &Self) -> Option<Self> {
+        let mut early = self.early.after(&before.early)?;
+        early.curve.max_p = before.early.curve.max_p;
+        if before.steps.dynamic.is_some() {
+            early.curve = before.early.curve;
+        }
+        let p_avg = before.p_avg();
+        let dynamic = self.steps.dynamic.map(|dynamic| Dynamic { p_avg, ..dynamic });
+        Some(Self { early, steps: Steps { at: before.steps.at, dynamic, ..self.steps } })
+    }
+
     /// The RED that is steered.
     pub const fn early(&self) -> &Early {
         &self.early

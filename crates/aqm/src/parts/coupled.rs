@@ -40,6 +40,11 @@ impl Tosses {
         Self { toss, count: 0.0 }
     }
 
+    /// The same with what `before` has accumulated.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { count: before.count, ..self }
+    }
+
     /// True with likelihood `p`.
     pub fn linear(&mut self, p: f64, u: [f64; 2]) -> bool {
         match self.toss {

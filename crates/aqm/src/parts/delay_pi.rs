@@ -40,6 +40,11 @@ impl Base {
         Self { gains, most, p: 0.0, before: 0.0 }
     }
 
+    /// The same where `before` is.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { p: before.p.min(self.most), before: before.before, ..self }
+    }
+
     /// A period has passed and the delay is so many seconds: RFC 9332 Figure 6.
     pub fn update(&mut self, delay: f64) {
         self.p = (self.p + self.gains.change(delay, self.before)).clamp(0.0, self.most);

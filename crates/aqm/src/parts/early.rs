@@ -67,9 +67,11 @@ impl Early {
         }
     }
 
-    /// The same over the average that `before` has.
-    pub fn after(self, before: &Self) -> Self {
-        Self { average: self.average.after(&before.average), ..self }
+    /// The same over the average that `before` has; none if that is in another unit.
+    pub fn after(self, before: &Self) -> Option<Self> {
+        let (average, spacing) = (self.average.after(&before.average), self.spacing.after(&before.spacing));
+        let Self { gentle_p, p_b, p, .. } = *before;
+        self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
     }
 
     /// The gentle part stays as it is now, whatever becomes of max_p: ns-2.

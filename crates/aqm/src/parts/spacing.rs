@@ -95,6 +95,15 @@ impl Spacing {
         Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, chance: Chance::of(0.0) }
     }
 
+    /// The same in the gap where `before` is; at the start of one if that goes by another rule.
+    pub fn after(self, before: &Self) -> Self {
+        if self.rule != before.rule {
+            return self;
+        }
+        let Self { rule, wait, mean, .. } = self;
+        Self { rule, wait, mean, ..before.clone() }
+    }
+
     /// Is an arrival of `len` bytes signalled whose average gives `p_b`? Pass `None` also when the present queue is
     /// too short for any signal. `u` is uniform on 0..1.
     #[inline(always)] // As `ns2`, which it asks.

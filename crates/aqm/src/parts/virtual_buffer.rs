@@ -213,6 +213,12 @@ impl Threshold {
         }
     }
 
+    /// The same where `before` is, within its own bounds.
+    #[must_use]
+    pub const fn after(self, before: &Self) -> Self {
+        Self { b: before.b.clamp(self.range.floor, self.range.cap), at: before.at, ..self }
+    }
+
     /// The same, drawn back to its target at `kappa` per second and unit of distance.
     #[must_use]
     pub fn leaking(self, kappa: f64) -> Self {
@@ -277,6 +283,11 @@ impl VirtualBuffer {
     /// An empty one in front of `link`, in this unit.
     pub fn new(unit: Depth, link: &Link) -> Self {
         Self { unit, capacity: unit.per_sec(link.rate, link.mean_packet) * NANO, q_v: 0.0, at: Instant::ZERO }
+    }
+
+    /// The same with what `before` holds; none if that is in another unit.
+    pub fn after(self, before: &Self) -> Option<Self> {
+        self.unit.is_like(before.unit).then_some(Self { q_v: before.q_v, at: before.at, ..self })
     }
 
     /// C, in its unit per second.
