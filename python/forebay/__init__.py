@@ -85,7 +85,7 @@ def disciplines() -> list[str]:
 def explain(name: str) -> dict[str, Any]:
     """All there is to know about a discipline, a marker, a congestion control or a kind of traffic: rule, parameters (unit,
     default, range, symbol, source), probes, presets, differences from the source."""
-    return theory._run(["explain", name])
+    return theory._run(["explain", "--", name])
 
 
 def reproduce(
@@ -106,7 +106,7 @@ def reproduce(
     if level not in levels:
         raise ValueError(f"level {level!r}: one of {', '.join(levels)}")
     where = [] if output is None else [f"--output={fspath(output)}"]
-    return theory._run(["reproduce", *names, *levels[level], *where], quiet=not progress)
+    return theory._run(["reproduce", *levels[level], *where, "--", *names], quiet=not progress)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,11 +19,12 @@ __all__ = [
     "Sample",
     "Scenario",
     "Table",
+    "bring",
     "conformance",
     "document",
+    "left",
     "main",
     "register",
-    "results",
     "run",
     "work",
 ]
@@ -140,8 +141,8 @@ class Results:
     def quantity(self, name: str) -> list[float]:
         """What a quantity of claims and tables is in each run; NaN where a run has none."""
 
-    def queue_shares(self, run: int) -> list[float]:
-        """Share of the time that a run's queue had each length, from 0 on."""
+    def queue_shares(self, label: str) -> list[list[float]]:
+        """Share of the time that the queue had each length, from 0 on, in each run of this label."""
 
     @property
     def labels(self) -> list[str]:
@@ -388,15 +389,14 @@ def run(
     """Runs every case under every discipline with every seed; what `output` holds already is not run again."""
 
 def work(
-    scenario: Scenario, seeds: Sequence[int], places: Sequence[_Place], directory: _Path
+    scenario: Scenario, seeds: Sequence[int], places: Sequence[_Place], directory: _Path | None
 ) -> list[bytes | None]:
     """Does some runs of a sweep; each is kept in its directory where this process reaches that, else given as bytes."""
 
-def results(
-    scenario: Scenario,
-    seeds: Sequence[int],
-    directory: _Path,
-    brought: Sequence[tuple[_Place, bytes]] = ...,
-    summarise: bool = True,
-) -> tuple[Results, list[_Place]]:
-    """What is finished of a sweep, and the runs that are left; `brought` are records that `work` gave."""
+def left(scenario: Scenario, seeds: Sequence[int], directory: _Path) -> list[_Place]:
+    """Opens the directory of a sweep; the runs that are not finished there."""
+
+def bring(
+    scenario: Scenario, seeds: Sequence[int], directory: _Path, brought: Sequence[tuple[_Place, bytes]]
+) -> None:
+    """Keeps records that `work` gave in the directory of their sweep."""

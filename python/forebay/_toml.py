@@ -12,7 +12,7 @@ def key(name: str) -> str:
     """A key, in quotes where it needs them; ``class_`` is ``class``, which Python keeps for itself."""
     name = name.removesuffix("_")
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else json.dumps(name)
+    return name if plain else words(name)
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -26,19 +26,27 @@ def table(value: Any) -> dict[str, Any]:
 
 def value(of: Any) -> str:
     """One value on one line."""
+    if hasattr(of, "tolist"):
+        # numpy's numbers and arrays.
+        return value(of.tolist())
     if isinstance(of, bool):
         return "true" if of else "false"
     if isinstance(of, (int, float)):
         return repr(of)
     if isinstance(of, str):
-        return json.dumps(of)
+        return words(of)
     if isinstance(of, Mapping) or dataclasses.is_dataclass(of):
         return "{ " + ", ".join(f"{key(name)} = {value(entry)}" for name, entry in table(of).items()) + " }"
     if isinstance(of, (list, tuple, range)):
         return "[" + ", ".join(value(entry) for entry in of) + "]"
-    if hasattr(of, "item"):
-        return value(of.item())
-    return json.dumps(str(of))
+    if of is None:
+        raise TypeError("a scenario has no value for None")
+    return words(str(of))
+
+
+def words(text: str) -> str:
+    """Words in quotes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def document(of: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ steps many simulations in one call on all cores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import gymnasium
@@ -16,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from forebay import _native
 from forebay.scenarios import ScenarioLike, read
 
-__all__ = ["ID", "OBSERVATION", "AqmControl", "AqmVectorEnv", "Reward", "power"]
+__all__ = ["ID", "OBSERVATION", "AqmControl", "AqmVectorEnv", "Power", "Reward"]
 
 ID = "forebay/AqmControl-v0"
 
@@ -28,18 +29,17 @@ Reward = Callable[[Mapping[str, Array]], Array]
 """From what was observed in a step, arrays of shape ``(count,)`` by name, to a reward for each simulation."""
 
 
-def power(target_s: float = 0.02, weight: float = 1.0) -> Reward:
-    """A reward of the link's utilisation less ``weight`` times how far, in targets, the delay is above ``target_s``.
+@dataclass(frozen=True)
+class Power:
+    """A reward of the link's utilisation less ``weight`` times how far, in targets, the delay is above ``target_s``."""
 
-    It looks at ``departure_rate_bps`` relative to the most that was ever seen, and at ``queue_delay_s``.
-    """
+    target_s: float = 0.02
+    weight: float = 1.0
 
-    def reward(seen: Mapping[str, Array]) -> Array:
-        late: Array = numpy.maximum(seen["queue_delay_s"] / target_s - 1.0, 0.0)
-        result: Array = seen["utilisation"] - weight * late
+    def __call__(self, seen: Mapping[str, Array]) -> Array:
+        late: Array = numpy.maximum(seen["queue_delay_s"] / self.target_s - 1.0, 0.0)
+        result: Array = seen["utilisation"] - self.weight * late
         return result
-
-    return reward
 
 
 class AqmVectorEnv(VectorEnv[Any, Any, Any]):
@@ -56,7 +56,7 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
             ``departure_rate_bps``, ``utilisation``, ``loss_ratio``, ``mark_ratio``, ``p``, and probes of the discipline.
         action: ``"p"``: the agent is the discipline. Else parameters of the scenario's discipline, each with the range
             from which its values are: ``{"q0": (10, 100)}``.
-        reward: From what is observed to a reward; it may ask for all names above, observed or not. `power` if not given.
+        reward: From what is observed to a reward; it may ask for all names above, observed or not. `Power` if not given.
         step_s: Simulated seconds a step.
         aqm: A discipline in place of the scenario's.
         set: Values of the scenario by path.
@@ -80,12 +80,16 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         ecn: bool = False,
         jobs: int | None = None,
     ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs: at least 1, not {num_envs}")
+        if action != "p" and not action:
+            raise ValueError("action: 'p', or parameters with their ranges")
         found = read(scenario, aqm=aqm, set=set)
         self.num_envs = num_envs
         self._observation = list(observation)
         self._rewarded = [name for name in _PLAIN if name not in self._observation]
         ranges = {} if action == "p" else dict(action)
-        self._reward = reward or power()
+        self._reward = reward or Power()
         names = self._observation + self._rewarded
         self._native = _native.Env(found, num_envs, names, step_s, list(ranges), jobs, ecn)
         low = numpy.array([low for low, _ in ranges.values()] or [0.0])
@@ -97,26 +101,29 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self._low, self._high = low, high
         self._ended = numpy.zeros(num_envs, dtype=bool)
-        self._rewards_at_reset = numpy.zeros(num_envs)
+        self._seeds: list[numpy.random.Generator] = []
 
     def _seen(self, rows: Array) -> Array:
         return rows[:, : len(self._observation)]
 
     def _begin(self, which: numpy.ndarray[Any, Any]) -> Array:
-        seeds = self.np_random.integers(0, 2**53, size=len(which))
-        return self._native.reset([int(at) for at in which], [int(seed) for seed in seeds])
+        """Begins some anew, each with the next seed of its own."""
+        seeds = [int(self._seeds[at].integers(0, 2**53)) for at in which]
+        return self._native.reset([int(at) for at in which], seeds)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins all anew; the same seed, the same simulations."""
-        if isinstance(seed, list):
-            seeds = [int(self.np_random.integers(0, 2**53)) if one is None else one for one in seed]
-            self._ended[:] = False
-            return self._seen(self._native.reset(list(range(self.num_envs)), seeds)).copy(), {}
-        super().reset(seed=seed)
+        """Begins all anew; the same seed, the same simulations. One number is that of the first, which the others count on
+        from, as with Gymnasium's own vector environments; each goes on with seeds of its own after that."""
+        super().reset(seed=None if isinstance(seed, list) else seed)
+        given = seed if isinstance(seed, list) else [None if seed is None else seed + i for i in range(self.num_envs)]
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} seeds for {self.num_envs} simulations")
+        seeds = [int(self.np_random.integers(0, 2**53)) if one is None else int(one) for one in given]
+        self._seeds = [numpy.random.default_rng(one) for one in seeds]
         self._ended[:] = False
-        return self._seen(self._begin(numpy.arange(self.num_envs))).copy(), {}
+        return self._seen(self._native.reset(list(range(self.num_envs)), seeds)).copy(), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Any, Any, dict[str, Any]]:
         """A step of all: observations, rewards, terminations (never), truncations, nothing more."""

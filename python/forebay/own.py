@@ -5,9 +5,12 @@ Annotated attributes with a default are parameters: words such as ``"my_pi gain=
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import CellType, CodeType
 from typing import Any, ClassVar
 
 from forebay import _native
@@ -16,6 +19,50 @@ __all__ = ["Actuation", "Aqm", "Law"]
 
 KNOWN: dict[str, type[_Own]] = {}
 """By name, the last class of each."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_WORD = re.compile(r"[^\s=]+")
+_KINDS = {"bool": bool, "int": int, "float": float, "str": str}
+_TAKEN = {"ecn", "th", "hard_limit", "preset", "code"}
+"""Words that all disciplines have."""
+_OURS = {"name", "probes", "next_tick_s"}
+"""Attributes that are no parameters, annotated or not."""
+
+
+def _content(of: Any) -> Any:
+    """What makes a piece of a class what it is, without where it lies in memory."""
+    of = getattr(of, "__func__", of)
+    if isinstance(of, property):
+        return [_content(of.fget), _content(of.fset)]
+    code = getattr(of, "__code__", of if isinstance(of, CodeType) else None)
+    if code is not None:
+        constants = [_content(constant) for constant in code.co_consts]
+        closure = [_content(_held(cell)) for cell in getattr(of, "__closure__", None) or ()]
+        defaults = repr(getattr(of, "__defaults__", None))
+        return [code.co_code.hex(), constants, list(code.co_names), defaults, closure]
+    if isinstance(of, (bool, int, float, str, bytes, tuple, frozenset, type(None))):
+        return repr(of)
+    return type(of).__qualname__
+
+
+def _held(cell: CellType) -> Any:
+    """What a function has from around it; nothing where that is the class that is being made."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _code(cls: type) -> str:
+    """A hash of a class and of the classes that it extends: with other code its results are others."""
+    kinds = [base for base in cls.__mro__ if issubclass(base, _Own) and base.__module__ != __name__]
+    entries = [[name, _content(entry)] for base in kinds for name, entry in sorted(vars(base).items()) if _counts(name)]
+    return hashlib.sha256(repr(entries).encode()).hexdigest()[:12]
+
+
+def _counts(name: str) -> bool:
+    left_out = {"__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__", "__annotate__"}
+    return name not in left_out and not name.startswith(("_code", "_kinds", "_summary", "_values", "__annotations"))
 
 
 @dataclass(frozen=True)
@@ -36,11 +83,12 @@ class _Own:
     """What both have in common."""
 
     name: ClassVar[str] = ""
-    """How words name it; a class without a name is not registered."""
+    """How words name it; a class without a name of its own is not registered."""
     probes: ClassVar[Sequence[str]] = ()
     """Attributes that can be recorded over time, as ``NAME.PROBE`` in a scenario's ``report.series``."""
     _rung: ClassVar[str]
     _summary: ClassVar[str]
+    _code: ClassVar[str]
     _kinds: ClassVar[dict[str, type]]
     _values: ClassVar[dict[str, Any]]
 
@@ -51,13 +99,33 @@ class _Own:
             if not issubclass(base, _Own) or base.__module__ == __name__:
                 continue
             for name, hint in inspect.get_annotations(base).items():
-                if "ClassVar" not in str(hint) and name in base.__dict__ and not name.startswith("_"):
-                    cls._values[name] = base.__dict__[name]
-                    cls._kinds[name] = type(base.__dict__[name])
+                if "ClassVar" not in str(hint) and name not in _OURS and hasattr(cls, name) and not name.startswith("_"):
+                    cls._parameter(name, hint, getattr(cls, name))
         cls._summary = (inspect.cleandoc(cls.__doc__) if cls.__doc__ else cls.__name__).splitlines()[0]
-        if cls.name:
-            _native.register(cls)
-            KNOWN[cls.name] = cls
+        cls._code = _code(cls)
+        if cls.__dict__.get("name"):
+            cls._register()
+
+    @classmethod
+    def _parameter(cls, name: str, hint: Any, value: Any) -> None:
+        """Makes an annotated attribute a parameter, if it can be one."""
+        if name in _TAKEN:
+            raise ValueError(f"{cls.__name__}.{name}: every discipline has a {name} already")
+        kind = _KINDS.get(getattr(hint, "__name__", str(hint)), type(value))
+        value = float(value) if kind is float and type(value) is int else value
+        if not isinstance(value, (bool, int, float, str)):
+            raise TypeError(f"{cls.__name__}.{name}: a parameter is a number, a word or a bool, not {type(value).__name__}")
+        if isinstance(value, str) and not _WORD.fullmatch(value):
+            raise ValueError(f"{cls.__name__}.{name}: a word without spaces, not {value!r}")
+        cls._values[name], cls._kinds[name] = value, kind
+
+    @classmethod
+    def _register(cls) -> None:
+        """Its name means this class from now on."""
+        if not _NAME.fullmatch(cls.name):
+            raise ValueError(f"{cls.__name__}.name: letters, digits and _, not {cls.name!r}")
+        _native.register(cls)
+        KNOWN[cls.name] = cls
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -78,6 +146,8 @@ class _Own:
                 return kind(text)
             except ValueError:
                 raise ValueError("a whole number" if kind is int else "a number") from None
+        if not _WORD.fullmatch(text):
+            raise ValueError("a word")
         return text
 
     @classmethod
@@ -170,3 +240,16 @@ class Aqm(_Own):
 
     def tick(self, level: _native.Level, cx: _native.Context) -> None:
         """The time that ``next_tick_s`` asked for has come."""
+
+
+def words_of(discipline: Any) -> str:
+    """What `run` and others take for a discipline, as words; a class that is given is known from now on."""
+    if isinstance(discipline, str):
+        return discipline
+    if isinstance(discipline, _native.Discipline):
+        return discipline.canonical
+    if isinstance(discipline, type) and issubclass(discipline, _Own) and discipline.name:
+        if KNOWN.get(discipline.name) is not discipline:
+            discipline._register()
+        return discipline.name
+    raise TypeError(f"a discipline is words, a Discipline, or a class of one's own that has a name, not {discipline!r}")

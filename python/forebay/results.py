@@ -97,7 +97,7 @@ class Results:
         import numpy
 
         label = self._label(label)
-        each = [self._native.queue_shares(i) for i, run in enumerate(self._native.labels) if run == label]
+        each = self._native.queue_shares(label)
         shares = numpy.zeros(max(map(len, each)))
         for run in each:
             shares[: len(run)] += run
@@ -115,6 +115,8 @@ class Results:
         series = self.series
         seed = self._native.seeds[self._native.labels.index(label)] if seed is None else seed
         mine = (series["label"] == label) & (series["seed"] == seed)
+        if not mine.any():
+            raise KeyError(f"seed {seed} of {label!r}; there are {self._native.seeds}")
         mine &= series["link"] == series["link"][mine.argmax()]
         return series["time_s"][mine], series[column][mine]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -13,9 +14,25 @@ from forebay.scenarios import ScenarioLike, read
 __all__ = ["run"]
 
 
+LARGEST_SEED = 2**53
+MOST = 200_000
+"""More runs of each are taken for a slip."""
+
+
 def seeds_of(seeds: int | Iterable[int]) -> list[int]:
-    """``5`` is the seeds 1 to 5."""
-    return list(range(1, seeds + 1)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    """``5`` is the seeds 1 to 5; seeds that are given are whole numbers from 0 on, each once."""
+    if isinstance(seeds, (str, bytes)):
+        raise TypeError(f"seeds: a number or a list of numbers, not {seeds!r}")
+    if not isinstance(seeds, Iterable) or getattr(seeds, "ndim", 1) == 0:
+        count = operator.index(seeds)  # type: ignore[arg-type]
+        if not 1 <= count <= MOST:
+            raise ValueError(f"seeds: 1 to {MOST} of them, not {count}")
+        return list(range(1, count + 1))
+    found = [operator.index(seed) for seed in seeds]
+    wrong = [seed for seed in found if not 0 <= seed <= LARGEST_SEED]
+    if wrong or not found or len(set(found)) < len(found):
+        raise ValueError(f"seeds: at least one, from 0 to {LARGEST_SEED}, each once, not {found[:20]}")
+    return found
 
 
 def run(

@@ -6,13 +6,14 @@ file can have and a class here does not name goes into its ``more``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any, Union
 
 from forebay import _toml
-from forebay._native import Scenario
+from forebay._native import Discipline, Scenario
+from forebay.own import words_of
 
 __all__ = ["Access", "Bottleneck", "Dumbbell", "Egress", "Flows", "Scenario", "ScenarioLike", "build", "read"]
 
@@ -116,7 +117,7 @@ def build(
     warmup: str | None = None,
     packet: int | None = None,
     title: str = "scenario",
-    aqm: Sequence[str] | None = None,
+    aqm: Sequence[Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     series: Sequence[str] | None = None,
     more: Mapping[str, Any] | None = None,
@@ -146,7 +147,7 @@ def build(
         "packet": packet,
         "topology": topology,
         "flows": list(flows),
-        "compare": {"aqm": list(aqm)} if aqm else None,
+        "compare": {"aqm": [words_of(one) for one in aqm]} if aqm else None,
         "vary": vary,
         "report": {"series": list(series)} if series else None,
         **(more or {}),
@@ -170,16 +171,26 @@ def read(
         vary: Values along axes by path; each combination is a case.
     """
     found = scenario if isinstance(scenario, Scenario) else Scenario.load(fspath(scenario))
-    disciplines = [aqm] if isinstance(aqm, str) or hasattr(aqm, "_rung") else list(aqm or ())
+    one = isinstance(aqm, (str, type)) or isinstance(aqm, Discipline)
+    disciplines = [aqm] if one else list(aqm or ())
     if not (disciplines or set or vary):
         return found
     return found.changed(
         [f"{path}={_toml.value(value)}" for path, value in (set or {}).items()],
-        [f"{path}={','.join(_word(value) for value in values)}" for path, values in (vary or {}).items()],
-        [str(getattr(one, "name", one)) for one in disciplines],
+        [f"{path}={','.join(_words(path, values))}" for path, values in (vary or {}).items()],
+        [words_of(one) for one in disciplines],
     )
 
 
-def _word(value: Any) -> str:
-    """A value as the command line has it."""
-    return value if isinstance(value, str) else _toml.value(value)
+def _words(path: str, values: Any) -> list[str]:
+    """Values of an axis as the command line has them."""
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"vary: {path} takes a list of values, not {values!r}")
+    words = [value if isinstance(value, str) else _toml.value(value) for value in values]
+    if not words:
+        raise ValueError(f"vary: {path} has no value")
+    odd = [word for word in words if "," in word or ".." in word]
+    if odd:
+        raise ValueError(f"vary: {odd[0]!r} cannot be a value of {path} here; put it into [vary] of the scenario")
+    return words

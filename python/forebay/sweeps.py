@@ -8,6 +8,8 @@ one stopped.
 from __future__ import annotations
 
 import functools
+import re
+import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from forebay import _native, _progress
+from forebay import _native, _progress, own
 from forebay.results import Results
 from forebay.running import seeds_of
 from forebay.scenarios import ScenarioLike, read
@@ -29,26 +31,38 @@ _Done = list[bytes | None]
 
 _CHUNK_S = 1.0
 """Seconds that a chunk of runs should take: far above what sending it costs."""
+_TOKEN = "sweep.token"
 _AHEAD = 2
 """Chunks that wait for each worker."""
 
 
 @functools.lru_cache(maxsize=4)
-def _scenario(parts: tuple[Any, ...]) -> _native.Scenario:
-    """A scenario is read once by each worker."""
+def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenario:
+    """A scenario is read once by each worker, and again with other classes."""
     text, name, *changes = parts
     return _native.Scenario(text, name, *(list(change) for change in changes))
 
 
 def _chunk(
-    parts: tuple[Any, ...], classes: tuple[type, ...], seeds: list[int], places: list[_Place], directory: str
+    parts: tuple[Any, ...], classes: tuple[type[own._Own], ...], seeds: list[int], places: list[_Place], directory: str, token: str
 ) -> tuple[_Done, float]:
     """What a worker does: some runs, and the seconds that they took."""
-    for one in classes:
-        _native.register(one)
     begin = time.perf_counter()
-    done = _native.work(_scenario(parts), seeds, places, directory)
+    for one in classes:
+        if getattr(own.KNOWN.get(one.name), "_code", None) != one._code:
+            one._register()
+    codes = tuple(one._code for one in classes)
+    reached = _token(directory) == token
+    done = _native.work(_scenario(parts, codes), seeds, places, directory if reached else None)
     return done, time.perf_counter() - begin
+
+
+def _token(directory: str) -> str:
+    """What the caller has written there: a folder of the same name on another machine does not have it."""
+    try:
+        return (Path(directory) / _TOKEN).read_text()
+    except OSError:
+        return ""
 
 
 class RayExecutor(Executor):
@@ -115,7 +129,7 @@ def sweep(
     total = found.duration_s * len(found.axes) * len(found.aqm) * len(numbers)
     with _progress.Bar(total, progress) as bar:
         if executor is not None:
-            _shared(found, numbers, str(Path(where).resolve()), executor, bar)
+            _shared(found, numbers, str(Path(where).absolute()), executor, bar)
         return Results(_native.run(found, numbers, jobs, where, bar, True))
 
 
@@ -123,21 +137,23 @@ def _shared(
     found: _native.Scenario, seeds: list[int], where: str, executor: Executor, bar: Callable[[float], None]
 ) -> None:
     """Lets the executor do what is left, some runs at a time, as many as fill a chunk."""
-    _, left = _native.results(found, seeds, where, summarise=False)
+    left = _native.left(found, seeds, where)
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
     key = (*parts[:2], *(tuple(change) for change in parts[2:]))
     classes = _own_classes(found)
-    workers = int(getattr(executor, "_max_workers", None) or 4)
+    token = secrets.token_hex(8)
+    (Path(where) / _TOKEN).write_text(token)
     waiting: dict[Future[tuple[_Done, float]], list[_Place]] = {}
     each_s = None
     try:
         while left or waiting:
+            workers = _workers(executor)
             while left and len(waiting) < _AHEAD * workers:
                 fair = max(1, len(left) // (_AHEAD * workers))
                 size = 1 if each_s is None else max(1, min(int(_CHUNK_S / each_s), fair))
                 places, left = left[:size], left[size:]
-                waiting[executor.submit(_chunk, key, classes, seeds, places, where)] = places
+                waiting[executor.submit(_chunk, key, classes, seeds, places, where, token)] = places
             finished, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in finished:
                 places = waiting.pop(future)
@@ -145,16 +161,19 @@ def _shared(
                 each_s = max(took_s / len(places), 1e-6)
                 brought = [(place, record) for place, record in zip(places, records) if record is not None]
                 if brought:
-                    _native.results(found, seeds, where, brought, summarise=False)
+                    _native.bring(found, seeds, where, brought)
                 done += len(places)
                 bar(found.duration_s * done)
     except Exception as error:
         if not _is_broken(error):
             raise
-        warnings.warn(f"the executor broke ({error}): this process does what is left", RuntimeWarning, stacklevel=3)
+        known = f"; do its workers know {', '.join(one.name for one in classes)}?" if classes else ""
+        what = f"the executor broke ({error}{known}): this process does what is left"
+        warnings.warn(what, RuntimeWarning, stacklevel=3)
     finally:
         for future in waiting:
             future.cancel()
+        (Path(where) / _TOKEN).unlink(missing_ok=True)
 
 
 def _is_broken(error: Exception) -> bool:
@@ -166,9 +185,16 @@ def _is_broken(error: Exception) -> bool:
     return isinstance(error, BrokenExecutor) or any(kind in ours for kind in kinds)
 
 
-def _own_classes(found: _native.Scenario) -> tuple[type, ...]:
+def _own_classes(found: _native.Scenario) -> tuple[type[own._Own], ...]:
     """Classes of one's own that the scenario names: a worker must know them."""
-    from forebay import own
+    text, _, *changes = found.parts()
+    named = set(re.findall(r"\w+", " ".join([text, *(word for words in changes for word in words)])))
+    return tuple(one for name, one in own.KNOWN.items() if name in named)
 
-    names = [words.split()[0] for words in found.aqm]
-    return tuple(one for name, one in own.KNOWN.items() if name in names)
+
+def _workers(executor: Executor) -> int:
+    """How many work at a time, as far as the executor says."""
+    threads = getattr(getattr(executor, "_client", None), "nthreads", None)
+    if threads is not None:
+        return max(1, int(sum(threads().values())))
+    return int(getattr(executor, "_max_workers", None) or 4)

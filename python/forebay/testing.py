@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forebay import _native
+from forebay.own import words_of
 
 __all__ = ["check_aqm"]
 
@@ -21,7 +22,7 @@ def check_aqm(discipline: Any, seeds: int = 3) -> None:
         AssertionError: The first rule that it breaks: a probe that is not finite, a tick that asks for the past, two runs
             from one seed that differ, and so on.
     """
-    words = str(getattr(discipline, "name", discipline))
+    words = words_of(discipline)
     for seed in range(1, seeds + 1):
         broken = _native.conformance(words, seed)
         if broken:

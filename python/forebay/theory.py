@@ -22,16 +22,18 @@ def _document(words: Sequence[str], scenario: ScenarioLike, options: Sequence[st
     text, name, sets, vary, aqm = read(scenario).parts()
     changes = [f"--set={one}" for one in sets] + [f"--vary={one}" for one in vary] + [f"--aqm={one}" for one in aqm]
     path = Path(name)
-    if path.is_file() and path.read_text() == text:
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
         return _run([*words, str(path), *changes, *options])
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / (Path(name).name or "scenario.toml")
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         return _run([*words, str(path), *changes, *options])
 
 
 def _run(words: Sequence[str], quiet: bool = True) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_native.document([*words, "--json"], quiet))
+    # What comes after -- are names, whatever they look like.
+    end = words.index("--") if "--" in words else len(words)
+    found: dict[str, Any] = json.loads(_native.document([*words[:end], "--json", *words[end:]], quiet))
     return found
 
 

@@ -45,7 +45,7 @@ def test_it_lies_where_the_program_has_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     results = forebay.sweep(short, vary={"flows.ftp.count": [2]})
-    assert results.directory is not None and results.directory.parts[0] == "runs"
+    assert results.directory is not None and results.directory.parent == tmp_path / "runs"
     assert json.loads((results.directory / "meta.json").read_text())["title"] == "short"
 
 
@@ -168,9 +168,9 @@ def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_pa
     from forebay import _native
 
     where = str(tmp_path / "out")
-    _, left = _native.results(short, [1], where, summarise=False)
+    left = _native.left(short, [1], where)
     records = _native.work(short, [1], left, str(tmp_path / "elsewhere"))
     assert all(isinstance(record, bytes) for record in records)
-    results, left_then = _native.results(short, [1], where, [(p, r) for p, r in zip(left, records) if r is not None])
-    assert left_then == [] and len(results) == len(left)
+    _native.bring(short, [1], where, [(place, record) for place, record in zip(left, records) if record is not None])
+    assert _native.left(short, [1], where) == []
     assert _native.work(short, [1], left, where) == [None, None]

@@ -23,8 +23,16 @@ pub fn register(own: Own) -> bool {
 /// The same, in place of the one that was registered under this name before; `false`: it is a built-in one's.
 pub fn replace(own: Own) -> bool {
     let name = own.entry().name;
-    KNOWN.write().unwrap_or_else(PoisonError::into_inner).retain(|before| before.entry().name != name);
-    register(own)
+    if ENTRIES.iter().any(|entry| entry.name == name) {
+        return false;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let before = known.iter().position(|before| before.entry().name == name).map(|at| known.swap_remove(at));
+    known.push(own);
+    drop(known);
+    // Not under the lock: what it is made of may wait for another one.
+    drop(before);
+    true
 }
 
 /// The line of a discipline, built in or registered.
@@ -36,9 +44,8 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
 /// Reads a discipline, built in or registered.
 pub fn parse(text: &str) -> Result<Spec, ParamError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    match known.iter().find(|own| words.first() == Some(&own.entry().name)) {
-        Some(own) => Spec::own(own, &words[1..]),
-        None => Spec::parse(text),
-    }
+    let named = |own: &&Own| words.first() == Some(&own.entry().name);
+    // Read without the lock: a discipline of one's own may wait for another one, or ask for a third discipline.
+    let own = KNOWN.read().unwrap_or_else(PoisonError::into_inner).iter().find(named).cloned();
+    own.map_or_else(|| Spec::parse(text), |own| Spec::own(&own, &words[1..]))
 }

@@ -1,13 +1,15 @@
 //! The program's commands: as the console script runs them, and as documents.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::Duration;
 
 use forebay::interrupt;
 use forebay::program::{self, Program};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::errors;
 use crate::watch::{Call, watched};
@@ -35,14 +37,37 @@ pub(crate) fn main(py: Python<'_>, words: Vec<OsString>) -> PyResult<u8> {
 /// One at a time: they share a flag for Ctrl-C.
 static ONE: Mutex<()> = Mutex::new(());
 
+/// How long another one is waited for between two looks for Ctrl-C.
+const WAIT: Duration = Duration::from_millis(20);
+
+thread_local! {
+    /// Does this thread work on one?
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The JSON document of a command of the program, as text.
 #[pyfunction]
 #[pyo3(signature = (words, quiet = true))]
 pub(crate) fn document(py: Python<'_>, words: Vec<OsString>, quiet: bool) -> PyResult<String> {
     set_program(py, Vec::new())?;
-    let _one = ONE.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+    if INSIDE.get() {
+        return Err(PyRuntimeError::new_err("a command of the program cannot be asked for from within another one"));
+    }
+    let _one = loop {
+        match ONE.try_lock() {
+            Ok(one) => break one,
+            Err(TryLockError::Poisoned(error)) => break error.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                py.detach(|| std::thread::sleep(WAIT));
+                py.check_signals()?;
+            }
+        }
+    };
     interrupt::stop(false);
     let call = Arc::new(Call::stopped_by(|| interrupt::stop(true)));
-    let found = watched(py, &call, None, || forebay::document(words, quiet))?;
+    let found = watched(py, &call, None, || {
+        INSIDE.set(true);
+        forebay::document(words, quiet)
+    })?;
     found.map(|document| document.to_string()).map_err(|refusal| errors::refusal(&refusal))
 }

@@ -31,6 +31,9 @@ pub(crate) struct Discipline {
     pretends: Option<bool>,
 }
 
+/// Ticks between two looks for Ctrl-C.
+const TICKS: u32 = 10_000;
+
 /// The error of a discipline's words.
 pub(crate) fn bad_words(text: &str, bad: &ParamError) -> PyErr {
     let key = if bad.key == "discipline" { String::new() } else { bad.key.clone() };
@@ -46,7 +49,7 @@ fn quantity<T>(name: &str, words: &str, read: fn(&str) -> Result<T, text::BadVal
 
 impl Discipline {
     /// Time passes: clocks that are due by `now_s` run.
-    fn pass(&mut self, now_s: f64) -> PyResult<()> {
+    fn pass(&mut self, py: Python<'_>, now_s: f64) -> PyResult<()> {
         if !(now_s.is_finite() && now_s >= 0.0) {
             return Err(errors::argument("now", &now_s.to_string(), "seconds from 0 on"));
         }
@@ -56,10 +59,16 @@ impl Discipline {
         }
         let queue = &mut self.queue;
         self.call.here(|| {
+            let mut ticks = 0_u32;
             while let Some(due) = queue.next_tick().filter(|due| *due <= now) {
                 queue.tick(due);
+                ticks = ticks.wrapping_add(1);
+                if ticks.is_multiple_of(TICKS) {
+                    py.check_signals()?;
+                }
             }
-        });
+            PyResult::Ok(())
+        })?;
         self.now = now;
         self.call.raised()
     }
@@ -141,6 +150,7 @@ impl Discipline {
     #[pyo3(signature = (now, length, backlog, backlog_bytes = None, ecn = false, flow = 0))]
     fn arrival(
         &mut self,
+        py: Python<'_>,
         now: f64,
         length: u32,
         backlog: u32,
@@ -154,7 +164,7 @@ impl Discipline {
             return Err(PyTypeError::new_err(what));
         }
         self.uses(true)?;
-        self.pass(now)?;
+        self.pass(py, now)?;
         let bytes = backlog_bytes.unwrap_or_else(|| u64::from(backlog) * self.link.mean_packet.0);
         self.queue.port.pretend(backlog, bytes);
         let fate = self.offer(length, flow, ecn, 0);
@@ -164,16 +174,24 @@ impl Discipline {
 
     /// Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`.
     #[pyo3(signature = (now, length, flow = 0, ecn = false, service_class = 0))]
-    fn enqueue(&mut self, now: f64, length: u32, flow: u32, ecn: bool, service_class: u8) -> PyResult<&'static str> {
+    fn enqueue(
+        &mut self,
+        py: Python<'_>,
+        now: f64,
+        length: u32,
+        flow: u32,
+        ecn: bool,
+        service_class: u8,
+    ) -> PyResult<&'static str> {
         self.uses(false)?;
-        self.pass(now)?;
+        self.pass(py, now)?;
         self.offer(length, flow, ecn, service_class)
     }
 
     /// The next packet to send, if there is one.
-    fn dequeue(&mut self, now: f64) -> PyResult<Option<seen::Packet>> {
+    fn dequeue(&mut self, py: Python<'_>, now: f64) -> PyResult<Option<seen::Packet>> {
         self.uses(false)?;
-        self.pass(now)?;
+        self.pass(py, now)?;
         let (queue, now) = (&mut self.queue, self.now);
         let packet = self.call.here(|| queue.depart(now));
         self.queue.port.discarded().clear();

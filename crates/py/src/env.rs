@@ -129,6 +129,8 @@ struct One {
     p: f64,
     spec: Spec,
     now: Instant,
+    /// Seconds of the last step.
+    span_s: f64,
     before: Tally,
     during: Tally,
 }
@@ -140,17 +142,17 @@ impl One {
 
     fn step(&mut self, until: Instant) {
         self.world.run_until(until);
-        self.now = until;
+        (self.span_s, self.now) = (until.since(self.now).secs(), until);
         let tally = self.tally();
         self.during = tally.since(&self.before);
         self.before = tally;
     }
 
-    fn see(&self, seen: Seen, step_s: f64) -> f64 {
+    fn see(&self, seen: Seen) -> f64 {
         let Some(queue) = self.world.queue(self.link) else { return f64::NAN };
         let (port, link) = (&queue.port, queue.port.level(forebay_aqm::base::port::MAIN));
         let rate = link.rate().0 as f64;
-        let per_s = |bytes: u64| bytes as f64 * 8.0 / step_s;
+        let per_s = |bytes: u64| if self.span_s > 0.0 { bytes as f64 * 8.0 / self.span_s } else { 0.0 };
         let share =
             |n: u64| if self.during.offered.pkts > 0 { n as f64 / self.during.offered.pkts as f64 } else { 0.0 };
         match seen {
@@ -184,6 +186,8 @@ pub(crate) struct Env {
     end: Instant,
     ones: Vec<Option<One>>,
     pool: ThreadPool,
+    jobs: Option<usize>,
+    process: u32,
     call: Arc<Call>,
 }
 
@@ -194,31 +198,44 @@ impl Env {
         // The first link under study is the one that the scenario compares.
         let link = net.links.iter().position(|link| link.study).ok_or_else(missing)?;
         BUILT.with_borrow_mut(Vec::clear);
-        let world = World::new(&net, seed).map_err(|error| errors::run(&error.to_string()))?;
+        let world = self.call.here(|| World::new(&net, seed)).map_err(|error| errors::run(&error.to_string()))?;
+        self.call.raised()?;
         if world.queue(link).is_none() {
             return Err(errors::argument("aqm", &self.spec.canonical(), "a discipline other than plain drop-tail"));
         }
         let cells = BUILT.with_borrow_mut(std::mem::take);
         let (spec, before, during) = (self.spec.clone(), Tally::default(), Tally::default());
-        Ok(One { world, link, cells, p: 0.0, spec, now: Instant::ZERO, before, during })
+        let mut one = One { world, link, cells, p: 0.0, spec, now: Instant::ZERO, span_s: 0.0, before, during };
+        if !self.parameters.is_empty() && !one.world.retune(link, &self.spec) {
+            let accepts = "a discipline that can be tuned while it runs";
+            return Err(errors::argument("parameters", self.spec.name(), accepts));
+        }
+        Ok(one)
     }
 
     fn observations<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         let (rows, columns) = (self.ones.len(), self.seen.len());
-        let step_s = self.step.secs();
         let all = PyArray2::<f64>::zeros(py, [rows, columns], false);
         let mut values = all.try_readwrite();
         if let Ok(values) = &mut values
             && let Ok(values) = values.as_slice_mut()
         {
             for (one, row) in self.ones.iter().zip(values.chunks_mut(columns.max(1))) {
-                let see = |seen: &Seen| one.as_ref().map_or(f64::NAN, |one| one.see(*seen, step_s));
+                let see = |seen: &Seen| one.as_ref().map_or(f64::NAN, |one| one.see(*seen));
                 row.iter_mut().zip(&self.seen).for_each(|(value, seen)| *value = see(seen));
             }
         }
         drop(values);
         all
     }
+}
+
+/// A number as a parameter has it: times in seconds, and whole where it must be.
+fn written(spec: &Spec, name: &str, value: f64) -> String {
+    let unit = spec.entry().params.iter().find(|spec| spec.name == name).map_or("", |spec| spec.unit);
+    let words = |value: f64| if unit == "s" { format!("{value}s") } else { value.to_string() };
+    let fits = |words: &String| changed(spec, &[(name.to_string(), words.clone())]).is_ok();
+    Some(words(value)).filter(fits).unwrap_or_else(|| words(value.round()))
 }
 
 /// An action that is out of range or no number.
@@ -251,7 +268,7 @@ impl Env {
             (_, None) => return Err(errors::argument("parameters", "no discipline", "a scenario that compares one")),
         };
         for name in &parameters {
-            if spec.get(name).is_none() {
+            if spec.entry().params.iter().all(|spec| spec.name != name) {
                 let known: Vec<&str> = spec.entry().params.iter().map(|spec| spec.name).collect();
                 return Err(errors::argument("parameters", name, &format!("of {}: {}", spec.name(), known.join(", "))));
             }
@@ -261,7 +278,8 @@ impl Env {
         let pool = pool(jobs, &call)?;
         let (end, step) = (Instant::ZERO + case.scenario.duration, Span::from_secs(step_s));
         let ones = (0..count).map(|_| None).collect();
-        Ok(Self { case, spec, parameters, seen, step, end, ones, pool, call })
+        let process = std::process::id();
+        Ok(Self { case, spec, parameters, seen, step, end, ones, pool, jobs, process, call })
     }
 
     /// How many simulations there are.
@@ -306,14 +324,15 @@ impl Env {
                 one.cells.iter().for_each(|cell| cell.store(p.to_bits(), Ordering::Relaxed));
             } else {
                 let named = self.parameters.iter().zip(action);
-                let changes: Vec<(String, String)> = named.map(|(k, v)| (k.clone(), v.to_string())).collect();
-                let spec = changed(&one.spec, &changes)?;
-                if !one.world.retune(one.link, &spec) {
-                    let accepts = "a discipline that can be tuned while it runs";
-                    return Err(errors::argument("parameters", spec.name(), accepts));
-                }
-                one.spec = spec;
+                let changes = named.map(|(name, value)| (name.clone(), written(&one.spec, name, *value)));
+                one.spec = changed(&one.spec, &changes.collect::<Vec<_>>())?;
+                // It could at the start.
+                one.world.retune(one.link, &one.spec);
             }
+        }
+        if self.process != std::process::id() {
+            // The threads of a process that was forked are not there.
+            (self.process, self.pool) = (std::process::id(), pool(self.jobs, &self.call)?);
         }
         let (step, end) = (self.step, self.end);
         let (ones, pool) = (&mut self.ones, &self.pool);

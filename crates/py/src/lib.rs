@@ -32,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
-    use super::runs::{results, run, work};
+    use super::runs::{bring, left, run, work};
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]

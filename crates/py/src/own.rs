@@ -27,6 +27,9 @@ use crate::errors;
 use crate::seen;
 use crate::watch::{Call, raise};
 
+/// The word for the hash of a class's code.
+const CODE: &str = "code";
+
 /// Makes a class known under its name; a class of the same name that was known before is not any more.
 #[pyfunction]
 pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
@@ -49,11 +52,12 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         probes: Vec::leak(names.iter().map(probe).collect()),
     };
     let law = rung == "law";
+    let code: String = class.getattr("_code")?.extract()?;
     let class = class.unbind();
     let own = Own::made(entry, move |words| {
         Python::attach(|py| {
             let class = class.bind(py);
-            let (written, values) = read(class, words)?;
+            let (written, values) = read(class, words, &code)?;
             let knobs = Kind { class: class.clone().unbind(), values: values.unbind(), law, probes: names.clone() };
             Ok((written, knobs))
         })
@@ -64,8 +68,13 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     Err(errors::argument("name", &name, "a name that no built-in discipline has"))
 }
 
-/// The parameters as they are written, in order of declaration, and as a dictionary.
-fn read<'py>(class: &Bound<'py, PyAny>, words: &[&str]) -> Result<(String, Bound<'py, PyDict>), ParamError> {
+/// The parameters as they are written, in order of declaration, and as a dictionary. What is written ends with a hash of the
+/// class's code: with other code it is another discipline, whose results are others.
+fn read<'py>(
+    class: &Bound<'py, PyAny>,
+    words: &[&str],
+    code: &str,
+) -> Result<(String, Bound<'py, PyDict>), ParamError> {
     let py = class.py();
     let fault = |error: PyErr| ParamError {
         key: "class".to_string(),
@@ -77,6 +86,16 @@ fn read<'py>(class: &Bound<'py, PyAny>, words: &[&str]) -> Result<(String, Bound
         class.getattr("_defaults").and_then(|d| Ok(d.call0()?.cast_into()?)).map_err(fault)?;
     for word in words {
         let (key, text) = word.split_once('=').unwrap_or((word, ""));
+        if key == CODE {
+            let other = || ParamError {
+                key: key.to_string(),
+                found: text.to_string(),
+                accepts: format!("{code}: the class has changed since").into(),
+                hint: None,
+            };
+            (text == code).then_some(()).ok_or_else(other)?;
+            continue;
+        }
         let names: Vec<String> = values.keys().extract().map_err(fault)?;
         if !names.iter().any(|name| name == key) {
             let known = || names.iter().map(String::as_str);
@@ -95,8 +114,8 @@ fn read<'py>(class: &Bound<'py, PyAny>, words: &[&str]) -> Result<(String, Bound
         })?;
         values.set_item(key, value).map_err(fault)?;
     }
-    let written = class.call_method1("_write", (&values,)).and_then(|text| text.extract()).map_err(fault)?;
-    Ok((written, values))
+    let written: String = class.call_method1("_write", (&values,)).and_then(|text| text.extract()).map_err(fault)?;
+    Ok((format!("{written} {CODE}={code}"), values))
 }
 
 /// A class with its parameters.
@@ -242,15 +261,24 @@ impl PyAqm {
     fn new(mut own: Object) -> Self {
         let defines = own.ask(|object| object.call_method1("_defines", (METHODS,))?.extract()).unwrap_or_default();
         let mut aqm = Self { own, defines, due: None };
-        aqm.look_at_clock();
+        aqm.look_at_clock(None);
         aqm
     }
 
-    fn look_at_clock(&mut self) {
-        if self.defines[4] {
-            let due = |object: &Bound<'_, PyAny>| object.getattr("next_tick_s")?.extract::<Option<f64>>();
-            self.due = self.own.ask(due).flatten().map(|seconds| Instant::ZERO + Span::from_secs(seconds.max(0.0)));
+    /// Asks when it wants its tick; it is after `last`, or time would stand still.
+    fn look_at_clock(&mut self, last: Option<Instant>) {
+        if !self.defines[4] {
+            return;
         }
+        let due = |object: &Bound<'_, PyAny>| {
+            let Some(seconds) = object.getattr("next_tick_s")?.extract::<Option<f64>>()? else { return Ok(None) };
+            let at = Instant::ZERO + Span::from_secs(if seconds.is_finite() { seconds.max(0.0) } else { 0.0 });
+            let accepts = last.map_or("seconds".to_string(), |last| format!("a time after {} s", last.secs()));
+            let later = seconds.is_finite() && last.is_none_or(|last| at > last);
+            let wrong = || errors::argument("next_tick_s", &seconds.to_string(), &accepts);
+            later.then_some(Some(at)).ok_or_else(wrong)
+        };
+        self.due = self.own.ask(due).flatten();
     }
 
     /// Calls a method with a context, whose random numbers are the discipline's own.
@@ -347,8 +375,9 @@ impl Aqm for PyAqm {
     }
 
     fn tick(&mut self, level: &port::Level, cx: &mut Cx) {
+        let now = cx.now;
         self.call(cx, |object, cx| object.call_method1("tick", (seen::Level::from(level), cx)).map(drop));
-        self.look_at_clock();
+        self.look_at_clock(Some(now));
     }
 }
 

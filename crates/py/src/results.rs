@@ -1,6 +1,7 @@
 //! `forebay.Results`: the runs of a scenario, finished.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use forebay_lab::compare;
 use forebay_lab::plan::Plan;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::errors;
 use crate::table::Table;
+use crate::watch::pool;
 
 /// Finished runs. Where they are in a directory, memory holds their summaries only.
 #[pyclass(frozen, module = "forebay._native")]
@@ -30,11 +32,21 @@ impl Results {
     }
 
     /// The runs in full.
-    fn whole<T>(&self, of: impl FnOnce(&[RunRecord]) -> T) -> T {
-        match &self.store {
-            Some(store) => of(&store.records(&self.plan)),
-            None => of(&self.records),
-        }
+    fn whole<T: Send>(&self, py: Python<'_>, of: impl FnOnce(&[RunRecord]) -> T + Send) -> PyResult<T> {
+        let Some(store) = &self.store else { return Ok(py.detach(|| of(&self.records))) };
+        // Threads of its own: those of a process that was forked would not be there.
+        let pool = pool(None, &Arc::default())?;
+        py.detach(|| {
+            pool.install(|| {
+                let records = store.records(&self.plan);
+                let missing = self.records.len() - records.len();
+                if missing > 0 {
+                    let place = store.dir().display();
+                    return Err(errors::run(&format!("{missing} of the runs in {place} are no longer there")));
+                }
+                Ok(of(&records))
+            })
+        })
     }
 }
 
@@ -59,28 +71,30 @@ impl Results {
     /// A row per run, link and sampling interval.
     #[getter]
     fn series(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| self.whole(|records| table::series(records, &table::probes(records)))))
+        Table::new(self.whole(py, |records| table::series(records, &table::probes(records)))?)
     }
 
     /// A row per run and flow.
     #[getter]
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| self.whole(table::flows)))
+        Table::new(self.whole(py, table::flows)?)
     }
 
-    /// What a quantity of claims and tables is in each run, such as `queue_mean@30..60`; NaN where a run has none.
+    /// What a quantity of claims and tables is in each run; NaN where a run has none.
     fn quantity(&self, py: Python<'_>, name: &str) -> PyResult<Vec<f64>> {
-        let quantity = Quantity::parse(name).map_err(|accepts| errors::argument("quantity", name, &accepts))?;
-        Ok(py.detach(|| {
-            self.whole(|records| records.iter().map(|record| quantity.of(record).unwrap_or(f64::NAN)).collect())
-        }))
+        let wrong = |accepts: String| errors::argument("quantity", name, &accepts);
+        let quantity = Quantity::parse(name).map_err(wrong)?;
+        let found: Vec<_> = self.whole(py, |records| records.iter().map(|record| quantity.of(record)).collect())?;
+        match found.iter().all(Result::is_err).then(|| found.first()).flatten() {
+            Some(Err(none)) => Err(wrong(none.clone())),
+            _ => Ok(found.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()),
+        }
     }
 
-    /// Share of the time that a run's queue had each length, from 0 on.
-    fn queue_shares(&self, py: Python<'_>, run: usize) -> PyResult<Vec<f64>> {
-        let found = py.detach(|| self.whole(|records| records.get(run).map(|record| record.queue_shares.clone())));
-        let accepts = || format!("0 to {}", self.records.len().saturating_sub(1));
-        found.ok_or_else(|| errors::argument("run", &run.to_string(), &accepts()))
+    /// Share of the time that the queue had each length, from 0 on, in each run of this label.
+    fn queue_shares(&self, py: Python<'_>, label: &str) -> PyResult<Vec<Vec<f64>>> {
+        let mine = |record: &&RunRecord| record.summary.label == label;
+        self.whole(py, |records| records.iter().filter(mine).map(|record| record.queue_shares.clone()).collect())
     }
 
     /// The label of each run.

@@ -9,6 +9,7 @@ use forebay_lab::record::RunRecord;
 use forebay_lab::store::Store;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use rayon::prelude::*;
 use serde_json::json;
 
 use crate::command::build;
@@ -68,7 +69,11 @@ fn opened(
     let revision = if directory.is_some() { build(py)? } else { "" };
     let plan = scenario.plan(seeds, revision);
     scenario.check(&plan)?;
-    let open = |dir: PathBuf| Store::open(&dir, &plan, meta()).map_err(|error| errors::store(&error));
+    let open = |dir: PathBuf| {
+        // Found again wherever the process goes.
+        let dir = std::path::absolute(&dir).unwrap_or(dir);
+        Store::open(&dir, &plan, meta()).map_err(|error| errors::store(&error))
+    };
     let store = directory.map(open).transpose()?;
     Ok((plan, store))
 }
@@ -81,10 +86,10 @@ pub(crate) fn work(
     scenario: &Scenario,
     seeds: Vec<u64>,
     places: Vec<Place>,
-    directory: PathBuf,
+    directory: Option<PathBuf>,
 ) -> PyResult<Vec<Option<Vec<u8>>>> {
     let plan = scenario.plan(&seeds, build(py)?);
-    let store = Store::join(&directory, &plan).map(Store::with_shards);
+    let store = directory.and_then(|directory| Store::join(&directory, &plan)).map(Store::with_shards);
     let call = Arc::new(Call::default());
     let done = watched(py, &call, None, || {
         let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
@@ -108,41 +113,36 @@ fn keep(store: &Store, plan: &Plan, job: Job, record: &RunRecord) -> PyResult<()
     store.save(plan, job, record).map_err(|error| errors::store(&error))
 }
 
-/// What is finished of a sweep whose directory this opens: the results, and the runs that are left. `brought` are records
-/// that `work` gave, which are kept first.
+/// Keeps records that `work` gave in the directory of their sweep.
 #[pyfunction]
-#[pyo3(signature = (scenario, seeds, directory, brought = vec![], summarise = true))]
-pub(crate) fn results(
+pub(crate) fn bring(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: Vec<u64>,
     directory: PathBuf,
     brought: Vec<(Place, Vec<u8>)>,
-    summarise: bool,
-) -> PyResult<(Results, Vec<Place>)> {
-    let (plan, store) = opened(py, scenario, &seeds, Some(directory))?;
-    let store = store.map(Store::with_shards);
-    let (records, left) = py.detach(|| -> PyResult<_> {
-        for (place, bytes) in &brought {
+) -> PyResult<()> {
+    let plan = scenario.plan(&seeds, build(py)?);
+    let store = Store::join(&directory, &plan).ok_or_else(|| errors::run("the directory of the sweep has gone"))?;
+    let store = store.with_shards();
+    py.detach(|| {
+        brought.iter().try_for_each(|(place, bytes)| {
             let record = serde_json::from_slice(bytes).map_err(|error| errors::run(&error.to_string()))?;
-            if let Some(store) = &store {
-                keep(store, &plan, job(*place), &record)?;
-            }
-        }
-        let (mut jobs, mut records, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        for job in plan.jobs() {
-            match store.as_ref().and_then(|store| store.load(&plan, job)) {
-                Some(record) => {
-                    jobs.push(job);
-                    records.push(record.slim());
-                }
-                None => left.push((job.case, job.contender, job.seed)),
-            }
-        }
-        if let Some(store) = store.as_ref().filter(|_| summarise) {
-            store.summarise(&plan, &jobs, &records).map_err(|error| errors::store(&error))?;
-        }
-        Ok((records, left))
-    })?;
-    Ok((Results { plan, records, store }, left))
+            keep(&store, &plan, job(*place), &record)
+        })
+    })
+}
+
+/// Opens the directory of a sweep; the runs that are not finished there.
+#[pyfunction]
+pub(crate) fn left(py: Python<'_>, scenario: &Scenario, seeds: Vec<u64>, directory: PathBuf) -> PyResult<Vec<Place>> {
+    let (plan, store) = opened(py, scenario, &seeds, Some(directory))?;
+    let pool = pool(None, &Arc::default())?;
+    Ok(py.detach(|| {
+        pool.install(|| {
+            let open = |job: &Job| store.as_ref().and_then(|store| store.load(&plan, *job)).is_none();
+            let place = |job: Job| (job.case, job.contender, job.seed);
+            plan.jobs().into_par_iter().filter(open).map(place).collect()
+        })
+    }))
 }

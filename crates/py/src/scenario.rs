@@ -1,6 +1,6 @@
 //! `forebay.Scenario`: a scenario file, read; what may be changed in it without writing another.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, Case, Overrides};
@@ -12,19 +12,29 @@ use crate::errors;
 /// A scenario: the text of a file with what is changed in it. Immutable; pickles.
 #[pyclass(frozen, module = "forebay._native")]
 pub(crate) struct Scenario {
+    /// The file, found again wherever the process goes: other files are named relative to it.
     name: String,
+    /// The same as it was given, for messages.
+    given: String,
     text: String,
     overrides: Overrides,
     pub(crate) cases: Vec<Case>,
+}
+
+/// A path that does not depend on where the process is.
+fn absolute(name: &str) -> String {
+    std::path::absolute(name).map_or_else(|_| name.to_string(), |path| path.display().to_string())
 }
 
 /// Text, name, set, vary, aqm.
 type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
 
 impl Scenario {
-    fn read(text: String, name: String, overrides: Overrides) -> PyResult<Self> {
-        let cases = scenario::parse(&name, &text, &overrides).map_err(|error| errors::input(&error))?;
-        Ok(Self { name, text, overrides, cases })
+    fn read(text: String, given: String, name: String, overrides: Overrides) -> PyResult<Self> {
+        let here = std::path::absolute(&given).is_ok_and(|path| path == Path::new(&name));
+        let file = if here { &given } else { &name };
+        let cases = scenario::parse(file, &text, &overrides).map_err(|error| errors::input(&error))?;
+        Ok(Self { name, given, text, overrides, cases })
     }
 
     /// Its runs with these seeds.
@@ -34,7 +44,7 @@ impl Scenario {
 
     /// Refuses runs that cannot be.
     pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
-        plan.check(&self.name).map_err(|error| errors::input(&error))
+        plan.check(&self.given).map_err(|error| errors::input(&error))
     }
 }
 
@@ -43,7 +53,7 @@ impl Scenario {
     #[new]
     #[pyo3(signature = (text, name = "scenario.toml", set = vec![], vary = vec![], aqm = vec![]))]
     fn new(text: String, name: &str, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
-        Self::read(text, name.to_string(), Overrides { sets: set, vary, aqm })
+        Self::read(text, name.to_string(), absolute(name), Overrides { sets: set, vary, aqm })
     }
 
     /// Reads a scenario file.
@@ -51,7 +61,8 @@ impl Scenario {
     fn load(path: PathBuf) -> PyResult<Self> {
         let name = path.display().to_string();
         let text = scenario::text(&path).map_err(|error| errors::input(&error))?;
-        Self::read(text, name, Overrides::default())
+        let path = absolute(&name);
+        Self::read(text, name, path, Overrides::default())
     }
 
     /// The same with more changes: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines in place of those compared.
@@ -63,7 +74,7 @@ impl Scenario {
         if !aqm.is_empty() {
             overrides.aqm = aqm;
         }
-        Self::read(self.text.clone(), self.name.clone(), overrides)
+        Self::read(self.text.clone(), self.given.clone(), self.name.clone(), overrides)
     }
 
     /// Its title.
@@ -75,7 +86,7 @@ impl Scenario {
     /// The file's name in messages.
     #[getter]
     fn name(&self) -> &str {
-        &self.name
+        &self.given
     }
 
     /// What makes two scenarios the same experiment: a hash of their cases.
