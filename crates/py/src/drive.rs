@@ -147,6 +147,7 @@ impl Discipline {
 
     /// A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
     /// `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided.
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     #[pyo3(signature = (now, length, backlog, backlog_bytes = None, ecn = false, flow = 0))]
     fn arrival(
         &mut self,

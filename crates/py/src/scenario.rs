@@ -1,6 +1,6 @@
 //! `forebay.Scenario`: a scenario file, read; what may be changed in it without writing another.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{self, Case, Overrides};
@@ -12,10 +12,10 @@ use crate::errors;
 /// A scenario: the text of a file with what is changed in it. Immutable; pickles.
 #[pyclass(frozen, module = "forebay._native")]
 pub(crate) struct Scenario {
-    /// The file, found again wherever the process goes: other files are named relative to it.
+    /// The file as it was given, for messages.
     name: String,
-    /// The same as it was given, for messages.
-    given: String,
+    /// The same, found again wherever the process goes: other files are named relative to it.
+    path: String,
     text: String,
     overrides: Overrides,
     pub(crate) cases: Vec<Case>,
@@ -30,11 +30,10 @@ fn absolute(name: &str) -> String {
 type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
 
 impl Scenario {
-    fn read(text: String, given: String, name: String, overrides: Overrides) -> PyResult<Self> {
-        let here = std::path::absolute(&given).is_ok_and(|path| path == Path::new(&name));
-        let file = if here { &given } else { &name };
+    fn read(text: String, name: String, path: String, overrides: Overrides) -> PyResult<Self> {
+        let file = if absolute(&name) == path { &name } else { &path };
         let cases = scenario::parse(file, &text, &overrides).map_err(|error| errors::input(&error))?;
-        Ok(Self { name, given, text, overrides, cases })
+        Ok(Self { name, path, text, overrides, cases })
     }
 
     /// Its runs with these seeds.
@@ -44,7 +43,7 @@ impl Scenario {
 
     /// Refuses runs that cannot be.
     pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
-        plan.check(&self.given).map_err(|error| errors::input(&error))
+        plan.check(&self.name).map_err(|error| errors::input(&error))
     }
 }
 
@@ -74,7 +73,7 @@ impl Scenario {
         if !aqm.is_empty() {
             overrides.aqm = aqm;
         }
-        Self::read(self.text.clone(), self.given.clone(), self.name.clone(), overrides)
+        Self::read(self.text.clone(), self.name.clone(), self.path.clone(), overrides)
     }
 
     /// Its title.
@@ -86,7 +85,7 @@ impl Scenario {
     /// The file's name in messages.
     #[getter]
     fn name(&self) -> &str {
-        &self.given
+        &self.name
     }
 
     /// What makes two scenarios the same experiment: a hash of their cases.
@@ -130,7 +129,7 @@ impl Scenario {
     /// What the program takes for it: text, name, set, vary, aqm.
     fn parts(&self) -> Parts {
         let Overrides { sets, vary, aqm } = self.overrides.clone();
-        (self.text.clone(), self.name.clone(), sets, vary, aqm)
+        (self.text.clone(), self.path.clone(), sets, vary, aqm)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, Parts) {
