@@ -161,7 +161,8 @@ class AqmControl(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, scenario: ScenarioLike, **options: Any) -> None:
-        self._all = AqmVectorEnv(scenario, 1, **({"jobs": 1} | options))
+        single: dict[str, Any] = {"jobs": 1} | options
+        self._all = AqmVectorEnv(scenario, 1, **single)
         self.observation_space = self._all.single_observation_space
         self.action_space = self._all.single_action_space
 

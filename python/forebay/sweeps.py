@@ -65,6 +65,11 @@ def _token(directory: str) -> str:
         return ""
 
 
+def _do(work: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
+    """A call as a task."""
+    return work(*args, **kwargs)
+
+
 class RayExecutor(Executor):
     """A `concurrent.futures.Executor` over Ray tasks, which Ray itself runs again if their worker is lost.
 
@@ -78,7 +83,7 @@ class RayExecutor(Executor):
         if not ray.is_initialized():
             ray.init()
         options = {"max_retries": 3, "name": "forebay"} | options
-        self._call: Any = ray.remote(lambda do, args, kwargs: do(*args, **kwargs)).options(**options)
+        self._call: Any = ray.remote(_do).options(**options)
         resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self._max_workers = int(resources.get("CPU", 1))
 
