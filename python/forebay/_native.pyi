@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy
 from typing_extensions import CapsuleType, Self
@@ -346,6 +346,9 @@ class Discipline:
 class Env:
     """Simulations of one scenario, stepped together on all cores."""
 
+    OBSERVABLE: ClassVar[tuple[str, ...]]
+    """The names of what can be observed whatever the discipline."""
+
     def __new__(
         cls,
         scenario: Scenario,
@@ -356,10 +359,6 @@ class Env:
         jobs: int | None = None,
         ecn: bool = False,
     ) -> Self: ...
-    @property
-    def count(self) -> int:
-        """How many simulations there are."""
-
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> _Floats:
         """Begins some of them anew, each with its seed; what all look like then, a row for each."""
 

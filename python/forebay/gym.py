@@ -87,7 +87,7 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         found = read(scenario, aqm=aqm, set=set)
         self.num_envs = num_envs
         self._observation = list(observation)
-        self._rewarded = [name for name in _PLAIN if name not in self._observation]
+        self._rewarded = [name for name in _native.Env.OBSERVABLE if name not in self._observation]
         ranges = {} if action == "p" else dict(action)
         self._reward = reward or Power()
         names = self._observation + self._rewarded
@@ -139,20 +139,6 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
             rewards, ended = numpy.where(begun, 0.0, rewards), ended & ~begun
         self._ended = ended
         return self._seen(rows).copy(), rewards, numpy.zeros(self.num_envs, dtype=bool), ended.copy(), {}
-
-
-_PLAIN = (
-    "time_s",
-    "queue_packets",
-    "queue_bytes",
-    "queue_delay_s",
-    "arrival_rate_bps",
-    "departure_rate_bps",
-    "utilisation",
-    "loss_ratio",
-    "mark_ratio",
-    "p",
-)
 
 
 class AqmControl(gymnasium.Env[Any, Any]):

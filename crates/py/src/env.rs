@@ -21,6 +21,7 @@ use forebay_sim::world::World;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -282,10 +283,11 @@ impl Env {
         Ok(Self { case, spec, parameters, seen, step, end, ones, pool, jobs, process, call })
     }
 
-    /// How many simulations there are.
-    #[getter]
-    fn count(&self) -> usize {
-        self.ones.len()
+    /// The names of what can be observed whatever the discipline.
+    #[classattr]
+    #[pyo3(name = "OBSERVABLE")]
+    fn observable(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        PyTuple::new(py, NAMES.iter().map(|(name, _)| *name))
     }
 
     /// Begins some of them anew, each with its seed; what all look like then, a row for each.

@@ -195,4 +195,19 @@ mod tests {
             assert!((ratio - 1.0).norm() < 0.03, "{w}: {ratio}");
         }
     }
+    #[test]
+    fn a_line_that_is_followed_is_what_its_formula_says() {
+        // REM's price near its rest: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1 - p), every 2 ms. Its
+        // gain is a line from far above the slowest frequency on.
+        let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");
+        let controller = of(&spec, &setting).unwrap();
+        let g = 0.001 * libm::log(1.001) * (1.0 - controller.rest.p);
+        for i in 0..controller.points.len() {
+            let w = libm::exp(controller.first + i as f64 * controller.step);
+            let z = Complex64::from_polar(1.0, -w * 0.002);
+            let want = g * (1.1 - z) / Complex64::new(0.0, w * 0.002);
+            let ratio = controller.at(w) / want;
+            assert!((ratio - 1.0).norm() < 0.03, "{w}: {ratio}");
+        }
+    }
 }
