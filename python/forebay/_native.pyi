@@ -368,8 +368,8 @@ class Env:
 def main(words: Sequence[str]) -> int:
     """The program `forebay` with these words; its exit code."""
 
-def document(words: Sequence[str], quiet: bool = True) -> str:
-    """The JSON document of a command of the program, as text."""
+def document(words: Sequence[str], quiet: bool = True, scenario: str | None = None) -> str:
+    """The JSON document of a command of the program, as text; `scenario` stands in place of what is in the scenario file."""
 
 def register(class_: type) -> None:
     """Makes a class known under its name; a class of the same name that was known before is not any more."""

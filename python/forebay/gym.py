@@ -151,10 +151,12 @@ class AqmControl(gymnasium.Env[Any, Any]):
         self._all = AqmVectorEnv(scenario, 1, **single)
         self.observation_space = self._all.single_observation_space
         self.action_space = self._all.single_action_space
+        self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begins anew; the same seed, the same simulation."""
         super().reset(seed=seed)
+        self._over = False
         if seed is None:
             seed = int(self.np_random.integers(0, 2**53))
         rows, info = self._all.reset(seed=[seed])
@@ -162,7 +164,10 @@ class AqmControl(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """A step: observation, reward, terminated (never), truncated, nothing more."""
+        if self._over:
+            raise gymnasium.error.ResetNeeded("reset() comes before step(), at the start and after the end of an episode")
         rows, rewards, _, truncated, info = self._all.step(numpy.asarray(action, dtype=numpy.float64)[None])
+        self._over = bool(truncated[0])
         return rows[0], float(rewards[0]), False, bool(truncated[0]), info
 
     def close(self) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay import _native, _toml
@@ -21,19 +19,13 @@ def _document(words: Sequence[str], scenario: ScenarioLike, options: Sequence[st
     """The document of a command about a scenario."""
     text, name, sets, vary, aqm = read(scenario).parts()
     changes = [f"--set={one}" for one in sets] + [f"--vary={one}" for one in vary] + [f"--aqm={one}" for one in aqm]
-    path = Path(name)
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return _run([*words, str(path), *changes, *options])
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / (Path(name).name or "scenario.toml")
-        path.write_text(text, encoding="utf-8")
-        return _run([*words, str(path), *changes, *options])
+    return _run([*words, *changes, *options, "--", name], scenario=text)
 
 
-def _run(words: Sequence[str], quiet: bool = True) -> dict[str, Any]:
+def _run(words: Sequence[str], quiet: bool = True, scenario: str | None = None) -> dict[str, Any]:
     # What comes after -- are names, whatever they look like.
     end = words.index("--") if "--" in words else len(words)
-    found: dict[str, Any] = json.loads(_native.document([*words[:end], "--json", *words[end:]], quiet))
+    found: dict[str, Any] = json.loads(_native.document([*words[:end], "--json", *words[end:]], quiet, scenario))
     return found
 
 

@@ -238,13 +238,20 @@ def test_what_start_raises_is_raised(short: forebay.Scenario) -> None:
 
 
 def test_environments_at_their_edges(short: forebay.Scenario) -> None:
-    gym = pytest.importorskip("forebay.gym")
+    gym, gymnasium = pytest.importorskip("forebay.gym"), pytest.importorskip("gymnasium")
     with pytest.raises(ValueError, match="num_envs"):
         gym.AqmVectorEnv(short, 0)
     with pytest.raises(ValueError, match="action"):
         gym.AqmVectorEnv(short, 1, action={})
-    with pytest.raises(forebay.ScenarioError, match="tuned while it runs"):
-        gym.AqmVectorEnv(short, 1, aqm="fq_codel", action={"target": (0.001, 0.1)}).reset(seed=1)
+    hashed = gym.AqmVectorEnv(short, 1, aqm="fq_codel", action={"flows": (1, 64), "target": (0.001, 0.1)})
+    hashed.reset(seed=1)
+    with pytest.raises(forebay.ScenarioError, match="can change while it runs"):
+        hashed.step(numpy.array([[16, 0.005]]))
+    one = gymnasium.make(gym.ID, scenario=short, step_s=1.0, disable_env_checker=True).unwrapped
+    one.reset(seed=1)
+    assert [one.step([0.0])[3] for _ in range(4)] == [False, False, False, True]
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        one.step([0.0])
     timed = gym.AqmVectorEnv(short, 1, aqm="codel", action={"target": (0.001, 0.1)}, observation=["queue_packets"])
     timed.reset(seed=1)
     timed.step(numpy.array([[0.0155]]))

@@ -144,6 +144,34 @@ def test_ctrl_c_ends_a_run_and_not_the_process(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+ENDLESS = """
+import forebay, sys
+class Endless(forebay.Law):
+    name, period = "endless", 0.01
+    def update(self, sample):
+        print("begun", flush=True)
+        while True:
+            pass
+try:
+    forebay.run(sys.argv[1], aqm=Endless, progress=False, jobs=1)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", ENDLESS, str(CASE_1)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        os.kill(process.pid, signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+        watchdog.cancel()
+    assert process.returncode == 0
+
+
 def test_a_progress_bar(short: forebay.Scenario, capsys: pytest.CaptureFixture[str]) -> None:
     forebay.run(forebay.read(short, set={"duration": "4000s"}), progress=True)
     shown = capsys.readouterr().err

@@ -45,6 +45,59 @@ def test_fluid_markov_mmpp() -> None:
     assert queue["arrival_states"] == 16
 
 
+class Held(forebay.Law):
+    """PI's law, as Hollot et al. have it."""
+
+    name, probes = "held", ("p",)
+    a: float = 1.822e-5
+    b: float = 1.816e-5
+    q_ref: int = 200
+    period = 1 / 170
+
+    def start(self, rate_bps: float, limit_packets: float, mean_packet: int) -> None:
+        self.p, self.before = 0.0, 0.0
+
+    def update(self, sample: forebay.Sample) -> float:
+        queue = float(sample.backlog_packets)
+        self.p = min(max(self.p + self.a * (queue - self.q_ref) - self.b * (self.before - self.q_ref), 0.0), 1.0)
+        self.before = queue
+        return self.p
+
+
+def test_classes_of_ones_own_have_margins_courses_and_an_explanation() -> None:
+    [own], [built_in] = theory.stability(DESIGN, aqm=Held), theory.stability(DESIGN, aqm=PI)
+    for number in ("delay_margin_ms", "crossover_rad_per_s", "p_rest", "q_rest_pkts"):
+        assert own[number] == pytest.approx(built_in[number], rel=1e-6), number
+    assert theory.fluid(DESIGN, aqm=Held)[0]["q_pkts"] == pytest.approx(theory.fluid(DESIGN, aqm=PI)[0]["q_pkts"])
+    told = forebay.explain("held")
+    assert told["summary"] == "PI's law, as Hollot et al. have it." and told["rung"] == "law"
+    named = {one["name"]: (one["default"], one["accepts"]) for one in told["parameters"]}
+    assert named["q_ref"] == ("200", "a whole number") and named["a"] == ("1.822e-05", "a number")
+    assert [probe["name"] for probe in told["probes"]] == ["held.p"]
+
+
+def test_what_a_class_raises_ends_the_model() -> None:
+    class Falls(forebay.Law):
+        name, period = "falls", "10ms"
+
+        def update(self, sample: forebay.Sample) -> float:
+            raise RuntimeError("no rest for this one")
+
+    with pytest.raises(RuntimeError, match="no rest for this one"):
+        theory.stability(DESIGN, aqm=Falls)
+
+
+def test_files_beside_a_scenario_are_found_when_it_was_changed(tmp_path: Path) -> None:
+    (tmp_path / "times.csv").write_text("time_s,bytes\n0,500\n0.5,500\n")
+    text = DESIGN.read_text() + '\n[[flows]]\nname = "replayed"\nkind = "trace"\nfile = "times.csv"\n'
+    (tmp_path / "beside.toml").write_text(text)
+    with pytest.raises(forebay.ScenarioError) as plain:
+        theory.stability(tmp_path / "beside.toml", aqm=PI, set={"flows.replayed.file": "missing.csv"})
+    assert "no such file" in str(plain.value) and "missing.csv" in str(plain.value)
+    changed = forebay.read(tmp_path / "beside.toml", set={"flows.ftp.count": 40}, aqm=PI)
+    assert theory.stability(changed)[0]["aqm"].startswith("pi ")
+
+
 def test_a_scenario_that_was_built_is_asked_too(short: forebay.Scenario) -> None:
     [found] = theory.stability(short, aqm="raqm_plus q0=50")
     assert found["q_rest_pkts"] == pytest.approx(50, abs=1)

@@ -7,7 +7,7 @@ use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
-use forebay_aqm::{ENTRIES, Spec};
+use forebay_lab::own;
 use forebay_lab::scenario::{Found, InputError};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::text::wrap;
 /// Explains a discipline, a marker, a congestion control or a kind of traffic.
 pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
     let name = args.name.as_str();
-    if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = own::entry(name) {
         show(ui, || discipline_document(entry), || discipline_text(ui, entry))?;
     } else if let Some(marker) = MARKERS.iter().find(|marker| marker.name == name) {
         show(ui, || marker_document(marker), || marker_text(ui, marker))?;
@@ -62,7 +62,7 @@ fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
 
 /// The value without further settings; a variant has its own.
 fn default(entry: &Entry, param: &ParamSpec) -> String {
-    let spec = Spec::parse(entry.name).ok();
+    let spec = own::parse(entry.name).ok();
     spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
 }
 

@@ -67,15 +67,20 @@ pub struct Refusal {
     pub error: Value,
 }
 
-/// The JSON document of a command, its words without the program's name; notes go to stderr unless `quiet`.
-pub fn document(words: impl IntoIterator<Item = OsString>, quiet: bool) -> Result<Value, Refusal> {
+/// The JSON document of a command, its words without the program's name; notes go to stderr unless `quiet`. `scenario`, if
+/// given, is read in place of the scenario file, which only says then beside which files it is.
+pub fn document(
+    words: impl IntoIterator<Item = OsString>,
+    quiet: bool,
+    scenario: Option<String>,
+) -> Result<Value, Refusal> {
     let words = std::iter::once(OsString::from("forebay")).chain(words);
     let cli = Cli::try_parse_from(words).map_err(|error| {
         let message = args::one_line(&error.to_string());
         let error = json!({ "kind": "usage", "message": message });
         Refusal { exit: Exit::Input as u8, message, error }
     })?;
-    Ui::catch(quiet, |ui| command(&cli, ui)).map_err(|failure| {
+    Ui::catch(quiet, scenario, |ui| command(&cli, ui)).map_err(|failure| {
         let (exit, message, error) = (failure.exit() as u8, failure.to_string(), failure.json());
         Refusal { exit, message, error }
     })

@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
+use forebay_lab::scenario::{self, Case, InputError, Overrides};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -34,13 +36,14 @@ impl Tone {
 }
 
 /// The two output streams and how the user wants them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ui {
     json: bool,
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
     caught: bool,
+    scenario: Option<String>,
 }
 
 thread_local! {
@@ -59,18 +62,32 @@ impl Ui {
             colour_out: wanted && io::stdout().is_terminal(),
             colour_err: wanted && io::stderr().is_terminal(),
             caught: false,
+            scenario: None,
         }
     }
 
     /// For text that goes elsewhere.
     pub(crate) const fn plain() -> Self {
-        Self { json: false, quiet: true, colour_out: false, colour_err: false, caught: false }
+        Self { json: false, quiet: true, colour_out: false, colour_err: false, caught: false, scenario: None }
     }
 
-    /// One under which `command` writes its document to nobody: it is given.
-    pub(crate) fn catch<E>(quiet: bool, command: impl FnOnce(&Self) -> Result<Exit, E>) -> Result<Value, E> {
-        command(&Self { caught: true, ..Self::new(true, quiet) })?;
+    /// One under which `command` writes its document to nobody: it is given. `scenario` stands in place of what is in the
+    /// scenario file, whose name then only says beside which files it is.
+    pub(crate) fn catch<E>(
+        quiet: bool,
+        scenario: Option<String>,
+        command: impl FnOnce(&Self) -> Result<Exit, E>,
+    ) -> Result<Value, E> {
+        command(&Self { caught: true, scenario, ..Self::new(true, quiet) })?;
         Ok(CAUGHT.take().unwrap_or_default())
+    }
+
+    /// The cases of a scenario file, or of what is given in its place.
+    pub(crate) fn cases(&self, file: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
+        match &self.scenario {
+            Some(text) => scenario::parse(&file.display().to_string(), text, overrides),
+            None => scenario::load(file, overrides),
+        }
     }
 
     /// Is stdout for one JSON document?

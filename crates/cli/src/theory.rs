@@ -1,6 +1,6 @@
 //! `forebay theory`: what the models say about a scenario, no packet simulated.
 
-use forebay_lab::scenario::{self, Case, Contender, Found, InputError, Overrides};
+use forebay_lab::scenario::{Case, Contender, Found, InputError, Overrides};
 use forebay_lab::store;
 use forebay_lab::theory::setting::{self, Scaled, Setting};
 use forebay_lab::theory::stability::NoAnswer;
@@ -49,7 +49,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         );
     }
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
-    let cases = scenario::load(&args.scenario, &overrides)?;
+    let cases = ui.cases(&args.scenario, &overrides)?;
     let file = args.scenario.display().to_string();
     let Some(asked) = OfLoop::of(args.model) else { return mmpp::command(&file, &cases, args, ui) };
     if let Some(sides) = sides {

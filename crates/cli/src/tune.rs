@@ -1,7 +1,7 @@
 //! `forebay tune`: parameters for an aim, found in the model and tried in the simulation.
 
 use forebay_aqm::Spec;
-use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::setting::{self, Setting};
 use forebay_lab::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
@@ -25,7 +25,7 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
         return Err(InputError::new("--aqm", "", found, "the one discipline whose parameters are sought").into());
     };
     let overrides = Overrides { sets: args.batch.set.clone(), vary: args.vary.clone(), aqm: args.batch.aqm.clone() };
-    let cases = scenario::load(&args.batch.scenario, &overrides)?;
+    let cases = ui.cases(&args.batch.scenario, &overrides)?;
     let words = begun(given, &cases[0].scenario.compare[0].spec);
     let spec = Spec::parse(&words).unwrap_or_else(|_| cases[0].scenario.compare[0].spec.clone());
     let file = args.batch.scenario.display().to_string();

@@ -45,10 +45,15 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The JSON document of a command of the program, as text.
+/// The JSON document of a command of the program, as text; `scenario` stands in place of what is in the scenario file.
 #[pyfunction]
-#[pyo3(signature = (words, quiet = true))]
-pub(crate) fn document(py: Python<'_>, words: Vec<OsString>, quiet: bool) -> PyResult<String> {
+#[pyo3(signature = (words, quiet = true, scenario = None))]
+pub(crate) fn document(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    quiet: bool,
+    scenario: Option<String>,
+) -> PyResult<String> {
     set_program(py, Vec::new())?;
     if INSIDE.get() {
         return Err(PyRuntimeError::new_err("a command of the program cannot be asked for from within another one"));
@@ -67,7 +72,7 @@ pub(crate) fn document(py: Python<'_>, words: Vec<OsString>, quiet: bool) -> PyR
     let call = Arc::new(Call::stopped_by(|| interrupt::stop(true)));
     let found = watched(py, &call, None, || {
         INSIDE.set(true);
-        forebay::document(words, quiet)
+        forebay::document(words, quiet, scenario)
     })?;
     found.map(|document| document.to_string()).map_err(|refusal| errors::refusal(&refusal))
 }

@@ -252,8 +252,9 @@ impl Discipline {
             return Err(PyValueError::new_err("ecn and hard_limit are those of its queue and stay as they are"));
         }
         if !self.queue.discipline_mut().retune(&spec, &self.link) {
-            let what = format!("{} cannot change its parameters while it runs", self.name());
-            return Err(PyTypeError::new_err(what));
+            let names = changes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let what = format!("{}: {names} cannot change while it runs", self.name());
+            return Err(PyValueError::new_err(what));
         }
         self.spec = spec;
         Ok(())

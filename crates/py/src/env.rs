@@ -328,8 +328,10 @@ impl Env {
                 let named = self.parameters.iter().zip(action);
                 let changes = named.map(|(name, value)| (name.clone(), written(&one.spec, name, *value)));
                 one.spec = changed(&one.spec, &changes.collect::<Vec<_>>())?;
-                // It could at the start.
-                one.world.retune(one.link, &one.spec);
+                if !one.world.retune(one.link, &one.spec) {
+                    let accepts = "parameters that can change while it runs";
+                    return Err(errors::argument("action", &self.parameters.join(", "), accepts));
+                }
             }
         }
         if self.process != std::process::id() {

@@ -5,11 +5,11 @@
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::design::{About, Entry, ProbeSpec, Probes};
-use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, Law, Sample, Signal};
+use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
-use forebay_aqm::base::params::ParamError;
+use forebay_aqm::base::params::{ParamError, ParamSpec};
 use forebay_aqm::base::port;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text;
@@ -20,12 +20,12 @@ use forebay_aqm::testing::{Order, Promises, Watch, check_aqm};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 
 use crate::drive::bad_words;
 use crate::errors;
 use crate::seen;
-use crate::watch::{Call, raise};
+use crate::watch::{Call, raise, working};
 
 /// The word for the hash of a class's code.
 const CODE: &str = "code";
@@ -40,13 +40,27 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let word = |text: &str| doc(text.to_string());
     let probe = |name: &String| ProbeSpec { name: word(name), unit: "", doc: "" };
+    let param = |(name, value): (String, Bound<'_, PyAny>)| ParamSpec {
+        name: word(&name),
+        symbol: "",
+        unit: "1",
+        doc: "",
+        source: "",
+        range: (f64::NEG_INFINITY, f64::INFINITY),
+        accepts: kind(&value),
+        instead: None,
+        range_in: None,
+        default: String::new,
+    };
+    let defaults = class.call_method0("_defaults")?.cast_into::<PyDict>()?;
+    let defaults: Vec<_> = defaults.iter().map(|(key, value)| Ok((key.extract()?, value))).collect::<PyResult<_>>()?;
     let about = About { summary: doc(summary), source: "a class in Python", rule: "", deviations: &[] };
     let entry = Entry {
         name: word(&name),
         rung: if rung == "law" { "law" } else { "aqm" },
         variant_of: None,
         about: Box::leak(Box::new(about)),
-        params: &[],
+        params: Vec::leak(defaults.into_iter().map(param).collect()),
         presets: &[],
         tc: None,
         probes: Vec::leak(names.iter().map(probe).collect()),
@@ -66,6 +80,19 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     Err(errors::argument("name", &name, "a name that no built-in discipline has"))
+}
+
+/// What may be written for a parameter with this default.
+fn kind(value: &Bound<'_, PyAny>) -> &'static str {
+    if value.is_instance_of::<PyBool>() {
+        "on or off"
+    } else if value.is_instance_of::<PyInt>() {
+        "a whole number"
+    } else if value.is_instance_of::<PyFloat>() {
+        "a number"
+    } else {
+        "a word"
+    }
 }
 
 /// The parameters as they are written, in order of declaration, and as a dictionary. What is written ends with a hash of the
@@ -131,7 +158,18 @@ impl Knobs for Kind {
         Python::attach(|py| Some(self.values.bind(py).get_item(key).ok()??.to_string()))
     }
 
+    fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
+        self.law.then(|| -> Box<dyn BareLaw> { Box::new(PyLaw::new(self.make(link))) })
+    }
+
     fn build(&self, link: &Link) -> OwnDiscipline {
+        let own = self.make(link);
+        if self.law { OwnDiscipline::law(PyLaw::new(own)) } else { OwnDiscipline::aqm(PyAqm::new(own)) }
+    }
+}
+
+impl Kind {
+    fn make(&self, link: &Link) -> Object {
         let object = Python::attach(|py| {
             let made = (|| {
                 let object = self.class.call_method1(py, "_make", (self.values.clone_ref(py),))?;
@@ -141,8 +179,7 @@ impl Knobs for Kind {
             })();
             made.map_err(raise).ok()
         });
-        let own = Object { object, probes: self.probes.clone() };
-        if self.law { OwnDiscipline::law(PyLaw::new(own)) } else { OwnDiscipline::aqm(PyAqm::new(own)) }
+        Object { object, probes: self.probes.clone() }
     }
 }
 
@@ -156,7 +193,10 @@ impl Object {
     /// What `ask` says of it.
     fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
-        match Python::attach(|py| ask(object.bind(py))) {
+        match Python::attach(|py| {
+            working(py);
+            ask(object.bind(py))
+        }) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 self.object = None;
@@ -238,6 +278,34 @@ impl Law for PyLaw {
             self.now = now;
         }
         self.now
+    }
+}
+
+impl BareLaw for PyLaw {
+    fn clocks(&self) -> usize {
+        Self::CLOCKS
+    }
+
+    fn period(&self, clock: usize) -> Span {
+        Law::period(self, clock)
+    }
+
+    fn initial(&self) -> Actuation {
+        Law::initial(self)
+    }
+
+    fn update(&mut self, clock: usize, sample: &Sample) -> Actuation {
+        Law::update(self, clock, sample)
+    }
+
+    fn duplicate(&self) -> Box<dyn BareLaw> {
+        let copy = |py: Python<'_>| {
+            let object = self.own.object.as_ref()?;
+            let copy = || Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind());
+            copy().map_err(raise).ok()
+        };
+        let own = Object { object: Python::attach(copy), probes: self.own.probes.clone() };
+        Box::new(Self { own, period: self.period, now: self.now })
     }
 }
 

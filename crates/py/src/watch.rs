@@ -1,11 +1,13 @@
 //! Work without the interpreter's lock, while the calling thread listens for Ctrl-C and shows how far it is.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -13,6 +15,9 @@ use crate::errors;
 
 /// How often the calling thread looks.
 const EVERY: Duration = Duration::from_millis(50);
+
+/// How long a user's own code may go on after Ctrl-C before it is interrupted itself.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// One call: what its threads share.
 #[derive(Default)]
@@ -23,11 +28,15 @@ pub(crate) struct Call {
     also: Option<fn()>,
     done_us: AtomicU64,
     error: Mutex<Option<PyErr>>,
+    /// Python's numbers of the threads that run a user's own code for it.
+    threads: Mutex<BTreeSet<u64>>,
 }
 
 thread_local! {
     /// The call that this thread works for.
     static MINE: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
+    /// Python's number of this thread.
+    static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 impl Call {
@@ -62,10 +71,34 @@ impl Call {
         done
     }
 
+    /// Raises Ctrl-C in the user's own code, for what does not end by itself.
+    fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        let (ctypes, raised) = (py.import("ctypes")?, py.get_type::<PyKeyboardInterrupt>());
+        let raise = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
+        for thread in self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let thread = ctypes.getattr("c_ulong")?.call1((*thread,))?;
+            // A thread that runs no Python now is not found, and nothing happens.
+            raise.call1((thread, ctypes.getattr("py_object")?.call1((&raised,))?))?;
+        }
+        Ok(())
+    }
+
     /// What was raised.
     pub(crate) fn raised(&self) -> PyResult<()> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
+}
+
+/// This thread is about to run a user's own code.
+pub(crate) fn working(py: Python<'_>) {
+    MINE.with_borrow(|mine| {
+        let Some(call) = mine else { return };
+        let ask = || py.import("threading").ok()?.call_method0("get_ident").ok()?.extract().ok();
+        if let Some(number) = NUMBER.get().or_else(ask) {
+            NUMBER.set(Some(number));
+            call.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        }
+    });
 }
 
 /// A user's own code raised this in a thread of ours: its call ends with it.
@@ -97,7 +130,7 @@ pub(crate) fn watched<T: Send>(
 ) -> PyResult<T> {
     let (send, receive) = channel();
     let receive = Mutex::new(receive);
-    let mut raised = None;
+    let (mut raised, mut patience) = (None, None);
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let done = call.here(work);
@@ -115,7 +148,12 @@ pub(crate) fn watched<T: Send>(
                 raised = py.check_signals().and_then(|()| shown()).err();
                 if raised.is_some() {
                     call.stop();
+                    patience = Some(Instant::now() + GRACE);
                 }
+            }
+            if patience.is_some_and(|until| Instant::now() > until) {
+                // Without ctypes there is no means; then it is waited for.
+                let _ = call.interrupt(py);
             }
             if waited != Err(RecvTimeoutError::Timeout) || worker.is_finished() {
                 break;

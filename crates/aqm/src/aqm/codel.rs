@@ -160,6 +160,11 @@ impl Rule {
         Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
     }
 
+    /// The same, having seen what `before` has.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { max_packet: before.max_packet, sojourn: before.sojourn, ..self }
+    }
+
     /// CoDel on the queue with `state`.
     #[inline]
     pub const fn on<'a>(&'a mut self, state: &'a mut State) -> Judge<'a> {
@@ -295,7 +300,7 @@ impl Design for CoDel {
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { state: self.state, ..Self::build(params, link) })
+        Some(Self { rule: Self::build(params, link).rule.after(&self.rule), state: self.state })
     }
 }
 

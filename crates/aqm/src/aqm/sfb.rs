@@ -85,6 +85,7 @@ struct Bin {
 }
 
 /// One array of bins, level by level.
+#[derive(Clone)]
 struct Filter {
     bins: Vec<Bin>,
     /// Bins of a level.
@@ -135,6 +136,7 @@ impl Filter {
 }
 
 /// What is let through of the flows that do not respond.
+#[derive(Clone)]
 struct PenaltyBox {
     tokens: u64,
     filled: Instant,
@@ -157,6 +159,7 @@ impl PenaltyBox {
 }
 
 /// State of SFB.
+#[derive(Clone)]
 pub struct Sfb {
     params: Params,
     max: u32,
@@ -301,6 +304,12 @@ impl Design for Sfb {
             p: 0.0,
             punished: 0,
         }
+    }
+
+    fn retuned(&self, params: &Params, _: &Link) -> Option<Self> {
+        let same = (params.levels, params.bins) == (self.params.levels, self.params.bins);
+        let (max, target) = bounds(params.max, params.target);
+        same.then(|| Self { params: params.clone(), max, target, ..self.clone() })
     }
 }
 

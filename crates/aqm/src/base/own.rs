@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use super::adapters::{Fifo, Ticked};
 use super::cx::Cx;
 use super::design::{About, Design, Entry, Probes};
-use super::ladder::{Aqm, Discipline, Law};
+use super::ladder::{Aqm, BareLaw, Discipline, Law};
 use super::packet::Packet;
 use super::params::{Common, ParamError, ParamSet};
 use super::port::Port;
@@ -85,6 +85,11 @@ pub trait Knobs: Send + Sync {
 
     /// A fresh instance for `link`.
     fn build(&self, link: &Link) -> OwnDiscipline;
+
+    /// What [`Design::fluid`] says: what models take for it, if they can.
+    fn fluid(&self, _link: &Link) -> Option<Box<dyn BareLaw>> {
+        None
+    }
 }
 
 /// How a design of one of the three traits becomes a discipline.
@@ -135,6 +140,9 @@ where
     fn build(&self, link: &Link) -> OwnDiscipline {
         OwnDiscipline(Box::new(C::climb(D::build(&self.0, link))))
     }
+    fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
+        D::fluid(&self.0, link)
+    }
 }
 
 fn read<D: Design + 'static, C: Climb<D> + 'static>(
@@ -176,6 +184,11 @@ impl OwnParams {
     /// A fresh instance for `link`.
     pub fn build(&self, link: &Link) -> OwnDiscipline {
         self.knobs.build(link)
+    }
+
+    /// What a fluid meets in its place.
+    pub fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
+        self.knobs.fluid(link)
     }
 }
 

@@ -194,6 +194,7 @@ macro_rules! registry {
                         d.aqm().law().retuned(p, &link).map(|law| Self::$law(Fifo::new(d.aqm().under(law))))
                     } )*
                     $( (Self::$aqm(d), AnyParams::$aqm(p)) => d.aqm().retuned(p, &link).map(|aqm| Self::$aqm(Fifo::new(aqm))), )*
+                    $( (Self::$queue(d), AnyParams::$queue(p)) => d.retuned(p, &link).map(Self::$queue), )*
                     _ => None,
                 };
                 let can = other.is_some();
@@ -212,6 +213,7 @@ macro_rules! registry {
                 match &self.params {
                     $( AnyParams::$law(p) => Some($crate::alloc::boxed::Box::new(Bare(<law::$law::$Law as Design>::build(p, &link)))), )*
                     $( AnyParams::$aqm(p) => <aqm::$aqm::$Aqm as Design>::fluid(p, &link), )*
+                    AnyParams::own(p) => p.fluid(&link),
                     _ => None,
                 }
             }

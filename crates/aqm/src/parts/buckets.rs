@@ -34,6 +34,7 @@ choice! {
 pub const MOST: u32 = 65_536;
 
 /// See the module's text.
+#[derive(Clone)]
 pub struct Buckets {
     count: u32,
     key: Key,
@@ -51,6 +52,17 @@ impl Buckets {
     /// `count` queues, 1 to [`MOST`]; a salt that is not given is drawn when the first packet comes.
     pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
+    }
+
+    /// The same where flows have the queues that `before` gave them; none if they would have others.
+    pub fn after(self, before: &Self) -> Option<Self> {
+        let same = (self.count, self.key, self.hash) == (before.count, before.key, before.hash);
+        let salt = match (self.salt, before.salt) {
+            (salt, Auto::Auto) | (Auto::Auto, salt) => salt,
+            (salt, drawn) if salt == drawn => salt,
+            _ => return None,
+        };
+        same.then_some(Self { salt, ..self })
     }
 
     /// How many queues there are.

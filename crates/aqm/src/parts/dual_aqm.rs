@@ -85,6 +85,11 @@ impl DualAqm {
         Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), l4s, protected }
     }
 
+    /// The same with what `before` has accumulated.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { classic: self.classic.after(&before.classic), low: self.low.after(&before.low), ..self }
+    }
+
     /// What the head of `list` hears, which may be marked or not: `native` is what the stay of an L packet asks for.
     #[inline]
     pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {

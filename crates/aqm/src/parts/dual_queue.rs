@@ -59,6 +59,11 @@ impl Priority {
         Self { scheduler, weight, tshift, credit: idle_credit, idle_credit, seen: [Seen::default(); 2] }
     }
 
+    /// The same with what `before` owes and has seen.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { credit: before.credit, seen: before.seen, ..self }
+    }
+
     /// A packet for `list`, which enters if there is room.
     #[inline]
     pub fn enter(&mut self, list: ListId, packet: Packet, port: &mut Port, cx: &mut Cx) {

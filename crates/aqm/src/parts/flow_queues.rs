@@ -18,6 +18,7 @@ fn id(number: u32) -> Option<ListId> {
 }
 
 /// What follows each queue in its chain. A queue is in one chain at most.
+#[derive(Clone)]
 pub struct Links {
     next: Vec<u32>,
 }
@@ -162,6 +163,12 @@ impl FlowQueues {
             quantum,
             always_old,
         }
+    }
+
+    /// The same with the queues in the chains that `before` has them in, and with their credits; as many as there.
+    pub fn after(self, before: &Self) -> Self {
+        let Self { new, old, .. } = *before;
+        Self { flows: before.flows.clone(), links: before.links.clone(), new, old, ..self }
     }
 
     /// A packet for `queue`: unless it is active already it becomes the last new one, with a quantum.

@@ -22,6 +22,7 @@ struct Slot {
 }
 
 /// See the module's text.
+#[derive(Clone)]
 pub struct PairTable {
     slots: Vec<Slot>,
     memory: Span,
@@ -32,6 +33,11 @@ impl PairTable {
     /// Room for `capacity` keys, at least one; a key silent for `memory` is forgotten.
     pub fn new(capacity: u32, memory: Span) -> Self {
         Self { slots: alloc::vec![Slot::default(); capacity.max(1) as usize], memory, evicted: 0 }
+    }
+
+    /// The same keys and counts, of which each is forgotten after `memory` from now on.
+    pub fn remembering(&self, memory: Span) -> Self {
+        Self { memory, ..self.clone() }
     }
 
     /// One more packet of `key`: how many that makes.

@@ -28,6 +28,11 @@ impl RoundRobin {
         Self { quanta: own, accounts: [0; MOST], backlogged: 0, turn: MOST - 1 }
     }
 
+    /// The same quanta at the turn where `before` is, with its accounts.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { quanta: self.quanta, accounts: before.accounts, backlogged: before.backlogged, turn: before.turn }
+    }
+
     /// Queue `i` holds packets.
     #[inline]
     pub const fn joined(&mut self, i: usize) {

@@ -21,6 +21,7 @@ choice! {
 const ROUND: f64 = 2.0;
 
 /// The two queues' claims on the link.
+#[derive(Clone)]
 pub struct Split {
     scheduler: Scheduler,
     /// Bytes per second.

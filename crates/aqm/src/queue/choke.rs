@@ -204,6 +204,14 @@ impl Design for Choke {
         let spacing = Spacing::new(rule, false, None);
         Self { red: Red { min_th, max_th, max_p, average, spacing, p: 0.0 }, flows: VecDeque::new(), matched: 0 }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link).red;
+        let (average, spacing) = (fresh.average.after(&self.red.average), fresh.spacing.after(&self.red.spacing));
+        let same = fresh.min_th.is_like(self.red.min_th);
+        let red = Red { average, spacing, p: self.red.p, ..fresh };
+        same.then(|| Self { red, flows: self.flows.clone(), matched: self.matched })
+    }
 }
 
 impl Discipline for Choke {

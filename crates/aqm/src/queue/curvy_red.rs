@@ -173,6 +173,12 @@ impl Design for CurvyRed {
             params: params.clone(),
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (aqm, priority) = (fresh.aqm.after(&self.aqm), fresh.priority.after(&self.priority));
+        Some(Self { aqm, priority, average: self.average, native: self.native, ..fresh })
+    }
 }
 
 impl Discipline for CurvyRed {

@@ -123,6 +123,12 @@ impl Design for Drr {
             granted: false,
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (buckets, flows, links) = (fresh.buckets.after(&self.buckets)?, self.flows.clone(), self.links.clone());
+        Some(Self { buckets, flows, links, active: self.active, granted: self.granted, quantum: fresh.quantum })
+    }
 }
 
 impl Discipline for Drr {

@@ -178,6 +178,13 @@ impl Design for DualPi2 {
             params: params.clone(),
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (base, aqm) = (fresh.base.after(&self.base), fresh.aqm.after(&self.aqm));
+        let priority = fresh.priority.after(&self.priority);
+        Some(Self { base, aqm, priority, due: self.due, native: self.native, ..fresh })
+    }
 }
 
 /// The shortest automatic tupdate: time does not stand still between two updates. Ours.

@@ -183,6 +183,13 @@ impl Design for FqCodel {
             rules: params.rules,
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (buckets, flows) = (fresh.buckets.after(&self.buckets)?, fresh.flows.after(&self.flows));
+        let (codel, states) = (fresh.codel.after(&self.codel), self.states.clone());
+        Some(Self { buckets, flows, codel, states, ..fresh })
+    }
 }
 
 impl Discipline for FqCodel {

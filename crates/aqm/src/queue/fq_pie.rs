@@ -58,6 +58,7 @@ params! {
 }
 
 /// PIE of one flow, with what it takes to update only the flows that need it.
+#[derive(Clone)]
 struct Flow {
     pie: PieState,
     /// In the chain of those to be updated.
@@ -194,6 +195,14 @@ impl Design for FqPie {
             latest: ListId(0),
             rule,
         }
+    }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let (buckets, queues) = (fresh.buckets.after(&self.buckets)?, fresh.queues.after(&self.queues));
+        let (flows, links) = (self.flows.clone(), self.links.clone());
+        let Self { stirred, due, latest, .. } = *self;
+        Some(Self { buckets, queues, flows, links, stirred, due, latest, rule: fresh.rule })
     }
 }
 

@@ -234,6 +234,20 @@ impl Design for RedTail {
             params: params.clone(),
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let kept = |params: &Params| (params.scheduler, params.key, params.pairs);
+        if kept(params) != kept(&self.params) || !params.max_th1.is_like(self.params.max_th1) {
+            return None;
+        }
+        let (pairs, red) = (self.pairs.remembering(params.t), fresh.red.after(&self.red)?);
+        let c1 = c1(self.q1, fresh.capacity, fresh.bounds, (params.min_th1.value(), params.max_th1.value()));
+        let mut split = self.split.clone();
+        split.set_rates([c1, fresh.capacity - c1]);
+        let Self { q1, q2, met, moved, .. } = *self;
+        Some(Self { pairs, red, split, q1, q2, met, moved, ..fresh })
+    }
 }
 
 impl Discipline for RedTail {

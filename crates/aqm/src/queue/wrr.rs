@@ -163,6 +163,16 @@ impl Design for Wrr {
             latest: 0,
         }
     }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        let fresh = Self::build(params, link);
+        let red = red(params);
+        let classes: Option<Vec<Red>> = self.classes.iter().map(|class| class.retuned(&red, link)).collect();
+        let (turns, classes) = (fresh.turns.clone().after(&self.turns), classes?);
+        let same = classes.len() == fresh.classes.len();
+        let Self { maybe_idle, latest, .. } = *self;
+        same.then_some(Self { turns, classes, maybe_idle, latest, ..fresh })
+    }
 }
 
 impl Discipline for Wrr {
