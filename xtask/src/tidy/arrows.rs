@@ -10,7 +10,8 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-sim", &["forebay-aqm"], 3),
     ("forebay-theory", &[], 3),
     ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory"], usize::MAX),
-    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
+    ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
+    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay"], usize::MAX),
     ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
 ];

@@ -26,6 +26,29 @@ pub(super) fn no_std(tree: &Tree) -> Vec<String> {
     findings
 }
 
+/// The crate that talks to the kernel, the only place in it where that may be, and its own lints beside the workspace's.
+const UNSAFE: (&str, &str) = ("crates/live/Cargo.toml", "crates/live/src/sys/");
+const ITS_LINTS: [(&str, &str, &str); 3] = [
+    ("rust", "unsafe_code", "deny"),
+    ("rust", "missing_docs", "deny"),
+    ("clippy", "undocumented_unsafe_blocks", "deny"),
+];
+
+/// The crate with unsafe code has it in one folder.
+fn kept_apart(tree: &Tree, manifest: &Table) -> Vec<String> {
+    let says = |(group, lint, want): &(&str, &str, &str)| {
+        manifest.get("lints").and_then(|l| l.get(group)?.get(lint)?.as_str()).is_none_or(|found| found != *want)
+    };
+    let lints = ITS_LINTS.iter().filter(|lint| says(lint));
+    let mut findings: Vec<_> = lints.map(|(_, lint, want)| format!("{}: {lint} is not \"{want}\"", UNSAFE.0)).collect();
+    for file in tree.rust().filter(|file| file.path.starts_with("crates/live/") && !file.path.starts_with(UNSAFE.1)) {
+        if file.code.contains("unsafe_code") {
+            findings.push(format!("{}: unsafe code outside of {}", file.path, UNSAFE.1));
+        }
+    }
+    findings
+}
+
 /// The workspace has the lints, and every crate takes them.
 pub(super) fn inherited(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
@@ -34,6 +57,10 @@ pub(super) fn inherited(tree: &Tree) -> Vec<String> {
             findings.push(format!("{}: is no TOML", file.path));
             continue;
         };
+        if file.path == UNSAFE.0 {
+            findings.extend(kept_apart(tree, &table));
+            continue;
+        }
         if file.path != "Cargo.toml" {
             let takes = table.get("lints").and_then(|l| l.get("workspace")).and_then(Value::as_bool);
             if takes != Some(true) {
@@ -76,5 +103,17 @@ mod tests {
         assert_eq!(of(root, "[package]").len(), 1);
         assert_eq!(of(&root.replace("forbid", "deny"), "[lints]\nworkspace = true").len(), 1);
         assert_eq!(of("[workspace]", "[lints]\nworkspace = true").len(), 2);
+    }
+
+    #[test]
+    fn finds_unsafe_code_outside_of_its_folder() {
+        let lints = "[lints.rust]\nunsafe_code = \"deny\"\nmissing_docs = \"deny\"\n[lints.clippy]\n\
+                     undocumented_unsafe_blocks = \"deny\"";
+        let of = |lints: &str, path: &str| {
+            inherited(&Tree::of(&[(UNSAFE.0, lints), (path, "#![expect(unsafe_code, reason = \"syscalls\")]")]))
+        };
+        assert!(of(lints, "crates/live/src/sys/ring.rs").is_empty());
+        assert_eq!(of(lints, "crates/live/src/lane.rs").len(), 1);
+        assert_eq!(of(&lints.replace("unsafe_code = \"deny\"", ""), "crates/live/src/sys/ring.rs").len(), 1);
     }
 }

@@ -1,0 +1,1 @@
+//! What talks to the kernel, and the only folder with unsafe code.
