@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_lab::bench;
 
 use crate::failure::Exit;
+use crate::link_args::LinkArgs;
 use crate::map::MapArgs;
 use crate::markov::MarkovArgs;
 use crate::output::Ui;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Measure the speed of this machine on the standard cases.
     Bench(BenchArgs),
+    /// Run a command behind an emulated link: real TCP through the same disciplines.
+    Link(LinkArgs),
 }
 
 /// What to list.

@@ -12,22 +12,39 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// Done.
-    Done = 0,
-    /// A run failed, or its results could not be kept.
-    Failed = 1,
+    Done,
+    /// A run failed, or its results could not be kept, or a live run's timing was invalid.
+    Failed,
     /// The input is wrong.
-    Input = 2,
+    Input,
     /// Under `--strict`: a claim did not hold.
-    Claims = 3,
+    Claims,
     /// Not permitted or not possible on this machine.
-    Unavailable = 4,
+    Unavailable,
     /// Interrupted; results so far are kept.
-    Interrupted = 130,
+    Interrupted,
+    /// That of the command behind an emulated link.
+    Command(u8),
+}
+
+impl Exit {
+    /// The number that the system is told.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Input => 2,
+            Self::Claims => 3,
+            Self::Unavailable => 4,
+            Self::Interrupted => 130,
+            Self::Command(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 

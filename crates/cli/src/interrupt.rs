@@ -25,7 +25,7 @@ pub(crate) fn watch() -> &'static AtomicBool {
         // It fails only if a handler is there already, and then it is this one.
         let _ = ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::SeqCst) {
-                std::process::exit(i32::from(Exit::Interrupted as u8));
+                std::process::exit(i32::from(Exit::Interrupted.code()));
             }
         });
     }

@@ -9,6 +9,11 @@ mod digits;
 mod explain;
 mod failure;
 pub mod interrupt;
+#[cfg(target_os = "linux")]
+mod journal;
+#[cfg(target_os = "linux")]
+mod link;
+mod link_args;
 mod links;
 mod list;
 mod map;
@@ -46,7 +51,7 @@ pub fn main(program: Program) -> u8 {
             failure.exit()
         })
     });
-    exit.unwrap_or_else(|exit| exit) as u8
+    exit.unwrap_or_else(|exit| exit).code()
 }
 
 /// The tables that `forebay run` prints of a summary, without colours; with axes those of `forebay sweep`.
@@ -78,10 +83,10 @@ pub fn document(
     let cli = Cli::try_parse_from(words).map_err(|error| {
         let message = args::one_line(&error.to_string());
         let error = json!({ "kind": "usage", "message": message });
-        Refusal { exit: Exit::Input as u8, message, error }
+        Refusal { exit: Exit::Input.code(), message, error }
     })?;
     Ui::catch(quiet, scenario, |ui| command(&cli, ui)).map_err(|failure| {
-        let (exit, message, error) = (failure.exit() as u8, failure.to_string(), failure.json());
+        let (exit, message, error) = (failure.exit().code(), failure.to_string(), failure.json());
         Refusal { exit, message, error }
     })
 }
@@ -97,5 +102,9 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),
+        #[cfg(target_os = "linux")]
+        Command::Link(args) => link::command(args, ui),
+        #[cfg(not(target_os = "linux"))]
+        Command::Link(_) => Err(Failure::Unavailable("an emulated link needs Linux".to_string())),
     }
 }

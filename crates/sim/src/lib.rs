@@ -17,6 +17,7 @@ pub mod graph;
 pub mod histogram;
 pub mod levels;
 pub mod link;
+pub mod lone;
 pub mod loss;
 pub mod meter;
 pub mod network;

@@ -417,6 +417,16 @@ impl Link {
         }
     }
 
+    /// Closes the books at `end`, with a transmission under way until `sending`.
+    pub fn end(&mut self, end: u64, sending: u64) {
+        if let Some(meter) = &mut self.meter {
+            meter.end(end, sending);
+        }
+        if let Some(pace) = self.wire.as_mut().and_then(|wire| wire.pace.as_mut()) {
+            pace.end(end);
+        }
+    }
+
     /// When the discipline's timer is due.
     pub fn next_tick(&self) -> Option<u64> {
         self.managed_queue().and_then(Queue::next_tick).map(Instant::nanos)

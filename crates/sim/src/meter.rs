@@ -228,6 +228,13 @@ impl Meter {
         self.queue_is(now, self.pkts);
     }
 
+    /// The window ends at `end`, with a transmission under way until `sending`.
+    pub fn end(&mut self, end: u64, sending: u64) {
+        self.close(end);
+        self.window.to = end;
+        self.busy -= sending.saturating_sub(end).min(self.busy);
+    }
+
     /// The queue now, and its mean since the last look.
     pub fn look(&mut self, now: u64) -> (u32, f64) {
         self.queue_is(now, self.pkts);

@@ -63,6 +63,11 @@ impl Pace {
         self.cursor.free
     }
 
+    /// The window ends at `end`.
+    pub const fn end(&mut self, end: u64) {
+        self.cursor.window.to = end;
+    }
+
     /// Work done in the window as a share of what could have been.
     pub fn utilisation(&self) -> f64 {
         let window = self.cursor.window;

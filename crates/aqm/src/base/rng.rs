@@ -64,7 +64,7 @@ fn split_mix(x: &mut u64) -> u64 {
 
 /// A permutation in which every bit of `z` changes half of all bits: SplitMix64's, for hashing too.
 #[inline]
-pub(crate) const fn mix(mut z: u64) -> u64 {
+pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -1,0 +1,211 @@
+//! `forebay link`: a command behind an emulated link.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use forebay_aqm::base::time::Span;
+use forebay_lab::plan::Plan;
+use forebay_lab::scenario::Case;
+use forebay_lab::store::Store;
+use forebay_lab::{lower, record};
+use forebay_live::emulator::{self, LANES, Manner, Outcome};
+use forebay_live::lane::{Lane, Report};
+use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::sys::process::{Ended, Signals};
+use forebay_sim::histogram::Histogram;
+use forebay_sim::network::LinkSpec;
+use forebay_sim::outcome;
+use serde_json::{Value, json};
+
+use crate::digits::significant;
+use crate::failure::{Exit, Failure};
+use crate::link_args::{LinkArgs, Load};
+use crate::output::Ui;
+use crate::table::Table;
+use crate::{journal, program, report, run};
+
+/// No command runs longer than this.
+const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
+/// What is not known before it has run.
+const NOTHING: [Load; 2] = [Load { packets: 0, bytes: 0 }; 2];
+
+/// Runs the command behind the link.
+pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let case = args.case(1.0, NOTHING)?;
+    let (sample, manner) = (args.sample()?, Manner { spins: args.spin, late_ns: args.late()?.nanos() });
+    if let Some(dir) = &args.output {
+        free(dir)?;
+    }
+    let links = links(&case, args.seed);
+    let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json() })
+        .map_err(|failure| Failure::Unavailable(failure.to_string()))?;
+    let lanes = links.each_ref().map(|link| Lane::new(link, args.seed, sample, HORIZON, args.record));
+    let failed = |what: &'static str| move |error: std::io::Error| Failure::Run(format!("cannot {what}: {error}"));
+    let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
+    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::Unavailable(failure.to_string());
+    let child = site.start(&words(args), &args.server).map_err(unavailable)?;
+    let outcome = emulator::run(site.ports, lanes, child, &signals, manner).map_err(failed("emulate the link"))?;
+    drop(signals);
+    end(args, ui, outcome)
+}
+
+/// What runs near.
+fn words(args: &LinkArgs) -> Vec<OsString> {
+    if args.command.is_empty() {
+        vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
+    } else {
+        args.command.clone()
+    }
+}
+
+/// The links up and down.
+fn links(case: &Case, seed: u64) -> [LinkSpec; 2] {
+    let net = lower::network(&case.scenario, &case.scenario.compare[0].spec, seed);
+    LANES.map(|name| {
+        let link = net.links.iter().find(|link| link.name == name);
+        link.cloned().unwrap_or_else(|| unreachable!("the scenario of a link has both"))
+    })
+}
+
+/// Refuses a directory that holds something: results of a command are never gone on with.
+fn free(dir: &Path) -> Result<(), Failure> {
+    let used = dir.exists() && dir.read_dir().map_or(true, |mut entries| entries.next().is_some());
+    if used {
+        let found = forebay_lab::scenario::Found::thing(format!("{} with something in it", dir.display()));
+        return Err(forebay_lab::scenario::InputError::new(
+            "--output",
+            "",
+            found,
+            "a directory that is empty or not there",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Keeps and shows what was found, and says how it ended.
+fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
+    let Outcome { lanes, took_ns, cpu_ns, age, missed, refused, ended, faults } = outcome;
+    let valid = faults.is_empty();
+    let timing = json!({
+        "valid": valid,
+        "faults": faults,
+        "late_ms": LANES.iter().zip(&lanes).map(|(name, lane)| ((*name).to_string(), spread(&lane.lateness))).collect::<serde_json::Map<_, _>>(),
+        "age_ms": spread(&age),
+        "missed_pkts": missed.iter().sum::<u64>(),
+        "refused_pkts": refused.iter().sum::<u64>(),
+        "cpu_seconds": cpu_ns as f64 * 1e-9,
+        "wall_seconds": took_ns as f64 * 1e-9,
+    });
+    let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
+    let table = (!ui.quiet()).then(|| table(ui, &lanes, took_ns));
+    let (summary, place) = kept(args, lanes, took_ns, cpu_ns, &timing)?;
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "command": code, "timing": timing, "runs": summary }))?;
+    } else {
+        // The command's own words are on stdout.
+        table.iter().for_each(|table| ui.note(table.trim_end()));
+        place.iter().for_each(|place| ui.note(place));
+    }
+    if !valid {
+        return Err(Failure::Run(format!("the timing was not that of the link: {}", faults.join("; "))));
+    }
+    Ok(match ended {
+        Some(Ended::Code(0)) => Exit::Done,
+        _ => Exit::Command(code),
+    })
+}
+
+fn spread(of: &Histogram) -> Value {
+    of.summary().map_or(Value::Null, |summary| {
+        let s = summary.scaled(1e-6);
+        json!({ "mean": s.mean, "std": s.std, "p50": s.p50, "p99": s.p99, "max": s.max })
+    })
+}
+
+/// The runs as `summary.json` has them, and where everything is, if it is kept.
+fn kept(
+    args: &LinkArgs,
+    lanes: [Report; 2],
+    took_ns: u64,
+    cpu_ns: u64,
+    timing: &Value,
+) -> Result<(Value, Option<String>), Failure> {
+    let [up, down] = lanes;
+    let journals = [up.journal, down.journal];
+    let loads = [(up.delivered, up.delivered_bytes), (down.delivered, down.delivered_bytes)];
+    let case = args.case(took_ns.max(1000) as f64 * 1e-9, loads.map(|(packets, bytes)| Load { packets, bytes }))?;
+    let contender = case.scenario.compare[0].clone();
+    let net = lower::network(&case.scenario, &contender.spec, args.seed);
+    let seconds = took_ns as f64 * 1e-9;
+    let flow = |group: u32, (packets, bytes): (u64, u64)| outcome::FlowOutcome {
+        group,
+        class: 0,
+        goodput_bytes: bytes,
+        delivered_pkts: packets,
+        active_s: seconds,
+        sender: Default::default(),
+    };
+    let flows = vec![flow(0, loads[0]), flow(1, loads[1])];
+    let seen =
+        outcome::Outcome { links: vec![up.link, down.link], flows, classes: Vec::new(), events: 0, fingerprint: 0 };
+    let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
+    let summaries: Vec<_> = record.summaries().map(|summary| json!(summary)).collect();
+    let Some(dir) = &args.output else { return Ok((summaries.into(), None)) };
+    // Not those of a simulation: the same directory is never gone on with by one.
+    let build = format!("live.{}", program::this().build());
+    let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
+    let mut meta = run::meta();
+    meta["kind"] = "link".into();
+    meta["timing"] = timing.clone();
+    let store = Store::open(dir, &plan, meta)?;
+    let job = plan.jobs()[0];
+    store.save(&plan, job, &record)?;
+    for (name, journal) in LANES.iter().zip(&journals) {
+        if let Some(journal) = journal {
+            journal::write(&dir.join(format!("{name}.csv")), journal)?;
+        }
+    }
+    store.summarise(&plan, &[job], &[record.slim()])?;
+    let page = report::write_report(dir)?;
+    Ok((summaries.into(), Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
+}
+
+/// What went over the link, for people.
+fn table(ui: &Ui, lanes: &[Report; 2], took_ns: u64) -> String {
+    let mut table = Table::new(&[
+        "link",
+        "Mb/s",
+        "packets",
+        "queue pkts",
+        "p99",
+        "wait ms",
+        "p99",
+        "dropped",
+        "marked",
+        "lost",
+        "late ms",
+        "p99",
+    ]);
+    for (name, lane) in LANES.iter().zip(lanes) {
+        let link = &lane.link;
+        let number = |value: f64| significant(value, 3);
+        let wait = link.sojourn_s.unwrap_or_default().scaled(1e3);
+        let late = lane.lateness.summary().unwrap_or_default().scaled(1e-6);
+        table.row(vec![
+            (*name).to_string(),
+            number(lane.delivered_bytes as f64 * 8e3 / took_ns.max(1) as f64),
+            link.offered_pkts.to_string(),
+            number(link.queue_pkts.mean),
+            number(link.queue_pkts.p99),
+            number(wait.mean),
+            number(wait.p99),
+            (link.dropped_early + link.dropped_overflow).to_string(),
+            link.marked.to_string(),
+            link.lost_pkts.to_string(),
+            number(late.p50),
+            number(late.p99),
+        ]);
+    }
+    table.render(ui, "")
+}

@@ -1,0 +1,254 @@
+//! The words of `forebay link`, and the scenario that they stand for.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, value_parser};
+use forebay_aqm::base::text;
+use forebay_aqm::base::time::Span;
+use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+
+use crate::args::LARGEST_SEED;
+
+/// Arguments of `link`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay link --rate 50mbit --delay 20ms --queue 100p --aqm \"raqm q0=50\" --server 'iperf3 -s' -- iperf3 -c 100.64.0.1
+  forebay link --rate 10mbit --delay 40ms --server 'python3 -m http.server 80' -- sh -c 'curl -so /dev/null $FOREBAY_FAR'
+  forebay link --down-trace lte.down --up-trace lte.up --delay 15ms -- bash
+  forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- ping -c 10 100.64.0.1
+
+The command runs near, servers run far, in network namespaces that end with it; nothing of this machine's network is
+touched, and no right is needed but that of namespaces for ordinary users. Far is 100.64.0.1, also in FOREBAY_FAR; a
+link within a link has 100.64.1.0/24 and so on, and what is beyond is reached through it.
+Up is from near to far. Everything given without --up or --down is so both ways.
+
+It ends with the command's exit code; 1 if the timing was not that of the link: results are kept, and say why.")]
+pub(crate) struct LinkArgs {
+    /// Capacity, such as 50mbit; 1gbit if neither it nor a trace is given.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Propagation delay each way, such as 20ms.
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    delay: String,
+    /// Buffer: 100p, or bytes such as 150kb.
+    #[arg(long, value_name = "SIZE", default_value = "1000p")]
+    queue: String,
+    /// Discipline.
+    #[arg(long, value_name = "DISCIPLINE", default_value = "droptail")]
+    aqm: String,
+    /// Packets lost on the wire: a share such as 0.01, or 1%.
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    loss: String,
+    /// Delivery opportunities as mm-link(1) has them: a file with a line of milliseconds for each.
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    up: Up,
+    #[command(flatten)]
+    down: Down,
+    /// TCP asks for ECN at both ends.
+    #[arg(long)]
+    pub(crate) ecn: bool,
+    /// A shell command that runs far, begun before COMMAND; again for more.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) server: Vec<String>,
+    /// Of the disciplines' and the losses' random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
+    pub(crate) seed: u64,
+    /// Keep results in this directory, with a report, as `forebay run` does.
+    #[arg(short, long, visible_alias = "out", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also write down every arrival and what became of it: up.csv and down.csv in DIR.
+    #[arg(long, requires = "output")]
+    pub(crate) record: bool,
+    /// Time between two rows of the series.
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    sample: String,
+    /// One packet in a hundred may go so late; more, and the timing is invalid.
+    #[arg(long, value_name = "TIME", default_value = "2ms")]
+    late: String,
+    /// Stay awake for the last moments before something is due: it needs a core of its own.
+    #[arg(long)]
+    pub(crate) spin: bool,
+    /// What runs near, and its words; your shell if left out.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Those of one direction, whose words begin with it.
+macro_rules! direction {
+    ($(#[$doc:meta])* $name:ident $rate:literal $delay:literal $queue:literal $aqm:literal $loss:literal $trace:literal) => {
+        $(#[$doc])*
+        #[derive(Args, Debug)]
+        struct $name {
+            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true, help = "One way only, and so on")]
+            rate: Option<String>,
+            #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true, help = "")]
+            delay: Option<String>,
+            #[arg(id = $queue, long = $queue, value_name = "SIZE", hide_short_help = true, help = "")]
+            queue: Option<String>,
+            #[arg(id = $aqm, long = $aqm, value_name = "DISCIPLINE", hide_short_help = true, help = "")]
+            aqm: Option<String>,
+            #[arg(id = $loss, long = $loss, value_name = "SHARE", hide_short_help = true, help = "")]
+            loss: Option<String>,
+            #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate, help = "")]
+            trace: Option<PathBuf>,
+        }
+
+        impl $name {
+            const fn lane(&self) -> Given<'_> {
+                let Self { rate, delay, queue, aqm, loss, trace } = self;
+                Given { rate, delay, queue, aqm, loss, trace }
+            }
+        }
+    };
+}
+
+direction! {
+    /// From near to far.
+    Up "up-rate" "up-delay" "up-queue" "up-aqm" "up-loss" "up-trace"
+}
+direction! {
+    /// From far to near.
+    Down "down-rate" "down-delay" "down-queue" "down-aqm" "down-loss" "down-trace"
+}
+
+/// What is said of one direction alone.
+struct Given<'a> {
+    rate: &'a Option<String>,
+    delay: &'a Option<String>,
+    queue: &'a Option<String>,
+    aqm: &'a Option<String>,
+    loss: &'a Option<String>,
+    trace: &'a Option<PathBuf>,
+}
+
+/// What there is where no rate is given.
+const RATE: &str = "1gbit";
+/// Bytes of the usual full frame.
+const PACKET: u32 = 1514;
+
+/// What was on a link, for the scenario that is kept with the results.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Frames.
+    pub(crate) packets: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+}
+
+impl LinkArgs {
+    /// The link as a scenario of `duration_s`, with traffic at the mean rates of `loads`; none where nothing was.
+    pub(crate) fn case(&self, duration_s: f64, loads: [Load; 2]) -> Result<Case, InputError> {
+        let mut out = format!(
+            "version = 1\ntitle = \"link\"\nduration = \"{duration_s:.6}s\"\npacket = {PACKET}\n\
+             [topology]\nkind = \"graph\"\nnodes = [\"near\", \"far\"]\n"
+        );
+        let lanes = [("up", ["near", "far"], self.up.lane()), ("down", ["far", "near"], self.down.lane())];
+        for (name, [from, to], given) in &lanes {
+            let _ = writeln!(
+                out,
+                "[[topology.links]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\none_way = true\nstudy = true\n{}",
+                self.lane(name, given)?
+            );
+        }
+        let [up, down] = [0, 1].map(|i| lanes[i].2.aqm.as_deref().unwrap_or(&self.aqm));
+        let links = if up == down { "[\"up\", \"down\"]" } else { "[\"up\"]" };
+        let _ = writeln!(out, "[compare]\naqm = [{}]\nlinks = {links}", quoted(up));
+        for ((name, [from, to], _), load) in lanes.iter().zip(loads) {
+            let (packets, bytes) = (load.packets.max(1) as f64, load.bytes.max(64) as f64);
+            let (packet, rate) = ((bytes / packets).round().clamp(40.0, 65_000.0), bytes * 8.0 / duration_s);
+            let _ = writeln!(
+                out,
+                "[[flows]]\nname = \"{name}\"\nkind = \"cbr\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{}bit\"\npacket = {packet}",
+                rate.round().max(1.0)
+            );
+        }
+        let mut cases = scenario::parse("link", &out, &Overrides::default()).map_err(|error| of_argument(&error))?;
+        Ok(cases.swap_remove(0))
+    }
+
+    /// The keys of one direction.
+    fn lane(&self, name: &str, given: &Given<'_>) -> Result<String, InputError> {
+        let own = |own: &Option<String>, both: &str| own.clone().unwrap_or_else(|| both.to_string());
+        let mut out = String::new();
+        let key = |out: &mut String, key: &str, value: &str| writeln!(out, "{key} = {}", quoted(value));
+        // A rate of this direction goes before a trace of both.
+        let trace = given.trace.as_ref().or(self.trace.as_ref().filter(|_| given.rate.is_none()));
+        let _ = match trace {
+            Some(trace) => {
+                let there = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
+                key(&mut out, "rate_trace", &there.to_string_lossy())
+            }
+            None => {
+                let rate = given.rate.as_deref().or(self.rate.as_deref()).unwrap_or(RATE);
+                check(rate, given.rate.as_ref().map_or("--rate".to_string(), |_| format!("--{name}-rate")))?;
+                key(&mut out, "rate", rate)
+            }
+        };
+        let _ = key(&mut out, "delay", &own(given.delay, &self.delay));
+        let _ = key(&mut out, "queue", &own(given.queue, &self.queue));
+        let _ = key(&mut out, "aqm", &own(given.aqm, &self.aqm));
+        let loss = own(given.loss, &self.loss);
+        let share = match loss.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+            None => loss.trim().parse(),
+        };
+        match share {
+            Ok(share) if (0.0..=1.0).contains(&share) => {
+                if share > 0.0 {
+                    let _ = writeln!(out, "loss = {share:?}");
+                }
+                Ok(out)
+            }
+            _ => Err(InputError::new("--loss", "", Found::text(&loss), "a share from 0 to 1 such as 0.01, or 1%")),
+        }
+    }
+
+    /// Time between two rows of the series.
+    pub(crate) fn sample(&self) -> Result<Span, InputError> {
+        time("--sample", &self.sample)
+    }
+
+    /// How late packets may be.
+    pub(crate) fn late(&self) -> Result<Span, InputError> {
+        time("--late", &self.late)
+    }
+}
+
+fn time(argument: &str, words: &str) -> Result<Span, InputError> {
+    let accepts = "a time above 0 such as 10ms";
+    let span = text::span(words).ok().filter(|span| *span > Span::ZERO);
+    span.ok_or_else(|| InputError::new(argument, "", Found::text(words), accepts))
+}
+
+fn check(rate: &str, argument: String) -> Result<(), InputError> {
+    let accepts = "a rate above 0 such as 50mbit, at most 100gbit";
+    let known = text::rate(rate).is_ok_and(|rate| (1..=100_000_000_000).contains(&rate.0));
+    known.then_some(()).ok_or_else(|| InputError::new(argument, "", Found::text(rate), accepts))
+}
+
+/// As TOML writes a text.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " "))
+}
+
+/// The error of a key as that of the argument that it came from.
+fn of_argument(error: &InputError) -> InputError {
+    let mut error = error.clone();
+    // The text of the scenario is nobody's: its lines and its other keys say nothing to those who gave arguments.
+    let last = error.key.rsplit('.').next().unwrap_or_default();
+    let argument = match last.split('[').next().unwrap_or_default() {
+        "rate_trace" => "trace",
+        name @ ("delay" | "queue" | "aqm" | "loss" | "rate") => name,
+        _ => "link",
+    };
+    if error.file == "link" {
+        error.file = format!("--{argument}");
+        (error.line, error.column) = (None, None);
+        error.key = String::new();
+    }
+    error
+}

@@ -1,0 +1,190 @@
+//! What a discipline is told of an Ethernet frame, and how a mark is written into it.
+//!
+//! A flow is the five-tuple, a pair source and destination; both are told apart by 32 bits of a hash. The service class is the
+//! class selector of the DSCP (RFC 2474), its upper three bits; the colour is the drop precedence of assured forwarding
+//! (RFC 2597): AFx1 is IN, as are all that are no AF, AFx2 and AFx3 are OUT.
+
+use forebay_aqm::base::packet::{Colour, Ecn, Proto};
+use forebay_aqm::base::rng::mix;
+
+/// Bytes before the network header: Ethernet without a tag.
+const LINK: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// What a discipline is told of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct About {
+    /// Of the five-tuple.
+    pub flow: u32,
+    /// Of source and destination.
+    pub pair: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Service class, 0 to 7.
+    pub class: u8,
+    /// Drop precedence.
+    pub colour: Colour,
+    /// Transport.
+    pub proto: Proto,
+}
+
+/// The network header of a frame, if it is one of IP.
+enum Ip<'a> {
+    V4(&'a [u8]),
+    V6(&'a [u8]),
+}
+
+fn ip(frame: &[u8]) -> Option<Ip<'_>> {
+    let (kind, rest) = (frame.get(12..LINK)?, frame.get(LINK..)?);
+    match kind {
+        kind if kind == IPV4 && rest.len() >= 20 => Some(Ip::V4(rest)),
+        kind if kind == IPV6 && rest.len() >= 40 => Some(Ip::V6(rest)),
+        _ => None,
+    }
+}
+
+/// 32 bits that look random for all that `parts` say.
+fn hash(parts: &[&[u8]]) -> u32 {
+    let mut state = 0;
+    for chunk in parts.iter().flat_map(|part| part.chunks(8)) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        state = mix(state ^ u64::from_le_bytes(word));
+    }
+    (state >> 32) as u32
+}
+
+/// Reads it; what is no IP is a flow by itself.
+pub fn about(frame: &[u8]) -> About {
+    let Some(ip) = ip(frame) else { return About::default() };
+    let (traffic, protocol, ends, rest) = match ip {
+        Ip::V4(header) => {
+            let length = usize::from(header[0] & 15) * 4;
+            // Only the first fragment has ports; the flow of all is then told by the addresses alone.
+            let fragment = (header[6] & 0x3f, header[7]) != (0, 0);
+            let rest = if fragment { &[][..] } else { header.get(length..).unwrap_or_default() };
+            (header[1], header[9], &header[12..20], rest)
+        }
+        Ip::V6(header) => (header[0] << 4 | header[1] >> 4, header[6], &header[8..40], &header[40..]),
+    };
+    let proto = match protocol {
+        6 => Proto::Tcp,
+        _ => Proto::Udp,
+    };
+    let ports = if [6, 17, 132].contains(&protocol) { rest.get(..4).unwrap_or_default() } else { &[] };
+    let dscp = traffic >> 2;
+    let forwarding = (1..=4).contains(&(dscp >> 3)) && dscp & 1 == 0;
+    About {
+        flow: hash(&[ends, ports, &[protocol]]),
+        pair: hash(&[ends]),
+        ecn: ecn(traffic),
+        class: dscp >> 3,
+        colour: if forwarding && dscp >> 1 & 3 >= 2 { Colour::Out } else { Colour::In },
+        proto,
+    }
+}
+
+const fn ecn(traffic: u8) -> Ecn {
+    match traffic & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// Writes CE into a frame of IP that is ECN-capable, and mends the checksum of its header (RFC 1624).
+pub fn mark(frame: &mut [u8]) {
+    match ip(frame) {
+        Some(Ip::V4(_)) => {
+            let header = &mut frame[LINK..];
+            let before = u16::from_be_bytes([header[0], header[1]]);
+            header[1] |= 3;
+            let after = u16::from_be_bytes([header[0], header[1]]);
+            let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + u32::from(!before) + u32::from(after);
+            let folded = (sum & 0xffff) + (sum >> 16);
+            let folded = (folded & 0xffff) + (folded >> 16);
+            header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        }
+        // The header of IPv6 has no checksum.
+        Some(Ip::V6(_)) => frame[LINK + 1] |= 0x30,
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of IPv4 with this traffic class, a checksum that is right, and ports.
+    fn v4(traffic: u8, source: u8, ports: [u8; 4]) -> Vec<u8> {
+        let mut header = [0x45, traffic, 0, 60, 1, 2, 0, 0, 64, 6, 0, 0, 10, 0, 0, source, 10, 0, 0, 9];
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        [&[0; 12][..], &IPV4, &header, &ports, &[0; 36]].concat()
+    }
+
+    /// RFC 1071.
+    fn checksum(header: &[u8]) -> u16 {
+        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        !((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    #[test]
+    fn a_mark_keeps_the_checksum_right() {
+        for traffic in 0..=255 {
+            for ecn in [1, 2] {
+                let mut frame = v4(traffic & !3 | ecn, traffic, [1, 2, 3, 4]);
+                assert_eq!(checksum(&frame[LINK..LINK + 20]), 0);
+                mark(&mut frame);
+                assert_eq!((frame[LINK + 1], checksum(&frame[LINK..LINK + 20])), (traffic | 3, 0), "{traffic}");
+            }
+        }
+        let mut six = [&[0; 12][..], &IPV6, &[0x60, 0x20], &[0; 38]].concat();
+        assert_eq!(about(&six).ecn, Ecn::Ect0);
+        mark(&mut six);
+        assert_eq!((about(&six).ecn, six[LINK]), (Ecn::Ce, 0x60));
+    }
+
+    #[test]
+    fn flows_pairs_and_classes_are_told_apart() {
+        let one = about(&v4(0, 1, [0, 80, 1, 1]));
+        let other_port = about(&v4(0, 1, [0, 80, 1, 2]));
+        let other_host = about(&v4(0, 2, [0, 80, 1, 1]));
+        assert_eq!((one, one.pair), (about(&v4(0, 1, [0, 80, 1, 1])), other_port.pair));
+        assert!(one.flow != other_port.flow && one.pair != other_host.pair && one.flow != other_host.flow);
+        assert_eq!((one.proto, one.ecn, one.class), (Proto::Tcp, Ecn::NotEct, 0));
+        // AF31 is 26, AF32 is 28, AF33 is 30, EF is 46, CS5 is 40.
+        let seen = |dscp: u8| {
+            let about = about(&v4(dscp << 2 | 2, 1, [0; 4]));
+            (about.class, about.colour == Colour::Out, about.ecn)
+        };
+        assert_eq!([26, 28, 30].map(seen), [(3, false, Ecn::Ect0), (3, true, Ecn::Ect0), (3, true, Ecn::Ect0)]);
+        assert_eq!([46, 40, 0].map(seen), [(5, false, Ecn::Ect0), (5, false, Ecn::Ect0), (0, false, Ecn::Ect0)]);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_no_ip_is_read_too() {
+        let whole = v4(2, 1, [0, 80, 1, 1]);
+        for len in 0..whole.len() {
+            let mut frame = whole[..len].to_vec();
+            about(&frame);
+            mark(&mut frame);
+        }
+        let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
+        assert_eq!(about(&arp), About::default());
+        let mut fragment = whole.clone();
+        fragment[LINK + 7] = 9;
+        assert_eq!(
+            about(&fragment).flow,
+            about(&{
+                let mut other = fragment.clone();
+                other[LINK + 20] = 99;
+                other
+            })
+            .flow,
+            "no ports in a fragment"
+        );
+    }
+}

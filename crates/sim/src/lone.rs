@@ -1,0 +1,131 @@
+//! A link by itself: that of a network, driven by packets as they come from outside.
+//!
+//! The host of one, which has a real clock, tells it of arrivals at their times and lets it run up to the present; between
+//! the two everything happens at its own time, as in a [`World`](crate::world::World), however late the host comes.
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use crate::link::{Link, Tag};
+use crate::meter::Window;
+use crate::network::LinkSpec;
+use crate::outcome::{LinkOutcome, Series};
+use crate::segment::Segment;
+use crate::wire;
+
+/// What became of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// It is on its way, and will be at the far end at its time `at`.
+    Sent,
+    /// The queue dropped it.
+    Dropped,
+    /// The wire lost it.
+    Lost,
+}
+
+/// See the module's text.
+pub struct LoneLink {
+    link: Link,
+    name: String,
+    now: u64,
+    /// When the transmitter is free, if it sends or waits to.
+    free: Option<u64>,
+    tick: Option<u64>,
+    /// Between two rows of the series.
+    sample: u64,
+    sampled: u64,
+    series: Series,
+}
+
+impl LoneLink {
+    /// The link that `spec` describes, under study and idle at time zero, with a row of the series each `sample`. `horizon`
+    /// is how long it is used at most; plain drop-tail is a discipline here as any other.
+    pub fn new(spec: &LinkSpec, seed: u64, sample: Span, horizon: Span) -> Self {
+        let droptail =
+            || forebay_aqm::Spec::parse("droptail").unwrap_or_else(|_| unreachable!("it is in the registry"));
+        let discipline = Some(spec.discipline.clone().unwrap_or_else(droptail));
+        let spec = LinkSpec { study: true, discipline, ..spec.clone() };
+        let link = wire::link(&spec, seed, Window { from: 0, to: horizon.nanos() }, None);
+        let sample = sample.nanos().max(1);
+        let (series, name, tick) = (Series::new(&spec), spec.name, link.next_tick());
+        Self { link, name, now: 0, free: None, tick, sample, sampled: sample, series }
+    }
+
+    /// When something happens next, if nothing arrives.
+    pub fn next(&self) -> Option<u64> {
+        match (self.free, self.tick) {
+            (Some(free), Some(tick)) => Some(free.min(tick)),
+            (free, tick) => free.or(tick),
+        }
+    }
+
+    /// Everything up to and with `until`; what leaves the queue meanwhile is `gone`.
+    pub fn advance(&mut self, until: u64, gone: &mut dyn FnMut(&Segment, Gone)) {
+        loop {
+            let next = self.next().filter(|next| *next <= until);
+            // A row comes after everything else of its moment, as in a world.
+            while self.sampled < next.unwrap_or(until + 1) {
+                self.look();
+            }
+            let Some(next) = next else { break };
+            self.now = self.now.max(next);
+            if self.free.is_some_and(|free| free <= next) {
+                self.serve(gone);
+            } else {
+                self.link.tick(self.now);
+                self.tick = self.link.next_tick().map(|tick| tick.max(self.now + 1));
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// A segment arrives at `at`, or now if that has passed.
+    pub fn arrive(&mut self, segment: Segment, tag: Tag, at: u64, gone: &mut dyn FnMut(&Segment, Gone)) {
+        self.advance(at, gone);
+        let idle = self.link.arrive(segment, tag, self.now, |dropped| gone(dropped, Gone::Dropped));
+        if idle {
+            match self.link.idles_until(self.now) {
+                None => self.serve(gone),
+                later => self.free = later,
+            }
+        }
+    }
+
+    /// The transmitter is free.
+    fn serve(&mut self, gone: &mut dyn FnMut(&Segment, Gone)) {
+        let served = self.link.serve(self.now, |dropped| gone(dropped, Gone::Dropped));
+        self.free = served.map(|(_, free)| free);
+        if let Some((segment, _)) = served {
+            gone(&segment, if self.link.loses(self.now) { Gone::Lost } else { Gone::Sent });
+        }
+    }
+
+    fn look(&mut self) {
+        if let Some(meter) = &mut self.link.meter {
+            let (queue, mean) = meter.look(self.sampled.max(self.now));
+            self.series.time_s.push(Instant::from_nanos(self.sampled).secs());
+            self.series.queue_pkts.push(f64::from(queue));
+            self.series.queue_mean_pkts.push(mean);
+        }
+        if let Some(queue) = self.link.managed_queue() {
+            for (at, (_, values)) in self.series.probes.iter_mut().enumerate() {
+                values.push(queue.discipline().probe(at));
+            }
+        }
+        self.sampled += self.sample;
+    }
+
+    /// The link itself, to be looked at.
+    pub const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Its books, closed at `end`; what would happen later does not.
+    pub fn finish(mut self, end: u64, gone: &mut dyn FnMut(&Segment, Gone)) -> LinkOutcome {
+        self.advance(end, gone);
+        let (end, sending) = (self.now, self.free.unwrap_or(0));
+        self.link.end(end, sending);
+        LinkOutcome::of(&self.link, self.name, self.series)
+            .unwrap_or_else(|| unreachable!("a link under study has a meter"))
+    }
+}
