@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use forebay_lab::store::{self, StoreError};
-use forebay_live::lane::{Journal, Verdict};
+use forebay_live::journal::{Journal, Verdict};
 
 /// Writes it.
 pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {

@@ -8,12 +8,13 @@ use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Case;
 use forebay_lab::store::Store;
 use forebay_lab::{lower, record};
-use forebay_live::emulator::{self, LANES, Manner, Outcome};
-use forebay_live::lane::{Lane, Report};
+use forebay_live::emulator::{self, Manner, Outcome};
+use forebay_live::fabric::{FAR, Fabric, NEAR, Report, Way};
+use forebay_live::frame;
 use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::histogram::Histogram;
-use forebay_sim::network::LinkSpec;
+use forebay_sim::network::Network;
 use forebay_sim::outcome;
 use serde_json::{Value, json};
 
@@ -36,15 +37,21 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     if let Some(dir) = &args.output {
         free(dir)?;
     }
-    let links = links(&case, args.seed);
+    let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json() })
         .map_err(|failure| Failure::Unavailable(failure.to_string()))?;
-    let lanes = links.each_ref().map(|link| Lane::new(link, args.seed, sample, HORIZON, args.record));
+    let fabric = Fabric::new(&net, args.seed, sample, HORIZON, args.record);
+    // The flow up is the first one, and what comes from near goes up.
+    let router = |end: usize, bytes: &[u8]| {
+        let (flow, about) = (end, frame::about(bytes));
+        Some(Way { route: net.flows[flow].forward, flow: Some(flow), about })
+    };
     let failed = |what: &'static str| move |error: std::io::Error| Failure::Run(format!("cannot {what}: {error}"));
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
     let unavailable = |failure: forebay_live::namespaces::Failure| Failure::Unavailable(failure.to_string());
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
-    let outcome = emulator::run(site.ports, lanes, child, &signals, manner).map_err(failed("emulate the link"))?;
+    let outcome =
+        emulator::run(site.ports, (fabric, &router), child, &signals, manner).map_err(failed("emulate the link"))?;
     drop(signals);
     end(args, ui, outcome)
 }
@@ -58,13 +65,11 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
-/// The links up and down.
-fn links(case: &Case, seed: u64) -> [LinkSpec; 2] {
-    let net = lower::network(&case.scenario, &case.scenario.compare[0].spec, seed);
-    LANES.map(|name| {
-        let link = net.links.iter().find(|link| link.name == name);
-        link.cloned().unwrap_or_else(|| unreachable!("the scenario of a link has both"))
-    })
+/// Words for the links, as the scenario has them.
+const LINKS: [&str; 2] = ["up", "down"];
+
+fn network(case: &Case, seed: u64) -> Network {
+    lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
 }
 
 /// Refuses a directory that holds something: results of a command are never gone on with.
@@ -85,12 +90,12 @@ fn free(dir: &Path) -> Result<(), Failure> {
 
 /// Keeps and shows what was found, and says how it ended.
 fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
-    let Outcome { lanes, took_ns, cpu_ns, age, missed, refused, ended, faults } = outcome;
+    let Outcome { fabric, took_ns, cpu_ns, age, missed, refused, ended, faults } = outcome;
     let valid = faults.is_empty();
     let timing = json!({
         "valid": valid,
         "faults": faults,
-        "late_ms": LANES.iter().zip(&lanes).map(|(name, lane)| ((*name).to_string(), spread(&lane.lateness))).collect::<serde_json::Map<_, _>>(),
+        "late_ms": { "up": spread(&fabric.lateness[FAR]), "down": spread(&fabric.lateness[NEAR]) },
         "age_ms": spread(&age),
         "missed_pkts": missed.iter().sum::<u64>(),
         "refused_pkts": refused.iter().sum::<u64>(),
@@ -98,8 +103,8 @@ fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
         "wall_seconds": took_ns as f64 * 1e-9,
     });
     let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
-    let table = (!ui.quiet()).then(|| table(ui, &lanes, took_ns));
-    let (summary, place) = kept(args, lanes, took_ns, cpu_ns, &timing)?;
+    let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
+    let (summary, place) = kept(args, fabric, took_ns, cpu_ns, &timing)?;
     if ui.json() {
         ui.print_json(&json!({ "version": 1, "command": code, "timing": timing, "runs": summary }))?;
     } else {
@@ -126,29 +131,26 @@ fn spread(of: &Histogram) -> Value {
 /// The runs as `summary.json` has them, and where everything is, if it is kept.
 fn kept(
     args: &LinkArgs,
-    lanes: [Report; 2],
+    fabric: Report,
     took_ns: u64,
     cpu_ns: u64,
     timing: &Value,
 ) -> Result<(Value, Option<String>), Failure> {
-    let [up, down] = lanes;
-    let journals = [up.journal, down.journal];
-    let loads = [(up.delivered, up.delivered_bytes), (down.delivered, down.delivered_bytes)];
-    let case = args.case(took_ns.max(1000) as f64 * 1e-9, loads.map(|(packets, bytes)| Load { packets, bytes }))?;
+    let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
+    let load = loads.map(|carried| Load { packets: carried.packets, bytes: carried.bytes });
+    let case = args.case(took_ns.max(1000) as f64 * 1e-9, load)?;
     let contender = case.scenario.compare[0].clone();
-    let net = lower::network(&case.scenario, &contender.spec, args.seed);
-    let seconds = took_ns as f64 * 1e-9;
-    let flow = |group: u32, (packets, bytes): (u64, u64)| outcome::FlowOutcome {
-        group,
+    let (net, active_s) = (network(&case, args.seed), took_ns as f64 * 1e-9);
+    let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
+        group: group as u32,
         class: 0,
-        goodput_bytes: bytes,
-        delivered_pkts: packets,
-        active_s: seconds,
+        goodput_bytes: carried.bytes,
+        delivered_pkts: carried.packets,
+        active_s,
         sender: Default::default(),
-    };
-    let flows = vec![flow(0, loads[0]), flow(1, loads[1])];
-    let seen =
-        outcome::Outcome { links: vec![up.link, down.link], flows, classes: Vec::new(), events: 0, fingerprint: 0 };
+    });
+    let (links, flows) = (fabric.links, flows.collect());
+    let seen = outcome::Outcome { links, flows, classes: Vec::new(), events: 0, fingerprint: 0 };
     let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
     let summaries: Vec<_> = record.summaries().map(|summary| json!(summary)).collect();
     let Some(dir) = &args.output else { return Ok((summaries.into(), None)) };
@@ -161,7 +163,7 @@ fn kept(
     let store = Store::open(dir, &plan, meta)?;
     let job = plan.jobs()[0];
     store.save(&plan, job, &record)?;
-    for (name, journal) in LANES.iter().zip(&journals) {
+    for (name, journal) in LINKS.iter().zip(&fabric.journals) {
         if let Some(journal) = journal {
             journal::write(&dir.join(format!("{name}.csv")), journal)?;
         }
@@ -172,7 +174,7 @@ fn kept(
 }
 
 /// What went over the link, for people.
-fn table(ui: &Ui, lanes: &[Report; 2], took_ns: u64) -> String {
+fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
     let mut table = Table::new(&[
         "link",
         "Mb/s",
@@ -187,14 +189,13 @@ fn table(ui: &Ui, lanes: &[Report; 2], took_ns: u64) -> String {
         "late ms",
         "p99",
     ]);
-    for (name, lane) in LANES.iter().zip(lanes) {
-        let link = &lane.link;
+    for (link, end) in fabric.links.iter().zip([FAR, NEAR]) {
         let number = |value: f64| significant(value, 3);
         let wait = link.sojourn_s.unwrap_or_default().scaled(1e3);
-        let late = lane.lateness.summary().unwrap_or_default().scaled(1e-6);
+        let late = fabric.lateness[end].summary().unwrap_or_default().scaled(1e-6);
         table.row(vec![
-            (*name).to_string(),
-            number(lane.delivered_bytes as f64 * 8e3 / took_ns.max(1) as f64),
+            link.name.clone(),
+            number(fabric.carried[end].bytes as f64 * 8e3 / took_ns.max(1) as f64),
             link.offered_pkts.to_string(),
             number(link.queue_pkts.mean),
             number(link.queue_pkts.p99),

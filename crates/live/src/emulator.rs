@@ -1,6 +1,6 @@
-//! Moves frames between two interfaces through the two lanes of a link, by the clock of this machine.
+//! Moves frames between two interfaces through a network of links, by the clock of this machine.
 //!
-//! One thread: what has come is offered to the lanes at the times that the kernel stamped it with, both are brought up to the
+//! One thread: what has come is offered to the links at the times that the kernel stamped it with, they are brought up to the
 //! present, what is due is sent, and it sleeps until the next of these. How late it was each time is part of the result.
 
 use std::io;
@@ -8,10 +8,10 @@ use std::os::fd::AsFd;
 
 use forebay_sim::histogram::Histogram;
 
-use crate::lane::{Lane, Report};
+use crate::fabric::{FAR, Fabric, NEAR, Report, Way};
 use crate::sys::clock;
 use crate::sys::process::{self, Child, Ended, Signal, Signals};
-use crate::sys::ring::{BATCH, RingSocket};
+use crate::sys::ring::{BATCH, FRAMES, RingSocket};
 
 /// How it waits, and when its timing is no longer that of the link that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -33,17 +33,17 @@ const SPIN: u64 = 80_000;
 
 /// What a run leaves behind.
 pub struct Outcome {
-    /// From near to far, and back.
-    pub lanes: [Report; 2],
+    /// What was seen of links and frames.
+    pub fabric: Report,
     /// How long it took, in nanoseconds.
     pub took_ns: u64,
     /// CPU time of the emulator, in nanoseconds.
     pub cpu_ns: u64,
     /// How old frames were when they were looked at, in nanoseconds.
     pub age: Histogram,
-    /// Frames for which a ring had no room, by lane.
+    /// Frames for which a ring had no room, by the end from which they came.
     pub missed: [u64; 2],
-    /// Frames that an interface did not take, by lane.
+    /// Frames that an interface did not take, by the end at which they were to leave.
     pub refused: [u64; 2],
     /// How the command ended; none if this process was asked to end before.
     pub ended: Option<Ended>,
@@ -51,12 +51,13 @@ pub struct Outcome {
     pub faults: Vec<String>,
 }
 
-/// Words for the lanes.
-pub const LANES: [&str; 2] = ["up", "down"];
+/// Which way a frame goes that came at an end; none goes past the network.
+pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
-struct Emulator {
+struct Emulator<'a> {
     ports: [RingSocket; 2],
-    lanes: [Lane; 2],
+    fabric: Fabric,
+    router: &'a Router<'a>,
     manner: Manner,
     /// On the monotonic clock.
     start: u64,
@@ -64,10 +65,10 @@ struct Emulator {
     refused: [u64; 2],
 }
 
-/// Runs until the command has ended, or this process is asked to. `ports` lead near and far, `lanes` go there and back.
+/// Runs until the command has ended, or this process is asked to. `ports` lead near and far.
 pub fn run(
     ports: [RingSocket; 2],
-    lanes: [Lane; 2],
+    (fabric, router): (Fabric, &Router<'_>),
     command: Child,
     signals: &Signals,
     manner: Manner,
@@ -75,7 +76,7 @@ pub fn run(
     process::exact_timers();
     let cpu = clock::cpu();
     let (age, refused, start) = (Histogram::new(), [0; 2], clock::monotonic());
-    let mut emulator = Emulator { ports, lanes, manner, start, age, refused };
+    let mut emulator = Emulator { ports, fabric, router, manner, start, age, refused };
     let asked = emulator.until_the_end(&command, signals)?;
     let took_ns = clock::monotonic() - start;
     if asked {
@@ -85,7 +86,7 @@ pub fn run(
     Ok(emulator.report(took_ns, clock::cpu() - cpu, ended))
 }
 
-impl Emulator {
+impl Emulator<'_> {
     fn now(&self) -> u64 {
         clock::monotonic() - self.start
     }
@@ -95,10 +96,10 @@ impl Emulator {
         loop {
             let now = self.now();
             self.take(now);
-            self.lanes.iter_mut().for_each(|lane| lane.advance(now));
-            self.deliver(now);
+            self.fabric.advance(now);
+            self.deliver();
             let now = self.now();
-            let next = self.lanes.iter().filter_map(Lane::next).min().map(|next| next.saturating_sub(now));
+            let next = self.fabric.next().map(|next| next.saturating_sub(now));
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
             let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
@@ -117,49 +118,56 @@ impl Emulator {
     fn take(&mut self, now: u64) {
         // Stamps are of the other clock, which may be set: the difference is of this moment.
         let offset = clock::realtime().saturating_sub(now);
-        for (port, lane) in self.ports.iter_mut().zip(&mut self.lanes) {
-            let age = &mut self.age;
-            port.receive(|frame, stamp| {
-                let at = stamp.saturating_sub(offset).min(now);
-                age.add(now - at);
-                lane.arrive(frame, at);
-            });
+        // No more than the rings hold: what comes meanwhile is for the next time.
+        for _ in 0..2 * FRAMES {
+            // In the order in which they came, whichever the end.
+            let heads = [0, 1].map(|end| self.ports[end].head());
+            let end = match heads {
+                [None, None] => break,
+                [Some(near), Some(far)] => usize::from(far < near),
+                [near, _] => usize::from(near.is_none()),
+            };
+            let at = heads[end].unwrap_or_default().saturating_sub(offset).min(now);
+            self.age.add(now - at);
+            let (fabric, router) = (&mut self.fabric, self.router);
+            self.ports[end].receive(|frame| fabric.arrive(frame, router(end, frame), 1 - end, at));
         }
     }
 
     /// Sends what is due.
-    fn deliver(&mut self, now: u64) {
-        for (side, lane) in self.lanes.iter_mut().enumerate() {
-            while lane.due(now, 1).next().is_some() {
-                let sent = self.ports[1 - side].send(lane.due(now, BATCH)).unwrap_or(0);
+    fn deliver(&mut self) {
+        for end in [NEAR, FAR] {
+            while self.fabric.ready(end, 1).next().is_some() {
+                let sent = self.ports[end].send(self.fabric.ready(end, BATCH)).unwrap_or(0);
                 if sent == 0 {
-                    self.refused[side] += 1;
+                    self.refused[end] += 1;
                 }
                 // The one that is refused is lost: an interface whose other end is gone takes nothing.
-                lane.sent(sent.max(1), clock::monotonic() - self.start);
+                self.fabric.sent(end, sent.max(1), clock::monotonic() - self.start);
             }
         }
     }
 
     fn report(mut self, took_ns: u64, cpu_ns: u64, ended: Option<Ended>) -> Outcome {
         let missed = [self.ports[0].dropped(), self.ports[1].dropped()];
-        let lanes = self.lanes.map(|lane| lane.finish(took_ns));
+        let fabric = self.fabric.finish(took_ns);
         let mut faults = Vec::new();
-        for (at, lane) in lanes.iter().enumerate() {
-            let late = lane.lateness.quantile(0.99);
-            if lane.lateness.count() > 0 && late > self.manner.late_ns as f64 {
-                let bound = self.manner.late_ns as f64 / 1e6;
+        for (late, name) in fabric.lateness.iter().zip(ENDS) {
+            let (percent, bound) = (late.quantile(0.99) / 1e6, self.manner.late_ns as f64 / 1e6);
+            if late.count() > 0 && percent > bound {
                 faults.push(format!(
-                    "one packet in a hundred went {} {:.3} ms late or more, {bound} ms are allowed",
-                    LANES[at],
-                    late / 1e6
+                    "of 100 packets to the {name} end one was {percent:.3} ms late or more, {bound} ms are allowed"
                 ));
             }
-            if missed[at] > 0 {
-                faults.push(format!("{} packets {} were not seen for want of room", missed[at], LANES[at]));
-            }
+        }
+        let all: u64 = missed.iter().sum();
+        if all > 0 {
+            faults.push(format!("{all} packets were not seen for want of room"));
         }
         let Self { age, refused, .. } = self;
-        Outcome { lanes, took_ns, cpu_ns, age, missed, refused, ended, faults }
+        Outcome { fabric, took_ns, cpu_ns, age, missed, refused, ended, faults }
     }
 }
+
+/// Words for the ends.
+const ENDS: [&str; 2] = ["near", "far"];

@@ -6,6 +6,7 @@
 
 use forebay_aqm::base::packet::{Colour, Ecn, Proto};
 use forebay_aqm::base::rng::mix;
+use forebay_sim::link::Tag;
 
 /// Bytes before the network header: Ethernet without a tag.
 const LINK: usize = 14;
@@ -27,6 +28,13 @@ pub struct About {
     pub colour: Colour,
     /// Transport.
     pub proto: Proto,
+}
+
+impl About {
+    /// What a link is told beside the segment.
+    pub(crate) const fn tag(&self) -> Tag {
+        Tag { pair: self.pair, proto: self.proto }
+    }
 }
 
 /// The network header of a frame, if it is one of IP.

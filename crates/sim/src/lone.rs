@@ -38,14 +38,14 @@ pub struct LoneLink {
 }
 
 impl LoneLink {
-    /// The link that `spec` describes, under study and idle at time zero, with a row of the series each `sample`. `horizon`
-    /// is how long it is used at most; plain drop-tail is a discipline here as any other.
-    pub fn new(spec: &LinkSpec, seed: u64, sample: Span, horizon: Span) -> Self {
+    /// The link that `spec` describes, under study and idle at time zero; what happens in `warmup` does not count, and the
+    /// series has a row each `sample`. `horizon` is how long it is used at most; plain drop-tail is a discipline as any other.
+    pub fn new(spec: &LinkSpec, seed: u64, (warmup, sample): (Span, Span), horizon: Span) -> Self {
         let droptail =
             || forebay_aqm::Spec::parse("droptail").unwrap_or_else(|_| unreachable!("it is in the registry"));
         let discipline = Some(spec.discipline.clone().unwrap_or_else(droptail));
         let spec = LinkSpec { study: true, discipline, ..spec.clone() };
-        let link = wire::link(&spec, seed, Window { from: 0, to: horizon.nanos() }, None);
+        let link = wire::link(&spec, seed, Window { from: warmup.nanos(), to: horizon.nanos() }, None);
         let sample = sample.nanos().max(1);
         let (series, name, tick) = (Series::new(&spec), spec.name, link.next_tick());
         Self { link, name, now: 0, free: None, tick, sample, sampled: sample, series }
@@ -120,9 +120,9 @@ impl LoneLink {
         &self.link
     }
 
-    /// Its books, closed at `end`; what would happen later does not.
-    pub fn finish(mut self, end: u64, gone: &mut dyn FnMut(&Segment, Gone)) -> LinkOutcome {
-        self.advance(end, gone);
+    /// Its books, closed at `end`, which has been reached.
+    pub fn finish(mut self, end: u64) -> LinkOutcome {
+        self.advance(end, &mut |_, _| ());
         let (end, sending) = (self.now, self.free.unwrap_or(0));
         self.link.end(end, sending);
         LinkOutcome::of(&self.link, self.name, self.series)

@@ -9,7 +9,7 @@ use super::{check, owned, set_option};
 /// Room for a frame with its header, in bytes.
 const FRAME: usize = 2048;
 /// Frames in the ring: 0.1 s at 500 Mb/s of full packets.
-const FRAMES: usize = 4096;
+pub const FRAMES: usize = 4096;
 const BLOCK: usize = 1 << 16;
 /// What a frame of the ring begins with.
 type Header = libc::tpacket2_hdr;
@@ -96,18 +96,19 @@ impl RingSocket {
         Ok(Self { socket, ring, at: 0, dropped: 0 })
     }
 
-    /// Hands every frame that waits to `take`, with the time in nanoseconds since 1970 at which it came; how many there were.
-    pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
-        let mut count = 0;
-        // No more than the ring has: what comes meanwhile is for the next time.
-        while count < FRAMES && self.ring.status(self.at).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
-            let (bytes, stamp) = self.ring.frame(self.at);
-            take(bytes, stamp);
+    /// When the next frame that waits came, in nanoseconds since 1970; none if none waits.
+    pub fn head(&self) -> Option<u64> {
+        let waits = self.ring.status(self.at).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0;
+        waits.then(|| self.ring.frame(self.at).1)
+    }
+
+    /// Hands the next frame to `take`, if one waits, and gives its place back.
+    pub fn receive(&mut self, take: impl FnOnce(&[u8])) {
+        if self.head().is_some() {
+            take(self.ring.frame(self.at).0);
             self.ring.status(self.at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.at = (self.at + 1) % FRAMES;
-            count += 1;
         }
-        count
     }
 
     /// Sends these frames, at most [`BATCH`]; how many the interface took.
