@@ -117,8 +117,20 @@ pub(crate) struct ExplainArgs {
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
 pub(crate) struct RunArgs {
+    /// Where it runs: on the kernel means real connections of this machine in real time, beside the simulation.
+    #[arg(long, value_enum, default_value_t = On::Simulator)]
+    pub(crate) on: On,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
+}
+
+/// Where a scenario runs.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum On {
+    /// In the simulator.
+    Simulator,
+    /// On this machine's kernel, and in the simulator: one report of both.
+    Kernel,
 }
 
 /// Arguments of `sweep`.

@@ -12,6 +12,8 @@ pub mod interrupt;
 #[cfg(target_os = "linux")]
 mod journal;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod link;
 mod link_args;
 mod links;

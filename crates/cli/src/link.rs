@@ -8,10 +8,11 @@ use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Case;
 use forebay_lab::store::Store;
 use forebay_lab::{lower, record};
-use forebay_live::emulator::{self, Manner, Outcome};
+use forebay_live::emulator::{self, Manner, Outcome, Times};
 use forebay_live::fabric::{FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
 use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::sys::clock;
 use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::histogram::Histogram;
 use forebay_sim::network::Network;
@@ -50,8 +51,9 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
     let unavailable = |failure: forebay_live::namespaces::Failure| Failure::Unavailable(failure.to_string());
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
-    let outcome =
-        emulator::run(site.ports, (fabric, &router), child, &signals, manner).map_err(failed("emulate the link"))?;
+    let times = Times { start: clock::monotonic(), end: None };
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, manner, times)
+        .map_err(failed("emulate the link"))?;
     drop(signals);
     end(args, ui, outcome)
 }
@@ -121,7 +123,8 @@ fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
     })
 }
 
-fn spread(of: &Histogram) -> Value {
+/// A histogram of nanoseconds in milliseconds.
+pub(crate) fn spread(of: &Histogram) -> Value {
     of.summary().map_or(Value::Null, |summary| {
         let s = summary.scaled(1e-6);
         json!({ "mean": s.mean, "std": s.std, "p50": s.p50, "p99": s.p99, "max": s.max })

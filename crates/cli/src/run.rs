@@ -9,9 +9,11 @@ use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
-use crate::args::{BatchArgs, Jobs, LARGEST_SEED, RunArgs};
+use crate::args::{BatchArgs, Jobs, LARGEST_SEED, On, RunArgs};
 use crate::digits::short;
 use crate::failure::{Exit, Failure};
+#[cfg(target_os = "linux")]
+use crate::kernel;
 use crate::output::Ui;
 use crate::progress::Progress;
 use crate::{interrupt, program, report, summary};
@@ -22,7 +24,41 @@ const MOST_RUNS: u64 = 200_000;
 /// Runs the scenario and prints a table for each of its cases.
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     let plan = plan(&args.batch, &[])?;
-    batch(&args.batch, &plan, ui, summary::by_case)
+    match args.on {
+        On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
+        On::Kernel => on_kernel(&args.batch, plan, ui),
+    }
+}
+
+/// The same with every contender on the kernel too.
+#[cfg(target_os = "linux")]
+fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    let plan = kernel::both(plan, program::this().build());
+    kernel::check(&plan)?;
+    let dir = directory(args, &plan);
+    check_place(&dir)?;
+    let store = Store::open(&dir, &plan, meta())?;
+    // Before anything else has threads: a process that makes namespaces must have one.
+    let timings = kernel::runs(&plan, &store, ui)?;
+    store::write_json(&dir.join("timing.json"), &timings)?;
+    let exit = batch(args, &plan, ui, summary::by_case)?;
+    let invalid = timings.iter().filter(|run| run["timing"]["valid"] != true).count();
+    if invalid > 0 {
+        let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
+        return Err(Failure::Run(format!("{what} {}", dir.join("timing.json").display())));
+    }
+    Ok(exit)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_kernel(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::Unavailable("real connections in namespaces need Linux".to_string()))
+}
+
+/// Where results go.
+fn directory(args: &BatchArgs, plan: &Plan) -> PathBuf {
+    let own = || Path::new("runs").join(format!("{}-{}", stem(&args.scenario), plan.hash()));
+    args.output.clone().unwrap_or_else(own)
 }
 
 /// Runs a plan and makes its report. `tables` is what it prints of `summary.json`.
@@ -47,10 +83,7 @@ pub(crate) fn batch(
 
 /// Runs a plan; what is on disk already is not run again. The summary, and where the results are.
 pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, PathBuf), Failure> {
-    let dir = match &args.output {
-        Some(dir) => dir.clone(),
-        None => Path::new("runs").join(format!("{}-{}", stem(&args.scenario), plan.hash())),
-    };
+    let dir = directory(args, plan);
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();

@@ -65,21 +65,37 @@ struct Emulator<'a> {
     refused: [u64; 2],
 }
 
-/// Runs until the command has ended, or this process is asked to. `ports` lead near and far.
+/// From when to when, in nanoseconds of the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// When time zero of the network is.
+    pub start: u64,
+    /// When it ends; none is when the command has ended.
+    pub end: Option<u64>,
+}
+
+/// How long processes may take to end after the network has, in nanoseconds.
+const PATIENCE: u64 = 3_000_000_000;
+
+/// Runs until its time is over, the command has ended, or this process is asked to. `ports` lead near and far.
 pub fn run(
     ports: [RingSocket; 2],
     (fabric, router): (Fabric, &Router<'_>),
     command: Child,
     signals: &Signals,
     manner: Manner,
+    times: Times,
 ) -> io::Result<Outcome> {
     process::exact_timers();
     let cpu = clock::cpu();
-    let (age, refused, start) = (Histogram::new(), [0; 2], clock::monotonic());
+    let (age, refused, start) = (Histogram::new(), [0; 2], times.start);
     let mut emulator = Emulator { ports, fabric, router, manner, start, age, refused };
-    let asked = emulator.until_the_end(&command, signals)?;
-    let took_ns = clock::monotonic() - start;
-    if asked {
+    let asked = emulator.until_the_end(&command, signals, times.end)?;
+    let took_ns = clock::monotonic().min(times.end.unwrap_or(u64::MAX)).saturating_sub(start);
+    if !asked && times.end.is_some() {
+        process::wait(&[command.descriptor()], Some(PATIENCE))?;
+    }
+    if asked || times.end.is_some() {
         command.kill();
     }
     let ended = command.wait().ok().filter(|_| !asked);
@@ -88,20 +104,25 @@ pub fn run(
 
 impl Emulator<'_> {
     fn now(&self) -> u64 {
-        clock::monotonic() - self.start
+        clock::monotonic().saturating_sub(self.start)
     }
 
     /// True if this process was asked to end.
-    fn until_the_end(&mut self, command: &Child, signals: &Signals) -> io::Result<bool> {
+    fn until_the_end(&mut self, command: &Child, signals: &Signals, end: Option<u64>) -> io::Result<bool> {
         loop {
             let now = self.now();
             self.take(now);
             self.fabric.advance(now);
             self.deliver();
             let now = self.now();
+            if end.is_some_and(|end| clock::monotonic() >= end) {
+                return Ok(false);
+            }
             let next = self.fabric.next().map(|next| next.saturating_sub(now));
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
+            let left = end.map(|end| end.saturating_sub(clock::monotonic()));
+            let next = next.into_iter().chain(left).min();
             let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
             let [_, _, is_over, signalled, ..] = process::wait(&descriptors, next)?;
             if is_over {
@@ -143,7 +164,7 @@ impl Emulator<'_> {
                     self.refused[end] += 1;
                 }
                 // The one that is refused is lost: an interface whose other end is gone takes nothing.
-                self.fabric.sent(end, sent.max(1), clock::monotonic() - self.start);
+                self.fabric.sent(end, sent.max(1), clock::monotonic().saturating_sub(self.start));
             }
         }
     }

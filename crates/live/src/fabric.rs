@@ -110,6 +110,8 @@ pub struct Fabric {
     lateness: [Histogram; 2],
     carried: [Carried; 2],
     flows: Vec<Carried>,
+    /// Frames of each flow that came, in the whole run.
+    entered: Vec<u64>,
     last_delay: Vec<Option<u64>>,
     trips: Vec<Trip>,
     /// What comes before is not counted in `flows` and `trips`.
@@ -128,6 +130,8 @@ pub struct Report {
     pub carried: [Carried; 2],
     /// What got through of each flow, within the window.
     pub flows: Vec<Carried>,
+    /// Frames of each flow that came, in the whole run.
+    pub entered: Vec<u64>,
     /// By class.
     pub trips: Vec<Trip>,
 }
@@ -158,6 +162,7 @@ impl Fabric {
             lateness: Default::default(),
             carried: Default::default(),
             flows: vec![Carried::default(); net.flows.len()],
+            entered: vec![0; net.flows.len()],
             last_delay: vec![None; net.flows.len()],
             trips: Vec::new(),
             warmup: net.warmup.nanos(),
@@ -172,6 +177,9 @@ impl Fabric {
         self.advance(at);
         let frame = self.frames.store(bytes, note);
         let Some(way) = way else { return self.ready[to].push_back((at, frame)) };
+        if let Some(flow) = way.flow {
+            self.entered[flow] += 1;
+        }
         let segment = Arrival { at, len: bytes.len().min(usize::from(u16::MAX)) as u16, about }.segment(frame);
         self.enter(Segment { hop: self.starts[way.route] as u32, at, ..segment });
     }
@@ -287,7 +295,7 @@ impl Fabric {
             links.push(element.link.finish(now));
             journals.push(element.journal);
         }
-        let Self { lateness, carried, flows, trips, .. } = self;
-        Report { links, journals, lateness, carried, flows, trips }
+        let Self { lateness, carried, flows, entered, trips, .. } = self;
+        Report { links, journals, lateness, carried, flows, entered, trips }
     }
 }

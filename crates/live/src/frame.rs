@@ -102,6 +102,15 @@ const fn ecn(traffic: u8) -> Ecn {
     }
 }
 
+/// Source and destination port of a frame of TCP or UDP.
+pub fn ports(frame: &[u8]) -> Option<[u16; 2]> {
+    let Some(Ip::V4(header)) = ip(frame) else { return None };
+    let rest = header.get(usize::from(header[0] & 15) * 4..)?.get(..4)?;
+    [6, 17]
+        .contains(&header[9])
+        .then(|| [u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])])
+}
+
 /// Writes CE into a frame of IP that is ECN-capable, and mends the checksum of its header (RFC 1624).
 pub fn mark(frame: &mut [u8]) {
     match ip(frame) {

@@ -2,7 +2,7 @@
 //!
 //! A [`fabric`] is a network of the simulator's links, driven by [`frame`]s as they come, of which a [`journal`] is kept if asked.
 //! An [`emulator`] moves them between two interfaces by the clock of this machine; [`namespaces`] are what these interfaces lead
-//! to. Linux only; elsewhere the crate is empty. All that talks to the kernel is in [`sys`].
+//! to; [`traffic`] are the flows of a scenario over them. Linux only; elsewhere the crate is empty. All that talks to the kernel is in [`sys`].
 
 #![cfg(target_os = "linux")]
 
@@ -12,3 +12,4 @@ pub mod frame;
 pub mod journal;
 pub mod namespaces;
 pub mod sys;
+pub mod traffic;

@@ -1,7 +1,7 @@
 //! What talks to the kernel, and the only folder with unsafe code.
 //!
 //! Each module wraps one thing as safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`netlink`]
-//! (interfaces, addresses, routes), [`offloads`], [`process`] (namespaces, signals, waiting).
+//! (interfaces, addresses, routes), [`offloads`], [`process`] (namespaces, signals, waiting), [`socket`] (TCP with its options).
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -10,6 +10,7 @@ pub mod netlink;
 pub mod offloads;
 pub mod process;
 pub mod ring;
+pub mod socket;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,0 +1,216 @@
+//! `forebay run --on kernel`: a scenario's flows as real connections of this machine's kernel, through the scenario's links.
+//!
+//! Every contender is run twice, on the kernel and in the simulator, so that one report lays one over the other.
+
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+
+use forebay_aqm::base::packet::Colour;
+use forebay_lab::lower;
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::record::{self, RunRecord};
+use forebay_lab::scenario::{Case, Contender};
+use forebay_lab::store::Store;
+use forebay_live::emulator::{self, Manner, Outcome, Times};
+use forebay_live::fabric::{Fabric, NEAR, Way};
+use forebay_live::frame::{self, About};
+use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::sys::process::{self, Signals};
+use forebay_live::sys::{clock, socket};
+use forebay_live::traffic::{self, BEFORE_DATA, Found};
+use forebay_sim::histogram::Histogram;
+use forebay_sim::network::{FlowSpec, Network};
+use forebay_sim::outcome::{self, EndToEnd, FlowOutcome};
+use forebay_sim::tcp::sender::SenderCounts;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::Ui;
+
+/// From the making of namespaces to the beginning, in nanoseconds: every receiver listens by then.
+const SETTING_UP: u64 = 500_000_000;
+/// What the contenders are called.
+const ON: [&str; 2] = ["kernel", "simulated"];
+
+/// The plan with every contender on the kernel and in the simulator.
+pub(crate) fn both(plan: Plan, build: &str) -> Plan {
+    let twice = |contender: &Contender| {
+        ON.map(|on| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() })
+    };
+    let cases = plan.cases.into_iter().map(|mut case: Case| {
+        case.scenario.compare = case.scenario.compare.iter().flat_map(twice).collect();
+        case
+    });
+    let seeds = plan.seeds.clone();
+    let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64);
+    plan.with_revision(&format!("live.{build}"))
+}
+
+/// The jobs that are for the kernel.
+fn is_real(job: &Job) -> bool {
+    job.contender % ON.len() == 0
+}
+
+/// Refuses what has no real counterpart.
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    let controls = traffic::controls();
+    for job in plan.jobs().iter().filter(|job| is_real(job)) {
+        let net = network(plan, *job);
+        let coloured = net.flows.iter().find(|flow| flow.marker.is_some());
+        let coloured = coloured.map(|flow| format!("{}: a marker at the edge has no real counterpart yet", flow.name));
+        if let Some(obstacle) = traffic::obstacle(&net, &controls).or(coloured) {
+            return Err(Failure::Unavailable(format!("not possible on the kernel: {obstacle}")));
+        }
+    }
+    Ok(())
+}
+
+fn network(plan: &Plan, job: Job) -> Network {
+    let scenario = &plan.cases[job.case].scenario;
+    lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
+}
+
+/// Does every real run that `store` has not got; one after the other, for they share this machine's processors. What their
+/// timing was like.
+pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Failure> {
+    let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_real).collect();
+    let mut timings = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        if store.load(plan, *job).is_some() {
+            continue;
+        }
+        let case = &plan.cases[job.case];
+        let label = record::label(&case.scenario.compare[job.contender], case);
+        let seconds = case.scenario.duration.secs();
+        ui.note(&format!("{} of {}: {label}, seed {}, {seconds} s", number + 1, jobs.len(), job.seed));
+        let (record, timing) = apart(plan, *job)?;
+        store.save(plan, *job, &record)?;
+        if timing["valid"] != true {
+            ui.note(&format!("  the timing was not that of the network: {}", timing["faults"]));
+        }
+        timings.push(json!({ "label": label, "seed": job.seed, "timing": timing }));
+    }
+    Ok(timings)
+}
+
+/// A run in a process of its own, which lives in namespaces of its own.
+fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Value), Failure> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Run(format!("cannot {what}: {error}"));
+    let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
+    let mut theirs = file.try_clone().map_err(|error| failed("share a file", &error))?;
+    let child = process::fork(move || {
+        let found = run(plan, job).unwrap_or_else(|what| json!({ "fault": what }));
+        i32::from(theirs.write_all(found.to_string().as_bytes()).is_err())
+    });
+    let ended = child.and_then(process::Child::wait).map_err(|error| failed("start a process", &error))?;
+    let mut text = String::new();
+    let mut ours = file;
+    let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
+    read.map_err(|error| failed("read what a run found", &error))?;
+    let mut found: Value = serde_json::from_str(&text)
+        .map_err(|_| Failure::Run(format!("a run on the kernel ended without a word ({ended:?})")))?;
+    if let Some(fault) = found["fault"].as_str() {
+        return Err(Failure::Unavailable(fault.to_string()));
+    }
+    let record = serde_json::from_value(found["record"].take()).map_err(|error| failed("understand a run", &error))?;
+    Ok((record, found["timing"].take()))
+}
+
+/// Which way a frame goes: its port tells its flow.
+fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
+    let number = traffic::flow_of(frame::ports(bytes)?, net.flows.len())?;
+    let flow = &net.flows[number];
+    let seen = frame::about(bytes);
+    let about = About { flow: number as u32, pair: flow.pair, class: flow.class, colour: Colour::In, ..seen };
+    let forward = end == NEAR;
+    let route = if forward { flow.forward } else { flow.back };
+    Some(Way { route, flow: forward.then_some(number), about })
+}
+
+/// The run itself; this process ends after it.
+fn run(plan: &Plan, job: Job) -> Result<Value, String> {
+    let net = network(plan, job);
+    let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
+    let wishes = Wishes { ecn: traffic::wants_ecn(&net), quiet: true };
+    let site = Site::new(wishes).map_err(|failure| failure.to_string())?;
+    let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
+    let start = clock::monotonic() + SETTING_UP;
+    let end = start + net.duration.nanos();
+    let times = traffic::Times { start, warm: start + net.warmup.nanos(), end };
+    let results = socket::memory_file().map_err(failed("make a file in memory"))?;
+    let (near, far) = (site.addresses.near(), site.addresses.far());
+    let shared = |results: &File| results.try_clone().map_err(failed("share a file"));
+    let (to_near, to_far) = (shared(&results)?, shared(&results)?);
+    let play = |results, sends| traffic::play(&net, job.seed, (near, far), times, results, sends);
+    let child = site.play(|| play(to_near, true), || play(to_far, false)).map_err(|failure| failure.to_string())?;
+    let fabric = Fabric::new(&net, job.seed, net.sample, net.duration, false);
+    let router = |end: usize, bytes: &[u8]| way(&net, end, bytes);
+    let times = Times { start, end: Some(end) };
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)
+        .map_err(failed("carry frames"))?;
+    let found = traffic::found(results, net.flows.len()).map_err(failed("read what the ends found"))?;
+    Ok(told(plan, job, &net, outcome, &found))
+}
+
+/// The record of the run and its timing.
+fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Value {
+    let case = &plan.cases[job.case];
+    let contender = &case.scenario.compare[job.contender];
+    let late: Vec<Value> = outcome.fabric.lateness.iter().map(crate::link::spread).collect();
+    let timing = json!({
+        "valid": outcome.faults.is_empty(),
+        "faults": outcome.faults,
+        "late_ms": { "down": late[0], "up": late[1] },
+        "cpu_seconds": outcome.cpu_ns as f64 * 1e-9,
+        "wall_seconds": outcome.took_ns as f64 * 1e-9,
+        "endpoints": found.faults,
+    });
+    let flows =
+        net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
+    let classes = classes(net, &outcome, found);
+    let cpu_seconds = outcome.cpu_ns as f64 * 1e-9;
+    let seen = outcome::Outcome { links: outcome.fabric.links, flows, classes, events: 0, fingerprint: 0 };
+    json!({ "record": record::record(case, contender, job.seed, net, &seen, cpu_seconds), "timing": timing })
+}
+
+fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {
+    let [window, _] = found.arrived[number];
+    // What arrived of a connection is data alone; figures have headers in them.
+    let whole = u64::from(flow.packet);
+    let goodput_bytes = match flow.traffic.tcp() {
+        Some(_) => window * whole / whole.saturating_sub(u64::from(BEFORE_DATA)).max(1),
+        None => window,
+    };
+    let (warm, end) = (net.warmup.secs(), net.duration.secs());
+    let stop = flow.stop.map_or(end, |stop| stop.secs()).min(end);
+    let sent = outcome.fabric.entered[number];
+    FlowOutcome {
+        group: flow.group,
+        class: flow.class,
+        goodput_bytes,
+        delivered_pkts: outcome.fabric.flows[number].packets,
+        active_s: (stop - flow.start.secs().max(warm)).max(0.0),
+        sender: SenderCounts { sent, retransmitted: found.again[number], ..SenderCounts::default() },
+    }
+}
+
+/// What classes met from end to end, of the flows that cross a link under study.
+fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
+    let of = |(class, trip): (usize, &forebay_live::fabric::Trip)| {
+        let mut times = Histogram::new();
+        let inside = |begun: u64, took: u64| begun + took >= net.warmup.nanos();
+        let of_class = found.files.iter().filter(|(flow, begun, took)| {
+            net.flows.get(*flow).is_some_and(|flow| usize::from(flow.class) == class) && inside(*begun, *took)
+        });
+        of_class.for_each(|(_, _, took)| times.add(*took));
+        let (sum, count) = trip.jitter;
+        trip.delay.summary().map(|delay| EndToEnd {
+            class: class as u8,
+            owd_s: Some(delay.scaled(1e-9)),
+            jitter_s: (count > 0).then(|| sum as f64 * 1e-9 / count as f64),
+            files: times.count(),
+            completion_s: times.summary().map(|summary| summary.scaled(1e-9)),
+        })
+    };
+    outcome.fabric.trips.iter().enumerate().filter_map(of).collect()
+}

@@ -1,0 +1,97 @@
+//! Sockets of TCP with options that must be set before they connect, and files in memory.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::{check, owned, set_option};
+
+/// How a connection behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Manner {
+    /// Congestion control, as the kernel names it; empty is the system's.
+    pub control: String,
+    /// The largest segment, in bytes with TCP's options; 0 is the kernel's choice.
+    pub segment: u32,
+    /// The most that the receiver lets be on the way, in bytes; 0 is the kernel's choice.
+    pub window: u32,
+}
+
+/// An address as the kernel reads it.
+fn address(host: Ipv4Addr, port: u16) -> libc::sockaddr_in {
+    // SAFETY: a plain structure of numbers, for which zeros are values.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    address.sin_family = libc::AF_INET as u16;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from(host).to_be();
+    address
+}
+
+const ADDRESS: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+
+fn stream(manner: &Manner) -> io::Result<OwnedFd> {
+    // SAFETY: plain numbers.
+    let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })?;
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1_i32)?;
+    if !manner.control.is_empty() {
+        let name = CString::new(manner.control.as_str())?;
+        let (fd, len) = (socket.as_raw_fd(), name.as_bytes().len() as libc::socklen_t);
+        let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+        // SAFETY: the kernel reads `len` bytes of `name`, which has them.
+        check(unsafe { libc::setsockopt(fd, level, option, name.as_ptr().cast(), len) })?;
+    }
+    if manner.segment > 0 {
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &manner.segment)?;
+    }
+    if manner.window > 0 {
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &manner.window)?;
+    }
+    Ok(socket)
+}
+
+/// Opens a connection to that port.
+pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStream> {
+    let (socket, to) = (stream(manner)?, address(host, port));
+    // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which is that long.
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), ADDRESS) })?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Listens on that port of every address; connections behave alike.
+pub fn listen(port: u16, manner: &Manner) -> io::Result<TcpListener> {
+    let (socket, at) = (stream(manner)?, address(Ipv4Addr::UNSPECIFIED, port));
+    // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which is that long.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS) })?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::listen(socket.as_raw_fd(), 1024) })?;
+    Ok(TcpListener::from(socket))
+}
+
+/// A socket of UDP on that port, which waits for so long at a time.
+pub fn datagrams(port: u16, patience: Duration) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    socket.set_read_timeout(Some(patience))?;
+    Ok(socket)
+}
+
+/// Segments that this connection has sent again.
+pub fn retransmitted(stream: &TcpStream) -> io::Result<u64> {
+    // SAFETY: a plain structure of numbers, for which zeros are values.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let (fd, level, option) = (stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: the kernel writes at most `len` bytes to `info`, which is that long.
+    check(unsafe { libc::getsockopt(fd, level, option, (&raw mut info).cast(), &raw mut len) })?;
+    Ok(u64::from(info.tcpi_total_retrans))
+}
+
+/// A file that lies in memory and has no name.
+pub fn memory_file() -> io::Result<File> {
+    // SAFETY: a string that ends with 0 and lives for ever.
+    owned(unsafe { libc::memfd_create(c"forebay".as_ptr(), libc::MFD_CLOEXEC) }).map(File::from)
+}

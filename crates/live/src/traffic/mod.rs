@@ -1,0 +1,232 @@
+//! The flows of a network as real connections and datagrams: the same times and sizes as in a simulation, sent by this
+//! machine's kernel.
+//!
+//! Who sends data is near, who receives it far, whichever way the flow's routes go: frames are told apart by their port, one
+//! for each flow, and the network sees to the rest. Each flow has a thread at each end.
+
+mod receive;
+mod send;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use forebay_sim::app::{Files, Work};
+use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::tcp::Variant;
+
+use crate::sys::clock;
+use crate::sys::socket::Manner;
+
+/// The port of the first flow.
+const PORTS: u16 = 10_000;
+/// The most flows: each has a port.
+pub const MOST: usize = 50_000;
+/// Bytes before the data of a segment: Ethernet, IP, TCP with its time stamps.
+pub const BEFORE_DATA: u32 = 14 + 20 + 32;
+/// Bytes before the data of a datagram: Ethernet, IP, UDP.
+pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
+/// The smallest frame that kernels send segments in.
+const LEAST_SEGMENT: u32 = BEFORE_DATA + 76;
+/// How often a thread that waits looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The flow whose frame has these ports, if it is one of `count`.
+pub fn flow_of(ports: [u16; 2], count: usize) -> Option<usize> {
+    let flow = |port: u16| port.checked_sub(PORTS).map(usize::from).filter(|flow| *flow < count);
+    ports.into_iter().find_map(flow)
+}
+
+const fn port(flow: usize) -> u16 {
+    PORTS + flow as u16
+}
+
+/// Why real endpoints cannot carry this network's flows, if they cannot.
+pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
+    if net.flows.len() > MOST {
+        return Some(format!("{} flows: at most {MOST} have a port each", net.flows.len()));
+    }
+    net.flows.iter().find_map(|flow| {
+        let name = &flow.name;
+        match &flow.traffic {
+            Traffic::Rtp(_) => Some(format!("{name}: video over RTP has no real endpoint yet")),
+            Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
+                Some(format!("{name}: packets of {} bytes, whose headers take {BEFORE_DATAGRAM}", flow.packet))
+            }
+            Traffic::Datagrams(_) => None,
+            Traffic::Tcp(options) | Traffic::Application(options, _) => {
+                let Some(control) = control(options.variant) else {
+                    return Some(format!("{name}: a sender that no kernel has; reno, cubic, bbr and dctcp are"));
+                };
+                if !controls.iter().any(|known| known == control) {
+                    return Some(format!("{name}: this kernel has no {control}, but {}", controls.join(", ")));
+                }
+                let small = u32::from(flow.packet) < LEAST_SEGMENT;
+                small.then(|| {
+                    format!("{name}: packets of {} bytes; kernels send none below {LEAST_SEGMENT}", flow.packet)
+                })
+            }
+        }
+    })
+}
+
+/// The congestion controls that this kernel has.
+pub fn controls() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+/// The kernel's word for a sender. Its Reno recovers as NewReno and with selective acknowledgements.
+const fn control(variant: Variant) -> Option<&'static str> {
+    match variant {
+        Variant::Reno | Variant::NewReno | Variant::Sack => Some("reno"),
+        Variant::Cubic => Some("cubic"),
+        Variant::Bbr => Some("bbr"),
+        Variant::Dctcp => Some("dctcp"),
+        Variant::Tahoe | Variant::Sctp => None,
+    }
+}
+
+/// Does any flow ask for ECN?
+pub fn wants_ecn(net: &Network) -> bool {
+    net.flows.iter().any(|flow| flow.traffic.tcp().is_some_and(|options| options.ecn_capable()))
+}
+
+/// When everything happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The beginning, in nanoseconds of the monotonic clock.
+    pub start: u64,
+    /// The end of the warm-up.
+    pub warm: u64,
+    /// The end.
+    pub end: u64,
+}
+
+/// What one end of all flows needs.
+struct Stage<'a> {
+    flows: &'a [FlowSpec],
+    seed: u64,
+    far: Ipv4Addr,
+    near: Ipv4Addr,
+    times: Times,
+    results: Results,
+}
+
+impl Stage<'_> {
+    fn is_over(&self) -> bool {
+        clock::monotonic() >= self.times.end
+    }
+
+    /// Sleeps until then, or the end; true if that has come.
+    fn sleep_until(&self, at: u64) -> bool {
+        let now = clock::monotonic();
+        std::thread::sleep(Duration::from_nanos(at.min(self.times.end).saturating_sub(now)));
+        self.is_over()
+    }
+
+    /// When a flow begins and when it ends, on the monotonic clock.
+    fn life(&self, flow: &FlowSpec) -> (u64, u64) {
+        let stop = flow.stop.map_or(self.times.end, |stop| self.times.start + stop.nanos());
+        (self.times.start + flow.start.nanos(), stop.min(self.times.end))
+    }
+}
+
+/// Bytes of data in a segment of a flow.
+fn data(flow: &FlowSpec) -> u64 {
+    u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
+}
+
+/// How the connections of a flow behave.
+fn manner(flow: &FlowSpec) -> Manner {
+    let Some(options) = flow.traffic.tcp() else { return Manner::default() };
+    let control = control(options.variant).unwrap_or_default().to_string();
+    let window = u64::from(options.window).saturating_mul(data(flow)).min(1 << 30) as u32;
+    // TCP counts its options into the size of a segment.
+    Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
+}
+
+/// Who asks for files, if somebody does.
+fn files(flow: &FlowSpec) -> Option<&Files> {
+    match &flow.traffic {
+        Traffic::Application(_, Work::Files(files)) => Some(files),
+        _ => None,
+    }
+}
+
+/// Where both ends write what they found.
+struct Results(Mutex<File>);
+
+/// What was found of flows.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Bytes of data that arrived in order, within the window and in all.
+    pub arrived: Vec<[u64; 2]>,
+    /// Segments sent again.
+    pub again: Vec<u64>,
+    /// Flow, beginning and duration of each file, in nanoseconds.
+    pub files: Vec<(usize, u64, u64)>,
+    /// What went wrong.
+    pub faults: Vec<String>,
+}
+
+impl Results {
+    fn line(&self, words: &str) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // One write a line: the other end's process has the same place in the file.
+        let _ = file.write_all(format!("{words}\n").as_bytes());
+    }
+
+    fn fault(&self, flow: &FlowSpec, what: &str, error: &io::Error) {
+        self.line(&format!("fault {}: {what}: {error}", flow.name));
+    }
+}
+
+/// Plays one end of every flow: near they send, far they receive. Gives the exit code of its process.
+pub fn play(
+    net: &Network,
+    seed: u64,
+    (near, far): (Ipv4Addr, Ipv4Addr),
+    times: Times,
+    results: File,
+    sends: bool,
+) -> i32 {
+    let stage = Stage { flows: &net.flows, seed, far, near, times, results: Results(Mutex::new(results)) };
+    std::thread::scope(|scope| {
+        for number in 0..stage.flows.len() {
+            let stage = &stage;
+            let play = move || if sends { send::flow(stage, number) } else { receive::flow(stage, number) };
+            // Connections need little: their buffers are the kernel's.
+            let begun = std::thread::Builder::new().stack_size(128 << 10).spawn_scoped(scope, play);
+            if let Err(error) = begun {
+                stage.results.fault(&stage.flows[number], "cannot start a thread", &error);
+            }
+        }
+    });
+    0
+}
+
+/// Reads what both ends wrote.
+pub fn found(mut results: File, count: usize) -> io::Result<Found> {
+    let mut text = String::new();
+    results.rewind()?;
+    results.read_to_string(&mut text)?;
+    let mut found = Found { arrived: vec![[0; 2]; count], again: vec![0; count], ..Found::default() };
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        let flow = number(1) as usize;
+        match words[0] {
+            "arrived" if flow < count => {
+                found.arrived[flow][0] += number(2);
+                found.arrived[flow][1] += number(3);
+            }
+            "again" if flow < count => found.again[flow] += number(2),
+            "file" => found.files.push((flow, number(2), number(3))),
+            _ => found.faults.push(line.strip_prefix("fault ").unwrap_or(line).to_string()),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,223 @@
+//! The near end of a flow, which has data.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Instant;
+use forebay_sim::app::{Files, Work};
+use forebay_sim::network::{FlowSpec, Traffic};
+use forebay_sim::source::{Pattern, Source};
+
+use super::{BEFORE_DATAGRAM, LOOK, Stage, data, manner, port};
+use crate::sys::{clock, socket};
+
+/// What is sent.
+static NOTHING: [u8; 64 << 10] = [0; 64 << 10];
+/// What goes before a file: its length and when it began, in eight bytes each.
+pub(super) const HEADER: usize = 16;
+
+/// Plays it to its end.
+pub(super) fn flow(stage: &Stage<'_>, number: usize) {
+    let flow = &stage.flows[number];
+    let played = match &flow.traffic {
+        Traffic::Tcp(_) => endless(stage, number),
+        Traffic::Application(_, Work::Files(files)) if files.request.is_some() => answer(stage, number, files),
+        Traffic::Application(_, Work::Files(files)) => push(stage, number, files),
+        Traffic::Application(_, Work::Written(pattern)) => written(stage, number, pattern),
+        Traffic::Datagrams(pattern) => datagrams(stage, number, pattern),
+        Traffic::Rtp(_) => Ok(()),
+    };
+    if let Err(error) = played.or_else(|error| over(stage, error)) {
+        stage.results.fault(flow, "cannot send", &error);
+    }
+}
+
+/// A connection that ends with everything is no fault, nor is one that found no way through a full queue.
+fn over(stage: &Stage<'_>, error: io::Error) -> io::Result<()> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
+    let usual = matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock);
+    if usual && stage.is_over() { Ok(()) } else { Err(error) }
+}
+
+fn connect(stage: &Stage<'_>, number: usize) -> io::Result<TcpStream> {
+    let stream = socket::connect(stage.far, port(number), &manner(&stage.flows[number]))?;
+    stream.set_write_timeout(Some(LOOK))?;
+    Ok(stream)
+}
+
+/// Writes as much, or until `until`; how much that was.
+fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
+    let mut done = 0;
+    while left > 0 && clock::monotonic() < until {
+        let most = left.min(NOTHING.len() as u64) as usize;
+        match stream.write(&NOTHING[..most]) {
+            Ok(count) => (left, done) = (left - count as u64, done + count as u64),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream) {
+    if let Ok(count) = socket::retransmitted(stream) {
+        stage.results.line(&format!("again {number} {count}"));
+    }
+}
+
+/// Data without end.
+fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
+    let (start, stop) = stage.life(&stage.flows[number]);
+    if stage.sleep_until(start) {
+        return Ok(());
+    }
+    let mut stream = connect(stage, number)?;
+    write(&mut stream, u64::MAX, stop)?;
+    again(stage, number, &stream);
+    Ok(())
+}
+
+/// The random numbers of an application, as in a simulation.
+pub(super) fn draws(stage: &Stage<'_>, flow: &FlowSpec) -> Rng {
+    Rng::stream(stage.seed, &format!("flow/{}/application", flow.name))
+}
+
+/// Data of the next file, which is told in bytes on the wire.
+fn next_file(files: &Files, flow: &FlowSpec, rng: &mut Rng) -> u64 {
+    let packets = (files.size.next(rng) / f64::from(flow.packet)).ceil().clamp(1.0, 1e9) as u64;
+    (packets * data(flow)).max(HEADER as u64)
+}
+
+/// A file with its header.
+fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Result<()> {
+    stream.write_all(&[len.to_le_bytes(), begun.to_le_bytes()].concat())?;
+    write(stream, len - HEADER as u64, until).map(drop)
+}
+
+/// Files that this end begins.
+fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
+    let flow = &stage.flows[number];
+    let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));
+    let (mut at, mut left, mut open) = (start, files.count.unwrap_or(u32::MAX), None);
+    while left > 0 && !stage.sleep_until(at) && at < stop {
+        let (begun, len) = (clock::monotonic(), next_file(files, flow, &mut rng));
+        let mut stream = match open.take() {
+            Some(stream) => stream,
+            None => connect(stage, number)?,
+        };
+        // A file's time begins with the connection's first SYN only where the scenario has one.
+        let begun = if files.handshake { begun } else { clock::monotonic() };
+        send_file(&mut stream, len, begun, stage.times.end)?;
+        again(stage, number, &stream);
+        if !files.fresh {
+            open = Some(stream);
+        }
+        left -= 1;
+        at = clock::monotonic() + (files.think.next(&mut rng) * 1e9) as u64;
+    }
+    Ok(())
+}
+
+/// Waits for a connection until the end.
+pub(super) fn accept(stage: &Stage<'_>, listener: &TcpListener) -> io::Result<Option<TcpStream>> {
+    listener.set_nonblocking(true)?;
+    while !stage.is_over() {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(Some(LOOK))?;
+                stream.set_nodelay(true)?;
+                return Ok(Some(stream));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK / 50),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads all of `buffer`, or until the end; false if there is no more.
+pub(super) fn read(stage: &Stage<'_>, stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<bool> {
+    let mut done = 0;
+    while done < buffer.len() && !stage.is_over() {
+        match stream.read(&mut buffer[done..]) {
+            Ok(0) => return Ok(false),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done == buffer.len())
+}
+
+/// Files that the other end asks for.
+fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
+    let flow = &stage.flows[number];
+    let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &manner(flow))?);
+    while let Some(mut stream) = accept(stage, &listener)? {
+        stream.set_write_timeout(Some(LOOK))?;
+        let mut request = vec![0; request(files)];
+        while read(stage, &mut stream, &mut request)? {
+            let len = next_file(files, flow, &mut rng);
+            send_file(&mut stream, len, 0, stage.times.end)?;
+            again(stage, number, &stream);
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of data of a request.
+pub(super) fn request(files: &Files) -> usize {
+    usize::from(files.request.unwrap_or_default()).saturating_sub(super::BEFORE_DATA as usize).max(1)
+}
+
+/// Calls `send` whenever a source would, with the length on the wire.
+fn as_source(
+    stage: &Stage<'_>,
+    flow: &FlowSpec,
+    mut source: Source,
+    mut send: impl FnMut(u16) -> io::Result<()>,
+) -> io::Result<()> {
+    let (start, stop) = stage.life(flow);
+    source.start(flow.start);
+    if stage.sleep_until(start) {
+        return Ok(());
+    }
+    while let Some(next) = source.next() {
+        let at = stage.times.start + next.nanos();
+        if at >= stop || stage.sleep_until(at) {
+            break;
+        }
+        // At the time for which it was meant: a sleep that was too long does not add up.
+        send(source.send(Instant::from_nanos(next.nanos())))?;
+    }
+    Ok(())
+}
+
+/// Packets that are written into a connection one by one.
+fn written(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
+    let flow = &stage.flows[number];
+    let source = Source::new(pattern.clone(), flow.packet, draws(stage, flow));
+    let (mut stream, end) = (connect(stage, number)?, stage.times.end);
+    as_source(stage, flow, source, |_| write(&mut stream, data(flow), end).map(drop))?;
+    again(stage, number, &stream);
+    Ok(())
+}
+
+fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
+    let flow = &stage.flows[number];
+    let source = Source::new(pattern.clone(), flow.packet, Rng::stream(stage.seed, &format!("flow/{}", flow.name)));
+    let socket = UdpSocket::bind((stage.near, 0))?;
+    socket.connect((stage.far, port(number)))?;
+    as_source(stage, flow, source, |len| {
+        let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);
+        match socket.send(&NOTHING[..len]) {
+            // Nobody listens yet, or not any more; and a device that takes nothing now drops, as a link does.
+            Err(error) if [io::ErrorKind::ConnectionRefused, io::ErrorKind::WouldBlock].contains(&error.kind()) => {
+                Ok(())
+            }
+            sent => sent.map(drop),
+        }
+    })
+}
