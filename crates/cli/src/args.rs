@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Run a command behind an emulated link: real TCP through the same disciplines.
     Link(LinkArgs),
+    /// Say what this machine permits, and what to do about what is missing.
+    Doctor,
 }
 
 /// What to list.

@@ -6,6 +6,8 @@ mod bench;
 mod catalogue;
 mod chart;
 mod digits;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod explain;
 mod failure;
 pub mod interrupt;
@@ -106,7 +108,9 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Bench(args) => bench::command(args, ui),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::command(args, ui),
+        #[cfg(target_os = "linux")]
+        Command::Doctor => doctor::command(ui),
         #[cfg(not(target_os = "linux"))]
-        Command::Link(_) => Err(Failure::Unavailable("an emulated link needs Linux".to_string())),
+        Command::Link(_) | Command::Doctor => Err(Failure::Unavailable("real packets need Linux".to_string())),
     }
 }

@@ -6,6 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod doctor;
 pub mod emulator;
 pub mod fabric;
 pub mod frame;

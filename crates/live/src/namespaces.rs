@@ -196,6 +196,15 @@ fn cannot(name: &str, error: &io::Error) -> i32 {
 
 const NET: Namespaces = Namespaces { user: false, net: true, mount: false, pid: false };
 
+/// Moves this process, which must have one thread only, into a network namespace of its own, where it may do everything.
+pub fn alone() -> Result<(), Failure> {
+    let own = Namespaces { user: false, net: true, mount: true, pid: false };
+    if process::unshare(own).is_err() {
+        new_users(own)?;
+    }
+    trying("make mounts private", process::private_mounts())
+}
+
 /// The same for an ordinary user, who is root in there and the user it was to all others.
 fn new_users(own: Namespaces) -> Result<(), Failure> {
     let (user, group) = process::ids();

@@ -1,0 +1,188 @@
+//! What this machine permits, tried out step by step; each trial cleans up after itself.
+
+use std::fs;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::namespaces::{self, Site, Wishes};
+use crate::sys::process::{self, Child, Ended};
+use crate::traffic;
+
+/// One thing that was tried.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What.
+    pub name: &'static str,
+    /// What it is for.
+    pub serves: &'static str,
+    /// What was found.
+    pub found: Result<String, String>,
+    /// What to do where it is missing.
+    pub remedy: &'static str,
+}
+
+/// What needs namespaces and packet sockets.
+pub const LINKS: &str = "link, run --on kernel";
+/// What needs root.
+pub const ATTACH: &str = "attach";
+
+/// Tries everything. This process must have one thread only.
+pub fn examine() -> Vec<Finding> {
+    vec![
+        Finding {
+            name: "namespaces",
+            serves: LINKS,
+            found: in_copy(|| Site::new(Wishes::default()).map(drop).map_err(|failure| failure.to_string()))
+                .map(|()| "made, wired and listened to".to_string()),
+            remedy: "as root: sysctl -w user.max_user_namespaces=15000; on Debian also kernel.unprivileged_userns_clone=1, \
+                     on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container, allow unshare(2)",
+        },
+        Finding {
+            name: "congestion",
+            serves: LINKS,
+            found: congestion(),
+            remedy: "as root: modprobe tcp_cubic (or the one that a scenario asks for)",
+        },
+        Finding {
+            name: "processors",
+            serves: LINKS,
+            found: processors(),
+            remedy: "sender, link and receiver share one: keep to rates of some Mb/s, or give the machine another",
+        },
+        Finding {
+            name: "timers",
+            serves: LINKS,
+            found: timers(),
+            remedy: "a kernel with high-resolution timers, and nothing else running; forebay link --spin where a core is free",
+        },
+        Finding {
+            name: "rights",
+            serves: ATTACH,
+            found: rights(),
+            remedy: "run it as root, or with CAP_NET_ADMIN and CAP_BPF",
+        },
+        Finding {
+            name: "tc",
+            serves: ATTACH,
+            found: tries(&[
+                "tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "8mbit", "burst", "2kb", "limit", "20kb",
+            ]),
+            remedy: "install iproute2, and a kernel with CONFIG_NET_SCH_TBF",
+        },
+        Finding {
+            name: "clsact",
+            serves: ATTACH,
+            found: tries(&["tc", "qdisc", "add", "dev", "lo", "clsact"]),
+            remedy: "a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_ACT",
+        },
+        Finding {
+            name: "bpf",
+            serves: ATTACH,
+            found: bpf(),
+            remedy: "a kernel with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF; without it attach marks and drops by nftables",
+        },
+        Finding {
+            name: "nftables",
+            serves: ATTACH,
+            found: tries(&["nft", "add", "table", "inet", "forebay"]),
+            remedy: "install nftables: only needed where eBPF is refused",
+        },
+    ]
+}
+
+/// Does `what` in a copy of this process, which may change its surroundings as it likes.
+fn in_copy(what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let (path, tried) = (temporary(), "try");
+    let told = path.clone();
+    let child = process::fork(move || match what() {
+        Ok(()) => 0,
+        Err(why) => {
+            let _ = fs::write(told, why);
+            1
+        }
+    });
+    let ended = child.and_then(Child::wait).map_err(|error| format!("cannot {tried}: {error}"));
+    let why = fs::read_to_string(&path).unwrap_or_default();
+    let _ = fs::remove_file(&path);
+    match ended? {
+        Ended::Code(0) => Ok(()),
+        ended => Err(if why.is_empty() { format!("ended with {}", ended.code()) } else { why }),
+    }
+}
+
+fn temporary() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("forebay-doctor-{}", std::process::id()))
+}
+
+/// Runs a command in a network namespace of its own.
+fn tries(words: &[&str]) -> Result<String, String> {
+    in_copy(|| {
+        namespaces::alone().map_err(|failure| failure.to_string())?;
+        let mut command = Command::new(words[0]);
+        let out = command.args(&words[1..]).stdin(Stdio::null()).output();
+        match out {
+            Ok(out) if out.status.success() => Ok(()),
+            Ok(out) => Err(String::from_utf8_lossy(&out.stderr).trim().to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!("{} is not installed", words[0])),
+            Err(error) => Err(error.to_string()),
+        }
+    })
+    .map(|()| format!("{} did what it was asked", words[0]))
+}
+
+fn congestion() -> Result<String, String> {
+    let controls = traffic::controls();
+    let all = controls.join(", ");
+    if controls.iter().any(|control| control == "cubic") { Ok(all) } else { Err(format!("no cubic, but {all}")) }
+}
+
+fn processors() -> Result<String, String> {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    if count > 1 { Ok(format!("{count}")) } else { Err("one".to_string()) }
+}
+
+/// Sleeps of a millisecond should not be much longer.
+fn timers() -> Result<String, String> {
+    const SLEEP: Duration = Duration::from_millis(1);
+    process::exact_timers();
+    let mut late: Vec<u128> = (0..100)
+        .map(|_| {
+            let before = Instant::now();
+            std::thread::sleep(SLEEP);
+            before.elapsed().saturating_sub(SLEEP).as_micros()
+        })
+        .collect();
+    late.sort_unstable();
+    let words = format!("sleeps of 1 ms are {} us late in the median, {} us at most", late[50], late[99]);
+    if late[50] < 300 { Ok(words) } else { Err(words) }
+}
+
+/// Bits of `CapEff` in `/proc/self/status`.
+const CAP_NET_ADMIN: u64 = 1 << 12;
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_BPF: u64 = 1 << 39;
+
+fn rights() -> Result<String, String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    let has = |bit: u64| bits & bit != 0;
+    match (has(CAP_NET_ADMIN), has(CAP_BPF) || has(CAP_SYS_ADMIN)) {
+        (true, true) => Ok("may change devices and load programs".to_string()),
+        (true, false) => Err("no CAP_BPF".to_string()),
+        (false, true) => Err("no CAP_NET_ADMIN".to_string()),
+        (false, false) => Err("neither CAP_NET_ADMIN nor CAP_BPF".to_string()),
+    }
+}
+
+fn bpf() -> Result<String, String> {
+    let types = "/sys/kernel/btf/vmlinux";
+    if fs::metadata(types).is_err() {
+        return Err(format!("no {types}"));
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("bpf"));
+    let pins = if mounted { "bpffs is mounted" } else { "bpffs is not mounted: attach mounts it" };
+    Ok(format!("the kernel describes its types; {pins}"))
+}
