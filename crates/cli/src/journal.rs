@@ -3,34 +3,99 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use forebay_aqm::base::packet::{Colour, Ecn, Proto};
 use forebay_lab::store::{self, StoreError};
-use forebay_live::journal::{Journal, Verdict};
+use forebay_live::frame::About;
+use forebay_live::journal::{Arrival, Journal, Verdict};
+
+const HEAD: &str = "time_s,size_bytes,class,colour,flow,pair,protocol,ecn,verdict";
+const COLOURS: [(&str, Colour); 2] = [("in", Colour::In), ("out", Colour::Out)];
+const PROTOCOLS: [(&str, Proto); 2] = [("tcp", Proto::Tcp), ("udp", Proto::Udp)];
+const FIELDS: [(&str, Ecn); 4] = [("not-ect", Ecn::NotEct), ("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
+const VERDICTS: [(&str, Option<Verdict>); 5] = [
+    ("sent", Some(Verdict::Sent { marked: false })),
+    ("marked", Some(Verdict::Sent { marked: true })),
+    ("dropped", Some(Verdict::Dropped)),
+    ("lost", Some(Verdict::Lost)),
+    ("waiting", None),
+];
+
+fn word<T: PartialEq>(words: &[(&'static str, T)], of: &T) -> &'static str {
+    words.iter().find(|(_, value)| value == of).map_or("other", |(word, _)| word)
+}
+
+fn meaning<T: Copy>(words: &[(&str, T)], of: &str) -> Option<T> {
+    words.iter().find(|(word, _)| *word == of).map(|(_, value)| *value)
+}
 
 /// Writes it.
 pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
-    let mut out = String::from("time_s,size_bytes,class,colour,flow,pair,protocol,ecn,verdict\n");
+    let mut out = format!("{HEAD}\n");
     for (arrival, verdict) in journal.arrivals.iter().zip(&journal.verdicts) {
-        let about = &arrival.about;
-        let verdict = match verdict {
-            Some(Verdict::Sent { marked: false }) => "sent",
-            Some(Verdict::Sent { marked: true }) => "marked",
-            Some(Verdict::Dropped) => "dropped",
-            Some(Verdict::Lost) => "lost",
-            None => "waiting",
-        };
+        let About { flow, pair, ecn, class, colour, proto } = arrival.about;
+        let (seconds, nanos) = (arrival.at / 1_000_000_000, arrival.at % 1_000_000_000);
+        let (colour, proto) = (word(&COLOURS, &colour), word(&PROTOCOLS, &proto));
+        let (ecn, verdict) = (word(&FIELDS, &ecn), word(&VERDICTS, verdict));
         let _ = writeln!(
             out,
-            "{}.{:09},{},{},{:?},{},{},{:?},{:?},{verdict}",
-            arrival.at / 1_000_000_000,
-            arrival.at % 1_000_000_000,
-            arrival.len,
-            about.class,
-            about.colour,
-            about.flow,
-            about.pair,
-            about.proto,
-            about.ecn,
+            "{seconds}.{nanos:09},{},{class},{colour},{flow},{pair},{proto},{ecn},{verdict}",
+            arrival.len
         );
     }
     store::write_whole(path, out.as_bytes())
+}
+
+/// Reads one that [`write`] wrote.
+pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
+    let text = std::fs::read_to_string(path).map_err(|error| StoreError::Io { path: path.to_path_buf(), error })?;
+    let mut journal = Journal::default();
+    let damaged =
+        |line: usize| StoreError::Damaged { path: path.to_path_buf(), reason: format!("line {line} is no arrival") };
+    let mut lines = text.lines().enumerate();
+    if lines.next().is_none_or(|(_, head)| head != HEAD) {
+        return Err(damaged(1));
+    }
+    for (at, line) in lines {
+        let (arrival, verdict) = entry(line).ok_or_else(|| damaged(at + 1))?;
+        journal.arrivals.push(arrival);
+        journal.verdicts.push(verdict);
+    }
+    Ok(journal)
+}
+
+fn entry(line: &str) -> Option<(Arrival, Option<Verdict>)> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [time, len, class, colour, flow, pair, proto, ecn, verdict] = fields.as_slice() else { return None };
+    let (seconds, nanos) = time.split_once('.').filter(|(_, nanos)| nanos.len() == 9)?;
+    let at = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos.parse().ok()?)?;
+    let about = About {
+        flow: flow.parse().ok()?,
+        pair: pair.parse().ok()?,
+        ecn: meaning(&FIELDS, ecn)?,
+        class: class.parse().ok()?,
+        colour: meaning(&COLOURS, colour)?,
+        proto: meaning(&PROTOCOLS, proto)?,
+    };
+    Some((Arrival { at, len: len.parse().ok()?, about }, meaning(&VERDICTS, verdict)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let line = "1.000000042,1514,3,out,7,8,tcp,ect0,marked";
+        let (arrival, verdict) = entry(line).unwrap();
+        assert_eq!((arrival.at, arrival.len, verdict), (1_000_000_042, 1514, Some(Verdict::Sent { marked: true })));
+        let dir = std::env::temp_dir().join(format!("forebay-journal-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let journal = Journal { arrivals: vec![arrival; 2], verdicts: vec![verdict, None] };
+        write(&dir.join("up.csv"), &journal).unwrap();
+        let again = read(&dir.join("up.csv")).unwrap();
+        assert_eq!((again.arrivals, again.verdicts), (journal.arrivals, journal.verdicts));
+        std::fs::write(dir.join("up.csv"), format!("{HEAD}\n{line}\n1,2,3\n")).unwrap();
+        assert!(read(&dir.join("up.csv")).unwrap_err().to_string().contains("line 3"));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use forebay_aqm::base::time::Span;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Case;
-use forebay_lab::store::Store;
+use forebay_lab::store::{self, Store, StoreError};
 use forebay_lab::{lower, record};
 use forebay_live::emulator::{self, Manner, Outcome, Times};
 use forebay_live::fabric::{FAR, Fabric, NEAR, Report, Way};
@@ -33,6 +33,9 @@ const NOTHING: [Load; 2] = [Load { packets: 0, bytes: 0 }; 2];
 
 /// Runs the command behind the link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if let Some(dir) = &args.replay {
+        return replay(dir, ui);
+    }
     let case = args.case(1.0, NOTHING)?;
     let (sample, manner) = (args.sample()?, Manner { spins: args.spin, late_ns: args.late()?.nanos() });
     if let Some(dir) = &args.output {
@@ -56,6 +59,29 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
         .map_err(failed("emulate the link"))?;
     drop(signals);
     end(args, ui, outcome)
+}
+
+/// Judges what was recorded in `dir` once more, in the simulator's links.
+fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
+    let damaged = |reason: &str| StoreError::Damaged { path: dir.to_path_buf(), reason: reason.to_string() };
+    let meta = store::read_meta(dir)?;
+    let seed = meta["seeds"][0].as_u64().ok_or_else(|| damaged("has no seed"))?;
+    let case = store::read_case(dir, 0).ok_or_else(|| damaged("has no scenario"))?;
+    let net = network(&case, seed);
+    let (mut arrivals, mut different) = (0, 0);
+    for name in LINKS {
+        let journal = journal::read(&dir.join(format!("{name}.csv")))?;
+        let spec = net.links.iter().find(|link| link.name == name).ok_or_else(|| damaged("has another scenario"))?;
+        let again = forebay_live::journal::replay(spec, seed, &journal.arrivals, net.duration.nanos());
+        arrivals += again.len();
+        different += again.iter().zip(&journal.verdicts).filter(|(again, before)| again != before).count();
+    }
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "arrivals": arrivals, "different": different }))?;
+    } else {
+        ui.print(&format!("{arrivals} arrivals, {different} of them judged differently"))?;
+    }
+    Ok(if different == 0 { Exit::Done } else { Exit::Failed })
 }
 
 /// What runs near.

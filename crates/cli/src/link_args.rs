@@ -63,6 +63,9 @@ pub(crate) struct LinkArgs {
     /// Also write down every arrival and what became of it: up.csv and down.csv in DIR.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
+    /// Run nothing: judge what was recorded in DIR once more, and say what is different.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
+    pub(crate) replay: Option<PathBuf>,
     /// Time between two rows of the series.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
