@@ -345,30 +345,19 @@ fn links_stand_within_each_other_and_give_the_commands_exit_code() {
 #[test]
 fn what_came_is_judged_again_in_the_same_way() {
     let dir = place().join("recorded");
-    let words = [
-        "--rate",
-        "20mbit",
-        "--delay",
-        "5ms",
-        "--queue",
-        "60p",
-        "--aqm",
-        "pie target=2ms",
-        "--record",
-        "-o",
-        dir.to_str().unwrap(),
-    ];
-    link(&words, "sink", "source");
+    let aqm = "pie target=2ms";
+    let words =
+        ["--rate", "5mbit", "--queue", "60p", "--aqm", aqm, "--loss", "1%", "--record", "-o", dir.to_str().unwrap()];
+    link(&words, "echo", "flood");
     let text = fs::read_to_string(dir.join("up.csv")).unwrap();
-    let dropped = text.lines().filter(|line| line.ends_with(",dropped")).count();
-    assert!(dropped > 5, "{dropped} of {}", text.lines().count());
+    let count = |verdict: &str| text.lines().filter(|line| line.ends_with(verdict)).count();
+    assert!(count(",dropped") > 1000 && count(",lost") > 10, "{} dropped, {} lost", count(",dropped"), count(",lost"));
     let out = forebay(&["link", "--replay", dir.to_str().unwrap(), "--json"]);
     let document: Value =
         serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&out.stderr)));
-    assert_eq!(
-        (&document["arrivals"], &document["different"]),
-        (&Value::from(text.lines().count() - 1), &Value::from(0))
-    );
+    let back = fs::read_to_string(dir.join("down.csv")).unwrap();
+    let arrivals = text.lines().count() + back.lines().count() - 2;
+    assert_eq!((&document["arrivals"], &document["different"]), (&Value::from(arrivals), &Value::from(0)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The host of one, which has a real clock, tells it of arrivals at their times and lets it run up to the present; between
 //! the two everything happens at its own time, as in a [`World`](crate::world::World), however late the host comes.
 
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Span;
 
 use crate::link::{Link, Tag};
 use crate::meter::Window;
@@ -103,7 +103,7 @@ impl LoneLink {
     fn look(&mut self) {
         if let Some(meter) = &mut self.link.meter {
             let (queue, mean) = meter.look(self.sampled.max(self.now));
-            self.series.time_s.push(Instant::from_nanos(self.sampled).secs());
+            self.series.time_s.push(self.sampled as f64 * 1e-9);
             self.series.queue_pkts.push(f64::from(queue));
             self.series.queue_mean_pkts.push(mean);
         }

@@ -231,8 +231,9 @@ impl Meter {
     /// The window ends at `end`, with a transmission under way until `sending`.
     pub fn end(&mut self, end: u64, sending: u64) {
         self.close(end);
+        // What lies beyond the window was never counted.
+        self.busy -= sending.min(self.window.to).saturating_sub(end);
         self.window.to = end;
-        self.busy -= sending.saturating_sub(end).min(self.busy);
     }
 
     /// The queue now, and its mean since the last look.

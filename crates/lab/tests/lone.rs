@@ -1,0 +1,65 @@
+//! A link by itself that is told of a network's arrivals is the link of that network: the same figures, the same series.
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Instant;
+use forebay_lab::lower;
+use forebay_lab::scenario::{self, Overrides};
+use forebay_sim::link::Tag;
+use forebay_sim::lone::LoneLink;
+use forebay_sim::network::Traffic;
+use forebay_sim::outcome::LinkOutcome;
+use forebay_sim::segment::{Kind, Mark, Segment};
+use forebay_sim::source::Source;
+use forebay_sim::world::World;
+
+const SEED: u64 = 3;
+
+fn compare(link: &str, aqm: &str) {
+    let text = format!(
+        "version = 1\nduration = \"20s\"\npacket = 1000\n[topology]\nkind = \"graph\"\nnodes = [\"a\", \"b\"]\njitter = \"0s\"\n\
+         [[topology.links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\ndelay = \"5ms\"\nqueue = \"60p\"\none_way = true\n\
+         study = true\n{link}\n[[topology.links]]\nname = \"back\"\nfrom = \"b\"\nto = \"a\"\nrate = \"1gbit\"\ndelay = \"5ms\"\n\
+         queue = \"60p\"\none_way = true\n[[flows]]\nname = \"f\"\nkind = \"onoff\"\nfrom = \"a\"\nto = \"b\"\n\
+         rate = \"20mbit\"\non = \"55ms\"\noff = \"45ms\"\n[compare]\naqm = [\"{aqm}\"]\nlinks = [\"l\"]\n"
+    );
+    let cases = scenario::parse("lone", &text, &Overrides::default()).unwrap();
+    let net = lower::network(&cases[0].scenario, &cases[0].scenario.compare[0].spec, SEED);
+    let whole = World::new(&net, SEED).unwrap().run(&mut ()).unwrap();
+
+    let flow = &net.flows[0];
+    let Traffic::Datagrams(pattern) = &flow.traffic else { panic!("{:?}", flow.traffic) };
+    let mut source = Source::new(pattern.clone(), flow.packet, Rng::stream(SEED, &format!("flow/{}", flow.name)));
+    let spec = &net.links[net.routes[flow.forward][0]];
+    let mut link = LoneLink::new(spec, SEED, (net.warmup, net.sample), net.duration);
+    source.start(flow.start);
+    while let Some(at) = source.next().filter(|at| *at < Instant::ZERO + net.duration) {
+        let len = source.send(at);
+        let mark = Mark::data(Kind::Datagram, forebay_aqm::base::packet::Ecn::NotEct, false);
+        let tag = Tag { pair: flow.pair, proto: forebay_aqm::base::packet::Proto::Udp };
+        link.arrive(Segment { len, mark, ..Segment::default() }, tag, at.nanos(), &mut |_, _| ());
+    }
+    let alone = link.finish(net.duration.nanos());
+    let of = &whole.links[0];
+    assert!(
+        of.dropped_early + of.dropped_overflow + of.lost_pkts > 50,
+        "{aqm} on {link_words}",
+        link_words = alone.name
+    );
+    // NaN is not itself: what probes do not know is compared by its bits.
+    let known = |of: &LinkOutcome| {
+        let mut of = of.clone();
+        of.series.probes.iter_mut().flat_map(|(_, column)| column).for_each(|value| *value = value.to_bits() as f64);
+        of
+    };
+    assert_eq!(known(&alone), known(of), "{aqm}");
+}
+
+#[test]
+fn a_link_alone_is_that_of_a_network() {
+    for aqm in ["red", "pi q_ref=20", "codel", "fq_codel", "pie", "wrr classes=2", "droptail th=0.5", "sfb"] {
+        compare("rate = \"10mbit\"", aqm);
+    }
+    compare("rate = \"10mbit\"\nloss = 0.01", "raqm");
+    compare("rate_trace = [1, 3, 7, 7, 7, 7, 8, 8, 8, 8, 12]", "red");
+    compare("rate = \"10mbit\"\nrate_steps = [[\"5s\", \"5mbit\"]]", "pi q_ref=20");
+}
