@@ -8,6 +8,7 @@ mod ci;
 mod coverage;
 mod docs;
 mod figures;
+mod live;
 mod mutants;
 mod ns3;
 mod oracles;
@@ -40,6 +41,7 @@ cargo xtask queues         renews docs/queues.md: our simulator beside queueing 
 cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
 cargo xtask fluid          renews docs/fluid.md: the fluid model beside packets
 cargo xtask verdicts [FILE] renews docs/verdicts.md from reproduce --full, half an hour; FILE: what that printed
+cargo xtask sim-to-real    renews docs/sim-to-real.md: real TCP beside the simulator, 8 minutes on a quiet machine
 cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         ["fluid"] => bless::page(&bless::FLUID),
         ["verdicts"] => verdict_page::run(None),
         ["verdicts", dir] => verdict_page::run(Some(dir)),
+        ["sim-to-real"] => live::page(),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, oracles, program, python, readme, verdicts};
+use crate::{book, browser, cargo_tests, live, oracles, program, python, readme, verdicts};
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 8] = ["tests", "engine", "oracles", "python", "book", "reproduce", "browser", "readme"];
+pub(crate) const STAGES: [&str; 9] =
+    ["tests", "engine", "oracles", "live", "python", "book", "reproduce", "browser", "readme"];
 
 /// The stages that are wanted, and the last line.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
@@ -19,7 +20,7 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [tests, engine, oracles, package, pictures, reproduce, browser, readme] = STAGES;
+    let [tests, engine, oracles, real, package, pictures, reproduce, browser, readme] = STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
@@ -46,6 +47,7 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         cargo_tests::run(native, tally);
     });
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
+    stage(real, "real packets, one test after the other", &live::check);
     stage(package, "the Python package: wheel, types, tests", &python::check);
     stage(pictures, "the pictures of the book, simulated anew", &book::check_pictures);
     stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
