@@ -42,7 +42,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
         free(dir)?;
     }
     let net = network(&case, args.seed);
-    let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json() })
+    let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::Unavailable(failure.to_string()))?;
     let fabric = Fabric::new(&net, args.seed, sample, HORIZON, args.record);
     // The flow up is the first one, and what comes from near goes up.

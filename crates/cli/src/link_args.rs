@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
 use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
@@ -72,12 +72,34 @@ pub(crate) struct LinkArgs {
     /// One packet in a hundred may go so late; more, and the timing is invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
+    /// How packets come and go: through a ring that the kernel fills, or through tunnels where /dev/net/tun opens.
+    #[arg(long, value_enum, default_value_t = PortWord::Ring)]
+    pub(crate) port: PortWord,
     /// Stay awake for the last moments before something is due: it needs a core of its own.
     #[arg(long)]
     pub(crate) spin: bool,
     /// What runs near, and its words; your shell if left out.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// How packets come and go.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PortWord {
+    /// Packet sockets with a ring.
+    Ring,
+    /// Tunnels.
+    Tun,
+}
+
+#[cfg(target_os = "linux")]
+impl PortWord {
+    pub(crate) const fn kind(self) -> forebay_live::port::Kind {
+        match self {
+            Self::Ring => forebay_live::port::Kind::Ring,
+            Self::Tun => forebay_live::port::Kind::Tun,
+        }
+    }
 }
 
 /// Those of one direction, whose words begin with it.

@@ -39,13 +39,15 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     check_place(&dir)?;
     let store = Store::open(&dir, &plan, meta())?;
     // Before anything else has threads: a process that makes namespaces must have one.
-    let timings = kernel::runs(&plan, &store, ui)?;
-    store::write_json(&dir.join("timing.json"), &timings)?;
+    let file = dir.join("timing.json");
+    let before = store::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
+    let timings = kernel::runs(&plan, &store, ui, before)?;
+    store::write_json(&file, &timings)?;
     let exit = batch(args, &plan, ui, summary::by_case)?;
     let invalid = timings.iter().filter(|run| run["timing"]["valid"] != true).count();
     if invalid > 0 {
         let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
-        return Err(Failure::Run(format!("{what} {}", dir.join("timing.json").display())));
+        return Err(Failure::Run(format!("{what} {}", file.display())));
     }
     Ok(exit)
 }

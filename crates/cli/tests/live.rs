@@ -233,6 +233,29 @@ fn the_added_delay_is_the_one_asked_for() {
 }
 
 #[test]
+fn tunnels_carry_it_too_where_they_open() {
+    let out = forebay(&["link", "--delay", "20ms", "--port", "tun", "--", "true"]);
+    if out.status.code() == Some(4) {
+        println!("skipped: {}", String::from_utf8_lossy(&out.stderr).trim());
+        return;
+    }
+    let (document, said) = link(&["--rate", "100mbit", "--delay", "20ms", "--port", "tun"], "echo", "probe");
+    assert!(number(&document, "/runs/0/offered_pkts") >= 600.0);
+    let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((median - 20_000.0).abs() < 300.0, "{median} us: {said}");
+}
+
+#[test]
+fn a_word_left_over_does_not_open_the_way_to_this_machine() {
+    let out = as_user(&place().join("forebay"))
+        .env("FOREBAY_LINK", "0")
+        .args(["link", "--", "sh", "-c", "echo $FOREBAY_FAR"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "100.64.0.1", "no link is around it");
+}
+
+#[test]
 fn drop_tail_is_bounded_by_its_limit() {
     let runs = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 10), "bounded");
     assert_eq!(number(&runs[0], "/queue_pkts/max"), 50.0);

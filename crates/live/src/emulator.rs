@@ -9,9 +9,10 @@ use std::os::fd::AsFd;
 use forebay_sim::histogram::Histogram;
 
 use crate::fabric::{FAR, Fabric, NEAR, Report, Way};
+use crate::port::Port;
 use crate::sys::clock;
 use crate::sys::process::{self, Child, Ended, Signal, Signals};
-use crate::sys::ring::{BATCH, FRAMES, RingSocket};
+use crate::sys::ring::{BATCH, FRAMES};
 
 /// How it waits, and when its timing is no longer that of the link that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ pub struct Outcome {
 pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
 struct Emulator<'a> {
-    ports: [RingSocket; 2],
+    ports: [Port; 2],
     fabric: Fabric,
     router: &'a Router<'a>,
     manner: Manner,
@@ -79,7 +80,7 @@ const PATIENCE: u64 = 3_000_000_000;
 
 /// Runs until its time is over, the command has ended, or this process is asked to. `ports` lead near and far.
 pub fn run(
-    ports: [RingSocket; 2],
+    ports: [Port; 2],
     (fabric, router): (Fabric, &Router<'_>),
     command: Child,
     signals: &Signals,

@@ -12,9 +12,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::port::{Kind, Port};
 use crate::sys::netlink::{self, End, Mac, Netlink};
+use crate::sys::offloads;
 use crate::sys::process::{self, Child, Namespaces};
-use crate::sys::{offloads, ring::RingSocket};
+use crate::sys::ring::RingSocket;
+use crate::sys::tun::Tunnel;
 
 /// Says that a process runs near, and within how many links.
 pub const DEPTH: &str = "FOREBAY_LINK";
@@ -80,8 +83,8 @@ pub struct Site {
     near: Arc<File>,
     /// Where servers run.
     far: Arc<File>,
-    /// Sockets in the middle, towards near and far.
-    pub ports: [RingSocket; 2],
+    /// Ports in the middle, towards near and far.
+    pub ports: [Port; 2],
     /// Who has which address.
     pub addresses: Addresses,
     quiet: bool,
@@ -92,6 +95,8 @@ pub struct Site {
 pub struct Wishes {
     /// TCP asks for ECN at both ends.
     pub ecn: bool,
+    /// How the middle is connected to both.
+    pub port: Kind,
     /// What the commands say goes to stderr, for stdout is somebody else's.
     pub quiet: bool,
 }
@@ -100,13 +105,14 @@ impl Site {
     /// Moves this process, which must have one thread only, into the middle of a new link.
     pub fn new(wishes: Wishes) -> Result<Self, Failure> {
         let caller = trying("read the network namespace", process::own_net())?;
+        let around = around();
         let own = Namespaces { user: false, net: true, mount: true, pid: false };
         let as_root = process::unshare(own).is_ok();
         if !as_root {
             new_users(own)?;
         }
         trying("make mounts private", process::private_mounts())?;
-        let around = std::env::var(DEPTH).ok().and_then(|depth| depth.parse::<u8>().ok()).filter(|_| as_root);
+        let around = around.filter(|_| as_root);
         let addresses = Addresses { depth: around.map_or(0, |depth| depth + 1) };
         let near = prepare()?;
         let far = if around.is_some() {
@@ -117,7 +123,18 @@ impl Site {
         };
         trying("make a network namespace", process::unshare(NET))?;
         let middle = prepare()?;
-        let ports = wire(&middle, [&near, &far], addresses, around.is_some(), wishes)?;
+        let ends = [&near, &far];
+        let ports = match wishes.port {
+            Kind::Ring => wire(&middle, ends, addresses, around.is_some())?,
+            Kind::Tun => dig(&middle, ends, addresses, around.is_some())?,
+        };
+        if wishes.ecn {
+            for end in ends {
+                trying("enter a network namespace", process::enter_net(end.as_fd()))?;
+                trying("switch ECN on", fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?;
+            }
+            trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
+        }
         Ok(Self { near: Arc::new(near), far: Arc::new(far), ports, addresses, quiet: wishes.quiet })
     }
 
@@ -184,6 +201,14 @@ impl Site {
     }
 }
 
+/// How many links are around this process, if it runs near in one. The word alone does not count: the address must be there
+/// too, or a word that was left over would let a link be wired to a machine's own network.
+fn around() -> Option<u8> {
+    let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
+    let addresses = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
+    addresses.contains(&Addresses { depth }.near().to_string()).then_some(depth)
+}
+
 /// What a shell says of a program that cannot be started.
 const CANNOT: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -232,36 +257,48 @@ fn prepare() -> Result<File, Failure> {
     trying("read the network namespace", process::own_net())
 }
 
+/// What the interfaces near and far are called: where an outer link's command runs there is an eth0 already.
+fn names(addresses: Addresses, is_nested: bool) -> [String; 2] {
+    let own = || INTERFACE.to_string();
+    [own(), if is_nested { format!("link{}", addresses.depth) } else { own() }]
+}
+
+const TUN: &str = "/dev/net/tun is for root alone on some machines: chmod 666 as root, or leave --port out";
+
+/// The same through tunnels, whose interfaces are near and far.
+fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
+    let names = names(addresses, is_nested);
+    let dug = |side: usize| {
+        trying("enter a network namespace", process::enter_net(ends[side].as_fd()))?;
+        let tunnel = Tunnel::open(&names[side]);
+        let tunnel = tunnel.map_err(|error| Failure { what: "open a tunnel".to_string(), error, hint: TUN })?;
+        trying("set an end up", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
+        Ok(Port::Tun(tunnel))
+    };
+    let ports = [dug(0)?, dug(1)?];
+    trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
+    Ok(ports)
+}
+
 /// Wires near and far to the middle, where this process is; the sockets on both wires.
-fn wire(
-    middle: &File,
-    ends: [&File; 2],
-    addresses: Addresses,
-    is_nested: bool,
-    wishes: Wishes,
-) -> Result<[RingSocket; 2], Failure> {
-    // Where an outer link's command runs there is an eth0 already.
-    let nested = format!("link{}", addresses.depth);
-    let names = [INTERFACE, if is_nested { &nested } else { INTERFACE }];
+fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
+    let names = names(addresses, is_nested);
     let own = ["near", "far"];
     for side in 0..2 {
-        let there = End { name: names[side], mac: addresses.mac(side as u8), namespace: Some(ends[side].as_fd()) };
+        let there = End { name: &names[side], mac: addresses.mac(side as u8), namespace: Some(ends[side].as_fd()) };
         let here = End { name: own[side], mac: addresses.mac(2 + side as u8), namespace: None };
         trying("wire two interfaces", Netlink::open().and_then(|mut netlink| netlink.pair([here, there])))?;
     }
     for (side, end) in ends.into_iter().enumerate() {
         trying("enter a network namespace", process::enter_net(end.as_fd()))?;
-        trying("set an end up", set_end_up(names[side], side, addresses, is_nested && side == 1))?;
-        if wishes.ecn {
-            trying("switch ECN on", fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?;
-        }
+        trying("set an end up", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
     }
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     let port = |name: &str| {
         offloads::off(name)?;
         let index = netlink::index(name)?;
         Netlink::open()?.up(index)?;
-        RingSocket::open(index)
+        RingSocket::open(index).map(Port::Ring)
     };
     Ok([trying("listen on an interface", port(own[0]))?, trying("listen on an interface", port(own[1]))?])
 }
@@ -276,7 +313,8 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     netlink.address(index, own, 24)?;
     netlink.up(index)?;
-    netlink.neighbour(index, other, addresses.mac(1 - side as u8))?;
+    // A tunnel has no addresses of hardware, and needs none.
+    let _ = netlink.neighbour(index, other, addresses.mac(1 - side as u8));
     if is_nested {
         // On the way to the outer link's far end.
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")

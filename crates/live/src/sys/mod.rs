@@ -1,6 +1,6 @@
 //! What talks to the kernel, and the only folder with unsafe code.
 //!
-//! Each module wraps one thing as safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`netlink`]
+//! Each module wraps one thing as safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`tun`] (tunnels), [`netlink`]
 //! (interfaces, addresses, routes), [`offloads`], [`process`] (namespaces, signals, waiting), [`socket`] (TCP with its options).
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
@@ -11,6 +11,7 @@ pub mod offloads;
 pub mod process;
 pub mod ring;
 pub mod socket;
+pub mod tun;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
