@@ -148,10 +148,16 @@ ENDLESS = """
 import forebay, sys
 class Endless(forebay.Law):
     name, period = "endless", 0.01
+    def start(self, rate_bps, limit_packets, mean_packet):
+        self.loop("start")
     def update(self, sample):
-        print("begun", flush=True)
-        while True:
-            pass
+        self.loop("update")
+        return 0.0
+    def loop(self, where):
+        if where == sys.argv[2]:
+            print("begun", flush=True)
+            while True:
+                pass
 try:
     forebay.run(sys.argv[1], aqm=Endless, progress=False, jobs=1)
 except KeyboardInterrupt:
@@ -159,8 +165,9 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", ENDLESS, str(CASE_1)]
+@pytest.mark.parametrize("where", ["start", "update"])
+def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path, where: str) -> None:
+    words = [sys.executable, "-c", ENDLESS, str(CASE_1), where]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         watchdog = threading.Timer(60, process.kill)
         watchdog.start()

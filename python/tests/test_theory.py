@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 
 import numpy
@@ -83,8 +84,10 @@ def test_what_a_class_raises_ends_the_model() -> None:
         def update(self, sample: forebay.Sample) -> float:
             raise RuntimeError("no rest for this one")
 
+    begun = time.monotonic()
     with pytest.raises(RuntimeError, match="no rest for this one"):
-        theory.stability(DESIGN, aqm=Falls)
+        theory.stability(DESIGN, aqm=Falls, vary={"flows.ftp.count": [10, 20, 30, 40]})
+    assert time.monotonic() - begun < 5, "nobody asks it on and on"
 
 
 def test_files_beside_a_scenario_are_found_when_it_was_changed(tmp_path: Path) -> None:
@@ -95,7 +98,12 @@ def test_files_beside_a_scenario_are_found_when_it_was_changed(tmp_path: Path) -
         theory.stability(tmp_path / "beside.toml", aqm=PI, set={"flows.replayed.file": "missing.csv"})
     assert "no such file" in str(plain.value) and "missing.csv" in str(plain.value)
     changed = forebay.read(tmp_path / "beside.toml", set={"flows.ftp.count": 40}, aqm=PI)
+    quick = forebay.read(tmp_path / "beside.toml", set={"duration": "20s", "warmup": "5s"})
+    # What was read counts, not what has become of the file since; what lies beside it is still found.
+    (tmp_path / "beside.toml").write_text("no scenario")
     assert theory.stability(changed)[0]["aqm"].startswith("pi ")
+    found = theory.tune(quick, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "out"), seeds=1)
+    assert found["aqm"].startswith("pi ")
 
 
 def test_a_scenario_that_was_built_is_asked_too(short: forebay.Scenario) -> None:

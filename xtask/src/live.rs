@@ -23,9 +23,13 @@ pub(crate) fn check(tally: &mut Tally) {
     if document["link"] != true {
         return tally.skip(format!("no emulated links here: {}", missing(&document, "link, run --on kernel")));
     }
+    let skips = program::build_dir().join("live-skips.txt");
+    // There is none, as a rule.
+    let _ = fs::remove_file(&skips);
     let mut tests = program::cargo();
-    tests.args(["test", "-p", "forebay", "--test", "live", "--", "--test-threads=1"]);
+    tests.args(["test", "-p", "forebay", "--test", "live", "--", "--test-threads=1"]).env("FOREBAY_SKIPS", &skips);
     cargo_tests::run(tests, tally);
+    fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));
 }
 
 /// What is missing for something, in words.

@@ -93,6 +93,38 @@ fn other_parameters_count_from_then_on() {
 }
 
 #[test]
+fn a_quantum_that_shrinks_gives_nobody_more_turns() {
+    // Of two classes that never run empty, each three packets a round, whatever a packet costs.
+    let [before, after] = ["1500b", "100b"].map(|quantum| {
+        let words =
+            format!("wrr scheduler=wrr classes=2 weights=3 quantum={quantum} min_th=50 max_th=60 class_limit=30");
+        Spec::parse(&words).unwrap()
+    });
+    let mut queue: Queue<AnyDiscipline> = before.queue(LINK, Rng::stream(7, "queue"));
+    for class in [0, 1] {
+        let packet = Packet { len: 1000, class, ..Packet::default() };
+        (0..20).for_each(|_| queue.arrive(packet, Instant::ZERO));
+    }
+    let mut order = vec![queue.depart(Instant::ZERO).unwrap().class];
+    assert!(queue.discipline_mut().retune(&after, &LINK));
+    order.extend((0..8).map(|_| queue.depart(Instant::ZERO).unwrap().class));
+    assert_eq!(order, [0, 0, 0, 1, 1, 1, 0, 0, 0]);
+}
+
+#[test]
+fn an_allowance_that_is_taken_away_is_gone_from_every_flow() {
+    let [with, without] =
+        ["150ms", "0s"].map(|burst| Spec::parse(&format!("fq_pie target=1ms max_burst={burst}")).unwrap());
+    let once = |step: u64, discipline: &mut AnyDiscipline| {
+        if step == 50 {
+            assert!(discipline.retune(&without, &LINK));
+        }
+    };
+    // Step 50 is the first; until then no flow has been behind another packet.
+    assert_eq!(course(&with, once), course(&without, |_, _| ()));
+}
+
+#[test]
 fn what_would_move_packets_that_wait_is_refused() {
     for (before, after) in [
         ("red min_th=5p max_th=15p", "red min_th=5kb max_th=15kb"),

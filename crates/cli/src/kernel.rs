@@ -10,7 +10,7 @@ use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::{self, RunRecord};
 use forebay_lab::scenario::{Case, Contender};
-use forebay_lab::store::Store;
+use forebay_lab::store::{self, Store};
 use forebay_live::emulator::{self, Manner, Outcome, Times};
 use forebay_live::fabric::{Fabric, NEAR, Way};
 use forebay_live::frame::{self, About};
@@ -70,12 +70,17 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
+/// Where the timing of real runs is.
+pub(crate) const TIMING: &str = "timing.json";
+
 /// How often a run is tried whose timing is not that of the network; the last one is kept.
 const ATTEMPTS: u32 = 3;
 
 /// Does every real run that is not there with a timing that is valid, one after the other, for they share this machine's
-/// processors. `timings` is what is known of earlier ones, and what comes of all of them.
-pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui, timings: Vec<Value>) -> Result<Vec<Value>, Failure> {
+/// processors. What each one's timing was like is in a file beside them, and given.
+pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Failure> {
+    let file = store.dir().join(TIMING);
+    let timings = store::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
     let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_real).collect();
     let mut all = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
@@ -95,6 +100,11 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui, timings: Vec<Value>) -> 
             if valid || attempt == ATTEMPTS {
                 store.save(plan, *job, &record)?;
                 all.push(json!({ "label": label, "seed": job.seed, "attempts": attempt, "timing": timing }));
+                // With what is known of those that come later: an interruption loses nothing.
+                let later = timings.iter().filter(|run| {
+                    !all.iter().any(|known| known["label"] == run["label"] && known["seed"] == run["seed"])
+                });
+                store::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
                 break;
             }
             let faults = timing["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -168,13 +178,19 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
     let late: Vec<Value> = outcome.fabric.lateness.iter().map(crate::link::spread).collect();
+    let mut faults = outcome.faults.clone();
+    faults.extend(found.faults.iter().map(|fault| format!("an endpoint failed: {fault}")));
+    match outcome.ended {
+        Some(process::Ended::Code(0)) => {}
+        Some(ended) => faults.push(format!("the endpoints ended with {}", ended.code())),
+        None => faults.push("the endpoints did not end in time".to_string()),
+    }
     let timing = json!({
-        "valid": outcome.faults.is_empty(),
-        "faults": outcome.faults,
+        "valid": faults.is_empty(),
+        "faults": faults,
         "late_ms": { "down": late[0], "up": late[1] },
         "cpu_seconds": outcome.cpu_ns as f64 * 1e-9,
         "wall_seconds": outcome.took_ns as f64 * 1e-9,
-        "endpoints": found.faults,
     });
     let flows =
         net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
@@ -211,7 +227,9 @@ fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
         let mut times = Histogram::new();
         let inside = |begun: u64, took: u64| begun + took >= net.warmup.nanos();
         let of_class = found.files.iter().filter(|(flow, begun, took)| {
-            net.flows.get(*flow).is_some_and(|flow| usize::from(flow.class) == class) && inside(*begun, *took)
+            let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].study);
+            let of_class = |flow: &FlowSpec| usize::from(flow.class) == class;
+            net.flows.get(*flow).filter(passes).is_some_and(of_class) && inside(*begun, *took)
         });
         of_class.for_each(|(_, _, took)| times.add(*took));
         let (sum, count) = trip.jitter;

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::Rate;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::Case;
+use forebay_lab::scenario::{Case, FlowKind};
 use forebay_lab::store::{self, Store, StoreError};
 use forebay_lab::{lower, record};
 use forebay_live::emulator::{self, Manner, Outcome, Times};
-use forebay_live::fabric::{FAR, Fabric, NEAR, Report, Way};
+use forebay_live::fabric::{Carried, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
 use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::clock;
@@ -21,22 +22,20 @@ use serde_json::{Value, json};
 
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
-use crate::link_args::{LinkArgs, Load};
+use crate::link_args::LinkArgs;
 use crate::output::Ui;
 use crate::table::Table;
 use crate::{journal, program, report, run};
 
 /// No command runs longer than this.
 const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
-/// What is not known before it has run.
-const NOTHING: [Load; 2] = [Load { packets: 0, bytes: 0 }; 2];
 
 /// Runs the command behind the link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     if let Some(dir) = &args.replay {
         return replay(dir, ui);
     }
-    let case = args.case(1.0, NOTHING)?;
+    let case = args.case()?;
     let (sample, manner) = (args.sample()?, Manner { spins: args.spin, late_ns: args.late()?.nanos() });
     if let Some(dir) = &args.output {
         free(dir)?;
@@ -58,7 +57,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, manner, times)
         .map_err(failed("emulate the link"))?;
     drop(signals);
-    end(args, ui, outcome)
+    end(args, ui, case, outcome)
 }
 
 /// Judges what was recorded in `dir` once more, in the simulator's links.
@@ -117,7 +116,7 @@ fn free(dir: &Path) -> Result<(), Failure> {
 }
 
 /// Keeps and shows what was found, and says how it ended.
-fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
+fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome) -> Result<Exit, Failure> {
     let Outcome { fabric, took_ns, cpu_ns, age, missed, refused, ended, faults } = outcome;
     let valid = faults.is_empty();
     let timing = json!({
@@ -132,13 +131,17 @@ fn end(args: &LinkArgs, ui: &Ui, outcome: Outcome) -> Result<Exit, Failure> {
     });
     let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
     let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
-    let (summary, place) = kept(args, fabric, took_ns, cpu_ns, &timing)?;
+    let (summary, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing)?;
     if ui.json() {
         ui.print_json(&json!({ "version": 1, "command": code, "timing": timing, "runs": summary }))?;
     } else {
         // The command's own words are on stdout.
         table.iter().for_each(|table| ui.note(table.trim_end()));
         place.iter().for_each(|place| ui.note(place));
+    }
+    if !valid && ui.json() {
+        // The document has the reason, and there is to be one.
+        return Ok(Exit::Failed);
     }
     if !valid {
         return Err(Failure::Run(format!("the timing was not that of the link: {}", faults.join("; "))));
@@ -157,17 +160,30 @@ pub(crate) fn spread(of: &Histogram) -> Value {
     })
 }
 
+/// The scenario with the duration that it took and traffic of the mean rates that were seen.
+fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
+    let took = Span::from_nanos(took_ns.max(1000));
+    (case.scenario.duration, case.scenario.warmup) = (took, Span::ZERO);
+    for (group, load) in case.scenario.flows.iter_mut().zip(loads) {
+        let packet = (load.bytes / load.packets.max(1)).clamp(64, 65_000);
+        let bps = (load.bytes as f64 * 8.0 / took.secs()).clamp(1.0, 1e11);
+        if let FlowKind::Cbr { rate, packet: length, .. } = &mut group.kind {
+            (*rate, *length) = (Rate(bps as u64), packet as u32);
+        }
+    }
+    case
+}
+
 /// The runs as `summary.json` has them, and where everything is, if it is kept.
 fn kept(
     args: &LinkArgs,
+    case: Case,
     fabric: Report,
-    took_ns: u64,
-    cpu_ns: u64,
+    (took_ns, cpu_ns): (u64, u64),
     timing: &Value,
 ) -> Result<(Value, Option<String>), Failure> {
     let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
-    let load = loads.map(|carried| Load { packets: carried.packets, bytes: carried.bytes });
-    let case = args.case(took_ns.max(1000) as f64 * 1e-9, load)?;
+    let case = seen(case, took_ns, loads);
     let contender = case.scenario.compare[0].clone();
     let (net, active_s) = (network(&case, args.seed), took_ns as f64 * 1e-9);
     let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {

@@ -155,20 +155,11 @@ const RATE: &str = "1gbit";
 /// Bytes of the usual full frame.
 const PACKET: u32 = 1514;
 
-/// What was on a link, for the scenario that is kept with the results.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    /// Frames.
-    pub(crate) packets: u64,
-    /// Their bytes.
-    pub(crate) bytes: u64,
-}
-
 impl LinkArgs {
-    /// The link as a scenario of `duration_s`, with traffic at the mean rates of `loads`; none where nothing was.
-    pub(crate) fn case(&self, duration_s: f64, loads: [Load; 2]) -> Result<Case, InputError> {
+    /// The link as a scenario, of a duration and with traffic that are not known before it has run.
+    pub(crate) fn case(&self) -> Result<Case, InputError> {
         let mut out = format!(
-            "version = 1\ntitle = \"link\"\nduration = \"{duration_s:.6}s\"\npacket = {PACKET}\n\
+            "version = 1\ntitle = \"link\"\nduration = \"1s\"\npacket = {PACKET}\n\
              [topology]\nkind = \"graph\"\nnodes = [\"near\", \"far\"]\n"
         );
         let lanes = [("up", ["near", "far"], self.up.lane()), ("down", ["far", "near"], self.down.lane())];
@@ -182,13 +173,10 @@ impl LinkArgs {
         let [up, down] = [0, 1].map(|i| lanes[i].2.aqm.as_deref().unwrap_or(&self.aqm));
         let links = if up == down { "[\"up\", \"down\"]" } else { "[\"up\"]" };
         let _ = writeln!(out, "[compare]\naqm = [{}]\nlinks = {links}", quoted(up));
-        for ((name, [from, to], _), load) in lanes.iter().zip(loads) {
-            let (packets, bytes) = (load.packets.max(1) as f64, load.bytes.max(64) as f64);
-            let (packet, rate) = ((bytes / packets).round().clamp(40.0, 65_000.0), bytes * 8.0 / duration_s);
+        for (name, [from, to], _) in &lanes {
             let _ = writeln!(
                 out,
-                "[[flows]]\nname = \"{name}\"\nkind = \"cbr\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{}bit\"\npacket = {packet}",
-                rate.round().max(1.0)
+                "[[flows]]\nname = \"{name}\"\nkind = \"cbr\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1kbit\""
             );
         }
         let mut cases = scenario::parse("link", &out, &Overrides::default()).map_err(|error| of_argument(&error))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const MOST_RUNS: u64 = 200_000;
 
 /// Runs the scenario and prints a table for each of its cases.
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let plan = plan(&args.batch, &[])?;
+    let plan = plan(&args.batch, &[], ui)?;
     match args.on {
         On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
         On::Kernel => on_kernel(&args.batch, plan, ui),
@@ -39,15 +39,12 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     check_place(&dir)?;
     let store = Store::open(&dir, &plan, meta())?;
     // Before anything else has threads: a process that makes namespaces must have one.
-    let file = dir.join("timing.json");
-    let before = store::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
-    let timings = kernel::runs(&plan, &store, ui, before)?;
-    store::write_json(&file, &timings)?;
+    let timings = kernel::runs(&plan, &store, ui)?;
     let exit = batch(args, &plan, ui, summary::by_case)?;
     let invalid = timings.iter().filter(|run| run["timing"]["valid"] != true).count();
     if invalid > 0 {
         let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
-        return Err(Failure::Run(format!("{what} {}", file.display())));
+        return Err(Failure::Run(format!("{what} {}", dir.join(kernel::TIMING).display())));
     }
     Ok(exit)
 }
@@ -102,9 +99,9 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
 }
 
 /// What the arguments ask for, found possible before anything is written.
-pub(crate) fn plan(args: &BatchArgs, vary: &[String]) -> Result<Plan, Failure> {
+pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
     let overrides = Overrides { sets: args.set.clone(), vary: vary.to_vec(), aqm: args.aqm.clone() };
-    let cases = scenario::load(&args.scenario, &overrides)?;
+    let cases = ui.cases(&args.scenario, &overrides)?;
     check_number(args, &cases)?;
     let plan = Plan::new(cases, args.seed, args.runs).with_revision(program::this().build());
     plan.check(&args.scenario.display().to_string())?;

@@ -9,7 +9,7 @@ use crate::{run, summary};
 
 /// Runs every point of the axes, those of the file and those of `--vary`.
 pub(crate) fn command(args: &SweepArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let plan = run::plan(&args.batch, &args.vary)?;
+    let plan = run::plan(&args.batch, &args.vary, ui)?;
     if plan.cases.iter().all(|case| case.axes.is_empty()) {
         let accepts = "--vary PATH=VALUES, or [vary] in the file";
         let error = InputError::new(args.batch.scenario.display().to_string(), "", Found::thing("no axis"), accepts);

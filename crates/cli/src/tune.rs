@@ -43,7 +43,7 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let BatchArgs { scenario, seed, runs, set, output, jobs, .. } = &args.batch;
     let (scenario, set, output) = (scenario.clone(), set.clone(), output.clone());
     let batch = BatchArgs { scenario, aqm, seed: *seed, runs: *runs, set, output, jobs: *jobs };
-    let plan = run::plan(&batch, &args.vary)?;
+    let plan = run::plan(&batch, &args.vary, ui)?;
     let (document, dir) = run::results(&batch, &plan, ui)?;
     let report = report::write_report(&dir)?;
     let rows = rows(&tuned, &aims, &cases, &settings, &document);

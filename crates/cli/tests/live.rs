@@ -58,51 +58,69 @@ fn role(name: &str) -> String {
     format!("env ROLE={name} {}/roles --exact a_role --nocapture", place().display())
 }
 
-/// The document of a link under `--json`, with what a role said; tried once more if the timing was bad.
-fn link(words: &[&str], server: &str, client: &str) -> (Value, String) {
+/// What is counted does not depend on when: late packets bunch, and no more.
+const ANY_TIME: [&str; 2] = ["--late", "500ms"];
+
+/// A test that this machine cannot answer, because it did not keep time three times over or lacks something, says so where its
+/// stage hears it.
+fn skip(test: &str, why: &Value) {
+    println!("skipped: {test}: {why}");
+    if let Some(file) = std::env::var_os("FOREBAY_SKIPS") {
+        let mut file = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+        writeln!(file, "{test}: {why}").unwrap();
+    }
+}
+
+/// The document of a link under `--json`, with what a role said; tried again if the timing was bad, none if it always was.
+fn link(words: &[&str], server: &str, client: &str) -> Option<(Value, String)> {
     let (server, client) = (role(server), role(client));
     let all: Vec<&str> = [&["link", "--json"][..], words, &["--server", &server, "--"]].concat();
     for attempt in 1.. {
         let out = as_user(&place().join("forebay")).args(&all).args(client.split(' ')).output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         let document: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{said}"));
-        if document["timing"]["valid"] == true || attempt == 3 {
-            assert!(document["timing"]["valid"] == true, "{document} {said}");
-            return (document, said);
+        if document["timing"]["valid"] == true {
+            return Some((document, said));
+        }
+        if attempt == 3 {
+            skip(client.rsplit("ROLE=").next().unwrap_or("link"), &document["timing"]["faults"]);
+            return None;
         }
     }
     unreachable!("the loop returns")
 }
 
-/// `forebay run --on kernel --json`, the runs by label; tried once more if the timing was bad.
-fn on_kernel(scenario: &str, name: &str) -> Vec<Value> {
+/// `forebay run --on kernel --json`, the runs by label, none if the timing was bad however often they were tried.
+fn on_kernel(scenario: &str, name: &str) -> Option<Vec<Value>> {
     let file = place().join(format!("{name}.toml"));
     fs::write(&file, scenario).unwrap();
-    for attempt in 1.. {
-        let dir = place().join(format!("{name}-{attempt}"));
-        let words = [
-            "run",
-            file.to_str().unwrap(),
-            "--on",
-            "kernel",
-            "--runs",
-            "1",
-            "--quiet",
-            "--json",
-            "-o",
-            dir.to_str().unwrap(),
-        ];
-        let out = forebay(&words);
-        let said = String::from_utf8_lossy(&out.stderr);
-        let text = fs::read_to_string(dir.join("summary.json"))
-            .unwrap_or_else(|_| panic!("{said} {}", String::from_utf8_lossy(&out.stdout)));
-        if out.status.success() || attempt == 3 {
-            assert!(out.status.success(), "{said}");
-            let summary: Value = serde_json::from_str(&text).unwrap();
-            return summary["runs"].as_array().unwrap().clone();
-        }
+    let dir = place().join(name);
+    let words = [
+        "run",
+        file.to_str().unwrap(),
+        "--on",
+        "kernel",
+        "--runs",
+        "1",
+        "--quiet",
+        "--json",
+        "-o",
+        dir.to_str().unwrap(),
+    ];
+    let out = forebay(&words);
+    let read = |name: &str| -> Value {
+        let said = || format!("{}{}", String::from_utf8_lossy(&out.stderr), String::from_utf8_lossy(&out.stdout));
+        let text = fs::read_to_string(dir.join(name)).unwrap_or_else(|_| panic!("{}", said()));
+        serde_json::from_str(&text).unwrap()
+    };
+    let (summary, timing) = (read("summary.json"), read("timing.json"));
+    if let Some(late) = timing.as_array().unwrap().iter().find(|run| run["timing"]["valid"] != true) {
+        assert_eq!(out.status.code(), Some(1), "a run whose timing was bad is said to be so");
+        skip(name, &late["timing"]["faults"]);
+        return None;
     }
-    unreachable!("the loop returns")
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(summary["runs"].as_array().unwrap().clone())
 }
 
 fn scenario(rate: &str, delay_ms: f64, queue: &str, flows: u32, aqm: &str, seconds: u32) -> String {
@@ -215,8 +233,8 @@ fn flood() {
 #[test]
 fn goodput_is_the_rate() {
     for rate in [10, 50, 100] {
-        let runs =
-            on_kernel(&scenario(&format!("{rate}mbit"), 20.0, "400p", 4, "\"droptail\"", 12), &format!("rate{rate}"));
+        let text = scenario(&format!("{rate}mbit"), 20.0, "400p", 4, "\"droptail\"", 12);
+        let Some(runs) = on_kernel(&text, &format!("rate{rate}")) else { continue };
         let ratio = number(&runs[0], "/goodput_ratio");
         // What was queued when the warm-up ended arrives within the window too: a little more than all of it.
         assert!((0.98..=1.02).contains(&ratio), "{rate} Mb/s: {ratio}");
@@ -225,7 +243,7 @@ fn goodput_is_the_rate() {
 
 #[test]
 fn the_added_delay_is_the_one_asked_for() {
-    let (_, said) = link(&["--rate", "100mbit", "--delay", "20ms"], "echo", "probe");
+    let Some((_, said)) = link(&["--rate", "100mbit", "--delay", "20ms"], "echo", "probe") else { return };
     let words: Vec<&str> = said.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "median").unwrap_or_else(|| panic!("{said}"));
     let median: f64 = words[at + 1].parse().unwrap();
@@ -235,11 +253,13 @@ fn the_added_delay_is_the_one_asked_for() {
 #[test]
 fn tunnels_carry_it_too_where_they_open() {
     let out = forebay(&["link", "--delay", "20ms", "--port", "tun", "--", "true"]);
-    if out.status.code() == Some(4) {
-        println!("skipped: {}", String::from_utf8_lossy(&out.stderr).trim());
-        return;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    if said.contains("cannot open a tunnel") {
+        return skip("tunnels_carry_it_too", &Value::from(said.trim()));
     }
-    let (document, said) = link(&["--rate", "100mbit", "--delay", "20ms", "--port", "tun"], "echo", "probe");
+    assert!(out.status.success(), "{said}");
+    let words = ["--rate", "100mbit", "--delay", "20ms", "--port", "tun"];
+    let Some((document, said)) = link(&words, "echo", "probe") else { return };
     assert!(number(&document, "/runs/0/offered_pkts") >= 600.0);
     let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((median - 20_000.0).abs() < 300.0, "{median} us: {said}");
@@ -257,7 +277,7 @@ fn a_word_left_over_does_not_open_the_way_to_this_machine() {
 
 #[test]
 fn drop_tail_is_bounded_by_its_limit() {
-    let runs = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 10), "bounded");
+    let Some(runs) = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 10), "bounded") else { return };
     assert_eq!(number(&runs[0], "/queue_pkts/max"), 50.0);
     assert!(number(&runs[0], "/dropped/overflow") > 0.0 && number(&runs[0], "/dropped/early") == 0.0);
 }
@@ -265,7 +285,8 @@ fn drop_tail_is_bounded_by_its_limit() {
 #[test]
 fn marks_that_are_sent_are_received() {
     let words = ["--rate", "20mbit", "--delay", "5ms", "--aqm", "codel target=2ms interval=20ms", "--ecn"];
-    let (document, said) = link(&words, "sink", "source");
+    let words = [&words[..], &ANY_TIME].concat();
+    let Some((document, said)) = link(&words, "sink", "source") else { return };
     let marked: f64 = document["runs"]
         .as_array()
         .unwrap()
@@ -278,7 +299,8 @@ fn marks_that_are_sent_are_received() {
 
 #[test]
 fn a_fixed_probability_loses_a_binomial_number() {
-    let (document, said) = link(&["--rate", "100mbit", "--up-loss", "0.02"], "echo", "flood");
+    let words = [&["--rate", "100mbit", "--up-loss", "0.02"][..], &ANY_TIME].concat();
+    let Some((document, said)) = link(&words, "echo", "flood") else { return };
     let up = &document["runs"][0];
     let (sent, lost) = (number(up, "/offered_pkts"), number(up, "/wire_lost_pkts"));
     // Four standard deviations of a binomial number.
@@ -297,7 +319,7 @@ const SIGNALS: f64 = 2.0;
 #[test]
 fn laws_hold_their_set_point_and_the_simulator_agrees() {
     let aqm = "\"pi q_ref=100 a=2.6e-5 b=2.5e-5 w=170\", \"raqm_plus q0=100\"";
-    let runs = on_kernel(&scenario("50mbit", 30.0, "400p", 8, aqm, 20), "laws");
+    let Some(runs) = on_kernel(&scenario("50mbit", 30.0, "400p", 8, aqm, 20), "laws") else { return };
     for pair in runs.chunks(2) {
         let [real, simulated] = pair else { panic!("{runs:?}") };
         let queues = [real, simulated].map(|run| number(run, "/queue_pkts/mean"));
@@ -344,6 +366,39 @@ fn nothing_is_left_when_it_is_killed() {
 }
 
 #[test]
+fn signals_reach_the_command() {
+    let out = forebay(&["link", "--", "sh", "-c", "kill -TERM $$; exit 3"]);
+    assert_eq!(out.status.code(), Some(143), "ended by the signal");
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_it() {
+    let Ok(out) =
+        as_user(&place().join("forebay")).args(["link", "--", "sh", "-c", "ip link del eth0; sleep 60"]).output()
+    else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&out.stderr);
+    if said.contains("ip: not found") {
+        return skip("an_interface_that_vanishes", &Value::from("no iproute2"));
+    }
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("the interface to the near end has gone"), "{said}");
+}
+
+#[test]
+fn delivery_opportunities_make_a_link() {
+    let trace = place().join("good.trace");
+    fs::write(&trace, (1..=20).map(|ms| format!("{}\n", 5 * ms)).collect::<String>()).unwrap();
+    let words = ["--trace", trace.to_str().unwrap(), "--late", "500ms"];
+    // 200 opportunities of 1500 bytes a second; a probe of 242 bytes waits for the next one.
+    let Some((document, said)) = link(&words, "echo", "probe") else { return };
+    let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((100.0..10_000.0).contains(&median), "{median} us: {said}");
+    assert!(number(&document, "/runs/0/utilisation") < 0.6 && number(&document, "/runs/0/utilisation") > 0.1);
+}
+
+#[test]
 fn links_stand_within_each_other_and_give_the_commands_exit_code() {
     let program = place().join("forebay");
     let words = [
@@ -363,6 +418,20 @@ fn links_stand_within_each_other_and_give_the_commands_exit_code() {
     let out = forebay(&words);
     assert_eq!((out.status.code(), String::from_utf8_lossy(&out.stdout).trim()), (Some(7), "100.64.1.1"));
     assert_eq!(forebay(&["link", "--", "no-such-program"]).status.code(), Some(127));
+    // Three deep, a word from the innermost to the outermost far end: there and back again through all of them.
+    let link = |delay: &str| format!("{} link --late 500ms --delay {delay} ", program.display());
+    let server = format!("--server '{}' -- ", role("echo"));
+    let words = format!("{}{server}{}-- {}-- {}", link("5ms"), link("7ms"), link("9ms"), role("probe"));
+    let out = as_user(Path::new("/bin/sh")).args(["-c", &words]).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let median: f64 =
+        said.split("median ").nth(1).unwrap_or_else(|| panic!("{said}")).split(' ').next().unwrap().parse().unwrap();
+    assert!((21_000.0..25_000.0).contains(&median), "{median}: {said}");
+    let twice = format!("{} link -- sh -c '{1}-- true && {1}-- true'", program.display(), link("1ms"));
+    assert!(
+        as_user(Path::new("/bin/sh")).args(["-c", &twice]).output().unwrap().status.success(),
+        "one after the other"
+    );
 }
 
 #[test]
@@ -371,7 +440,10 @@ fn what_came_is_judged_again_in_the_same_way() {
     let aqm = "pie target=2ms";
     let words =
         ["--rate", "5mbit", "--queue", "60p", "--aqm", aqm, "--loss", "1%", "--record", "-o", dir.to_str().unwrap()];
-    link(&words, "echo", "flood");
+    let words = [&words[..], &ANY_TIME].concat();
+    if link(&words, "echo", "flood").is_none() {
+        return;
+    }
     let text = fs::read_to_string(dir.join("up.csv")).unwrap();
     let count = |verdict: &str| text.lines().filter(|line| line.ends_with(verdict)).count();
     assert!(count(",dropped") > 1000 && count(",lost") > 10, "{} dropped, {} lost", count(",dropped"), count(",lost"));

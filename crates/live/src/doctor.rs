@@ -1,12 +1,13 @@
 //! What this machine permits, tried out step by step; each trial cleans up after itself.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::namespaces::{self, Site, Wishes};
 use crate::sys::process::{self, Child, Ended};
+use crate::sys::socket;
 use crate::traffic;
 
 /// One thing that was tried.
@@ -93,26 +94,23 @@ pub fn examine() -> Vec<Finding> {
 
 /// Does `what` in a copy of this process, which may change its surroundings as it likes.
 fn in_copy(what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    let (path, tried) = (temporary(), "try");
-    let told = path.clone();
+    let failed = |error: io::Error| format!("cannot try: {error}");
+    let mut told = socket::memory_file().map_err(failed)?;
+    let mut theirs = told.try_clone().map_err(failed)?;
     let child = process::fork(move || match what() {
         Ok(()) => 0,
         Err(why) => {
-            let _ = fs::write(told, why);
+            let _ = theirs.write_all(why.as_bytes());
             1
         }
     });
-    let ended = child.and_then(Child::wait).map_err(|error| format!("cannot {tried}: {error}"));
-    let why = fs::read_to_string(&path).unwrap_or_default();
-    let _ = fs::remove_file(&path);
-    match ended? {
+    let ended = child.and_then(Child::wait).map_err(failed)?;
+    let mut why = String::new();
+    told.rewind().and_then(|()| told.read_to_string(&mut why)).map_err(failed)?;
+    match ended {
         Ended::Code(0) => Ok(()),
         ended => Err(if why.is_empty() { format!("ended with {}", ended.code()) } else { why }),
     }
-}
-
-fn temporary() -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("forebay-doctor-{}", std::process::id()))
 }
 
 /// Runs a command in a network namespace of its own.

@@ -91,47 +91,72 @@ pub fn run(
     let cpu = clock::cpu();
     let (age, refused, start) = (Histogram::new(), [0; 2], times.start);
     let mut emulator = Emulator { ports, fabric, router, manner, start, age, refused };
-    let asked = emulator.until_the_end(&command, signals, times.end)?;
+    let over = emulator.until_the_end(&command, signals, times.end)?;
     let took_ns = clock::monotonic().min(times.end.unwrap_or(u64::MAX)).saturating_sub(start);
-    if !asked && times.end.is_some() {
-        process::wait(&[command.descriptor()], Some(PATIENCE))?;
-    }
-    if asked || times.end.is_some() {
+    let in_time = match over {
+        // They look at the clock themselves.
+        Over::Time => process::wait(&[command.descriptor()], Some(PATIENCE))?[0].read,
+        Over::Ended => true,
+        Over::Asked | Over::Vanished(_) => false,
+    };
+    if !in_time {
         command.kill();
     }
-    let ended = command.wait().ok().filter(|_| !asked);
-    Ok(emulator.report(took_ns, clock::cpu() - cpu, ended))
+    let ended = command.wait().ok().filter(|_| in_time);
+    let mut outcome = emulator.report(took_ns, clock::cpu() - cpu, ended);
+    if let Over::Vanished(end) = over {
+        outcome.faults.insert(0, format!("the interface to the {} end has gone", ENDS[end]));
+    }
+    Ok(outcome)
 }
+
+/// Why it is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Over {
+    /// The command has ended.
+    Ended,
+    /// The time is over.
+    Time,
+    /// This process was asked to end.
+    Asked,
+    /// An interface has gone.
+    Vanished(usize),
+}
+
+/// How soon an interface that has no room is tried again, in nanoseconds.
+const AGAIN: u64 = 200_000;
 
 impl Emulator<'_> {
     fn now(&self) -> u64 {
         clock::monotonic().saturating_sub(self.start)
     }
 
-    /// True if this process was asked to end.
-    fn until_the_end(&mut self, command: &Child, signals: &Signals, end: Option<u64>) -> io::Result<bool> {
+    fn until_the_end(&mut self, command: &Child, signals: &Signals, end: Option<u64>) -> io::Result<Over> {
         loop {
             let now = self.now();
             self.take(now);
             self.fabric.advance(now);
-            self.deliver();
+            let blocked = self.deliver();
             let now = self.now();
             if end.is_some_and(|end| clock::monotonic() >= end) {
-                return Ok(false);
+                return Ok(Over::Time);
             }
             let next = self.fabric.next().map(|next| next.saturating_sub(now));
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
             let left = end.map(|end| end.saturating_sub(clock::monotonic()));
-            let next = next.into_iter().chain(left).min();
+            let next = next.into_iter().chain(left).chain(blocked.then_some(AGAIN)).min();
             let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
-            let [_, _, is_over, signalled, ..] = process::wait(&descriptors, next)?;
-            if is_over {
-                return Ok(false);
+            let ready = process::wait(&descriptors, next)?;
+            if let Some(end) = ready[..2].iter().position(|port| port.failed) {
+                return Ok(Over::Vanished(end));
+            }
+            if ready[2].read {
+                return Ok(Over::Ended);
             }
             // The keyboard's are for the command, which gets them too.
-            if signalled && signals.take() == Some(Signal::End) {
-                return Ok(true);
+            if ready[3].read && signals.take() == Some(Signal::End) {
+                return Ok(Over::Asked);
             }
         }
     }
@@ -139,7 +164,7 @@ impl Emulator<'_> {
     /// Offers what has come.
     fn take(&mut self, now: u64) {
         // Stamps are of the other clock, which may be set: the difference is of this moment.
-        let offset = clock::realtime().saturating_sub(now);
+        let offset = offset(self.start);
         // No more than the rings hold: what comes meanwhile is for the next time.
         for _ in 0..2 * FRAMES {
             // In the order in which they came, whichever the end.
@@ -156,18 +181,26 @@ impl Emulator<'_> {
         }
     }
 
-    /// Sends what is due.
-    fn deliver(&mut self) {
+    /// Sends what is due; true if an interface has no room for all of it now.
+    fn deliver(&mut self) -> bool {
+        let mut blocked = false;
         for end in [NEAR, FAR] {
             while self.fabric.ready(end, 1).next().is_some() {
-                let sent = self.ports[end].send(self.fabric.ready(end, BATCH)).unwrap_or(0);
-                if sent == 0 {
-                    self.refused[end] += 1;
+                match self.ports[end].send(self.fabric.ready(end, BATCH)) {
+                    Ok(0) => break,
+                    Ok(sent) => self.fabric.sent(end, sent, self.now()),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        blocked = true;
+                        break;
+                    }
+                    Err(_) => {
+                        self.refused[end] += 1;
+                        self.fabric.refused(end);
+                    }
                 }
-                // The one that is refused is lost: an interface whose other end is gone takes nothing.
-                self.fabric.sent(end, sent.max(1), clock::monotonic().saturating_sub(self.start));
             }
         }
+        blocked
     }
 
     fn report(mut self, took_ns: u64, cpu_ns: u64, ended: Option<Ended>) -> Outcome {
@@ -182,14 +215,37 @@ impl Emulator<'_> {
                 ));
             }
         }
-        let all: u64 = missed.iter().sum();
-        if all > 0 {
-            faults.push(format!("{all} packets were not seen for want of room"));
+        for (count, what) in [(missed, "not seen for want of room"), (self.refused, "refused by an interface")] {
+            let all: u64 = count.iter().sum();
+            if all > 0 {
+                faults.push(format!("{all} packets were {what}"));
+            }
         }
         let Self { age, refused, .. } = self;
         Outcome { fabric, took_ns, cpu_ns, age, missed, refused, ended, faults }
     }
 }
+
+/// What the clock of stamps is ahead of time that counts from `start` on the other one. It may be set: the difference is of
+/// this moment, and read again if this process was held up in between.
+fn offset(start: u64) -> u64 {
+    let read = || {
+        let before = clock::monotonic();
+        let stamps = clock::realtime();
+        (clock::monotonic() - before, stamps.saturating_sub(before.saturating_sub(start)))
+    };
+    let mut found = read();
+    for _ in 0..3 {
+        if found.0 < HELD_UP {
+            break;
+        }
+        found = read();
+    }
+    found.1
+}
+
+/// Reading a clock takes no longer than this, in nanoseconds, unless something else was done meanwhile.
+const HELD_UP: u64 = 10_000;
 
 /// Words for the ends.
 const ENDS: [&str; 2] = ["near", "far"];

@@ -116,6 +116,10 @@ pub struct Fabric {
     trips: Vec<Trip>,
     /// What comes before is not counted in `flows` and `trips`.
     warmup: u64,
+    /// Up to when everything has happened.
+    now: u64,
+    /// Does the data of each flow pass a link under study?
+    watched: Vec<bool>,
 }
 
 /// What a fabric leaves behind.
@@ -166,6 +170,12 @@ impl Fabric {
             last_delay: vec![None; net.flows.len()],
             trips: Vec::new(),
             warmup: net.warmup.nanos(),
+            now: 0,
+            watched: net
+                .flows
+                .iter()
+                .map(|flow| net.routes[flow.forward].iter().any(|&l| net.links[l].study))
+                .collect(),
         }
     }
 
@@ -175,6 +185,9 @@ impl Fabric {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let note = Note { to, about, flow: way.and_then(|way| way.flow), came: at, entry: 0 };
         self.advance(at);
+        // One that is seen only after its time comes now.
+        let at = self.now;
+        let note = Note { came: at, ..note };
         let frame = self.frames.store(bytes, note);
         let Some(way) = way else { return self.ready[to].push_back((at, frame)) };
         if let Some(flow) = way.flow {
@@ -203,6 +216,8 @@ impl Fabric {
         if let Some(flow) = flow.filter(|_| segment.at >= self.warmup) {
             let carried = &mut self.flows[flow];
             *carried = Carried { packets: carried.packets + 1, bytes: carried.bytes + u64::from(segment.len) };
+        }
+        if let Some(flow) = flow.filter(|flow| segment.at >= self.warmup && self.watched[*flow]) {
             let class = usize::from(about.class);
             if self.trips.len() <= class {
                 self.trips.resize_with(class + 1, Trip::default);
@@ -248,6 +263,7 @@ impl Fabric {
 
     /// Everything up to `now` happens.
     pub fn advance(&mut self, now: u64) {
+        self.now = self.now.max(now);
         while let Some((at, is_pipe, number)) = self.first().filter(|(at, ..)| *at <= now) {
             if !is_pipe {
                 self.with(number, |link, gone| link.advance(at, gone));
@@ -278,6 +294,13 @@ impl Fabric {
             let carried = &mut self.carried[end];
             carried.packets += 1;
             carried.bytes += self.frames.buffers[frame as usize].len() as u64;
+            self.frames.free.push(frame);
+        }
+    }
+
+    /// The first of them was not taken: it is lost.
+    pub fn refused(&mut self, end: usize) {
+        if let Some((_, frame)) = self.ready[end].pop_front() {
             self.frames.free.push(frame);
         }
     }

@@ -105,6 +105,9 @@ const fn ecn(traffic: u8) -> Ecn {
 /// Source and destination port of a frame of TCP or UDP.
 pub fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     let Some(Ip::V4(header)) = ip(frame) else { return None };
+    if (header[6] & 0x3f, header[7]) != (0, 0) {
+        return None;
+    }
     let rest = header.get(usize::from(header[0] & 15) * 4..)?.get(..4)?;
     [6, 17]
         .contains(&header[9])

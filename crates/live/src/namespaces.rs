@@ -22,7 +22,7 @@ use crate::sys::tun::Tunnel;
 /// Says that a process runs near, and within how many links.
 pub const DEPTH: &str = "FOREBAY_LINK";
 /// How many links can be within each other: each has a network of its own in 100.64.0.0/16.
-pub const MOST: u8 = 200;
+pub const MOST: u8 = 30;
 /// The name of the interface near and far.
 const INTERFACE: &str = "eth0";
 
@@ -205,8 +205,13 @@ impl Site {
 /// too, or a word that was left over would let a link be wired to a machine's own network.
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
-    let addresses = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
-    addresses.contains(&Addresses { depth }.near().to_string()).then_some(depth)
+    let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
+    let near = Addresses { depth }.near().to_string();
+    let named = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    // A link's command sees two interfaces, or some more of links within it.
+    let ours = |name: &str| name == "lo" || name == INTERFACE || name.starts_with("link");
+    let all_ours = named.lines().skip(2).filter_map(|line| line.split(':').next()).all(|name| ours(name.trim()));
+    (all_ours && local.split_whitespace().any(|word| word == near)).then_some(depth)
 }
 
 /// What a shell says of a program that cannot be started.
@@ -287,7 +292,15 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     for side in 0..2 {
         let there = End { name: &names[side], mac: addresses.mac(side as u8), namespace: Some(ends[side].as_fd()) };
         let here = End { name: own[side], mac: addresses.mac(2 + side as u8), namespace: None };
-        trying("wire two interfaces", Netlink::open().and_then(|mut netlink| netlink.pair([here, there])))?;
+        let pair = || Netlink::open().and_then(|mut netlink| netlink.pair([here, there]));
+        // The interface of a link that has just ended here is taken away by the kernel a little later.
+        let mut made = pair();
+        let until = Instant::now() + PATIENCE;
+        while made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            made = pair();
+        }
+        trying("wire two interfaces", made)?;
     }
     for (side, end) in ends.into_iter().enumerate() {
         trying("enter a network namespace", process::enter_net(end.as_fd()))?;
@@ -316,7 +329,10 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     // A tunnel has no addresses of hardware, and needs none.
     let _ = netlink.neighbour(index, other, addresses.mac(1 - side as u8));
     if is_nested {
-        // On the way to the outer link's far end.
+        // On the way to the outer link's far end, and from there to what may be within the new one.
+        for depth in addresses.depth + 1..=MOST {
+            netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
+        }
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")
     } else {
         netlink.default_route(other)

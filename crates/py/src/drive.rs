@@ -248,8 +248,12 @@ impl Discipline {
         let changes: Vec<(String, String)> =
             values.iter().map(|(k, v)| Ok((k.extract()?, word(&v)?))).collect::<PyResult<_>>()?;
         let spec = changed(&self.spec, &changes)?;
-        if spec.ecn() != self.spec.ecn() || spec.link(&self.link) != self.spec.link(&self.link) {
-            return Err(PyValueError::new_err("ecn and hard_limit are those of its queue and stay as they are"));
+        let marker = |spec: &Spec| spec.get("th");
+        if spec.ecn() != self.spec.ecn()
+            || spec.link(&self.link) != self.spec.link(&self.link)
+            || marker(&spec) != marker(&self.spec)
+        {
+            return Err(PyValueError::new_err("ecn, hard_limit and th are those of its queue and stay as they are"));
         }
         if !self.queue.discipline_mut().retune(&spec, &self.link) {
             let names = changes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");

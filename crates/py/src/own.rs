@@ -47,7 +47,7 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         doc: "",
         source: "",
         range: (f64::NEG_INFINITY, f64::INFINITY),
-        accepts: kind(&value),
+        accepts: kind(&class, &name, &value),
         instead: None,
         range_in: None,
         default: String::new,
@@ -82,13 +82,15 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     Err(errors::argument("name", &name, "a name that no built-in discipline has"))
 }
 
-/// What may be written for a parameter with this default.
-fn kind(value: &Bound<'_, PyAny>) -> &'static str {
-    if value.is_instance_of::<PyBool>() {
+/// What may be written for a parameter: by its annotation, which a default may fall short of.
+fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'static str {
+    let annotated = || class.getattr("_kinds")?.get_item(name)?.getattr("__name__")?.extract::<String>();
+    let word = annotated().unwrap_or_default();
+    if word == "bool" || value.is_instance_of::<PyBool>() {
         "on or off"
-    } else if value.is_instance_of::<PyInt>() {
+    } else if word == "int" || (word.is_empty() && value.is_instance_of::<PyInt>()) {
         "a whole number"
-    } else if value.is_instance_of::<PyFloat>() {
+    } else if word == "float" || (word.is_empty() && value.is_instance_of::<PyFloat>()) {
         "a number"
     } else {
         "a word"
@@ -155,7 +157,11 @@ struct Kind {
 
 impl Knobs for Kind {
     fn get(&self, key: &str) -> Option<String> {
-        Python::attach(|py| Some(self.values.bind(py).get_item(key).ok()??.to_string()))
+        Python::attach(|py| {
+            let value = self.values.bind(py).get_item(key).ok()??;
+            let switch = value.cast::<PyBool>().ok().map(|on| if on.is_true() { "on" } else { "off" });
+            Some(switch.map_or_else(|| value.to_string(), str::to_string))
+        })
     }
 
     fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
@@ -171,6 +177,7 @@ impl Knobs for Kind {
 impl Kind {
     fn make(&self, link: &Link) -> Object {
         let object = Python::attach(|py| {
+            working(py);
             let made = (|| {
                 let object = self.class.call_method1(py, "_make", (self.values.clone_ref(py),))?;
                 let start = (link.rate.0 as f64, link.limit_pkts(), link.mean_packet.0);
@@ -209,6 +216,7 @@ impl Object {
     fn probe(&self, index: usize) -> f64 {
         let (Some(object), Some(name)) = (&self.object, self.probes.get(index)) else { return f64::NAN };
         Python::attach(|py| {
+            working(py);
             let value = || object.bind(py).getattr(name.as_str())?.extract::<f64>();
             value().map_err(raise).unwrap_or(f64::NAN)
         })
@@ -298,8 +306,13 @@ impl BareLaw for PyLaw {
         Law::update(self, clock, sample)
     }
 
+    fn has_failed(&self) -> bool {
+        self.own.object.is_none()
+    }
+
     fn duplicate(&self) -> Box<dyn BareLaw> {
         let copy = |py: Python<'_>| {
+            working(py);
             let object = self.own.object.as_ref()?;
             let copy = || Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind());
             copy().map_err(raise).ok()

@@ -75,8 +75,10 @@ impl Call {
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
         let (ctypes, raised) = (py.import("ctypes")?, py.get_type::<PyKeyboardInterrupt>());
         let raise = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
-        for thread in self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let thread = ctypes.getattr("c_ulong")?.call1((*thread,))?;
+        // Not under the lock: Python may let another thread go on, which would wait for it with the interpreter's in hand.
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for thread in threads {
+            let thread = ctypes.getattr("c_ulong")?.call1((thread,))?;
             // A thread that runs no Python now is not found, and nothing happens.
             raise.call1((thread, ctypes.getattr("py_object")?.call1((&raised,))?))?;
         }

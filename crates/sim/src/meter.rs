@@ -232,7 +232,7 @@ impl Meter {
     pub fn end(&mut self, end: u64, sending: u64) {
         self.close(end);
         // What lies beyond the window was never counted.
-        self.busy -= sending.min(self.window.to).saturating_sub(end);
+        self.busy = self.busy.saturating_sub(sending.min(self.window.to).saturating_sub(end));
         self.window.to = end;
     }
 

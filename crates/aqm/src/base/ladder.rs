@@ -137,6 +137,11 @@ pub trait BareLaw {
     /// How often it should be asked, as far as it has no clock of its own.
     fn look_every(&mut self, _period: Span) {}
 
+    /// Has its code failed, so that what it says means nothing any more?
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// Another in the same state.
     fn duplicate(&self) -> Box<dyn BareLaw>;
 }

@@ -33,6 +33,14 @@ impl RoundRobin {
         Self { quanta: self.quanta, accounts: before.accounts, backlogged: before.backlogged, turn: before.turn }
     }
 
+    /// The same where costs are counted in another unit: `new` of it are what `old` were.
+    pub fn in_units(mut self, new: u64, old: u64) -> Self {
+        for account in &mut self.accounts {
+            *account = (u128::from(*account) * u128::from(new) / u128::from(old.max(1))) as u64;
+        }
+        self
+    }
+
     /// Queue `i` holds packets.
     #[inline]
     pub const fn joined(&mut self, i: usize) {

@@ -200,7 +200,12 @@ impl Design for FqPie {
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
         let fresh = Self::build(params, link);
         let (buckets, queues) = (fresh.buckets.after(&self.buckets)?, fresh.queues.after(&self.queues));
-        let (flows, links) = (self.flows.clone(), self.links.clone());
+        let (mut flows, links) = (self.flows.clone(), self.links.clone());
+        if fresh.rule.max_burst != self.rule.max_burst {
+            // Those at rest have their whole allowance, which is another one now.
+            let resting = flows.iter_mut().filter(|flow| !flow.stirred);
+            resting.for_each(|flow| flow.pie = PieState::new(&fresh.rule));
+        }
         let Self { stirred, due, latest, .. } = *self;
         Some(Self { buckets, queues, flows, links, stirred, due, latest, rule: fresh.rule })
     }

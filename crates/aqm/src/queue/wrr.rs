@@ -168,7 +168,12 @@ impl Design for Wrr {
         let fresh = Self::build(params, link);
         let red = red(params);
         let classes: Option<Vec<Red>> = self.classes.iter().map(|class| class.retuned(&red, link)).collect();
-        let (turns, classes) = (fresh.turns.clone().after(&self.turns), classes?);
+        let mut turns = fresh.turns.clone().after(&self.turns);
+        if fresh.price.turns == Turns::Wrr {
+            // There an account counts packets, by what a packet costs.
+            turns = turns.in_units(fresh.price.quantum, self.price.quantum);
+        }
+        let classes = classes?;
         let same = classes.len() == fresh.classes.len();
         let Self { maybe_idle, latest, .. } = *self;
         same.then_some(Self { turns, classes, maybe_idle, latest, ..fresh })

@@ -197,6 +197,9 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
         if !n.is_multiple_of(WATCHED) {
             continue;
         }
+        if driven.law.has_failed() {
+            return None;
+        }
         let mean = sum / WATCHED as f64;
         let before = means.last().copied().unwrap_or(f64::INFINITY);
         if (mean - before).abs() <= MOVES * mean && high - low <= ROUNDING * mean && mean > 0.0 {

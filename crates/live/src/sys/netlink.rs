@@ -147,11 +147,6 @@ impl Netlink {
         self.ask(Message::new(libc::RTM_NEWLINK, 0, &interface(index, libc::IFF_UP as u32)))
     }
 
-    /// Takes an interface away, and with it the other end of its wire.
-    pub fn remove(&mut self, index: u32) -> io::Result<()> {
-        self.ask(Message::new(libc::RTM_DELLINK, 0, &interface(index, 0)))
-    }
-
     /// Gives an interface an address in a network of `prefix` bits.
     pub fn address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut fixed = [libc::AF_INET as u8, prefix, 0, 0, 0, 0, 0, 0];
@@ -164,10 +159,18 @@ impl Netlink {
 
     /// Everything that has no other route goes to `gateway`.
     pub fn default_route(&mut self, gateway: Ipv4Addr) -> io::Result<()> {
+        self.route(Ipv4Addr::UNSPECIFIED, 0, gateway)
+    }
+
+    /// What is for this network of `prefix` bits goes to `gateway`.
+    pub fn route(&mut self, network: Ipv4Addr, prefix: u8, gateway: Ipv4Addr) -> io::Result<()> {
         let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
-        let fixed =
-            [libc::AF_INET as u8, 0, 0, 0, table, protocol, libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let (kind, scope) = (libc::RTN_UNICAST, libc::RT_SCOPE_UNIVERSE);
+        let fixed = [libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, kind, 0, 0, 0, 0];
         let mut message = Message::new(libc::RTM_NEWROUTE, CREATE, &fixed);
+        if prefix > 0 {
+            message.attribute(libc::RTA_DST, &network.octets());
+        }
         message.attribute(libc::RTA_GATEWAY, &gateway.octets());
         self.ask(message)
     }

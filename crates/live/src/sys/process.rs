@@ -62,8 +62,14 @@ pub fn mount_proc() -> io::Result<()> {
 
 /// The command will run in that network namespace, with the signals that a program expects.
 pub fn in_net(command: &mut Command, namespace: Arc<File>) -> &mut Command {
-    // SAFETY: between fork and exec only a system call with a descriptor that is still open; nothing is allocated.
-    unsafe { command.pre_exec(move || enter_net(namespace.as_fd())) }
+    let ready = move || {
+        let set = signals_of_the_end();
+        // SAFETY: the call reads `set`, which lives until it returns. A blocked signal stays so through exec.
+        check(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) })?;
+        enter_net(namespace.as_fd())
+    };
+    // SAFETY: between fork and exec only system calls, with a descriptor that is still open; nothing is allocated.
+    unsafe { command.pre_exec(ready) }
 }
 
 /// What a child of [`fork`] is to its parent.
@@ -184,7 +190,7 @@ fn signals_of_the_end() -> libc::sigset_t {
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Those that ask a program to end. Children that are made by [`Command`] get their effect back.
+    /// Those that ask a program to end. Children have them blocked too; [`in_net`] gives them their effect back.
     pub fn of_the_end() -> io::Result<Self> {
         let set = signals_of_the_end();
         // SAFETY: the calls read `set`, which lives until they return.
@@ -234,8 +240,17 @@ impl AsFd for Signals {
     }
 }
 
-/// Waits until one of these can be read, at most eight, or for so many nanoseconds; which ones can.
-pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[bool; 8]> {
+/// What a descriptor is ready for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// Something can be read.
+    pub read: bool,
+    /// What is behind it has gone or failed.
+    pub failed: bool,
+}
+
+/// Waits until one of these can be read or has failed, at most eight, or for so many nanoseconds; which ones.
+pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[Ready; 8]> {
     let mut polled = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 8];
     for (one, descriptor) in polled.iter_mut().zip(descriptors) {
         one.fd = descriptor.as_raw_fd();
@@ -251,8 +266,11 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[b
     let waited = check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, time, std::ptr::null()) });
     match waited {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        Err(_) => Ok([false; 8]),
-        Ok(_) => Ok(polled.map(|one| one.revents != 0)),
+        Err(_) => Ok([Ready::default(); 8]),
+        Ok(_) => Ok(polled.map(|one| Ready {
+            read: one.revents & (libc::POLLIN | libc::POLLHUP) != 0,
+            failed: one.revents & (libc::POLLERR | libc::POLLNVAL) != 0,
+        })),
     }
 }
 

@@ -47,6 +47,8 @@ fn stream(manner: &Manner) -> io::Result<OwnedFd> {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &manner.segment)?;
     }
     if manner.window > 0 {
+        // A buffer that is set does not grow, and with it the clamp stays.
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &manner.window)?;
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &manner.window)?;
     }
     Ok(socket)
@@ -88,6 +90,14 @@ pub fn retransmitted(stream: &TcpStream) -> io::Result<u64> {
     // SAFETY: the kernel writes at most `len` bytes to `info`, which is that long.
     check(unsafe { libc::getsockopt(fd, level, option, (&raw mut info).cast(), &raw mut len) })?;
     Ok(u64::from(info.tcpi_total_retrans))
+}
+
+/// Bytes of data that the other end has not acknowledged yet.
+pub fn on_the_way(stream: &TcpStream) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: for this request (SIOCOUTQ) the kernel writes one number to `bytes`, which lives until the call returns.
+    check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(bytes.max(0) as u64)
 }
 
 /// A file that lies in memory and has no name.

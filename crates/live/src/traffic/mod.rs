@@ -28,6 +28,10 @@ pub const MOST: usize = 50_000;
 pub const BEFORE_DATA: u32 = 14 + 20 + 32;
 /// Bytes before the data of a datagram: Ethernet, IP, UDP.
 pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
+/// The longest frame.
+const LONGEST: u16 = 1514;
+/// A receiver's window of so many bytes is as good as none.
+const ENDLESS: u64 = 1 << 22;
 /// The smallest frame that kernels send segments in.
 const LEAST_SEGMENT: u32 = BEFORE_DATA + 76;
 /// How often a thread that waits looks whether it is over.
@@ -50,6 +54,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
     }
     net.flows.iter().find_map(|flow| {
         let name = &flow.name;
+        if flow.packet > LONGEST {
+            return Some(format!("{name}: packets of {} bytes; frames have {LONGEST} at most", flow.packet));
+        }
         match &flow.traffic {
             Traffic::Rtp(_) => Some(format!("{name}: video over RTP has no real endpoint yet")),
             Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
@@ -143,7 +150,9 @@ fn data(flow: &FlowSpec) -> u64 {
 fn manner(flow: &FlowSpec) -> Manner {
     let Some(options) = flow.traffic.tcp() else { return Manner::default() };
     let control = control(options.variant).unwrap_or_default().to_string();
-    let window = u64::from(options.window).saturating_mul(data(flow)).min(1 << 30) as u32;
+    // A window that no path fills leaves the kernel's buffers alone.
+    let window = u64::from(options.window).saturating_mul(data(flow));
+    let window = if window < ENDLESS { window as u32 } else { 0 };
     // TCP counts its options into the size of a segment.
     Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
 }

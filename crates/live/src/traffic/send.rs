@@ -60,9 +60,14 @@ fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
     Ok(done)
 }
 
-fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream) {
+/// Waits until everything has arrived, or the end; then tells how many segments were sent again, beyond `known` of them.
+fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream, known: &mut u64) {
+    while !stage.is_over() && socket::on_the_way(stream).is_ok_and(|bytes| bytes > 0) {
+        std::thread::sleep(LOOK / 50);
+    }
     if let Ok(count) = socket::retransmitted(stream) {
-        stage.results.line(&format!("again {number} {count}"));
+        stage.results.line(&format!("again {number} {}", count.saturating_sub(*known)));
+        *known = count;
     }
 }
 
@@ -74,7 +79,7 @@ fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     }
     let mut stream = connect(stage, number)?;
     write(&mut stream, u64::MAX, stop)?;
-    again(stage, number, &stream);
+    again(stage, number, &stream, &mut 0);
     Ok(())
 }
 
@@ -91,7 +96,15 @@ fn next_file(files: &Files, flow: &FlowSpec, rng: &mut Rng) -> u64 {
 
 /// A file with its header.
 fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Result<()> {
-    stream.write_all(&[len.to_le_bytes(), begun.to_le_bytes()].concat())?;
+    let header = [len.to_le_bytes(), begun.to_le_bytes()].concat();
+    let mut done = 0;
+    while done < header.len() && clock::monotonic() < until {
+        match stream.write(&header[done..]) {
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
     write(stream, len - HEADER as u64, until).map(drop)
 }
 
@@ -101,17 +114,21 @@ fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));
     let (mut at, mut left, mut open) = (start, files.count.unwrap_or(u32::MAX), None);
     while left > 0 && !stage.sleep_until(at) && at < stop {
+        let mut known = 0;
         let (begun, len) = (clock::monotonic(), next_file(files, flow, &mut rng));
         let mut stream = match open.take() {
-            Some(stream) => stream,
+            Some((stream, before)) => {
+                known = before;
+                stream
+            }
             None => connect(stage, number)?,
         };
         // A file's time begins with the connection's first SYN only where the scenario has one.
         let begun = if files.handshake { begun } else { clock::monotonic() };
         send_file(&mut stream, len, begun, stage.times.end)?;
-        again(stage, number, &stream);
+        again(stage, number, &stream, &mut known);
         if !files.fresh {
-            open = Some(stream);
+            open = Some((stream, known));
         }
         left -= 1;
         at = clock::monotonic() + (files.think.next(&mut rng) * 1e9) as u64;
@@ -157,11 +174,11 @@ fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &manner(flow))?);
     while let Some(mut stream) = accept(stage, &listener)? {
         stream.set_write_timeout(Some(LOOK))?;
-        let mut request = vec![0; request(files)];
+        let (mut request, mut known) = (vec![0; request(files)], 0);
         while read(stage, &mut stream, &mut request)? {
             let len = next_file(files, flow, &mut rng);
             send_file(&mut stream, len, 0, stage.times.end)?;
-            again(stage, number, &stream);
+            again(stage, number, &stream, &mut known);
         }
     }
     Ok(())
@@ -199,9 +216,12 @@ fn as_source(
 fn written(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
     let flow = &stage.flows[number];
     let source = Source::new(pattern.clone(), flow.packet, draws(stage, flow));
+    if stage.sleep_until(stage.life(flow).0) {
+        return Ok(());
+    }
     let (mut stream, end) = (connect(stage, number)?, stage.times.end);
     as_source(stage, flow, source, |_| write(&mut stream, data(flow), end).map(drop))?;
-    again(stage, number, &stream);
+    again(stage, number, &stream, &mut 0);
     Ok(())
 }
 
