@@ -138,7 +138,7 @@ impl Site {
         Ok(Self { near: Arc::new(near), far: Arc::new(far), ports, addresses, quiet: wishes.quiet })
     }
 
-    /// Starts `far` commands of a shell, waits until each listens, and runs `command`; all of them end with it.
+    /// Starts `far` commands of a shell, waits a while until something listens, and runs `command`; all of them end with it.
     pub fn start(&self, command: &[std::ffi::OsString], far: &[String]) -> Result<Child, Failure> {
         let (words, servers) = (command.to_vec(), far.to_vec());
         let started = process::fork(move || {
@@ -342,7 +342,7 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits until something listens in the network namespace of that process, which may be no server of TCP: not for long.
+/// Waits until something listens in the network namespace of that process: not for long, for it may be no server.
 fn listens(process: u32) {
     let until = Instant::now() + PATIENCE;
     let listening = || {

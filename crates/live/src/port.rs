@@ -49,7 +49,7 @@ impl Port {
         }
     }
 
-    /// Frames for which there was no room, so far. A tunnel drops what waits too long before it is read, and does not say.
+    /// Frames for which there was no room, so far. Those that a tunnel had no room for are not known here.
     pub fn dropped(&mut self) -> u64 {
         match self {
             Self::Ring(ring) => ring.dropped(),
