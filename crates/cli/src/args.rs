@@ -7,11 +7,13 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_lab::bench;
 
+use crate::attach::{AttachArgs, DetachArgs};
 use crate::failure::Exit;
 use crate::link_args::LinkArgs;
 use crate::map::MapArgs;
 use crate::markov::MarkovArgs;
 use crate::output::Ui;
+use crate::top::TopArgs;
 
 /// Seeds stay exact in every reader of JSON.
 pub(crate) const LARGEST_SEED: u64 = 1 << 53;
@@ -65,6 +67,12 @@ pub(crate) enum Command {
     Link(LinkArgs),
     /// Say what this machine permits, and what to do about what is missing.
     Doctor,
+    /// Put a network device of this machine under a law: one queue, marks and early drops in the kernel.
+    Attach(AttachArgs),
+    /// Put everything back that attach changed.
+    Detach(DetachArgs),
+    /// Show what attached devices do now.
+    Top(TopArgs),
 }
 
 /// What to list.

@@ -2,6 +2,7 @@
 //! `forebay` is the same. Everything but words and tables is in the crates below.
 
 mod args;
+mod attach;
 mod bench;
 mod catalogue;
 mod chart;
@@ -34,6 +35,7 @@ mod sweep;
 mod table;
 mod text;
 mod theory;
+mod top;
 mod tune;
 
 use std::ffi::OsString;
@@ -112,5 +114,8 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Doctor => doctor::command(ui),
         #[cfg(not(target_os = "linux"))]
         Command::Link(_) | Command::Doctor => Err(Failure::Unavailable("real packets need Linux".to_string())),
+        Command::Attach(args) => attach::attach(args, ui),
+        Command::Detach(args) => attach::detach(args, ui),
+        Command::Top(args) => top::command(args, ui),
     }
 }

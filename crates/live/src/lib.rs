@@ -5,6 +5,8 @@
 
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "attach")]
+pub mod attach;
 pub mod doctor;
 pub mod emulator;
 pub mod fabric;

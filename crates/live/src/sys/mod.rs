@@ -5,6 +5,10 @@
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
+#[cfg(feature = "attach")]
+pub mod attach_netlink;
+#[cfg(feature = "attach")]
+pub mod attach_process;
 pub mod clock;
 pub mod netlink;
 pub mod offloads;

@@ -1,0 +1,241 @@
+//! `forebay attach` and `forebay detach`: a device of this machine under a law.
+
+use clap::Args;
+
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+
+/// Arguments of `attach`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay attach eth0 --rate 45mbit --aqm \"pi preset=tuned q_ref=50 n=20 rtt=100ms\"
+  forebay attach eth0 --rate 45mbit --aqm \"raqm q0=50 ecn=off\" --metrics 127.0.0.1:9550
+  forebay attach eth0 --rate 45mbit --background
+  forebay top eth0
+  forebay detach eth0
+
+The device gets one queue at the rate, a little below that of the line behind it, and a fast path that carries out
+what the law says: it marks ECT packets and drops others. This process is the daemon that asks the law; Ctrl-C or
+SIGTERM puts everything back as it was. If it dies otherwise, traffic goes on, without early drops after a second,
+and forebay detach puts everything back. Queues in packets are bytes over --packet. Linux, root.")]
+pub(crate) struct AttachArgs {
+    /// A network device.
+    #[arg(value_name = "DEV")]
+    pub(crate) device: String,
+    /// The rate that it has from now on.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: String,
+    /// A control law of `forebay list disciplines`, or droptail.
+    #[arg(long, value_name = "LAW", default_value = "pi")]
+    pub(crate) aqm: String,
+    /// Its buffer, such as 200p or 300kb; default a fifth of a second of the rate.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) limit: Option<String>,
+    /// A typical packet in bytes, the link's header included.
+    #[arg(long, value_name = "BYTES", default_value_t = 1514)]
+    pub(crate) packet: u32,
+    /// What drops and marks; default the first that works here.
+    #[arg(long, value_name = "KIND", value_parser = ["tcx", "clsact", "nft"])]
+    pub(crate) actuator: Option<String>,
+    /// Offer metrics for Prometheus at a loopback address such as 127.0.0.1:9550.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
+    /// Return once it stands, and leave the daemon in the background.
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// When the daemon is asked to end, leave queue and fast path there.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// The daemon that --background starts.
+    #[arg(long, hide = true)]
+    pub(crate) daemon: bool,
+}
+
+/// Arguments of `detach`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay detach eth0")]
+pub(crate) struct DetachArgs {
+    /// A device that `forebay attach` took.
+    #[arg(value_name = "DEV")]
+    pub(crate) device: String,
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{attach, detach};
+#[cfg(target_os = "linux")]
+pub(crate) use here::{attach, detach, failure};
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
+
+    /// Needs Linux.
+    pub(crate) fn attach(_: &AttachArgs, _: &Ui) -> Result<Exit, Failure> {
+        Err(Failure::Unavailable("forebay attach needs Linux".into()))
+    }
+
+    /// Needs Linux.
+    pub(crate) fn detach(_: &DetachArgs, _: &Ui) -> Result<Exit, Failure> {
+        Err(Failure::Unavailable("forebay detach needs Linux".into()))
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod here {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::process::Stdio;
+
+    use forebay_aqm::base::text::{self, BadValue, show_rate};
+    use forebay_lab::own;
+    use forebay_lab::scenario::{Found, InputError};
+    use forebay_live::attach::{self, Attachment, Fault, Kind, Live, Order, State};
+    use serde_json::{Value, json};
+
+    use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
+    use crate::{interrupt, program};
+
+    /// What a daemon in the background says when it stands.
+    const STANDS: &str = "attached";
+
+    /// Puts a device under a law.
+    pub(crate) fn attach(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
+        let order = order(args)?;
+        if args.background && !args.daemon {
+            attach::check(&order).map_err(|fault| failure("attach", fault))?;
+            return background(args, ui);
+        }
+        if args.daemon {
+            attach::leave_terminal();
+        }
+        let stop = interrupt::watch();
+        let begun = attach::begin(&order, &mut |note| ui.note(note));
+        let mut attachment = begun.map_err(|fault| failure("attach", fault))?;
+        says_that_it_stands(args, &attachment, ui);
+        let updates = match attachment.serve(stop) {
+            Ok(updates) => updates,
+            Err(fault) => return Err(failure("attach", attachment.give_up(fault))),
+        };
+        let live =
+            if args.keep { attachment.leave() } else { attachment.end().map_err(|fault| failure("attach", fault))? };
+        if args.daemon {
+            return Ok(Exit::Done);
+        }
+        if ui.json() {
+            let last = live.map_or(Value::Null, |live| live.json());
+            ui.print_json(&json!({ "version": 1, "updates": updates, "kept": args.keep, "last": last }))?;
+        } else if let Some(live) = live {
+            ui.print(&summary(&live, args.keep))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Takes an attachment down.
+    pub(crate) fn detach(args: &DetachArgs, ui: &Ui) -> Result<Exit, Failure> {
+        let state = attach::detach(&args.device).map_err(|fault| failure("detach", fault))?;
+        if ui.json() {
+            ui.print_json(&json!({ "version": 1, "detached": state.json() }))?;
+        } else {
+            let back = state.before.as_deref().map_or("its default queue", |words| words);
+            ui.print(&format!("{}: detached; it has {back} again", state.device))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// What the words ask for.
+    fn order(args: &AttachArgs) -> Result<Order, Failure> {
+        let wrong = |key: &str, found: &str, bad: BadValue| {
+            Failure::from(InputError::new("attach", key, Found::text(found), bad.accepts).hint(bad.hint))
+        };
+        let spec = own::parse(&args.aqm).map_err(|error| {
+            let key = if error.key.is_empty() { "--aqm".to_string() } else { format!("--aqm {}", error.key) };
+            InputError::new("attach", key, Found::text(&error.found), error.accepts).hint(error.hint)
+        })?;
+        let limit = args.limit.as_deref().map(|words| text::limit(words).map_err(|bad| wrong("--limit", words, bad)));
+        let metrics = args.metrics.as_deref().map(attach::address).transpose();
+        Ok(Order {
+            device: args.device.clone(),
+            rate: text::rate(&args.rate).map_err(|bad| wrong("--rate", &args.rate, bad))?,
+            limit: limit.transpose()?,
+            packet: args.packet,
+            spec,
+            actuator: args.actuator.as_deref().and_then(Kind::read),
+            metrics: metrics.map_err(|fault| failure("attach", fault))?,
+        })
+    }
+
+    /// The exit code of a fault.
+    pub(crate) fn failure(command: &str, fault: Fault) -> Failure {
+        match fault {
+            Fault::Input { key, found, accepts } => InputError::new(command, key, Found::text(&found), accepts).into(),
+            Fault::Unavailable(what) => Failure::Unavailable(what),
+            Fault::Failed(what) => Failure::Run(what),
+        }
+    }
+
+    /// Tells whoever waits for it, if they still do.
+    fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, ui: &Ui) {
+        if args.daemon {
+            let mut out = std::io::stdout();
+            let _ = writeln!(out, "{STANDS} {}", attachment.state().json()).and_then(|()| out.flush());
+            return;
+        }
+        ui.note(&stands(attachment.state()));
+        if let Some(address) = attachment.metrics() {
+            ui.note(&format!("metrics: http://{address}/metrics"));
+        }
+    }
+
+    fn stands(state: &State) -> String {
+        let State { device, aqm, actuator, pid, .. } = state;
+        let rate = show_rate(forebay_aqm::base::units::Rate(state.rate));
+        format!("{device}: {rate} under {aqm}, by {}, daemon {pid}; forebay detach {device} ends it", actuator.word())
+    }
+
+    /// The same command as a process of its own, and what became of it until it stood.
+    fn background(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
+        let unknown = || Failure::Unavailable("--background: it is not known how this program is started".into());
+        let mut command = program::this().again().ok_or_else(unknown)?;
+        command.args(["--quiet", "attach", &args.device, "--rate", &args.rate, "--aqm", &args.aqm, "--daemon"]);
+        command.args(["--packet", &args.packet.to_string()]);
+        for (word, value) in [("--limit", &args.limit), ("--actuator", &args.actuator), ("--metrics", &args.metrics)] {
+            command.args(value.iter().flat_map(|value| [word, value.as_str()]));
+        }
+        command.args(args.keep.then_some("--keep"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |error: std::io::Error| Failure::Run(format!("--background: {error}"));
+        let mut child = command.spawn().map_err(failed)?;
+        let mut said = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut said).map_err(failed)?;
+        }
+        if let Some(state) = said.strip_prefix(STANDS) {
+            let state: Value = serde_json::from_str(state.trim()).unwrap_or_default();
+            if ui.json() {
+                ui.print_json(&json!({ "version": 1, "attached": state }))?;
+            } else {
+                ui.note(&format!("{}: attached, daemon {}; forebay detach {0} ends it", args.device, state["pid"]));
+            }
+            return Ok(Exit::Done);
+        }
+        let mut why = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            stderr.read_to_string(&mut why).map_err(failed)?;
+        }
+        let why = why.trim().trim_start_matches("error: ").to_string();
+        match child.wait().map_err(failed)?.code() {
+            Some(code) if code == i32::from(Exit::Unavailable as u8) => Err(Failure::Unavailable(why)),
+            _ => Err(Failure::Run(why)),
+        }
+    }
+
+    /// What is left to say at the end.
+    fn summary(live: &Live, kept: bool) -> String {
+        let counters = &live.counters;
+        let end = if kept { "its queue stays, without early drops" } else { "everything is as it was" };
+        format!(
+            "{}: {} packets offered, {} marked, {} dropped early, {} without room; {end}",
+            live.state.device, counters.offered.pkts, counters.marked.pkts, counters.dropped.pkts, live.overflow_pkts
+        )
+    }
+}

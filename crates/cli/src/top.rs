@@ -1,0 +1,163 @@
+//! `forebay top`: what attached devices do now.
+
+use clap::Args;
+
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+
+/// Arguments of `top`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay top
+  forebay top eth0
+  forebay top eth0 --once --json | jq '.devices[0].p'
+
+Rates are those of the last second; Ctrl-C ends it. Without a terminal it prints once.")]
+pub(crate) struct TopArgs {
+    /// Only this device; else all that are attached.
+    #[arg(value_name = "DEV")]
+    pub(crate) device: Option<String>,
+    /// Print once and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn command(_: &TopArgs, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::Unavailable("forebay top needs Linux".into()))
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use here::command;
+
+#[cfg(target_os = "linux")]
+mod here {
+    use std::io::IsTerminal;
+    use std::sync::atomic::Ordering;
+    use std::time::{Duration, Instant};
+
+    use forebay_aqm::base::text::show_rate;
+    use forebay_aqm::base::units::Rate;
+    use forebay_lab::scenario::{Found, InputError};
+    use forebay_live::attach::{self, Live, State};
+    use serde_json::{Value, json};
+
+    use super::{Exit, Failure, TopArgs, Ui};
+    use crate::attach::failure;
+    use crate::digits::significant;
+    use crate::interrupt;
+    use crate::output::Tone;
+    use crate::table::Table;
+
+    /// How often the picture is renewed, and over which time rates are.
+    const EVERY: Duration = Duration::from_secs(1);
+    const LOOK: Duration = Duration::from_millis(50);
+    /// The column with words.
+    const LAW: usize = 10;
+    /// To the first line and first column, then clear what is there.
+    const CLEAR: &str = "\x1b[H\x1b[2J";
+
+    /// Shows attached devices, once or until it is interrupted.
+    pub(crate) fn command(args: &TopArgs, ui: &Ui) -> Result<Exit, Failure> {
+        let once = args.once || ui.json() || !std::io::stdout().is_terminal();
+        let stop = interrupt::watch();
+        let mut before = looks(args)?;
+        loop {
+            let begun = Instant::now();
+            while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Exit::Done);
+            }
+            let now = looks(args)?;
+            let rows: Vec<Row> = now.iter().map(|live| Row::of(live, &before)).collect();
+            if ui.json() {
+                let devices: Vec<Value> = rows.iter().map(Row::json).collect();
+                ui.print_json(&json!({ "version": 1, "devices": devices }))?;
+            } else {
+                ui.print(&format!("{}{}", if once { "" } else { CLEAR }, table(ui, &rows)))?;
+            }
+            if once {
+                return Ok(Exit::Done);
+            }
+            before = now;
+        }
+    }
+
+    /// Every device that is wanted, as it is now.
+    fn looks(args: &TopArgs) -> Result<Vec<Live>, Failure> {
+        let mut states = State::all().map_err(|fault| failure("top", fault))?;
+        if let Some(device) = &args.device {
+            let names: Vec<String> = states.iter().map(|state| state.device.clone()).collect();
+            states.retain(|state| state.device == *device);
+            if states.is_empty() {
+                let accepts =
+                    if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
+                return Err(InputError::new("top", "DEV", Found::text(device), accepts).into());
+            }
+        }
+        states.iter().map(|state| attach::look(state).map_err(|fault| failure("top", fault))).collect()
+    }
+
+    /// A device and how fast its counters grow.
+    struct Row<'a> {
+        live: &'a Live,
+        bits: f64,
+        drops: f64,
+        marks: f64,
+        overflows: f64,
+    }
+
+    impl<'a> Row<'a> {
+        fn of(live: &'a Live, all: &[Live]) -> Self {
+            // One that was not there a second ago has no rates yet.
+            let before = all.iter().find(|before| before.state == live.state).unwrap_or(live);
+            Self {
+                live,
+                bits: 8.0 * live.per_sec(before, |live| live.sent_bytes),
+                drops: live.per_sec(before, |live| live.counters.dropped.pkts),
+                marks: live.per_sec(before, |live| live.counters.marked.pkts),
+                overflows: live.per_sec(before, |live| live.overflow_pkts),
+            }
+        }
+
+        fn json(&self) -> Value {
+            let mut value = self.live.json();
+            value["per_second"] = json!({
+                "sent_bits": self.bits,
+                "dropped_early": self.drops,
+                "marked": self.marks,
+                "dropped_overflow": self.overflows,
+            });
+            value
+        }
+    }
+
+    fn table(ui: &Ui, rows: &[Row<'_>]) -> String {
+        if rows.is_empty() {
+            return "no device is attached\n".to_string();
+        }
+        let heads =
+            ["device", "rate", "sent", "backlog", "delay", "p", "marks/s", "drops/s", "no room/s", "daemon", "law"];
+        let mut table = Table::new(&heads).words(&[LAW]);
+        for row in rows {
+            let live = row.live;
+            let rate = Rate(live.state.rate);
+            table.row(vec![
+                live.state.device.clone(),
+                show_rate(rate),
+                format!("{} %", significant(100.0 * row.bits / live.state.rate as f64, 3)),
+                format!("{} B", live.backlog_bytes),
+                format!("{} ms", significant(1e3 * live.backlog_bytes as f64 / rate.bytes_per_sec(), 3)),
+                significant(live.p, 3),
+                significant(row.marks, 3),
+                significant(row.drops, 3),
+                significant(row.overflows, 3),
+                if live.served { live.state.pid.to_string() } else { ui.tone(Tone::Bad, "silent") },
+                live.state.aqm.clone(),
+            ]);
+        }
+        table.render(ui, "")
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// The fast path of `forebay attach`: at the egress of a device, in front of its only queue. It reads the backlog of that
+// queue, carries out what the daemon's law asked for last, and counts. It decides nothing itself.
+//
+// `cargo xtask bpf` compiles it into aqm.bpf.o beside it. The words of `settings` and `tally` are those of
+// crates/live/src/attach/words.rs: all are u64, so that both sides read them alike.
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+// Those fields of the kernel that are read; the loader finds out where they are on this machine.
+struct qdisc_skb_head {
+	unsigned int qlen;
+} __attribute__((preserve_access_index));
+
+struct gnet_stats_queue {
+	unsigned int backlog;
+} __attribute__((preserve_access_index));
+
+struct Qdisc {
+	struct gnet_stats_queue qstats;
+} __attribute__((preserve_access_index));
+
+struct net_device {
+	struct Qdisc *qdisc;
+} __attribute__((preserve_access_index));
+
+struct sk_buff {
+	struct net_device *dev;
+} __attribute__((preserve_access_index));
+
+// What to do until the daemon says something else.
+struct settings {
+	__u64 p;        // Probability of a signal as a fraction of 2^32; 2^32 is always.
+	__u64 q0;       // Bytes: if above 0 the probability is p * backlog / q0.
+	__u64 mean;     // Bytes: if above 0 the probability is multiplied by length / mean.
+	__u64 ecn;      // Are ECT packets marked in place of dropped?
+	__u64 updated;  // When the daemon wrote last, CLOCK_MONOTONIC in nanoseconds.
+	__u64 patience; // For how many nanoseconds that counts.
+};
+
+// What has happened since the program was loaded, on one processor. Packets are segments as they will be on the wire.
+struct tally {
+	__u64 offered_pkts, offered_bytes;
+	__u64 passed_pkts, passed_bytes; // Marked or not.
+	__u64 marked_pkts, marked_bytes;
+	__u64 dropped_pkts, dropped_bytes;
+	__u64 unruled_pkts; // Passed because the daemon was silent.
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tally);
+} tallies SEC(".maps");
+
+#define ALWAYS (1ULL << 32)
+// So much p may be before packet lengths count, or the product would not fit: 2^40 times a length of less than 2^24.
+#define MOST (1ULL << 40)
+
+static __always_inline __u64 at_most(__u64 value, __u64 most)
+{
+	return value < most ? value : most;
+}
+
+// What waits in the device's queue, in bytes.
+static __always_inline __u64 backlog(struct __sk_buff *ctx)
+{
+	// The context of this kind of program is the kernel's packet itself.
+	struct sk_buff *skb = (struct sk_buff *)ctx;
+
+	return BPF_CORE_READ(skb, dev, qdisc, qstats.backlog);
+}
+
+// The probability of a signal as a fraction of 2^32.
+static __always_inline __u64 probability(struct __sk_buff *ctx, const struct settings *now, __u64 len)
+{
+	__u64 p = at_most(now->p, ALWAYS);
+	__u64 q0 = now->q0, mean = now->mean;
+
+	if (p && q0)
+		p = at_most(p * at_most(backlog(ctx), ALWAYS - 1) / q0, MOST);
+	if (p && mean)
+		p = p * at_most(len, (1 << 24) - 1) / mean;
+	return p;
+}
+
+// Has the packet Congestion Experienced already? Both bits of the ECN field are set then.
+static __always_inline int experienced(struct __sk_buff *ctx)
+{
+	__u8 head[2];
+
+	if (bpf_skb_load_bytes_relative(ctx, 0, head, sizeof(head), BPF_HDR_START_NET))
+		return 0;
+	if (ctx->protocol == bpf_htons(0x0800))
+		return (head[1] & 3) == 3;
+	if (ctx->protocol == bpf_htons(0x86dd))
+		return (head[1] & 0x30) == 0x30;
+	return 0;
+}
+
+SEC("classifier")
+int forebay(struct __sk_buff *ctx)
+{
+	__u32 zero = 0;
+	const struct settings *now = bpf_map_lookup_elem(&settings, &zero);
+	struct tally *tally = bpf_map_lookup_elem(&tallies, &zero);
+	__u64 len = ctx->wire_len, pkts = ctx->gso_segs ? ctx->gso_segs : 1;
+
+	if (!now || !tally)
+		return TC_ACT_UNSPEC;
+	tally->offered_pkts += pkts;
+	tally->offered_bytes += len;
+	// Written on another processor, the time may be a little later than here.
+	if ((__s64)(bpf_ktime_get_ns() - now->updated) > (__s64)now->patience) {
+		tally->unruled_pkts += pkts;
+	} else if (bpf_get_prandom_u32() < probability(ctx, now, len)) {
+		int had = now->ecn && experienced(ctx);
+
+		if (!had && !(now->ecn && bpf_skb_ecn_set_ce(ctx))) {
+			tally->dropped_pkts += pkts;
+			tally->dropped_bytes += len;
+			return TC_ACT_SHOT;
+		}
+		// What has the mark already is no mark of ours.
+		if (!had) {
+			tally->marked_pkts += pkts;
+			tally->marked_bytes += len;
+		}
+	}
+	tally->passed_pkts += pkts;
+	tally->passed_bytes += len;
+	// Whoever stands behind us decides next.
+	return TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,106 @@
+//! What drops and marks: the BPF program at one of two hooks, or rules of nftables.
+
+use super::fastpath::FastPath;
+use super::fault::Fault;
+use super::nft::Nft;
+use super::state::State;
+use super::words::{Counters, Settings};
+
+/// What drops and marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The BPF program as a TCX link, Linux 6.6 and later.
+    Tcx,
+    /// The BPF program as a filter of the clsact qdisc.
+    Clsact,
+    /// Rules of nftables, where BPF is refused.
+    Nft,
+}
+
+impl Kind {
+    /// All, the best first.
+    pub const ALL: [Self; 3] = [Self::Tcx, Self::Clsact, Self::Nft];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tcx => "tcx",
+            Self::Clsact => "clsact",
+            Self::Nft => "nft",
+        }
+    }
+
+    /// The one with this word.
+    pub fn read(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// An actuator in place.
+pub(super) enum Actuator {
+    Bpf(FastPath),
+    Nft(Nft),
+}
+
+impl Actuator {
+    /// Puts it in place for an attachment; what it changes beyond its pins or its table is noted there.
+    pub(super) fn put(state: &mut State) -> Result<Self, Fault> {
+        match state.actuator {
+            Kind::Nft => Nft::put(&state.device, &state.key(), state.ecn).map(Self::Nft),
+            Kind::Tcx | Kind::Clsact => FastPath::put(state).map(Self::Bpf),
+        }
+    }
+
+    /// The one of an attachment that stands, to look at.
+    pub(super) fn open(state: &State) -> Result<Reader, Fault> {
+        match state.actuator {
+            Kind::Nft => Ok(Reader::Nft(state.key())),
+            Kind::Tcx | Kind::Clsact => FastPath::open(&state.key()).map(Reader::Bpf),
+        }
+    }
+
+    /// Removes the one of an attachment, whatever is left of it.
+    pub(super) fn remove(state: &State) -> Result<(), Fault> {
+        match state.actuator {
+            Kind::Nft => Nft::remove(&state.key()),
+            Kind::Tcx | Kind::Clsact => FastPath::remove(state),
+        }
+    }
+
+    /// What it has counted.
+    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+        match self {
+            Self::Bpf(path) => path.counters(),
+            Self::Nft(nft) => nft.counters(),
+        }
+    }
+
+    /// What it does from now on, `backlog` being what waits now.
+    pub(super) fn set(&mut self, settings: &Settings, backlog: u64, packet: u64) -> Result<(), Fault> {
+        match self {
+            Self::Bpf(path) => path.set(settings),
+            Self::Nft(nft) => nft.set(settings.probability(backlog, packet)),
+        }
+    }
+}
+
+/// An actuator to look at.
+pub(super) enum Reader {
+    Bpf(FastPath),
+    Nft(String),
+}
+
+impl Reader {
+    /// What it has counted; and the probability of a signal for a packet of `packet` bytes at `backlog`.
+    pub(super) fn read(&self, backlog: u64, packet: u64) -> Result<(Counters, f64, bool), Fault> {
+        match self {
+            Self::Bpf(path) => {
+                let settings = path.settings()?;
+                let rules = path.rules(&settings);
+                let p = if rules { settings.probability(backlog, packet) } else { 0.0 };
+                Ok((path.counters()?, p, rules))
+            }
+            Self::Nft(key) => Nft::read(key),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The BPF program: loaded, put at the egress of a device, and pinned so that it outlives the daemon.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use aya::maps::{Array, Map, MapData, PerCpuArray};
+use aya::programs::links::FdLink;
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Btf, EbpfLoader};
+
+use super::actuator::Kind;
+use super::fault::{Fault, chain};
+use super::place;
+use super::qdisc::tc;
+use super::state::State;
+use super::words::{Counters, PATIENCE, SETTINGS, Settings, TALLY};
+use crate::sys::attach_process::{monotonic, raise_memory_limit};
+
+/// Compiled from `bpf/aqm.bpf.c`; that both belong together is a test of xtask.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../bpf/aqm.bpf.o"));
+
+/// The names in the object, and those of the pins.
+const PROGRAM: &str = "forebay";
+const SETTINGS_MAP: &str = "settings";
+const TALLIES_MAP: &str = "tallies";
+const LINK: &str = "link";
+/// Where our filter of clsact stands in the order; tc(8) begins at 49152 by itself.
+const PREFERENCE: &str = "64251";
+
+/// The maps of a program that is in place.
+pub(super) struct FastPath {
+    settings: Array<MapData, [u64; SETTINGS]>,
+    tallies: PerCpuArray<MapData, [u64; TALLY]>,
+}
+
+impl FastPath {
+    /// Loads the program and puts it at the egress of the device.
+    pub(super) fn put(state: &mut State) -> Result<Self, Fault> {
+        raise_memory_limit();
+        let btf = Btf::from_sys_fs().map_err(|error| {
+            Fault::Unavailable(format!("BPF: the kernel does not describe its types: {}", chain(&error)))
+        })?;
+        let loaded = EbpfLoader::new().btf(Some(&btf)).load(&OBJECT.0);
+        let mut object = loaded.map_err(|error| refused("load the maps", &error))?;
+        let program = object.program_mut(PROGRAM).ok_or_else(|| Fault::Failed("BPF: no program".into()))?;
+        let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
+        program.load().map_err(|error| refused("load the program", &error))?;
+        let pins = place::pins(&state.key());
+        place::make_pins(&pins)?;
+        let mut map = |name: &str| -> Result<MapData, Fault> {
+            let map = object.take_map(name).ok_or_else(|| Fault::Failed(format!("BPF: no map {name}")))?;
+            let (Map::Array(data) | Map::PerCpuArray(data)) = map else {
+                return Err(Fault::Failed(format!("BPF: {name} is another kind of map")));
+            };
+            data.pin(pins.join(name)).map_err(|error| refused("pin a map", &error))?;
+            Ok(data)
+        };
+        let mut path = Self::of(map(SETTINGS_MAP)?, map(TALLIES_MAP)?)?;
+        // From its first packet on it does what a shaper does.
+        path.set(&Settings::none(state.ecn))?;
+        let program = object.program_mut(PROGRAM).ok_or_else(|| Fault::Failed("BPF: no program".into()))?;
+        let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
+        match state.actuator {
+            Kind::Tcx => by_link(program, &state.device, &pins)?,
+            Kind::Clsact | Kind::Nft => by_filter(program, state, &pins)?,
+        }
+        Ok(path)
+    }
+
+    /// The maps of the attachment with this key.
+    pub(super) fn open(key: &str) -> Result<Self, Fault> {
+        let pins = place::pins(key);
+        let map = |name: &str| MapData::from_pin(pins.join(name)).map_err(|error| refused("open a pinned map", &error));
+        Self::of(map(SETTINGS_MAP)?, map(TALLIES_MAP)?)
+    }
+
+    fn of(settings: MapData, tallies: MapData) -> Result<Self, Fault> {
+        Ok(Self {
+            settings: Map::Array(settings).try_into().map_err(|error| refused("use a map", &error))?,
+            tallies: Map::PerCpuArray(tallies).try_into().map_err(|error| refused("use a map", &error))?,
+        })
+    }
+
+    /// Removes filter and pins; with the last pin the kernel lets go of link, program and maps.
+    pub(super) fn remove(state: &State) -> Result<(), Fault> {
+        if state.actuator == Kind::Clsact && crate::sys::attach_netlink::index(&state.device) == Some(state.index) {
+            // There is none if it did not come so far.
+            let _ = tc(&["filter", "del", "dev", &state.device, "egress", "pref", PREFERENCE]);
+            if state.made_clsact {
+                let _ = tc(&["qdisc", "del", "dev", &state.device, "clsact"]);
+            }
+        }
+        place::remove_pins(&place::pins(&state.key()))
+    }
+
+    /// What all processors have counted.
+    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+        let all = self.tallies.get(&0, 0).map_err(|error| refused("read the counters", &error))?;
+        Ok(Counters::sum(all.iter().copied()))
+    }
+
+    /// What the daemon said last.
+    pub(super) fn settings(&self) -> Result<Settings, Fault> {
+        self.settings.get(&0, 0).map(Settings::read).map_err(|error| refused("read the settings", &error))
+    }
+
+    /// Does that still count?
+    #[expect(clippy::unused_self, reason = "the patience is this program's")]
+    pub(super) fn rules(&self, settings: &Settings) -> bool {
+        monotonic().saturating_sub(settings.updated) <= PATIENCE
+    }
+
+    /// What counts from now on. A packet that comes while it is written may meet some old words among the new ones; each
+    /// word is itself whole.
+    pub(super) fn set(&mut self, settings: &Settings) -> Result<(), Fault> {
+        let settings = Settings { updated: monotonic(), ..*settings };
+        self.settings.set(0, settings.words(), 0).map_err(|error| refused("write the settings", &error))
+    }
+}
+
+/// As a TCX link, behind programs that are there already.
+fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(), Fault> {
+    let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+    let id = program.attach_with_options(device, TcAttachType::Egress, options);
+    let id = id.map_err(|error| refused("attach by TCX (Linux 6.6 and later)", &error))?;
+    let link = program.take_link(id).map_err(|error| refused("attach by TCX", &error))?;
+    let link: FdLink = link.try_into().map_err(|error| refused("attach by TCX", &error))?;
+    link.pin(pins.join(LINK)).map(|_| ()).map_err(|error| refused("pin the link", &error))
+}
+
+/// As a filter of clsact, a qdisc that may be there already.
+fn by_filter(program: &mut SchedClassifier, state: &mut State, pins: &Path) -> Result<(), Fault> {
+    let pin = pins.join(LINK);
+    program.pin(&pin).map_err(|error| refused("pin the program", &error))?;
+    let device = state.device.as_str();
+    let there = tc(&["qdisc", "show", "dev", device])?.lines().any(|line| line.starts_with("qdisc clsact "));
+    if !there {
+        state.made_clsact = true;
+        state.write(true)?;
+        tc(&["qdisc", "add", "dev", device, "clsact"])?;
+    }
+    let pin = pin.display().to_string();
+    let filter =
+        ["filter", "add", "dev", device, "egress", "pref", PREFERENCE, "bpf", "direct-action", "object-pinned"];
+    tc(&[&filter[..], &[&pin]].concat()).map(|_| ())
+}
+
+/// What the kernel said when BPF was asked for `what`.
+fn refused(what: &str, error: &(dyn Error + 'static)) -> Fault {
+    let mut cause = Some(error);
+    let mut kind = None;
+    while let Some(error) = cause {
+        kind = kind.or(error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
+        cause = error.source();
+    }
+    let text = format!("BPF: cannot {what}: {}", chain(error));
+    match kind {
+        Some(libc::ENODEV) => Fault::Unavailable(format!("{text}: the device is gone")),
+        _ => Fault::Unavailable(text),
+    }
+}

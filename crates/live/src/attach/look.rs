@@ -1,0 +1,93 @@
+//! An attachment at one moment, for those who only look.
+
+use serde_json::{Value, json};
+
+use super::actuator::Actuator;
+use super::fault::Fault;
+use super::qdisc;
+use super::state::State;
+use super::words::Counters;
+use crate::sys::attach_netlink::{Root, Route};
+use crate::sys::attach_process::monotonic;
+
+/// An attachment at one moment.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// What it is.
+    pub state: State,
+    /// When, on a clock that has no date.
+    pub at_ns: u64,
+    /// Is the daemon heard?
+    pub served: bool,
+    /// The probability of a signal for a typical packet that comes now.
+    pub p: f64,
+    /// Bytes waiting.
+    pub backlog_bytes: u64,
+    /// Packets waiting.
+    pub backlog_pkts: u64,
+    /// Bytes that left through our queue.
+    pub sent_bytes: u64,
+    /// Packets that left through it.
+    pub sent_pkts: u64,
+    /// Packets for which it had no room.
+    pub overflow_pkts: u64,
+    /// What the fast path has counted.
+    pub counters: Counters,
+}
+
+impl Live {
+    pub(super) fn new(state: &State, root: &Root, counters: Counters, p: f64, served: bool) -> Self {
+        Self {
+            state: state.clone(),
+            at_ns: monotonic(),
+            served,
+            p,
+            backlog_bytes: root.backlog,
+            backlog_pkts: root.qlen,
+            sent_bytes: root.sent_bytes,
+            sent_pkts: root.sent_pkts,
+            overflow_pkts: root.drops,
+            counters,
+        }
+    }
+
+    /// How fast a counter grew since `before`, per second; nothing without a time between.
+    pub fn per_sec(&self, before: &Self, of: impl Fn(&Self) -> u64) -> f64 {
+        let secs = self.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
+        let grown = of(self).saturating_sub(of(before)) as f64;
+        if secs > 0.0 { grown / secs } else { 0.0 }
+    }
+
+    /// As a document.
+    pub fn json(&self) -> Value {
+        let Counters { offered, passed, marked, dropped, unruled } = self.counters;
+        let count = |count: forebay_aqm::base::port::Count| json!({ "pkts": count.pkts, "bytes": count.bytes });
+        json!({
+            "attachment": self.state.json(),
+            "served": self.served,
+            "p": self.p,
+            "backlog_bytes": self.backlog_bytes,
+            "backlog_pkts": self.backlog_pkts,
+            "sent": { "pkts": self.sent_pkts, "bytes": self.sent_bytes },
+            "offered": count(offered),
+            "passed": count(passed),
+            "marked": count(marked),
+            "dropped_early": count(dropped),
+            "dropped_overflow": { "pkts": self.overflow_pkts },
+            "passed_without_daemon": { "pkts": unruled },
+        })
+    }
+}
+
+/// An attachment as it is now, read from what is in the kernel: also when its daemon is gone.
+pub fn look(state: &State) -> Result<Live, Fault> {
+    let route = Route::open().map_err(|error| Fault::system("netlink", &error))?;
+    let root = match route.root(state.index) {
+        Ok(root) if qdisc::is_ours(&root) => root,
+        Ok(_) => Root::default(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Root::default(),
+        Err(error) => return Err(qdisc::gone(&state.device, "the queue", &error)),
+    };
+    let (counters, p, served) = Actuator::open(state)?.read(root.backlog, state.packet)?;
+    Ok(Live::new(state, &root, counters, p, served))
+}

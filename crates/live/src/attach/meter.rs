@@ -1,0 +1,118 @@
+//! The books of a port, put together from what the fast path and the qdisc have counted.
+
+use forebay_aqm::base::port::{Count, Tally};
+
+use super::words::Counters;
+use crate::sys::attach_netlink::Root;
+
+/// Makes a [`Tally`] of two sets of counters that are not read at the same moment.
+///
+/// The fast path counts what is offered, marked and dropped early; the qdisc what leaves and what finds no room. No
+/// figure ever falls: a law takes differences of them.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    /// What the qdisc had sent and dropped when the fast path began to count.
+    first: Root,
+    last: Tally,
+}
+
+impl Meter {
+    /// From now on, `first` being the qdisc as it is now.
+    pub fn new(first: Root) -> Self {
+        Self { first, last: Tally::default() }
+    }
+
+    /// What has happened until now.
+    pub fn tally(&mut self, counters: &Counters, root: &Root) -> Tally {
+        let passed = counters.passed;
+        let mean = if passed.pkts > 0 { passed.bytes as f64 / passed.pkts as f64 } else { 0.0 };
+        let refused = root.drops.saturating_sub(self.first.drops);
+        let departed = Count {
+            pkts: root.sent_pkts.saturating_sub(self.first.sent_pkts),
+            bytes: root.sent_bytes.saturating_sub(self.first.sent_bytes),
+        };
+        let last = self.last;
+        let offered = grown(last.offered, counters.offered);
+        // In no period is more dropped than offered: what was counted between two words of the map waits for the next.
+        let room = offered.since(last.offered);
+        let dropped_early = plus(last.dropped_early, within(less(counters.dropped, last.dropped_early), room));
+        // The qdisc counts these packets, not their bytes.
+        let overflow = Count { pkts: refused, bytes: (refused as f64 * mean) as u64 };
+        let overflow = grown(last.dropped_overflow, within(overflow, less(offered, dropped_early)));
+        self.last = Tally {
+            offered,
+            accepted: grown(last.accepted, less(less(offered, dropped_early), overflow)),
+            departed: grown(last.departed, departed),
+            dropped_early,
+            dropped_overflow: overflow,
+            marked: grown(last.marked, counters.marked),
+        };
+        self.last
+    }
+}
+
+/// `now`, but not below what it was.
+fn grown(before: Count, now: Count) -> Count {
+    Count { pkts: now.pkts.max(before.pkts), bytes: now.bytes.max(before.bytes) }
+}
+
+/// No more of it than there is of `whole`.
+fn within(part: Count, whole: Count) -> Count {
+    Count { pkts: part.pkts.min(whole.pkts), bytes: part.bytes.min(whole.bytes) }
+}
+
+/// What `from` has over `part`; nothing where it has less.
+const fn less(from: Count, part: Count) -> Count {
+    Count { pkts: from.pkts.saturating_sub(part.pkts), bytes: from.bytes.saturating_sub(part.bytes) }
+}
+
+const fn plus(a: Count, b: Count) -> Count {
+    Count { pkts: a.pkts + b.pkts, bytes: a.bytes + b.bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(pkts: u64) -> Count {
+        Count { pkts, bytes: pkts * 1000 }
+    }
+
+    fn counters(offered: u64, dropped: u64) -> Counters {
+        Counters {
+            offered: count(offered),
+            passed: count(offered - dropped),
+            dropped: count(dropped),
+            ..Counters::default()
+        }
+    }
+
+    fn root(sent: u64, drops: u64) -> Root {
+        Root { sent_pkts: sent, sent_bytes: sent * 1000, drops, ..Root::default() }
+    }
+
+    #[test]
+    fn every_packet_is_in_the_books_once() {
+        let mut meter = Meter::new(root(7, 1));
+        let tally = meter.tally(&counters(100, 10), &root(77, 6));
+        assert_eq!((tally.offered, tally.dropped_early), (count(100), count(10)));
+        assert_eq!((tally.dropped_overflow, tally.departed), (count(5), count(70)));
+        assert_eq!(tally.accepted, count(85));
+    }
+
+    #[test]
+    fn counters_read_one_after_the_other_never_run_backwards() {
+        let mut meter = Meter::new(Root::default());
+        let mut before = Tally::default();
+        // The qdisc is read later: it may have dropped what the fast path had not counted yet.
+        for (offered, early, sent, drops) in
+            [(0, 0, 0, 3), (10, 0, 5, 3), (10, 10, 5, 4), (9, 2, 4, 4), (50, 10, 30, 9)]
+        {
+            let tally = meter.tally(&counters(offered, early), &root(sent, drops));
+            // These subtract: they would panic.
+            let period = tally.since(&before);
+            assert!(period.post_drop().pkts <= period.offered.pkts);
+            before = tally;
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The actuator where BPF is refused: rules of nftables in front of the same queue.
+//!
+//! A rule draws a number for each packet, and marks or drops it below a bound that the daemon renews. A set whose only
+//! element is the device, and expires, is the watchdog: without it no rule matches. What goes by backlog or length is
+//! worked out at the moment of the renewal; nothing sees the queue in between.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use forebay_aqm::base::port::Count;
+use serde_json::Value;
+
+use super::fault::Fault;
+use super::qdisc::{program, refused};
+use super::words::Counters;
+
+/// Out of how many numbers one is drawn.
+const OUT_OF: u64 = 1 << 30;
+/// How often the rule is renewed: starting nft takes some 10 ms.
+const EVERY: Duration = Duration::from_millis(50);
+/// How long a renewal lasts.
+const LASTS: &str = "1s";
+
+/// What daemon and renewing thread tell each other.
+struct Shared {
+    p: f64,
+    counters: Counters,
+    fault: Option<Fault>,
+    over: bool,
+}
+
+/// The rules of an attachment, renewed by a thread.
+pub(super) struct Nft {
+    shared: Arc<Mutex<Shared>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Nft {
+    /// Makes the table and begins to renew it.
+    pub(super) fn put(device: &str, key: &str, ecn: bool) -> Result<Self, Fault> {
+        let table = table(key);
+        run(&["-f", "-"], &made(&table, device, ecn))?;
+        let shared = Shared { p: 0.0, counters: Counters::default(), fault: None, over: false };
+        let shared = Arc::new(Mutex::new(shared));
+        let (device, hers) = (device.to_string(), Arc::clone(&shared));
+        let thread = std::thread::spawn(move || renew(&table, &device, &hers));
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// The counters as they were at the last renewal.
+    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+        let shared = lock(&self.shared);
+        shared.fault.clone().map_or(Ok(shared.counters), Err)
+    }
+
+    /// The probability from the next renewal on.
+    pub(super) fn set(&self, p: f64) -> Result<(), Fault> {
+        let mut shared = lock(&self.shared);
+        shared.p = p;
+        shared.fault.clone().map_or(Ok(()), Err)
+    }
+
+    /// Removes the table, if it is there.
+    pub(super) fn remove(key: &str) -> Result<(), Fault> {
+        let table = table(key);
+        // Made first, because a table that is not there cannot be deleted.
+        run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
+    }
+
+    /// Counters, probability, and whether it is in force.
+    pub(super) fn read(key: &str) -> Result<(Counters, f64, bool), Fault> {
+        let shown = run(&["-j", "list", "table", "inet", &table(key)], "")?;
+        let shown: Value = serde_json::from_str(&shown).map_err(|error| Fault::Failed(format!("nft: {error}")))?;
+        let rules = find(&shown, "elem").is_some_and(|elements| elements.as_array().is_some_and(|all| !all.is_empty()));
+        Ok((counted(&shown), if rules { drawn(&shown) } else { 0.0 }, rules))
+    }
+}
+
+impl Drop for Nft {
+    fn drop(&mut self) {
+        lock(&self.shared).over = true;
+        // What it could not do it has said.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Renews the rule and reads the counters until it is over.
+fn renew(table: &str, device: &str, shared: &Mutex<Shared>) {
+    let mut next = Instant::now();
+    loop {
+        let (p, over) = {
+            let shared = lock(shared);
+            (shared.p, shared.over || shared.fault.is_some())
+        };
+        if over {
+            return;
+        }
+        let outcome = run(&["-j", "-f", "-"], &renewed(table, device, p)).map(|shown| {
+            let shown = serde_json::from_str(&shown).unwrap_or_default();
+            counted(&shown)
+        });
+        {
+            let mut shared = lock(shared);
+            match outcome {
+                Ok(counters) => shared.counters = counters,
+                Err(fault) => shared.fault = Some(fault),
+            }
+        }
+        next += EVERY;
+        let now = Instant::now();
+        // Late: no use in catching up.
+        next = next.max(now);
+        std::thread::sleep(next - now);
+    }
+}
+
+/// The name of an attachment's table: letters, digits and underscores, no two alike.
+fn table(key: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("_{:x}_", c as u32) };
+    format!("forebay_{}", key.chars().map(plain).collect::<String>())
+}
+
+/// The table without signals.
+fn made(table: &str, device: &str, ecn: bool) -> String {
+    let marks = if ecn {
+        "    ip ecn ce return
+    ip6 ecn ce return
+    ip ecn != not-ect ip ecn set ce counter name marked return
+    ip6 ecn != not-ect ip6 ecn set ce counter name marked return
+"
+    } else {
+        ""
+    };
+    format!(
+        "table inet {table}
+delete table inet {table}
+table inet {table} {{
+  counter offered {{ }}
+  counter marked {{ }}
+  counter dropped {{ }}
+  set served {{ type ifname; flags timeout; }}
+  chain signal {{
+{marks}    counter name dropped drop
+  }}
+  chain draw {{ }}
+  chain egress {{
+    type filter hook postrouting priority 300; policy accept;
+    oifname \"{device}\" counter name offered
+    oifname \"{device}\" oifname @served goto draw
+  }}
+}}
+"
+    )
+}
+
+/// The rule with a new probability, the watchdog's element anew, and the counters.
+fn renewed(table: &str, device: &str, p: f64) -> String {
+    let bound = (p.clamp(0.0, 1.0) * OUT_OF as f64).round() as u64;
+    // Below a bound of all numbers is every number.
+    let draw = if bound >= OUT_OF { String::new() } else { format!("numgen random mod {OUT_OF} < {bound} ") };
+    let rule = if bound == 0 { String::new() } else { format!("add rule inet {table} draw {draw}goto signal\n") };
+    format!(
+        "flush chain inet {table} draw
+{rule}flush set inet {table} served
+add element inet {table} served {{ \"{device}\" timeout {LASTS} }}
+list counters table inet {table}
+"
+    )
+}
+
+/// The counters in what nft printed as JSON.
+fn counted(shown: &Value) -> Counters {
+    let all = shown["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |name: &str| {
+        let counter = all.iter().map(|item| &item["counter"]).find(|counter| counter["name"] == name);
+        let number = |key: &str| counter.and_then(|counter| counter[key].as_u64()).unwrap_or_default();
+        Count { pkts: number("packets"), bytes: number("bytes") }
+    };
+    let (offered, marked, dropped) = (of("offered"), of("marked"), of("dropped"));
+    let passed =
+        Count { pkts: offered.pkts.saturating_sub(dropped.pkts), bytes: offered.bytes.saturating_sub(dropped.bytes) };
+    Counters { offered, passed, marked, dropped, unruled: 0 }
+}
+
+/// The probability in the rule of what nft printed as JSON.
+fn drawn(shown: &Value) -> f64 {
+    let all = shown["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rule = all.iter().map(|item| &item["rule"]).find(|rule| rule["chain"] == "draw");
+    let Some(rule) = rule else { return 0.0 };
+    find(rule, "right").map_or(1.0, |bound| bound.as_u64().unwrap_or_default() as f64 / OUT_OF as f64)
+}
+
+/// The first value under `key`, however deep.
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(fields) => fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key))),
+        Value::Array(items) => items.iter().find_map(|inner| find(inner, key)),
+        _ => None,
+    }
+}
+
+/// Runs nft with these words and this input, and gives what it printed.
+fn run(words: &[&str], input: &str) -> Result<String, Fault> {
+    let failed = |error: std::io::Error| Fault::system("nft", &error);
+    let mut command = program("nft", "nftables")?;
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // If it does not read on, it says why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let out = child.wait_with_output().map_err(failed)?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+    }
+    Err(refused(&format!("nft {}", words.join(" ")), &out.stderr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_different_devices_have_different_names() {
+        assert_eq!(table("eth0"), "forebay_eth0");
+        assert_eq!(table("eth0.5"), "forebay_eth0_2e_5");
+        assert_ne!(table("a-b"), table("a_b"));
+    }
+
+    #[test]
+    fn a_rule_draws_below_its_bound() {
+        let of = |p: f64| renewed("t", "eth0", p);
+        assert!(of(0.25).contains("add rule inet t draw numgen random mod 1073741824 < 268435456 goto signal\n"));
+        assert!(of(1.0).contains("add rule inet t draw goto signal\n"));
+        assert!(!of(0.0).contains("add rule"));
+        assert!(of(0.0).contains("add element inet t served { \"eth0\" timeout 1s }"));
+    }
+
+    #[test]
+    fn counters_are_found_by_name() {
+        let shown = serde_json::json!({ "nftables": [
+            { "metainfo": {} },
+            { "counter": { "name": "offered", "packets": 10, "bytes": 1000 } },
+            { "counter": { "name": "dropped", "packets": 2, "bytes": 200 } },
+        ] });
+        let found = counted(&shown);
+        assert_eq!((found.offered.pkts, found.passed.bytes, found.dropped.pkts, found.marked.pkts), (10, 800, 2, 0));
+        assert_eq!(counted(&Value::Null), Counters::default());
+    }
+
+    #[test]
+    fn the_probability_is_read_back() {
+        let of = |rule: Value| {
+            drawn(&serde_json::json!({ "nftables": [{ "rule": { "chain": "signal", "right": 3 } }, rule] }))
+        };
+        let less = serde_json::json!({ "op": "<", "left": { "numgen": {} }, "right": 268_435_456u64 });
+        assert_eq!(of(serde_json::json!({ "rule": { "chain": "draw", "expr": [{ "match": less }] } })), 0.25);
+        assert_eq!(
+            of(serde_json::json!({ "rule": { "chain": "draw", "expr": [{ "goto": { "target": "signal" } }] } })),
+            1.0
+        );
+        assert_eq!(of(Value::Null), 0.0);
+    }
+}

@@ -1,0 +1,153 @@
+//! What passes between daemon and fast path: the words of the two maps of `bpf/aqm.bpf.c`, in the same order.
+
+use forebay_aqm::base::ladder::{Actuation, Signal};
+use forebay_aqm::base::port::Count;
+use forebay_aqm::base::units::Depth;
+
+/// How many words `struct settings` has.
+pub(super) const SETTINGS: usize = 6;
+/// How many words `struct tally` has.
+pub(super) const TALLY: usize = 9;
+/// A probability of one.
+const ALWAYS: u64 = 1 << 32;
+/// How long an actuation holds without a word from the daemon, in nanoseconds.
+pub const PATIENCE: u64 = 1_000_000_000;
+
+/// What the fast path does to packets: an [`Actuation`] in whole numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// The probability of a signal as a fraction of 2^32.
+    pub p: u64,
+    /// Bytes at which that is the probability, if it goes by the backlog; else 0.
+    pub q0: u64,
+    /// Bytes of the packet for which that is the probability, if it goes by length; else 0.
+    pub mean: u64,
+    /// Are ECT packets marked?
+    pub ecn: bool,
+    /// When they were written, on the clock of [`monotonic`](crate::sys::attach_process::monotonic).
+    pub updated: u64,
+}
+
+impl Settings {
+    /// No signals at all.
+    pub const fn none(ecn: bool) -> Self {
+        Self { p: 0, q0: 0, mean: 0, ecn, updated: 0 }
+    }
+
+    /// `actuation` for packets of `packet` bytes. A packet is signalled on arrival whatever
+    /// [`ActOn`](forebay_aqm::base::ladder::ActOn) says: nothing sees it leave.
+    pub fn of(actuation: &Actuation, ecn: bool, packet: f64) -> Self {
+        let (p, q0) = match actuation.signal {
+            Signal::Bernoulli(p) => (p, 0),
+            Signal::Scaled { p, q0: Depth::Packets(q0) } => (p, at_least_one(q0 * packet)),
+            Signal::Scaled { p, q0: Depth::Bytes(q0) } => (p, at_least_one(q0)),
+        };
+        let p = (p.clamp(0.0, 1.0) * ALWAYS as f64).round() as u64;
+        Self { p, q0, mean: actuation.per_byte.map_or(0, at_least_one), ecn, updated: 0 }
+    }
+
+    /// As the map has them.
+    pub fn words(&self) -> [u64; SETTINGS] {
+        [self.p, self.q0, self.mean, u64::from(self.ecn), self.updated, PATIENCE]
+    }
+
+    /// From the map.
+    pub const fn read([p, q0, mean, ecn, updated, _]: [u64; SETTINGS]) -> Self {
+        Self { p, q0, mean, ecn: ecn != 0, updated }
+    }
+
+    /// The probability that the fast path signals a packet of `len` bytes that meets `backlog` bytes.
+    pub fn probability(&self, backlog: u64, len: u64) -> f64 {
+        let mut p = u128::from(self.p.min(ALWAYS));
+        if self.q0 > 0 {
+            p = p * u128::from(backlog) / u128::from(self.q0);
+        }
+        if self.mean > 0 {
+            p = p * u128::from(len) / u128::from(self.mean);
+        }
+        p.min(u128::from(ALWAYS)) as f64 / ALWAYS as f64
+    }
+}
+
+/// A divisor: whole and not 0.
+fn at_least_one(value: f64) -> u64 {
+    (value.round() as u64).max(1)
+}
+
+/// What the fast path has counted since it was loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets that met it.
+    pub offered: Count,
+    /// Those that it let through, marked or not.
+    pub passed: Count,
+    /// CE marks that it set.
+    pub marked: Count,
+    /// Early drops.
+    pub dropped: Count,
+    /// Packets let through because the daemon was silent.
+    pub unruled: u64,
+}
+
+impl Counters {
+    /// The sum over processors.
+    pub fn sum(all: impl IntoIterator<Item = [u64; TALLY]>) -> Self {
+        let mut sum = [0u64; TALLY];
+        for words in all {
+            sum.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+        }
+        let count = |at: usize| Count { pkts: sum[at], bytes: sum[at + 1] };
+        Self { offered: count(0), passed: count(2), marked: count(4), dropped: count(6), unruled: sum[8] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_aqm::base::ladder::ActOn;
+
+    fn scaled(p: f64, q0: Depth, per_byte: Option<f64>) -> Settings {
+        let actuation = Actuation { signal: Signal::Scaled { p, q0 }, per_byte, act_on: ActOn::Arrival };
+        Settings::of(&actuation, true, 1500.0)
+    }
+
+    #[test]
+    fn a_probability_keeps_its_first_nine_digits() {
+        for p in [0.0, 1e-6, 0.0137, 0.5, 1.0] {
+            let got = Settings::of(&Actuation::bernoulli(p), false, 1500.0).probability(0, 1);
+            assert!((got - p).abs() <= 1.2e-10, "{p}: {got}");
+        }
+        for (p, want) in [(-1.0, 0), (7.0, ALWAYS), (f64::NAN, 0)] {
+            assert_eq!(Settings::of(&Actuation::bernoulli(p), false, 1500.0).p, want);
+        }
+    }
+
+    #[test]
+    fn backlog_and_length_scale_it() {
+        // 40 packets of 1500 bytes are 60,000 bytes.
+        let settings = scaled(0.01, Depth::Packets(40.0), None);
+        assert_eq!(settings.q0, 60_000);
+        for (backlog, want) in [(0, 0.0), (30_000, 0.005), (60_000, 0.01), (600_000, 0.1), (60_000_000, 1.0)] {
+            let got = settings.probability(backlog, 1500);
+            assert!((got - want).abs() < 1e-8, "{backlog}: {got}");
+        }
+        let by_length = scaled(0.01, Depth::Bytes(60_000.0), Some(500.0));
+        assert!((by_length.probability(60_000, 1500) - 0.03).abs() < 1e-8);
+        assert_eq!(scaled(0.01, Depth::Bytes(0.2), None).q0, 1);
+    }
+
+    #[test]
+    fn words_are_read_as_they_were_written() {
+        let settings = Settings { updated: 77, ..scaled(0.25, Depth::Bytes(9.0), Some(700.0)) };
+        assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, PATIENCE]);
+        assert_eq!(Settings::read(settings.words()), settings);
+    }
+
+    #[test]
+    fn processors_add_up() {
+        let sum = Counters::sum([[1, 10, 2, 20, 3, 30, 4, 40, 5], [1, 1, 1, 1, 1, 1, 1, 1, 1]]);
+        assert_eq!((sum.offered, sum.passed), (Count { pkts: 2, bytes: 11 }, Count { pkts: 3, bytes: 21 }));
+        assert_eq!((sum.marked, sum.dropped), (Count { pkts: 4, bytes: 31 }, Count { pkts: 5, bytes: 41 }));
+        assert_eq!(sum.unruled, 6);
+    }
+}
