@@ -2,6 +2,7 @@
 
 mod bless;
 mod book;
+mod bpf;
 mod browser;
 mod cargo_tests;
 mod ci;
@@ -34,6 +35,7 @@ cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
 cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
+cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   renews docs/validation-ns3.md: PIE, CoDel and FQ-CoDel beside ns-3
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),
         ["docs"] => docs::run(),
+        ["bpf"] => bpf::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),
         ["validate-ns2", "lines"] => validate::lines(),

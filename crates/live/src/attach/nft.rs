@@ -72,10 +72,12 @@ impl Nft {
 
     /// Counters, probability, and whether it is in force.
     pub(super) fn read(key: &str) -> Result<(Counters, f64, bool), Fault> {
-        let shown = run(&["-j", "list", "table", "inet", &table(key)], "")?;
+        let table = table(key);
+        let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?);
+        let shown = run(&["-j", "list", "table", "inet", &table], "")?;
         let shown: Value = serde_json::from_str(&shown).map_err(|error| Fault::Failed(format!("nft: {error}")))?;
         let rules = find(&shown, "elem").is_some_and(|elements| elements.as_array().is_some_and(|all| !all.is_empty()));
-        Ok((counted(&shown), if rules { drawn(&shown) } else { 0.0 }, rules))
+        Ok((counters, if rules { drawn(&shown) } else { 0.0 }, rules))
     }
 }
 
@@ -102,10 +104,7 @@ fn renew(table: &str, device: &str, shared: &Mutex<Shared>) {
         if over {
             return;
         }
-        let outcome = run(&["-j", "-f", "-"], &renewed(table, device, p)).map(|shown| {
-            let shown = serde_json::from_str(&shown).unwrap_or_default();
-            counted(&shown)
-        });
+        let outcome = run(&["-f", "-"], &renewed(table, device, p)).map(|shown| counters_in(&shown));
         {
             let mut shared = lock(shared);
             match outcome {
@@ -175,13 +174,14 @@ list counters table inet {table}
     )
 }
 
-/// The counters in what nft printed as JSON.
-fn counted(shown: &Value) -> Counters {
-    let all = shown["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The counters in what nft printed. Not as JSON: with that on its command line nft takes no other input either.
+fn counters_in(shown: &str) -> Counters {
+    let words: Vec<&str> = shown.split_whitespace().collect();
     let of = |name: &str| {
-        let counter = all.iter().map(|item| &item["counter"]).find(|counter| counter["name"] == name);
-        let number = |key: &str| counter.and_then(|counter| counter[key].as_u64()).unwrap_or_default();
-        Count { pkts: number("packets"), bytes: number("bytes") }
+        let found =
+            words.windows(7).find(|all| all[..3] == ["counter", name, "{"] && all[3] == "packets" && all[5] == "bytes");
+        let number = |at: usize| found.and_then(|all| all[at].parse().ok()).unwrap_or_default();
+        Count { pkts: number(4), bytes: number(6) }
     };
     let (offered, marked, dropped) = (of("offered"), of("marked"), of("dropped"));
     let passed =
@@ -245,14 +245,11 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_name() {
-        let shown = serde_json::json!({ "nftables": [
-            { "metainfo": {} },
-            { "counter": { "name": "offered", "packets": 10, "bytes": 1000 } },
-            { "counter": { "name": "dropped", "packets": 2, "bytes": 200 } },
-        ] });
-        let found = counted(&shown);
+        let shown = "table inet t {\n\tcounter offered {\n\t\tpackets 10 bytes 1000\n\t}\n\
+                     \tcounter dropped {\n\t\tpackets 2 bytes 200\n\t}\n}\n";
+        let found = counters_in(shown);
         assert_eq!((found.offered.pkts, found.passed.bytes, found.dropped.pkts, found.marked.pkts), (10, 800, 2, 0));
-        assert_eq!(counted(&Value::Null), Counters::default());
+        assert_eq!(counters_in(""), Counters::default());
     }
 
     #[test]

@@ -1,0 +1,306 @@
+//! `forebay attach` on real devices: in network namespaces of the tests' own, under TCP of the kernel's.
+//!
+//! They take root, and say so where they have not got it.
+
+#![cfg(target_os = "linux")]
+
+mod wire;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use forebay_aqm::ENTRIES;
+use serde_json::Value;
+use wire::{DEVICE, Rig, run, skip};
+
+const RATE: &str = "30mbit";
+const BITS: f64 = 30e6;
+const FLOWS: usize = 4;
+/// Holds 60 packets, 24 ms, whatever the few flows.
+const LAW: &str = "pi preset=tuned q_ref=60 n=4 rtt=60ms";
+
+/// The rig, or a line that says what is lacking.
+fn rig(test: &str) -> Option<Rig> {
+    Rig::new().map_err(|lacking| skip(test, &lacking)).ok()
+}
+
+/// Attaches in the background; the daemon, or nothing where this machine cannot.
+fn attach(rig: &Rig, test: &str, aqm: &str, more: &[&str]) -> Option<u64> {
+    let words = [&["attach", DEVICE, "--rate", RATE, "--aqm", aqm, "--background", "--json"], more].concat();
+    let out = rig.ended(&words);
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    if out.status.code() == Some(4) {
+        skip(test, document["error"]["message"].as_str().unwrap_or_default());
+        return None;
+    }
+    assert!(out.status.success(), "{out:?}");
+    document["attached"]["pid"].as_u64()
+}
+
+/// The device as `forebay top` shows it, over the next second.
+fn top(rig: &Rig) -> Value {
+    rig.document(&["top", DEVICE])["devices"][0].clone()
+}
+
+fn number(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {path} in {value}"))
+}
+
+fn real(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {value}"))
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).trim().to_string()
+}
+
+/// What the second process of a load is; nothing by itself.
+#[test]
+fn role() {
+    wire::play();
+}
+
+/// Every drop is sent again once, and nothing else is.
+fn drops_are_retransmissions(test: &str, actuator: &str) {
+    let Some(rig) = rig(test) else { return };
+    let law = format!("{LAW} ecn=off");
+    if attach(&rig, test, &law, &["--actuator", actuator, "--limit", "600p"]).is_none() {
+        return;
+    }
+    let load = rig.load(FLOWS, 8);
+    sleep(Duration::from_secs(5));
+    let during = top(&rig);
+    load.finish();
+    // nftables' counters are read by a daemon twenty times a second.
+    sleep(Duration::from_millis(200));
+    let after = top(&rig);
+    let dropped = number(&after, "/dropped_early/pkts") + number(&after, "/dropped_overflow/pkts");
+    let again = rig.counter(0, "snmp", "Tcp", "RetransSegs");
+    println!("{test}: {dropped} dropped, {again} sent again; {during}");
+    assert!(dropped >= 30, "{after}");
+    assert!(dropped.abs_diff(again) <= 2 + dropped / 50, "{dropped} dropped, {again} sent again");
+    assert!(real(&during, "/per_second/sent_bits") > 0.9 * BITS, "{during}");
+    assert!(number(&during, "/backlog_bytes") < 200 * 1514, "{during}");
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn drops_of_a_tcx_link_are_retransmissions() {
+    drops_are_retransmissions("drops_of_a_tcx_link_are_retransmissions", "tcx");
+}
+
+#[test]
+fn drops_of_nftables_are_retransmissions() {
+    drops_are_retransmissions("drops_of_nftables_are_retransmissions", "nft");
+}
+
+/// Every mark is received.
+fn marks_are_received(test: &str, actuator: &str) {
+    let Some(rig) = rig(test) else { return };
+    if attach(&rig, test, LAW, &["--actuator", actuator, "--limit", "600p"]).is_none() {
+        return;
+    }
+    rig.load(FLOWS, 8).finish();
+    sleep(Duration::from_millis(200));
+    let after = top(&rig);
+    let (marked, received) = (number(&after, "/marked/pkts"), rig.counter(2, "netstat", "IpExt", "InCEPkts"));
+    let dropped = number(&after, "/dropped_early/pkts");
+    println!("{test}: {marked} marked, {received} received, {dropped} dropped");
+    // What is marked and then finds no room is not received.
+    assert!(marked >= 30 && received <= marked, "{after}");
+    assert!(marked - received <= number(&after, "/dropped_overflow/pkts"), "{received} received: {after}");
+    assert!(dropped <= marked / 5, "{after}");
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn marks_of_a_tcx_link_are_received() {
+    marks_are_received("marks_of_a_tcx_link_are_received", "tcx");
+}
+
+#[test]
+fn marks_of_a_clsact_filter_are_received() {
+    marks_are_received("marks_of_a_clsact_filter_are_received", "clsact");
+}
+
+#[test]
+fn marks_of_nftables_are_received() {
+    marks_are_received("marks_of_nftables_are_received", "nft");
+}
+
+/// Traffic goes on, early drops end within 1.5 s, and what is left can be taken down.
+fn outlives_its_daemon(test: &str, actuator: &str) {
+    let Some(rig) = rig(test) else { return };
+    // A set point so low that there is always something to drop.
+    let law = "pi preset=tuned q_ref=5 n=4 rtt=60ms ecn=off";
+    let Some(pid) = attach(&rig, test, law, &["--actuator", actuator]) else { return };
+    let load = rig.load(FLOWS, 12);
+    sleep(Duration::from_secs(4));
+    let before = top(&rig);
+    assert!(before["served"] == true && real(&before, "/per_second/dropped_early") > 0.0, "{before}");
+    let killed = Instant::now();
+    run(&format!("kill -9 {pid}")).unwrap();
+    sleep(Duration::from_millis(1500).saturating_sub(killed.elapsed()));
+    let after = top(&rig);
+    println!("{test}: before {}, after {}", before["per_second"], after["per_second"]);
+    assert_eq!(after["served"], false);
+    assert_eq!(real(&after, "/per_second/dropped_early") + real(&after, "/p"), 0.0, "{after}");
+    assert!(real(&after, "/per_second/sent_bits") > 0.9 * BITS, "{after}");
+    assert!(actuator == "nft" || number(&after, "/passed_without_daemon/pkts") > 0, "{after}");
+    let out = rig.ended(&["detach", DEVICE]);
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(rig.left(), Vec::<String>::new());
+    load.finish();
+}
+
+#[test]
+fn a_tcx_link_outlives_its_daemon() {
+    outlives_its_daemon("a_tcx_link_outlives_its_daemon", "tcx");
+}
+
+#[test]
+fn a_clsact_filter_outlives_its_daemon() {
+    outlives_its_daemon("a_clsact_filter_outlives_its_daemon", "clsact");
+}
+
+#[test]
+fn rules_of_nftables_outlive_their_daemon_for_a_second() {
+    outlives_its_daemon("rules_of_nftables_outlive_their_daemon_for_a_second", "nft");
+}
+
+#[test]
+fn what_was_there_is_put_back() {
+    let test = "what_was_there_is_put_back";
+    let Some(rig) = rig(test) else { return };
+    let tc = |words: &str| {
+        let out = rig.within(1, "tc").args(words.split(' ')).output().unwrap();
+        assert!(out.status.success(), "tc {words}: {}", said(&out));
+    };
+    for kind in ["pfifo limit 321", "bfifo limit 123456b", "tbf rate 1gbit burst 64kb limit 1000000b"] {
+        tc(&format!("qdisc replace dev {DEVICE} root handle 17: {kind}"));
+        tc(&format!("qdisc add dev {DEVICE} clsact"));
+        let before = rig.qdisc();
+        if attach(&rig, test, "raqm", &["--actuator", "clsact"]).is_none() {
+            return;
+        }
+        assert!(rig.qdisc().contains("qdisc tbf fb:") && rig.qdisc().contains("rate 30Mbit"), "{}", rig.qdisc());
+        let second = rig.ended(&["attach", DEVICE, "--rate", RATE]);
+        assert!(second.status.code() == Some(2) && said(&second).contains("forebay detach"), "{second:?}");
+        assert!(rig.ended(&["detach", DEVICE]).status.success());
+        assert_eq!(rig.qdisc(), before);
+        tc(&format!("qdisc del dev {DEVICE} clsact"));
+    }
+    tc(&format!("qdisc del dev {DEVICE} root"));
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn wrong_input_changes_nothing() {
+    let test = "wrong_input_changes_nothing";
+    let Some(rig) = rig(test) else { return };
+    let before = rig.qdisc();
+    for (words, says) in [
+        ("attach nowhere --rate 10mbit", "DEV: found 'nowhere', expected a network device"),
+        ("attach out --rate 0", "--rate: found '0', expected a rate such as 15mbit"),
+        ("attach out --rate fast", "--rate: found 'fast'"),
+        ("attach out --rate 10mbit --aqm codel", "--aqm: found 'codel', expected a law"),
+        ("attach out --rate 10mbit --aqm nothing", "found 'nothing'"),
+        (
+            "attach out --rate 10mbit --metrics 0.0.0.0:9550",
+            "--metrics: found '0.0.0.0:9550', expected a loopback address",
+        ),
+        ("attach out --rate 10mbit --limit 1b", "--limit: found"),
+        ("attach nowhere --rate 10mbit --background", "DEV: found 'nowhere'"),
+        ("detach out", "DEV: found 'out', expected an attached device"),
+        ("top out", "DEV: found 'out'"),
+    ] {
+        let out = rig.ended(&words.split(' ').collect::<Vec<_>>());
+        assert!(out.status.code() == Some(2) && said(&out).contains(says), "{words}: {out:?}");
+        assert_eq!(said(&out).lines().count(), 1, "{words}: {}", said(&out));
+    }
+    // A queue with classes: nobody could put it back.
+    if run(&format!("nsenter --net=/run/netns/fb{}r tc qdisc add dev out root handle 1: htb", std::process::id()))
+        .is_ok()
+    {
+        let out = rig.ended(&["attach", DEVICE, "--rate", RATE]);
+        assert!(out.status.code() == Some(2) && said(&out).contains("root qdisc htb"), "{out:?}");
+        assert!(rig.within(1, "tc").args(["qdisc", "del", "dev", DEVICE, "root"]).status().unwrap().success());
+    }
+    assert_eq!(rig.qdisc(), before);
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_not_permitted_is_told_from_what_is_wrong() {
+    // Anyone can be refused: the loopback device is there, and is not touched.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.args(["attach", "lo", "--rate", "10mbit"]);
+    let root = std::fs::read_to_string("/proc/self/status").unwrap().contains("Uid:\t0\t");
+    if root {
+        // Where nobody may read the program: a copy.
+        let copy = std::env::temp_dir().join(format!("forebay-attach-{}", std::process::id()));
+        std::fs::copy(env!("CARGO_BIN_EXE_forebay"), &copy).unwrap();
+        command = Command::new(&copy);
+        command.args(["attach", "lo", "--rate", "10mbit"]).uid(65_534).gid(65_534);
+        let out = command.output().unwrap();
+        std::fs::remove_file(copy).unwrap();
+        return refused(&out);
+    }
+    refused(&command.output().unwrap());
+}
+
+fn refused(out: &Output) {
+    assert!(out.status.code() == Some(4) && said(out).contains("CAP_NET_ADMIN"), "{out:?}");
+}
+
+#[test]
+fn a_device_that_goes_leaves_nothing() {
+    let test = "a_device_that_goes_leaves_nothing";
+    let Some(rig) = rig(test) else { return };
+    for actuator in ["tcx", "clsact", "nft"] {
+        let made = rig.within(1, "ip").args("link add gone type veth peer name other".split(' ')).status();
+        assert!(made.unwrap().success());
+        let mut daemon = rig.forebay(&["attach", "gone", "--rate", RATE, "--aqm", "raqm", "--actuator", actuator]);
+        let daemon = daemon.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        sleep(Duration::from_millis(1500));
+        assert!(rig.within(1, "ip").args(["link", "del", "gone"]).status().unwrap().success());
+        let out = daemon.wait_with_output().unwrap();
+        if said(&out).contains("cannot") {
+            skip(test, &said(&out));
+            continue;
+        }
+        assert!(out.status.code() == Some(4) && said(&out).contains("gone is gone"), "{actuator}: {out:?}");
+        assert_eq!(rig.left(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn metrics_are_offered_and_every_law_runs() {
+    let test = "metrics_are_offered_and_every_law_runs";
+    let Some(rig) = rig(test) else { return };
+    let laws = ENTRIES.iter().filter(|entry| entry.rung == "law").map(|entry| entry.name);
+    for law in laws.chain(["droptail"]) {
+        if attach(&rig, test, law, &["--metrics", "127.0.0.1:9551"]).is_none() {
+            return;
+        }
+        rig.load(1, 1).finish();
+        sleep(Duration::from_millis(300));
+        let get = "exec 3<>/dev/tcp/127.0.0.1/9551; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+        let out = rig.within(1, "bash").args(["-c", get]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("forebay_{name}{{device=\"out\"}} ")));
+            line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+        };
+        assert_eq!(value("rate_bits_per_second"), BITS, "{law}");
+        assert!(value("offered_packets_total") > 1000.0, "{law}: {text}");
+        let lost = value("dropped_early_packets_total") + value("passed_packets_total");
+        assert_eq!(lost, value("offered_packets_total"), "{law}: {text}");
+        assert!(rig.ended(&["detach", DEVICE]).status.success());
+    }
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
