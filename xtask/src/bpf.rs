@@ -13,10 +13,6 @@ const SOURCE: &str = "aqm.bpf.c";
 const OBJECT: &str = "aqm.bpf.o";
 /// The compiler's version.
 const CLANG: &str = "14";
-/// What makes a program of an object: instructions, which of them name a map, maps, types, where fields of the kernel are
-/// read, licence.
-const SECTIONS: [&str; 6] = ["classifier", ".relclassifier", ".maps", ".BTF", ".BTF.ext", "license"];
-
 /// Compiles the program into the repository.
 pub(crate) fn run() -> Result<(), String> {
     let object = Path::new(FOLDER).join(OBJECT);
@@ -52,7 +48,9 @@ fn is_version(file: &Path) -> bool {
 
 /// The folder of libbpf's headers.
 fn headers() -> Option<&'static str> {
-    ["/usr/include", "/usr/local/include"].into_iter().find(|folder| Path::new(folder).join("bpf/bpf_helpers.h").is_file())
+    ["/usr/include", "/usr/local/include"]
+        .into_iter()
+        .find(|folder| Path::new(folder).join("bpf/bpf_helpers.h").is_file())
 }
 
 fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
@@ -64,7 +62,19 @@ fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
     let mut clang = Command::new(&tools.clang);
     // From its own folder: the names of places would be part of the object.
     clang.current_dir(program::root().join(FOLDER));
-    clang.args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Werror", "-ffile-compilation-dir=.", "-c", SOURCE, "-o"]);
+    clang.args([
+        "-O2",
+        "-g",
+        "-target",
+        "bpf",
+        "-mcpu=v2",
+        "-Wall",
+        "-Werror",
+        "-ffile-compilation-dir=.",
+        "-c",
+        SOURCE,
+        "-o",
+    ]);
     clang.arg(object).args(headers().map(|folder| format!("-I{folder}")));
     // Debian keeps the kernel's headers of each architecture apart.
     clang.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
@@ -74,28 +84,32 @@ fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
     succeeds(strip)
 }
 
-/// The bytes of a section of a 64-bit little-endian object.
-fn section<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let number = |at: usize, len: usize| {
-        let bytes = object.get(at..at + len)?;
-        Some(bytes.iter().rev().fold(0usize, |sum, byte| sum << 8 | usize::from(*byte)))
-    };
-    let (table, size, count, names) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3c, 2)?, number(0x3e, 2)?);
-    let place = |index: usize| {
-        let at = table + index * size;
-        Some((number(at, 4)?, number(at + 0x18, 8)?, number(at + 0x20, 8)?))
-    };
-    let (_, names, _) = place(names)?;
-    (0..count).filter_map(place).find_map(|(text, at, len)| {
-        let text = object.get(names + text..)?.split(|byte| *byte == 0).next()?;
-        (text == name.as_bytes()).then(|| object.get(at..at + len))?
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
+
+    /// What makes a program of an object: instructions, which of them name a map, maps, types, where fields of the kernel are
+    /// read, licence.
+    const SECTIONS: [&str; 6] = ["classifier", ".relclassifier", ".maps", ".BTF", ".BTF.ext", "license"];
+
+    /// The bytes of a section of a 64-bit little-endian object.
+    fn section<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        let number = |at: usize, len: usize| {
+            let bytes = object.get(at..at + len)?;
+            Some(bytes.iter().rev().fold(0usize, |sum, byte| sum << 8 | usize::from(*byte)))
+        };
+        let (table, size, count, names) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3c, 2)?, number(0x3e, 2)?);
+        let place = |index: usize| {
+            let at = table + index * size;
+            Some((number(at, 4)?, number(at + 0x18, 8)?, number(at + 0x20, 8)?))
+        };
+        let (_, names, _) = place(names)?;
+        (0..count).filter_map(place).find_map(|(text, at, len)| {
+            let text = object.get(names + text..)?.split(|byte| *byte == 0).next()?;
+            (text == name.as_bytes()).then(|| object.get(at..at + len))?
+        })
+    }
 
     fn committed() -> Vec<u8> {
         std::fs::read(program::root().join(FOLDER).join(OBJECT)).unwrap()

@@ -178,11 +178,21 @@ fn what_was_there_is_put_back() {
     let Some(rig) = rig(test) else { return };
     let tc = |words: &str| {
         let out = rig.within(1, "tc").args(words.split(' ')).output().unwrap();
-        assert!(out.status.success(), "tc {words}: {}", said(&out));
+        if out.status.success() { Ok(()) } else { Err(said(&out)) }
     };
-    for kind in ["pfifo limit 321", "bfifo limit 123456b", "tbf rate 1gbit burst 64kb limit 1000000b"] {
-        tc(&format!("qdisc replace dev {DEVICE} root handle 17: {kind}"));
-        tc(&format!("qdisc add dev {DEVICE} clsact"));
+    for kind in [
+        "pfifo limit 321",
+        "bfifo limit 123456b",
+        "tbf rate 1gbit burst 64kb limit 1000000b",
+        "fq_codel",
+        "cake",
+        "sfq",
+    ] {
+        if let Err(refusal) = tc(&format!("qdisc add dev {DEVICE} root handle 17: {kind}")) {
+            skip(test, &format!("{kind}: {refusal}"));
+            continue;
+        }
+        tc(&format!("qdisc add dev {DEVICE} clsact")).unwrap();
         let before = rig.qdisc();
         if attach(&rig, test, "raqm", &["--actuator", "clsact"]).is_none() {
             return;
@@ -191,11 +201,20 @@ fn what_was_there_is_put_back() {
         let second = rig.ended(&["attach", DEVICE, "--rate", RATE]);
         assert!(second.status.code() == Some(2) && said(&second).contains("forebay detach"), "{second:?}");
         assert!(rig.ended(&["detach", DEVICE]).status.success());
-        assert_eq!(rig.qdisc(), before);
-        tc(&format!("qdisc del dev {DEVICE} clsact"));
+        assert!(alike(&rig.qdisc(), &before), "{before} has become {}", rig.qdisc());
+        tc(&format!("qdisc del dev {DEVICE} clsact")).unwrap();
+        tc(&format!("qdisc del dev {DEVICE} root")).unwrap();
     }
-    tc(&format!("qdisc del dev {DEVICE} root"));
     assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+/// The same but for the last digits of numbers: tc(8) rounds what it shows.
+fn alike(a: &str, b: &str) -> bool {
+    let number = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<f64>().ok();
+    let near =
+        |(a, b): (&str, &str)| a == b || number(a).zip(number(b)).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.01);
+    a.split_whitespace().count() == b.split_whitespace().count()
+        && a.split_whitespace().zip(b.split_whitespace()).all(near)
 }
 
 #[test]

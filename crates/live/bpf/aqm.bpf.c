@@ -117,16 +117,16 @@ int forebay(struct __sk_buff *ctx)
 	__u32 zero = 0;
 	const struct settings *now = bpf_map_lookup_elem(&settings, &zero);
 	struct tally *tally = bpf_map_lookup_elem(&tallies, &zero);
-	__u64 len = ctx->wire_len, pkts = ctx->gso_segs ? ctx->gso_segs : 1;
+	__u64 len = ctx->wire_len, pkts = ctx->gso_segs ? ctx->gso_segs : 1, p;
 
 	if (!now || !tally)
 		return TC_ACT_UNSPEC;
 	tally->offered_pkts += pkts;
 	tally->offered_bytes += len;
-	// Written on another processor, the time may be a little later than here.
-	if ((__s64)(bpf_ktime_get_ns() - now->updated) > (__s64)now->patience) {
+	// A clock of ticks is enough and costs less; the time written may be a little later than what it shows.
+	if ((__s64)(bpf_ktime_get_coarse_ns() - now->updated) > (__s64)now->patience) {
 		tally->unruled_pkts += pkts;
-	} else if (bpf_get_prandom_u32() < probability(ctx, now, len)) {
+	} else if ((p = probability(ctx, now, len)) && bpf_get_prandom_u32() < p) {
 		int had = now->ecn && experienced(ctx);
 
 		if (!had && !(now->ecn && bpf_skb_ecn_set_ce(ctx))) {
