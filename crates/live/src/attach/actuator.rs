@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::nft::Nft;
 use super::state::State;
 use super::words::{Counters, Settings};
+use crate::sys::attach_process::monotonic;
 
 /// What drops and marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ impl Kind {
 
 /// An actuator in place.
 pub(super) enum Actuator {
-    Bpf(FastPath),
+    Bpf(Box<FastPath>),
     Nft(Nft),
 }
 
@@ -47,7 +48,7 @@ impl Actuator {
     pub(super) fn put(state: &mut State) -> Result<Self, Fault> {
         match state.actuator {
             Kind::Nft => Nft::put(&state.device, &state.key(), state.ecn).map(Self::Nft),
-            Kind::Tcx | Kind::Clsact => FastPath::put(state).map(Self::Bpf),
+            Kind::Tcx | Kind::Clsact => FastPath::put(state).map(|path| Self::Bpf(Box::new(path))),
         }
     }
 
@@ -55,7 +56,7 @@ impl Actuator {
     pub(super) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
             Kind::Nft => Ok(Reader::Nft(state.key())),
-            Kind::Tcx | Kind::Clsact => FastPath::open(&state.key()).map(Reader::Bpf),
+            Kind::Tcx | Kind::Clsact => FastPath::open(&state.key()).map(|path| Reader::Bpf(Box::new(path))),
         }
     }
 
@@ -86,7 +87,7 @@ impl Actuator {
 
 /// An actuator to look at.
 pub(super) enum Reader {
-    Bpf(FastPath),
+    Bpf(Box<FastPath>),
     Nft(String),
 }
 
@@ -96,7 +97,7 @@ impl Reader {
         match self {
             Self::Bpf(path) => {
                 let settings = path.settings()?;
-                let rules = path.rules(&settings);
+                let rules = settings.rules_at(monotonic());
                 let p = if rules { settings.probability(backlog, packet) } else { 0.0 };
                 Ok((path.counters()?, p, rules))
             }

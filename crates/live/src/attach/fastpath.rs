@@ -15,7 +15,7 @@ use super::fault::{Fault, chain};
 use super::place;
 use super::qdisc::tc;
 use super::state::State;
-use super::words::{Counters, PATIENCE, SETTINGS, Settings, TALLY};
+use super::words::{Counters, SETTINGS, Settings, TALLY};
 use crate::sys::attach_process::{monotonic, raise_memory_limit};
 
 /// Compiled from `bpf/aqm.bpf.c`; that both belong together is a test of xtask.
@@ -106,12 +106,6 @@ impl FastPath {
     /// What the daemon said last.
     pub(super) fn settings(&self) -> Result<Settings, Fault> {
         self.settings.get(&0, 0).map(Settings::read).map_err(|error| refused("read the settings", &error))
-    }
-
-    /// Does that still count?
-    #[expect(clippy::unused_self, reason = "the patience is this program's")]
-    pub(super) fn rules(&self, settings: &Settings) -> bool {
-        monotonic().saturating_sub(settings.updated) <= PATIENCE
     }
 
     /// What counts from now on. A packet that comes while it is written may meet some old words among the new ones; each

@@ -56,6 +56,11 @@ impl Settings {
         Self { p, q0, mean, ecn: ecn != 0, updated }
     }
 
+    /// Does the fast path still go by them?
+    pub const fn rules_at(&self, now: u64) -> bool {
+        now.saturating_sub(self.updated) <= PATIENCE
+    }
+
     /// The probability that the fast path signals a packet of `len` bytes that meets `backlog` bytes.
     pub fn probability(&self, backlog: u64, len: u64) -> f64 {
         let mut p = u128::from(self.p.min(ALWAYS));
@@ -141,6 +146,7 @@ mod tests {
         let settings = Settings { updated: 77, ..scaled(0.25, Depth::Bytes(9.0), Some(700.0)) };
         assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, PATIENCE]);
         assert_eq!(Settings::read(settings.words()), settings);
+        assert!(settings.rules_at(77 + PATIENCE) && !settings.rules_at(78 + PATIENCE) && settings.rules_at(0));
     }
 
     #[test]
