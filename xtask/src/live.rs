@@ -13,6 +13,11 @@ const SCENARIO: &str = "examples/real.toml";
 
 /// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
 pub(crate) fn check(tally: &mut Tally) {
+    links(tally);
+    run("attach", tally);
+}
+
+fn links(tally: &mut Tally) {
     let mut command = program::cargo();
     command.args(["run", "--quiet", "-p", "forebay", "--", "doctor", "--json"]);
     let document = match program::output(command) {
@@ -23,11 +28,16 @@ pub(crate) fn check(tally: &mut Tally) {
     if document["link"] != true {
         return tally.skip(format!("no emulated links here: {}", missing(&document, "link, run --on kernel")));
     }
+    run("live", tally);
+}
+
+/// One test after the other, for they share this machine's processors; what they had to leave out is told by them.
+fn run(name: &str, tally: &mut Tally) {
     let skips = program::build_dir().join("live-skips.txt");
     // There is none, as a rule.
     let _ = fs::remove_file(&skips);
     let mut tests = program::cargo();
-    tests.args(["test", "-p", "forebay", "--test", "live", "--", "--test-threads=1"]).env("FOREBAY_SKIPS", &skips);
+    tests.args(["test", "-p", "forebay", "--test", name, "--", "--test-threads=1"]).env("FOREBAY_SKIPS", &skips);
     cargo_tests::run(tests, tally);
     fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));
 }

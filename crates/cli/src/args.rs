@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// Measure the speed of this machine on the standard cases.
     Bench(BenchArgs),
     /// Run a command behind an emulated link: real TCP through the same disciplines.
-    Link(LinkArgs),
+    Link(Box<LinkArgs>),
     /// Say what this machine permits, and what to do about what is missing.
     Doctor,
     /// Put a network device of this machine under a law: one queue, marks and early drops in the kernel.

@@ -224,7 +224,7 @@ mod here {
         }
         let why = why.trim().trim_start_matches("error: ").to_string();
         match child.wait().map_err(failed)?.code() {
-            Some(code) if code == i32::from(Exit::Unavailable as u8) => Err(Failure::Unavailable(why)),
+            Some(code) if code == i32::from(Exit::Unavailable.code()) => Err(Failure::Unavailable(why)),
             _ => Err(Failure::Run(why)),
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn both(plan: Plan, build: &str) -> Plan {
 
 /// The jobs that are for the kernel.
 fn is_real(job: &Job) -> bool {
-    job.contender % ON.len() == 0
+    job.contender.is_multiple_of(ON.len())
 }
 
 /// Refuses what has no real counterpart.
