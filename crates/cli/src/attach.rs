@@ -108,7 +108,7 @@ mod here {
         if args.daemon {
             attach::leave_terminal();
         }
-        let stop = interrupt::watch();
+        let stop = interrupt::watch_patiently();
         let begun = attach::begin(&order, &mut |note| ui.note(note));
         let mut attachment = begun.map_err(|fault| failure("attach", fault))?;
         says_that_it_stands(args, &attachment, ui);

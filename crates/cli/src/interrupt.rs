@@ -6,6 +6,7 @@ use crate::failure::Exit;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static HOSTED: AtomicBool = AtomicBool::new(false);
+static PATIENT: AtomicBool = AtomicBool::new(false);
 
 /// Asks what runs now to stop, or what runs from now on not to: for a host that has its own handler of signals, which
 /// [`watch`] leaves alone once this was called.
@@ -24,12 +25,19 @@ pub(crate) fn watch() -> &'static AtomicBool {
     if !hangup_ignored() {
         // It fails only if a handler is there already, and then it is this one.
         let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::SeqCst) {
+            if STOP.swap(true, Ordering::SeqCst) && !PATIENT.load(Ordering::SeqCst) {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
         });
     }
     &STOP
+}
+
+/// The same, but a second interruption ends nothing: for what has to put things back before it may end.
+#[cfg(target_os = "linux")]
+pub(crate) fn watch_patiently() -> &'static AtomicBool {
+    PATIENT.store(true, Ordering::SeqCst);
+    watch()
 }
 
 /// Was this process started to survive its terminal?

@@ -277,6 +277,28 @@ fn refused(out: &Output) {
 }
 
 #[test]
+fn where_bpf_is_refused_nftables_acts() {
+    let test = "where_bpf_is_refused_nftables_acts";
+    // A rig only for what it takes.
+    let Some(_rig) = rig(test) else { return };
+    let program = env!("CARGO_BIN_EXE_forebay");
+    let script = format!(
+        "ip link add ve type veth peer name vf && ip link set ve up || exit 77
+        timeout -s INT 2 {program} attach ve --rate 10mbit --aqm raqm; echo status $?
+        {program} attach ve --rate 10mbit --aqm raqm --actuator tcx; echo status $?
+        nft list tables; tc qdisc show dev ve"
+    );
+    let out = Command::new("unshare").args(["-Urn", "bash", "-c", &script]).output();
+    let Some(out) = out.ok().filter(|out| out.status.success()) else {
+        return skip(test, "no user namespaces");
+    };
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said(&out).contains("tcx: BPF: cannot") && said(&out).contains("the actuator is nft"), "{out:?}");
+    // timeout interrupts twice, and says so by 124; the last word is the kernel's own queue.
+    assert!(text.contains("everything is as it was\nstatus 124\nstatus 4\nqdisc noqueue 0:"), "{out:?}");
+}
+
+#[test]
 fn a_device_that_goes_leaves_nothing() {
     let test = "a_device_that_goes_leaves_nothing";
     let Some(rig) = rig(test) else { return };

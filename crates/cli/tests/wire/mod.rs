@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{Read, Write, stderr};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,7 +61,12 @@ impl Rig {
         }
         let names = ["c", "r", "s"].map(|role| format!("fb{}{role}", std::process::id()));
         let rig = Self { names, _one: one };
-        rig.build().map(|()| rig)
+        // A kernel without namespaces or veth is one thing, a rig that does not stand another.
+        match rig.build() {
+            Err(lacking) if lacking.starts_with("ip netns add") || lacking.starts_with("ip link add") => Err(lacking),
+            Err(fault) => panic!("{fault}"),
+            Ok(()) => Ok(rig),
+        }
     }
 
     fn build(&self) -> Result<(), String> {
@@ -175,11 +181,17 @@ impl Rig {
 
     fn left_now(&self) -> Vec<String> {
         let mut left = Vec::new();
-        let entries = |folder: &str| fs::read_dir(folder).map(|all| all.flatten().count()).unwrap_or_default();
-        for folder in ["/run/forebay", "/sys/fs/bpf/forebay"] {
-            if entries(folder) > 0 {
-                left.push(format!("files in {folder}"));
-            }
+        // Other network namespaces are none of our business.
+        let netns = fs::metadata(format!("/run/netns/{}", self.names[1])).map(|found| found.ino()).unwrap_or_default();
+        let (mut ours, mut others) = (0, 0);
+        for entry in
+            ["/run/forebay", "/sys/fs/bpf/forebay"].iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten()
+        {
+            let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
+            *(if name.contains(&format!("@{netns}")) { &mut ours } else { &mut others }) += 1;
+        }
+        if ours > 0 {
+            left.push(format!("{ours} state files and pins"));
         }
         let shows = |program: &str, words: &[&str]| {
             let out = self.within(1, program).args(words).output();
@@ -192,7 +204,7 @@ impl Rig {
             ("bpftool", vec!["map", "show", "name", "tallies"]),
         ] {
             let shown = shows(program, &words);
-            if !shown.is_empty() {
+            if !shown.is_empty() && (program != "bpftool" || others == 0) {
                 left.push(format!("{program}: {shown}"));
             }
         }
