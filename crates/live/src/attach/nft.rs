@@ -96,6 +96,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 /// Renews the rule and reads the counters until it is over.
 fn renew(table: &str, device: &str, shared: &Mutex<Shared>) {
     let mut next = Instant::now();
+    let mut missed = false;
     loop {
         let (p, over) = {
             let shared = lock(shared);
@@ -108,7 +109,9 @@ fn renew(table: &str, device: &str, shared: &Mutex<Shared>) {
         {
             let mut shared = lock(shared);
             match outcome {
-                Ok(counters) => shared.counters = counters,
+                Ok(counters) => (shared.counters, missed) = (counters, false),
+                // Ctrl-C may hit an nft that was just being started: once is no fault yet.
+                Err(_) if !missed => missed = true,
                 Err(fault) => shared.fault = Some(fault),
             }
         }

@@ -1,6 +1,7 @@
 //! The only queue of a device: tc(8)'s `tbf`, and what was there before it.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use forebay_aqm::base::units::Rate;
@@ -120,7 +121,10 @@ pub(super) fn program(name: &str, package: &str) -> Result<Command, Fault> {
     folders.extend(["/usr/sbin", "/sbin", "/usr/bin"].map(Into::into));
     let found = folders.into_iter().map(|folder| folder.join(name)).find(|file| file.is_file());
     let missing = || Fault::Unavailable(format!("the program {name} is not installed: it comes with {package}"));
-    found.map(Command::new).ok_or_else(missing)
+    let mut command = found.map(Command::new).ok_or_else(missing)?;
+    // Ctrl-C is for the daemon, which has yet to put things back, not for what it has just started.
+    command.process_group(0);
+    Ok(command)
 }
 
 /// What a program of the system said when it refused.
