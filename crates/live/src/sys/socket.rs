@@ -100,8 +100,12 @@ pub fn on_the_way(stream: &TcpStream) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// A file that lies in memory and has no name.
+/// A file that lies in memory and has no name. What is written goes to its end, whoever else writes: processes that share a
+/// place in such a file would overwrite each other's words.
 pub fn memory_file() -> io::Result<File> {
     // SAFETY: a string that ends with 0 and lives for ever.
-    owned(unsafe { libc::memfd_create(c"forebay".as_ptr(), libc::MFD_CLOEXEC) }).map(File::from)
+    let file = owned(unsafe { libc::memfd_create(c"forebay".as_ptr(), libc::MFD_CLOEXEC) })?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) })?;
+    Ok(File::from(file))
 }

@@ -184,7 +184,7 @@ pub struct Found {
 impl Results {
     fn line(&self, words: &str) {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write a line: the other end's process has the same place in the file.
+        // One write a line: the other end's process writes into the same file.
         let _ = file.write_all(format!("{words}\n").as_bytes());
     }
 
@@ -223,12 +223,14 @@ pub fn found(mut results: File, count: usize) -> io::Result<Found> {
     results.rewind()?;
     results.read_to_string(&mut text)?;
     let mut found = Found { arrived: vec![[0; 2]; count], again: vec![0; count], ..Found::default() };
+    let mut heard = vec![false; count];
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         let flow = number(1) as usize;
         match words[0] {
             "arrived" if flow < count => {
+                heard[flow] = true;
                 found.arrived[flow][0] += number(2);
                 found.arrived[flow][1] += number(3);
             }
@@ -237,5 +239,45 @@ pub fn found(mut results: File, count: usize) -> io::Result<Found> {
             _ => found.faults.push(line.strip_prefix("fault ").unwrap_or(line).to_string()),
         }
     }
+    let silent = heard.iter().filter(|heard| !**heard).count();
+    if silent > 0 {
+        found.faults.push(format!("{silent} receivers said nothing"));
+    }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{process, socket};
+
+    #[test]
+    fn two_processes_write_into_one_file_and_nothing_is_lost() {
+        const LINES: usize = 20_000;
+        let file = socket::memory_file().unwrap();
+        let write = |words: &'static str, file: File| {
+            let results = Results(Mutex::new(file));
+            (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
+            0
+        };
+        let (theirs, ours) = (file.try_clone().unwrap(), file.try_clone().unwrap());
+        // A copy of a process that has other threads may do nothing but this: no lock of theirs is asked for.
+        let child = process::fork(move || write("again", theirs)).unwrap();
+        write("arrived", ours);
+        assert_eq!(child.wait().unwrap(), process::Ended::Code(0));
+        let found = found(file, LINES).unwrap();
+        assert_eq!((found.again.iter().sum::<u64>(), found.faults.len()), (LINES as u64, 0));
+        assert!(found.arrived.iter().all(|arrived| *arrived == [1, 1]));
+    }
+
+    #[test]
+    fn a_receiver_that_says_nothing_is_a_fault() {
+        let file = socket::memory_file().unwrap();
+        Results(Mutex::new(file.try_clone().unwrap())).line("arrived 1 5 9");
+        let found = found(file, 2).unwrap();
+        assert_eq!(
+            (found.arrived[1], found.faults.as_slice()),
+            ([5, 9], &["1 receivers said nothing".to_string()][..])
+        );
+    }
 }
