@@ -66,6 +66,7 @@ pub(crate) enum Command {
     /// Run a command behind an emulated link: real TCP through the same disciplines.
     Link(Box<LinkArgs>),
     /// Say what this machine permits, and what to do about what is missing.
+    #[command(after_help = "Examples:\n  forebay doctor\n  forebay doctor --json | jq .link")]
     Doctor,
     /// Put a network device of this machine under a law: one queue, marks and early drops in the kernel.
     Attach(AttachArgs),
@@ -124,11 +125,12 @@ pub(crate) struct ExplainArgs {
   forebay run case1.toml --set topology.bottleneck.rate=15mbit --set flows.ftp.count=400
   forebay run case1.toml --set 'vary.q=[20, 30, 40]' --aqm \"raqm q0={q}\" --runs 10
   forebay run case1.toml --seed 7 --runs 1 --json | jq '.runs[0].queue_pkts.mean'
+  forebay run examples/real.toml --on kernel --runs 1
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
 pub(crate) struct RunArgs {
-    /// Where it runs: on the kernel means real connections of this machine in real time, beside the simulation.
-    #[arg(long, value_enum, default_value_t = On::Simulator)]
+    /// simulator, or kernel: on this machine's TCP, and simulated beside it.
+    #[arg(long, value_enum, default_value_t = On::Simulator, hide_possible_values = true)]
     pub(crate) on: On,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,

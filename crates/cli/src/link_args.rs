@@ -72,7 +72,7 @@ pub(crate) struct LinkArgs {
     /// One packet in a hundred may go so late; more, and the timing is invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
-    /// How packets come and go: through a ring that the kernel fills, or through tunnels where /dev/net/tun opens.
+    /// How packets come and go; tun needs /dev/net/tun.
     #[arg(long, value_enum, default_value_t = PortWord::Ring)]
     pub(crate) port: PortWord,
     /// Stay awake for the last moments before something is due: it needs a core of its own.

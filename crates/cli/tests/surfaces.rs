@@ -134,6 +134,11 @@ fn help_ends_with_examples_and_version_with_the_revision() {
         &["reproduce", "-h"],
         &["report", "-h"],
         &["bench", "-h"],
+        &["link", "-h"],
+        &["attach", "-h"],
+        &["detach", "-h"],
+        &["top", "-h"],
+        &["doctor", "-h"],
     ] {
         let text = place.run(words).good().stdout;
         let examples = text.split_once("Examples:").unwrap_or_else(|| panic!("{words:?}: {text}")).1;
