@@ -100,7 +100,6 @@ pub struct Fabric {
     elements: Vec<Element>,
     /// When each link has something to do, and when the head of each pipe is at its end; `u64::MAX`: not at all.
     due: Vec<[u64; 2]>,
-    routes: Vec<Vec<usize>>,
     /// Where each route begins in the numbers of all its steps, which segments carry.
     starts: Vec<usize>,
     steps: Vec<Option<usize>>,
@@ -158,7 +157,6 @@ impl Fabric {
         Self {
             due: elements.iter().map(|element| [element.link.next().unwrap_or(u64::MAX), u64::MAX]).collect(),
             elements,
-            routes: net.routes.clone(),
             starts,
             steps,
             frames: Frames::default(),
@@ -303,11 +301,6 @@ impl Fabric {
         if let Some((_, frame)) = self.ready[end].pop_front() {
             self.frames.free.push(frame);
         }
-    }
-
-    /// The links of a route.
-    pub fn route(&self, route: usize) -> &[usize] {
-        &self.routes[route]
     }
 
     /// The books, closed at `now`.
