@@ -109,9 +109,14 @@ mod here {
             attach::leave_terminal();
         }
         let stop = interrupt::watch_patiently();
-        let begun = attach::begin(&order, &mut |note| ui.note(note));
+        let mut notes = Vec::new();
+        // Those of a daemon are for whoever started it to tell.
+        let begun = attach::begin(&order, &mut |note| match args.daemon {
+            true => notes.push(note.to_string()),
+            false => ui.note(note),
+        });
         let mut attachment = begun.map_err(|fault| failure("attach", fault))?;
-        says_that_it_stands(args, &attachment, ui);
+        says_that_it_stands(args, &attachment, &notes, ui);
         let updates = match attachment.serve(stop) {
             Ok(updates) => updates,
             Err(fault) => return Err(failure("attach", attachment.give_up(fault))),
@@ -136,8 +141,8 @@ mod here {
         if ui.json() {
             ui.print_json(&json!({ "version": 1, "detached": state.json() }))?;
         } else {
-            let back = state.before.as_deref().map_or("its default queue", |words| words);
-            ui.print(&format!("{}: detached; it has {back} again", state.device))?;
+            let back = state.before.map_or_else(|| "its default queue".to_string(), |before| before.words());
+            ui.print(&format!("{}: detached; it has {back} again", args.device))?;
         }
         Ok(Exit::Done)
     }
@@ -174,10 +179,11 @@ mod here {
     }
 
     /// Tells whoever waits for it, if they still do.
-    fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, ui: &Ui) {
+    fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, notes: &[String], ui: &Ui) {
         if args.daemon {
             let mut out = std::io::stdout();
-            let _ = writeln!(out, "{STANDS} {}", attachment.state().json()).and_then(|()| out.flush());
+            let told = json!({ "attached": attachment.state().json(), "notes": notes });
+            let _ = writeln!(out, "{STANDS} {told}").and_then(|()| out.flush());
             return;
         }
         ui.note(&stands(attachment.state()));
@@ -189,44 +195,50 @@ mod here {
     fn stands(state: &State) -> String {
         let State { device, aqm, actuator, pid, .. } = state;
         let rate = show_rate(forebay_aqm::base::units::Rate(state.rate));
-        format!("{device}: {rate} under {aqm}, by {}, daemon {pid}; forebay detach {device} ends it", actuator.word())
+        let actuator = actuator.map_or("nothing", Kind::word);
+        format!("{device}: {rate} under {aqm}, by {actuator}, daemon {pid}; forebay detach {device} ends it")
     }
 
     /// The same command as a process of its own, and what became of it until it stood.
     fn background(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let unknown = || Failure::Unavailable("--background: it is not known how this program is started".into());
         let mut command = program::this().again().ok_or_else(unknown)?;
-        command.args(["--quiet", "attach", &args.device, "--rate", &args.rate, "--aqm", &args.aqm, "--daemon"]);
+        command.args(["--json", "attach", &args.device, "--rate", &args.rate, "--aqm", &args.aqm, "--daemon"]);
         command.args(["--packet", &args.packet.to_string()]);
         for (word, value) in [("--limit", &args.limit), ("--actuator", &args.actuator), ("--metrics", &args.metrics)] {
             command.args(value.iter().flat_map(|value| [word, value.as_str()]));
         }
         command.args(args.keep.then_some("--keep"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let failed = |error: std::io::Error| Failure::Run(format!("--background: {error}"));
         let mut child = command.spawn().map_err(failed)?;
+        let mut out = BufReader::new(child.stdout.take().ok_or_else(unknown)?);
         let mut said = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut said).map_err(failed)?;
-        }
-        if let Some(state) = said.strip_prefix(STANDS) {
-            let state: Value = serde_json::from_str(state.trim()).unwrap_or_default();
+        out.read_line(&mut said).map_err(failed)?;
+        if let Some(told) = said.strip_prefix(STANDS) {
+            let told: Value = serde_json::from_str(told.trim()).unwrap_or_default();
+            told["notes"].as_array().into_iter().flatten().filter_map(Value::as_str).for_each(|note| ui.note(note));
+            let state = &told["attached"];
             if ui.json() {
-                ui.print_json(&json!({ "version": 1, "attached": state }))?;
+                ui.print_json(&json!({ "version": 1, "attached": state, "notes": told["notes"] }))?;
             } else {
                 ui.note(&format!("{}: attached, daemon {}; forebay detach {0} ends it", args.device, state["pid"]));
             }
             return Ok(Exit::Done);
         }
-        let mut why = String::new();
-        if let Some(mut stderr) = child.stderr.take() {
-            stderr.read_to_string(&mut why).map_err(failed)?;
-        }
-        let why = why.trim().trim_start_matches("error: ").to_string();
-        match child.wait().map_err(failed)?.code() {
-            Some(code) if code == i32::from(Exit::Unavailable.code()) => Err(Failure::Unavailable(why)),
-            _ => Err(Failure::Run(why)),
-        }
+        out.read_to_string(&mut said).map_err(failed)?;
+        let status = child.wait().map_err(failed)?;
+        let error = serde_json::from_str::<Value>(&said).unwrap_or_default()["error"].take();
+        let text = |key: &str| error[key].as_str().map(str::to_string);
+        let word = |key: &str| text(key).unwrap_or_default();
+        Err(match error["kind"].as_str() {
+            Some("input") => InputError::new("attach", word("key"), Found::text(&word("found")), word("accepts"))
+                .hint(text("hint"))
+                .into(),
+            Some("unavailable") => Failure::Unavailable(word("message")),
+            Some(_) => Failure::Run(word("message")),
+            None => Failure::Run(format!("--background: the daemon ended at once: {status}")),
+        })
     }
 
     /// What is left to say at the end.

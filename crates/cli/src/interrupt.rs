@@ -23,21 +23,31 @@ pub(crate) fn watch() -> &'static AtomicBool {
     // Under nohup a lost terminal must not stop the batch, and all signals share one handler: without
     // it they end the process at once, and finished runs are kept all the same.
     if !hangup_ignored() {
-        // It fails only if a handler is there already, and then it is this one.
-        let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::SeqCst) && !PATIENT.load(Ordering::SeqCst) {
-                std::process::exit(i32::from(Exit::Interrupted.code()));
-            }
-        });
+        handle();
     }
     &STOP
 }
 
-/// The same, but a second interruption ends nothing: for what has to put things back before it may end.
+/// The same, but a second interruption ends nothing, and there is one under nohup too: for what has to put things back
+/// before it may end.
 #[cfg(target_os = "linux")]
 pub(crate) fn watch_patiently() -> &'static AtomicBool {
     PATIENT.store(true, Ordering::SeqCst);
-    watch()
+    let ignored = hangup_ignored();
+    handle();
+    if ignored {
+        forebay_live::attach::ignore_hangup();
+    }
+    &STOP
+}
+
+fn handle() {
+    // It fails only if a handler is there already, and then it is this one.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) && !PATIENT.load(Ordering::SeqCst) {
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        }
+    });
 }
 
 /// Was this process started to survive its terminal?

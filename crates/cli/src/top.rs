@@ -39,7 +39,7 @@ mod here {
     use forebay_aqm::base::text::show_rate;
     use forebay_aqm::base::units::Rate;
     use forebay_lab::scenario::{Found, InputError};
-    use forebay_live::attach::{self, Live, State};
+    use forebay_live::attach::{self, Fault, Live, State};
     use serde_json::{Value, json};
 
     use super::{Exit, Failure, TopArgs, Ui};
@@ -52,6 +52,8 @@ mod here {
     /// How often the picture is renewed, and over which time rates are.
     const EVERY: Duration = Duration::from_secs(1);
     const LOOK: Duration = Duration::from_millis(50);
+    /// How long attaching and detaching may take.
+    const PATIENCE: Duration = Duration::from_secs(2);
     /// The column with words.
     const LAW: usize = 10;
     /// To the first line and first column, then clear what is there.
@@ -62,6 +64,9 @@ mod here {
         let once = args.once || ui.json() || !std::io::stdout().is_terminal();
         let stop = interrupt::watch();
         let mut before = looks(args)?;
+        if let (Some(device), true) = (&args.device, before.is_empty()) {
+            return Err(unknown(device)?);
+        }
         loop {
             let begun = Instant::now();
             while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
@@ -71,6 +76,10 @@ mod here {
                 return Ok(Exit::Done);
             }
             let now = looks(args)?;
+            if let (Some(device), true) = (&args.device, now.is_empty()) {
+                ui.note(&format!("{device}: detached"));
+                return Ok(Exit::Done);
+            }
             let rows: Vec<Row> = now.iter().map(|live| Row::of(live, &before)).collect();
             if ui.json() {
                 let devices: Vec<Value> = rows.iter().map(Row::json).collect();
@@ -85,19 +94,35 @@ mod here {
         }
     }
 
-    /// Every device that is wanted, as it is now.
+    /// What is said of a device that is not attached.
+    fn unknown(device: &str) -> Result<Failure, Failure> {
+        let all = State::all().map_err(|fault| failure("top", fault))?;
+        let names: Vec<String> = all.into_iter().map(|state| state.device).collect();
+        let accepts = if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
+        Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
+    }
+
+    /// The states of the devices that are wanted.
+    fn wanted(args: &TopArgs) -> Result<Vec<State>, Failure> {
+        let states = match &args.device {
+            Some(device) => State::of(device).map(|state| state.into_iter().collect()),
+            None => State::all(),
+        };
+        states.map_err(|fault| failure("top", fault))
+    }
+
+    /// Every device that is wanted, as it is now. Of all devices, those that can be read.
     fn looks(args: &TopArgs) -> Result<Vec<Live>, Failure> {
-        let mut states = State::all().map_err(|fault| failure("top", fault))?;
-        if let Some(device) = &args.device {
-            let names: Vec<String> = states.iter().map(|state| state.device.clone()).collect();
-            states.retain(|state| state.device == *device);
-            if states.is_empty() {
-                let accepts =
-                    if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
-                return Err(InputError::new("top", "DEV", Found::text(device), accepts).into());
+        let begun = Instant::now();
+        loop {
+            let looked: Vec<Result<Live, Fault>> = wanted(args)?.iter().map(attach::look).collect();
+            // One that is only just being attached or detached cannot be read, for a moment.
+            if looked.iter().all(Result::is_ok) || begun.elapsed() > PATIENCE {
+                let (all, one) = (looked.len() > 1, |fault| failure("top", fault));
+                return looked.into_iter().filter(|look| !all || look.is_ok()).map(|look| look.map_err(one)).collect();
             }
+            std::thread::sleep(LOOK);
         }
-        states.iter().map(|state| attach::look(state).map_err(|fault| failure("top", fault))).collect()
     }
 
     /// A device and how fast its counters grow.
@@ -112,7 +137,7 @@ mod here {
     impl<'a> Row<'a> {
         fn of(live: &'a Live, all: &[Live]) -> Self {
             // One that was not there a second ago has no rates yet.
-            let before = all.iter().find(|before| before.state == live.state).unwrap_or(live);
+            let before = all.iter().find(|before| before.state.is(&live.state)).unwrap_or(live);
             Self {
                 live,
                 bits: 8.0 * live.per_sec(before, |live| live.sent_bytes),
@@ -145,7 +170,7 @@ mod here {
             let live = row.live;
             let rate = Rate(live.state.rate);
             table.row(vec![
-                live.state.device.clone(),
+                live.state.name().unwrap_or_else(|| live.state.device.clone()),
                 show_rate(rate),
                 format!("{} %", significant(100.0 * row.bits / live.state.rate as f64, 3)),
                 format!("{} B", live.backlog_bytes),

@@ -111,6 +111,20 @@ static __always_inline int experienced(struct __sk_buff *ctx)
 	return 0;
 }
 
+// A clock of ticks is enough and costs less; kernels before 5.11 have only the other.
+static __always_inline __u64 clock(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_ktime_get_coarse_ns))
+		return bpf_ktime_get_coarse_ns();
+	return bpf_ktime_get_ns();
+}
+
+// Marks the packet if it is ECT. One that shares its header with somebody is given its own first.
+static __always_inline int mark(struct __sk_buff *ctx)
+{
+	return bpf_skb_ecn_set_ce(ctx) || (!bpf_skb_pull_data(ctx, 0) && bpf_skb_ecn_set_ce(ctx));
+}
+
 SEC("classifier")
 int forebay(struct __sk_buff *ctx)
 {
@@ -123,13 +137,13 @@ int forebay(struct __sk_buff *ctx)
 		return TC_ACT_UNSPEC;
 	tally->offered_pkts += pkts;
 	tally->offered_bytes += len;
-	// A clock of ticks is enough and costs less; the time written may be a little later than what it shows.
-	if ((__s64)(bpf_ktime_get_coarse_ns() - now->updated) > (__s64)now->patience) {
+	// The time written may be a little later than what the clock shows.
+	if ((__s64)(clock() - now->updated) > (__s64)now->patience) {
 		tally->unruled_pkts += pkts;
 	} else if ((p = probability(ctx, now, len)) && bpf_get_prandom_u32() < p) {
 		int had = now->ecn && experienced(ctx);
 
-		if (!had && !(now->ecn && bpf_skb_ecn_set_ce(ctx))) {
+		if (!had && !(now->ecn && mark(ctx))) {
 			tally->dropped_pkts += pkts;
 			tally->dropped_bytes += len;
 			return TC_ACT_SHOT;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::port::{Kind, Port};
-use crate::sys::netlink::{self, End, Mac, Netlink};
+use crate::sys::interfaces::{End, Mac, index};
+use crate::sys::netlink::Netlink;
 use crate::sys::offloads;
 use crate::sys::process::{self, Child, Namespaces};
 use crate::sys::ring::RingSocket;
@@ -257,7 +258,7 @@ fn prepare() -> Result<File, Failure> {
     for what in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{what}/disable_ipv6"), "1");
     }
-    let up = || Netlink::open()?.up(netlink::index("lo")?);
+    let up = || Netlink::open()?.up(index("lo")?);
     trying("switch the loopback interface on", up())?;
     trying("read the network namespace", process::own_net())
 }
@@ -292,7 +293,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     for side in 0..2 {
         let there = End { name: &names[side], mac: addresses.mac(side as u8), namespace: Some(ends[side].as_fd()) };
         let here = End { name: own[side], mac: addresses.mac(2 + side as u8), namespace: None };
-        let pair = || Netlink::open().and_then(|mut netlink| netlink.pair([here, there]));
+        let pair = || Netlink::open().and_then(|netlink| netlink.pair([here, there]));
         // The interface of a link that has just ended here is taken away by the kernel a little later.
         let mut made = pair();
         let until = Instant::now() + PATIENCE;
@@ -309,9 +310,9 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     let port = |name: &str| {
         offloads::off(name)?;
-        let index = netlink::index(name)?;
-        Netlink::open()?.up(index)?;
-        RingSocket::open(index).map(Port::Ring)
+        let number = index(name)?;
+        Netlink::open()?.up(number)?;
+        RingSocket::open(number).map(Port::Ring)
     };
     Ok([trying("listen on an interface", port(own[0]))?, trying("listen on an interface", port(own[1]))?])
 }
@@ -320,14 +321,14 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
 fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) -> io::Result<()> {
     let (own, other) =
         if side == 0 { (addresses.near(), addresses.far()) } else { (addresses.far(), addresses.near()) };
-    let index = netlink::index(name)?;
-    let mut netlink = Netlink::open()?;
+    let number = index(name)?;
+    let netlink = Netlink::open()?;
     offloads::off(name)?;
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
-    netlink.address(index, own, 24)?;
-    netlink.up(index)?;
+    netlink.address(number, own, 24)?;
+    netlink.up(number)?;
     // A tunnel has no addresses of hardware, and needs none.
-    let _ = netlink.neighbour(index, other, addresses.mac(1 - side as u8));
+    let _ = netlink.neighbour(number, other, addresses.mac(1 - side as u8));
     if is_nested {
         // On the way to the outer link's far end, and from there to what may be within the new one.
         for depth in addresses.depth + 1..=MOST {

@@ -54,7 +54,7 @@ impl Rig {
         if !status.lines().any(|line| line.starts_with("Uid:\t0\t0")) {
             return Err("it takes root".to_string());
         }
-        for tool in ["ethtool", "nsenter", "tc"] {
+        for tool in ["bpftool", "ethtool", "nft", "nsenter", "tc"] {
             run(&format!("{tool} --version"))
                 .or_else(|_| run(&format!("{tool} -V")))
                 .map_err(|_| format!("{tool} is not installed"))?;
@@ -152,6 +152,12 @@ impl Rig {
     /// What tc(8) says of the device.
     pub(crate) fn qdisc(&self) -> String {
         let out = self.within(1, "tc").args(["qdisc", "show", "dev", DEVICE]).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).trim().to_string()
+    }
+
+    /// What it says of filters at the device's egress.
+    pub(crate) fn filters(&self) -> String {
+        let out = self.within(1, "tc").args(["filter", "show", "dev", DEVICE, "egress"]).output().unwrap();
         String::from_utf8_lossy(&out.stdout).trim().to_string()
     }
 

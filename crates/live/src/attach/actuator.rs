@@ -3,9 +3,11 @@
 use super::fastpath::FastPath;
 use super::fault::Fault;
 use super::nft::Nft;
+use super::place::Lock;
 use super::state::State;
 use super::words::{Counters, Settings};
 use crate::sys::attach_process::monotonic;
+use crate::sys::qdiscs::Qdisc;
 
 /// What drops and marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,35 +46,49 @@ pub(super) enum Actuator {
 }
 
 impl Actuator {
-    /// Puts it in place for an attachment; what it changes beyond its pins or its table is noted there.
-    pub(super) fn put(state: &mut State) -> Result<Self, Fault> {
-        match state.actuator {
-            Kind::Nft => Nft::put(&state.device, &state.key(), state.ecn).map(Self::Nft),
-            Kind::Tcx | Kind::Clsact => FastPath::put(state).map(|path| Self::Bpf(Box::new(path))),
-        }
+    /// Puts one in place for an attachment, which is told before anything is changed. If it cannot, nothing is left of it.
+    pub(super) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
+        state.actuator = Some(kind);
+        state.write(lock)?;
+        let put = match kind {
+            Kind::Nft => Nft::put(state).map(Self::Nft),
+            Kind::Tcx | Kind::Clsact => FastPath::put(kind, state, lock).map(|path| Self::Bpf(Box::new(path))),
+        };
+        put.or_else(|fault| {
+            match kind {
+                // Its rules come all at once or not at all.
+                Kind::Nft => {}
+                Kind::Tcx | Kind::Clsact => FastPath::remove(state)?,
+            }
+            (state.actuator, state.made_clsact, state.filter) = (None, false, None);
+            state.write(lock)?;
+            Err(fault)
+        })
     }
 
     /// The one of an attachment that stands, to look at.
     pub(super) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
-            Kind::Nft => Ok(Reader::Nft(state.key())),
-            Kind::Tcx | Kind::Clsact => FastPath::open(&state.key()).map(|path| Reader::Bpf(Box::new(path))),
+            None => Err(Fault::Unavailable(format!("{}: nothing marks or drops there now", state.device))),
+            Some(Kind::Nft) => Ok(Reader::Nft(state.device.clone(), Nft::header(state.index)?)),
+            Some(Kind::Tcx | Kind::Clsact) => FastPath::open(&state.key()).map(|path| Reader::Bpf(Box::new(path))),
         }
     }
 
     /// Removes the one of an attachment, whatever is left of it.
     pub(super) fn remove(state: &State) -> Result<(), Fault> {
         match state.actuator {
-            Kind::Nft => Nft::remove(&state.key()),
-            Kind::Tcx | Kind::Clsact => FastPath::remove(state),
+            None => Ok(()),
+            Some(Kind::Nft) => Nft::remove(&state.device),
+            Some(Kind::Tcx | Kind::Clsact) => FastPath::remove(state),
         }
     }
 
-    /// What it has counted.
-    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+    /// What it has counted, and what the queue had at that moment, `live` being what it has now.
+    pub(super) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
-            Self::Bpf(path) => path.counters(),
-            Self::Nft(nft) => nft.counters(),
+            Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
+            Self::Nft(nft) => nft.books(),
         }
     }
 
@@ -88,7 +104,8 @@ impl Actuator {
 /// An actuator to look at.
 pub(super) enum Reader {
     Bpf(Box<FastPath>),
-    Nft(String),
+    /// The device, and the bytes of its link's header.
+    Nft(String, u64),
 }
 
 impl Reader {
@@ -101,7 +118,7 @@ impl Reader {
                 let p = if rules { settings.probability(backlog, packet) } else { 0.0 };
                 Ok((path.counters()?, p, rules))
             }
-            Self::Nft(key) => Nft::read(key),
+            Self::Nft(device, header) => Nft::read(device, *header),
         }
     }
 }

@@ -12,11 +12,14 @@ use forebay_aqm::{ENTRIES, Spec};
 use super::actuator::{Actuator, Kind};
 use super::fault::Fault;
 use super::metrics::Metrics;
+use super::place::{self, Lock};
 use super::qdisc;
+use super::rights::permitted;
 use super::serve::Attachment;
 use super::state::{State, started};
-use super::{place, undo};
-use crate::sys::attach_netlink::{Route, index};
+use super::undo;
+use crate::sys::interfaces;
+use crate::sys::netlink::Netlink;
 
 /// The slowest link: below, one packet takes seconds.
 const LEAST_RATE: Rate = Rate(8_000);
@@ -91,47 +94,61 @@ impl Order {
     }
 }
 
-/// Does it make sense, and would it be permitted? Nothing is touched; the number of the device.
-pub fn check(order: &Order) -> Result<u32, Fault> {
+/// Does it make sense, and would it be permitted? Nothing is touched.
+pub fn check(order: &Order) -> Result<(), Fault> {
     order.check()?;
     order.law()?;
-    let Some(number) = index(&order.device) else {
-        let accepts = format!("a network device of this network namespace: {}", devices().join(", "));
-        return Err(Fault::input("DEV", &order.device, accepts));
-    };
-    permitted()?;
-    match State::of(&order.device)? {
-        Some(state) if state.is_served() => Err(taken(&order.device)),
-        _ => Ok(number),
+    let (device, _) = find(&order.device)?;
+    permitted("attach")?;
+    match State::of(&device)? {
+        Some(state) if state.is_served() => Err(taken(&device)),
+        _ => Ok(()),
     }
+}
+
+/// A device: the name that it has, of which that asked for may be an alternative, and its number.
+fn find(device: &str) -> Result<(String, u32), Fault> {
+    let number = interfaces::index(device).ok();
+    number.and_then(|number| Some((interfaces::name(number)?, number))).ok_or_else(|| {
+        let accepts = format!("a network device of this network namespace: {}", devices().join(", "));
+        Fault::input("DEV", device, accepts)
+    })
 }
 
 /// Puts the device under the law; `note` hears what was done in another way than asked for.
 pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fault> {
-    let number = check(order)?;
+    check(order)?;
     let law = order.law()?;
-    clear(&order.device, note)?;
     let metrics = order.metrics.map(Metrics::offer).transpose()?;
-    let route = Route::open().map_err(|error| Fault::system("netlink", &error))?;
-    let mut state = planned(order, number)?;
-    if !state.write(false)? {
-        return Err(taken(&order.device));
+    let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
+    let lock = place::lock()?;
+    let (device, number) = find(&order.device)?;
+    match State::of(&device)? {
+        Some(state) if state.is_served() => return Err(taken(&device)),
+        Some(state) => {
+            note(&format!("{device}: the daemon of its last attachment is gone; that is taken down first"));
+            undo::undo(&state, &lock)?;
+        }
+        None => {}
     }
-    let placed = place_all(order, &route, &mut state, note);
-    placed.map(|actuator| Attachment::new(state.clone(), order.link(), route, actuator, law, metrics)).map_err(
-        |fault| {
-            // What could be undone was; the reason for it all is what matters.
-            let _ = undo::undo(&state);
-            if index(&state.device) == Some(state.index) { fault } else { undo::gone(&state.device) }
-        },
-    )
+    let mut state = planned(order, device, number, &netlink)?;
+    let placed = place_all(order, &netlink, &mut state, &lock, note);
+    match placed {
+        Ok(actuator) => Ok(Attachment::new(state, order.link(), netlink, actuator, law, metrics)),
+        Err(fault) => Err(match undo::undo(&state, &lock) {
+            Ok(()) if state.name().is_none() => undo::gone(&state.device),
+            Ok(()) => fault,
+            Err(also) => Fault::Failed(format!("{fault}; {also}")),
+        }),
+    }
 }
 
 /// What will be changed.
-fn planned(order: &Order, number: u32) -> Result<State, Fault> {
+fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Result<State, Fault> {
     let pid = std::process::id();
     Ok(State {
-        device: order.device.clone(),
+        before: qdisc::before(netlink, &device, number)?,
+        device,
         index: number,
         netns: place::netns()?,
         pid,
@@ -141,61 +158,41 @@ fn planned(order: &Order, number: u32) -> Result<State, Fault> {
         packet: u64::from(order.packet),
         aqm: order.spec.canonical(),
         ecn: order.spec.ecn(),
-        actuator: order.actuator.unwrap_or(Kind::ALL[0]),
+        actuator: None,
         made_clsact: false,
-        before: qdisc::before(&order.device)?,
+        filter: None,
     })
 }
 
-/// The queue, and the first actuator that works.
-fn place_all(order: &Order, route: &Route, state: &mut State, note: &mut dyn FnMut(&str)) -> Result<Actuator, Fault> {
-    let mtu = route.mtu(state.index).map_err(|error| qdisc::gone(&state.device, "MTU", &error))?;
-    qdisc::put(&state.device, order.rate, qdisc::burst(order.rate, mtu), state.limit)?;
+/// The first actuator that works, and then the queue: where none does the device never notices.
+fn place_all(
+    order: &Order,
+    netlink: &Netlink,
+    state: &mut State,
+    lock: &Lock,
+    note: &mut dyn FnMut(&str),
+) -> Result<Actuator, Fault> {
+    let device = netlink.interface(state.index).map_err(|error| qdisc::gone(&state.device, "MTU", &error))?;
     let kinds = order.actuator.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
     let mut refusals: Vec<String> = Vec::new();
     for kind in kinds {
-        state.actuator = kind;
-        state.write(true)?;
-        match Actuator::put(state) {
+        match Actuator::put(kind, state, lock) {
             Ok(actuator) => {
+                qdisc::put(&state.device, order.rate, qdisc::burst(order.rate, device.mtu), state.limit)?;
                 refusals.iter().for_each(|refusal| note(refusal));
                 if !refusals.is_empty() {
                     note(&format!("the actuator is {}", kind.word()));
                 }
                 return Ok(actuator);
             }
-            Err(fault) => {
-                // The next one must find nothing of it.
-                let _ = Actuator::remove(state);
-                refusals.push(format!("{}: {fault}", kind.word()));
-            }
+            Err(fault) => refusals.push(format!("{}: {fault}", kind.word())),
         }
     }
     Err(Fault::Unavailable(refusals.join("; ")))
 }
 
-/// Takes down an attachment whose daemon is gone.
-fn clear(device: &str, note: &mut dyn FnMut(&str)) -> Result<(), Fault> {
-    let Some(state) = State::of(device)? else { return Ok(()) };
-    note(&format!("{device}: the daemon of its last attachment is gone; that is taken down first"));
-    undo::undo(&state)
-}
-
 fn taken(device: &str) -> Fault {
     Fault::input("DEV", device, format!("a device that is not attached; forebay detach {device} ends what there is"))
-}
-
-/// May this process change queues?
-fn permitted() -> Result<(), Fault> {
-    /// `CAP_NET_ADMIN`, by its number.
-    const NET_ADMIN: u64 = 12;
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    if mask.is_none_or(|mask| mask >> NET_ADMIN & 1 == 1) {
-        return Ok(());
-    }
-    Err(Fault::Unavailable("attach changes the queue of a device: that takes CAP_NET_ADMIN, which root has".into()))
 }
 
 /// The devices of this network namespace.

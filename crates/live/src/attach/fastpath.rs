@@ -12,7 +12,7 @@ use aya::{Btf, EbpfLoader};
 
 use super::actuator::Kind;
 use super::fault::{Fault, chain};
-use super::place;
+use super::place::{self, Lock};
 use super::qdisc::tc;
 use super::state::State;
 use super::words::{Counters, SETTINGS, Settings, TALLY};
@@ -28,8 +28,9 @@ const PROGRAM: &str = "forebay";
 const SETTINGS_MAP: &str = "settings";
 const TALLIES_MAP: &str = "tallies";
 const LINK: &str = "link";
-/// Where our filter of clsact stands in the order; tc(8) begins at 49152 by itself.
+/// Where our filter of clsact stands in the order, and its number there; tc(8) begins at 49152 and 1 by itself.
 const PREFERENCE: &str = "64251";
+const FILTER: &str = "0xfb";
 
 /// The maps of a program that is in place.
 pub(super) struct FastPath {
@@ -39,7 +40,7 @@ pub(super) struct FastPath {
 
 impl FastPath {
     /// Loads the program and puts it at the egress of the device.
-    pub(super) fn put(state: &mut State) -> Result<Self, Fault> {
+    pub(super) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         raise_memory_limit();
         let btf = Btf::from_sys_fs().map_err(|error| {
             Fault::Unavailable(format!("BPF: the kernel does not describe its types: {}", chain(&error)))
@@ -64,9 +65,9 @@ impl FastPath {
         path.set(&Settings::none(state.ecn))?;
         let program = object.program_mut(PROGRAM).ok_or_else(|| Fault::Failed("BPF: no program".into()))?;
         let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
-        match state.actuator {
+        match kind {
             Kind::Tcx => by_link(program, &state.device, &pins)?,
-            Kind::Clsact | Kind::Nft => by_filter(program, state, &pins)?,
+            Kind::Clsact | Kind::Nft => by_filter(program, state, lock, &pins)?,
         }
         Ok(path)
     }
@@ -87,14 +88,12 @@ impl FastPath {
 
     /// Removes filter and pins; with the last pin the kernel lets go of link, program and maps.
     pub(super) fn remove(state: &State) -> Result<(), Fault> {
-        if state.actuator == Kind::Clsact && crate::sys::attach_netlink::index(&state.device) == Some(state.index) {
-            // There is none if it did not come so far.
-            let _ = tc(&["filter", "del", "dev", &state.device, "egress", "pref", PREFERENCE]);
-            if state.made_clsact {
-                let _ = tc(&["qdisc", "del", "dev", &state.device, "clsact"]);
-            }
+        // With a device that has gone its filters went too.
+        let swept = state.name().map_or(Ok(()), |device| sweep(&device, state));
+        match swept {
+            Err(fault) if state.name().is_some() => Err(fault),
+            _ => place::remove_pins(&place::pins(&state.key())),
         }
-        place::remove_pins(&place::pins(&state.key()))
     }
 
     /// What all processors have counted.
@@ -127,20 +126,53 @@ fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(
 }
 
 /// As a filter of clsact, a qdisc that may be there already.
-fn by_filter(program: &mut SchedClassifier, state: &mut State, pins: &Path) -> Result<(), Fault> {
+fn by_filter(program: &mut SchedClassifier, state: &mut State, lock: &Lock, pins: &Path) -> Result<(), Fault> {
     let pin = pins.join(LINK);
     program.pin(&pin).map_err(|error| refused("pin the program", &error))?;
-    let device = state.device.as_str();
-    let there = tc(&["qdisc", "show", "dev", device])?.lines().any(|line| line.starts_with("qdisc clsact "));
-    if !there {
+    let device = state.device.clone();
+    if !has_clsact(&device)? {
         state.made_clsact = true;
-        state.write(true)?;
-        tc(&["qdisc", "add", "dev", device, "clsact"])?;
+        state.write(lock)?;
+        tc(&["qdisc", "add", "dev", &device, "clsact"])?;
     }
+    state.filter = Some(program.info().map_err(|error| refused("read the program's number", &error))?.id());
+    state.write(lock)?;
     let pin = pin.display().to_string();
-    let filter =
-        ["filter", "add", "dev", device, "egress", "pref", PREFERENCE, "bpf", "direct-action", "object-pinned"];
-    tc(&[&filter[..], &[&pin]].concat()).map(|_| ())
+    let at = ["filter", "add", "dev", &device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
+    // It fails where somebody else's has that place.
+    tc(&[&at[..], &["bpf", "direct-action", "object-pinned", &pin]].concat()).map(|_| ())
+}
+
+fn has_clsact(device: &str) -> Result<bool, Fault> {
+    Ok(tc(&["qdisc", "show", "dev", device])?.lines().any(|line| line.starts_with("qdisc clsact ")))
+}
+
+/// Removes our filter of clsact, and clsact if it is ours and nobody else's filters are there.
+fn sweep(device: &str, state: &State) -> Result<(), Fault> {
+    if state.filter.is_none() && !state.made_clsact || !has_clsact(device)? {
+        return Ok(());
+    }
+    let shown = tc(&["filter", "show", "dev", device, "egress", "pref", PREFERENCE])?;
+    if state.filter.is_some_and(|id| shown.lines().any(|line| is_filter(line, id))) {
+        let at = ["filter", "del", "dev", device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
+        tc(&[&at[..], &["bpf"]].concat())?;
+    }
+    if !state.made_clsact {
+        return Ok(());
+    }
+    for side in ["ingress", "egress"] {
+        if !tc(&["filter", "show", "dev", device, side])?.trim().is_empty() {
+            return Ok(());
+        }
+    }
+    tc(&["qdisc", "del", "dev", device, "clsact"]).map(|_| ())
+}
+
+/// Does tc's line show our filter with this program?
+fn is_filter(line: &str, id: u32) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let has = |name: &str, value: &str| words.windows(2).any(|pair| pair == [name, value]);
+    has("handle", FILTER) && has("id", &id.to_string())
 }
 
 /// What the kernel said when BPF was asked for `what`.
@@ -155,5 +187,18 @@ fn refused(what: &str, error: &(dyn Error + 'static)) -> Fault {
     match kind {
         Some(libc::ENODEV) => Fault::Unavailable(format!("{text}: the device is gone")),
         _ => Fault::Unavailable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_ours_by_place_and_program() {
+        let line = "filter protocol all pref 64251 bpf chain 0 handle 0xfb link:[*fsobj] direct-action not_in_hw id 93 \
+                    name forebay tag 0123456789abcdef jited";
+        assert!(is_filter(line, 93) && !is_filter(line, 9));
+        assert!(!is_filter(&line.replace("0xfb", "0x1"), 93) && !is_filter("", 93));
     }
 }

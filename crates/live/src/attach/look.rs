@@ -7,8 +7,9 @@ use super::fault::Fault;
 use super::qdisc;
 use super::state::State;
 use super::words::Counters;
-use crate::sys::attach_netlink::{Root, Route};
 use crate::sys::attach_process::monotonic;
+use crate::sys::netlink::Netlink;
+use crate::sys::qdiscs::Qdisc;
 
 /// An attachment at one moment.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub struct Live {
 }
 
 impl Live {
-    pub(super) fn new(state: &State, root: &Root, counters: Counters, p: f64, served: bool) -> Self {
+    pub(super) fn new(state: &State, root: &Qdisc, counters: Counters, p: f64, served: bool) -> Self {
         Self {
             state: state.clone(),
             at_ns: monotonic(),
@@ -81,11 +82,11 @@ impl Live {
 
 /// An attachment as it is now, read from what is in the kernel: also when its daemon is gone.
 pub fn look(state: &State) -> Result<Live, Fault> {
-    let route = Route::open().map_err(|error| Fault::system("netlink", &error))?;
-    let root = match route.root(state.index) {
+    let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
+    let root = match netlink.root(state.index) {
         Ok(root) if qdisc::is_ours(&root) => root,
-        Ok(_) => Root::default(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Root::default(),
+        Ok(_) => Qdisc::default(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Qdisc::default(),
         Err(error) => return Err(qdisc::gone(&state.device, "the queue", &error)),
     };
     let (counters, p, served) = Actuator::open(state)?.read(root.backlog, state.packet)?;

@@ -3,7 +3,7 @@
 use forebay_aqm::base::port::{Count, Tally};
 
 use super::words::Counters;
-use crate::sys::attach_netlink::Root;
+use crate::sys::qdiscs::Qdisc;
 
 /// Makes a [`Tally`] of two sets of counters that are not read at the same moment.
 ///
@@ -12,18 +12,18 @@ use crate::sys::attach_netlink::Root;
 #[derive(Clone, Debug)]
 pub struct Meter {
     /// What the qdisc had sent and dropped when the fast path began to count.
-    first: Root,
+    first: Qdisc,
     last: Tally,
 }
 
 impl Meter {
     /// From now on, `first` being the qdisc as it is now.
-    pub fn new(first: Root) -> Self {
+    pub fn new(first: Qdisc) -> Self {
         Self { first, last: Tally::default() }
     }
 
     /// What has happened until now.
-    pub fn tally(&mut self, counters: &Counters, root: &Root) -> Tally {
+    pub fn tally(&mut self, counters: &Counters, root: &Qdisc) -> Tally {
         let passed = counters.passed;
         let mean = if passed.pkts > 0 { passed.bytes as f64 / passed.pkts as f64 } else { 0.0 };
         let refused = root.drops.saturating_sub(self.first.drops);
@@ -87,8 +87,8 @@ mod tests {
         }
     }
 
-    fn root(sent: u64, drops: u64) -> Root {
-        Root { sent_pkts: sent, sent_bytes: sent * 1000, drops, ..Root::default() }
+    fn root(sent: u64, drops: u64) -> Qdisc {
+        Qdisc { sent_pkts: sent, sent_bytes: sent * 1000, drops, ..Qdisc::default() }
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn counters_read_one_after_the_other_never_run_backwards() {
-        let mut meter = Meter::new(Root::default());
+        let mut meter = Meter::new(Qdisc::default());
         let mut before = Tally::default();
         // The qdisc is read later: it may have dropped what the fast path had not counted yet.
         for (offered, early, sent, drops) in

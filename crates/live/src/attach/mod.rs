@@ -16,6 +16,7 @@ mod metrics;
 mod nft;
 mod place;
 mod qdisc;
+mod rights;
 mod serve;
 mod state;
 mod undo;
@@ -31,6 +32,11 @@ pub use serve::Attachment;
 pub use state::State;
 pub use undo::detach;
 pub use words::{Counters, PATIENCE, Settings};
+
+/// Lets this process outlive its terminal, as nohup(1) had asked for before a handler of signals was set.
+pub fn ignore_hangup() {
+    crate::sys::attach_process::ignore_hangup();
+}
 
 /// Away from the terminal, for a daemon in the background.
 pub fn leave_terminal() {

@@ -2,7 +2,8 @@
 //!
 //! A rule draws a number for each packet, and marks or drops it below a bound that the daemon renews. A set whose only
 //! element is the device, and expires, is the watchdog: without it no rule matches. What goes by backlog or length is
-//! worked out at the moment of the renewal; nothing sees the queue in between.
+//! worked out at the moment of the renewal; nothing sees the queue in between. The rules count what the kernel sends as one,
+//! without the link's header: lengths are put right here, numbers cannot be.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -14,8 +15,11 @@ use forebay_aqm::base::port::Count;
 use serde_json::Value;
 
 use super::fault::Fault;
-use super::qdisc::{program, refused};
+use super::qdisc::{gone, is_ours, program, refused};
+use super::state::State;
 use super::words::Counters;
+use crate::sys::netlink::Netlink;
+use crate::sys::qdiscs::Qdisc;
 
 /// Out of how many numbers one is drawn.
 const OUT_OF: u64 = 1 << 30;
@@ -28,6 +32,8 @@ const LASTS: &str = "1s";
 struct Shared {
     p: f64,
     counters: Counters,
+    /// The queue when those were read.
+    root: Qdisc,
     fault: Option<Fault>,
     over: bool,
 }
@@ -38,22 +44,38 @@ pub(super) struct Nft {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What the renewing thread renews.
+struct Rules {
+    table: String,
+    number: u32,
+    header: u64,
+    netlink: Netlink,
+}
+
 impl Nft {
     /// Makes the table and begins to renew it.
-    pub(super) fn put(device: &str, key: &str, ecn: bool) -> Result<Self, Fault> {
-        let table = table(key);
-        run(&["-f", "-"], &made(&table, device, ecn))?;
-        let shared = Shared { p: 0.0, counters: Counters::default(), fault: None, over: false };
-        let shared = Arc::new(Mutex::new(shared));
-        let (device, hers) = (device.to_string(), Arc::clone(&shared));
-        let thread = std::thread::spawn(move || renew(&table, &device, &hers));
+    pub(super) fn put(state: &State) -> Result<Self, Fault> {
+        let header = Self::header(state.index)?;
+        let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
+        let rules = Rules { table: table(&state.device), number: state.index, header, netlink };
+        run(&["-f", "-"], &made(&rules.table, state.index, state.ecn))?;
+        let (counters, root) = (Counters::default(), Qdisc::default());
+        let shared = Arc::new(Mutex::new(Shared { p: 0.0, counters, root, fault: None, over: false }));
+        let hers = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || rules.renew(&hers));
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// The counters as they were at the last renewal.
-    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+    /// The bytes of a link's header, which the queue counts and the rules do not.
+    pub(super) fn header(number: u32) -> Result<u64, Fault> {
+        let found = Netlink::open().and_then(|netlink| netlink.interface(number));
+        found.map(|found| u64::from(found.header)).map_err(|error| gone("the device", "the header", &error))
+    }
+
+    /// Counters and queue as they were at the last renewal.
+    pub(super) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
         let shared = lock(&self.shared);
-        shared.fault.clone().map_or(Ok(shared.counters), Err)
+        shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }
 
     /// The probability from the next renewal on.
@@ -64,16 +86,16 @@ impl Nft {
     }
 
     /// Removes the table, if it is there.
-    pub(super) fn remove(key: &str) -> Result<(), Fault> {
-        let table = table(key);
+    pub(super) fn remove(device: &str) -> Result<(), Fault> {
+        let table = table(device);
         // Made first, because a table that is not there cannot be deleted.
         run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
     }
 
     /// Counters, probability, and whether it is in force.
-    pub(super) fn read(key: &str) -> Result<(Counters, f64, bool), Fault> {
-        let table = table(key);
-        let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?);
+    pub(super) fn read(device: &str, header: u64) -> Result<(Counters, f64, bool), Fault> {
+        let table = table(device);
+        let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?, header);
         let shown = run(&["-j", "list", "table", "inet", &table], "")?;
         let shown: Value = serde_json::from_str(&shown).map_err(|error| Fault::Failed(format!("nft: {error}")))?;
         let rules = find(&shown, "elem").is_some_and(|elements| elements.as_array().is_some_and(|all| !all.is_empty()));
@@ -93,44 +115,51 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Renews the rule and reads the counters until it is over.
-fn renew(table: &str, device: &str, shared: &Mutex<Shared>) {
-    let mut next = Instant::now();
-    let mut missed = false;
-    loop {
-        let (p, over) = {
-            let shared = lock(shared);
-            (shared.p, shared.over || shared.fault.is_some())
-        };
-        if over {
-            return;
-        }
-        let outcome = run(&["-f", "-"], &renewed(table, device, p)).map(|shown| counters_in(&shown));
-        {
-            let mut shared = lock(shared);
-            match outcome {
-                Ok(counters) => (shared.counters, missed) = (counters, false),
-                // Ctrl-C may hit an nft that was just being started: once is no fault yet.
-                Err(_) if !missed => missed = true,
-                Err(fault) => shared.fault = Some(fault),
+impl Rules {
+    /// Renews the rule and reads the counters until it is over.
+    fn renew(&self, shared: &Mutex<Shared>) {
+        let mut next = Instant::now();
+        let mut missed = false;
+        loop {
+            let (p, over) = {
+                let shared = lock(shared);
+                (shared.p, shared.over || shared.fault.is_some())
+            };
+            if over {
+                return;
             }
+            let outcome = run(&["-f", "-"], &renewed(&self.table, self.number, p));
+            // Where it cannot be read, or is not there yet, the daemon finds out why.
+            let root = self.netlink.root(self.number).ok().filter(is_ours);
+            {
+                let mut shared = lock(shared);
+                match outcome {
+                    Ok(shown) => {
+                        (shared.counters, missed) = (counters_in(&shown, self.header), false);
+                        shared.root = root.unwrap_or_else(|| shared.root.clone());
+                    }
+                    // Ctrl-C may hit an nft that was just being started: once is no fault yet.
+                    Err(_) if !missed => missed = true,
+                    Err(fault) => shared.fault = Some(fault),
+                }
+            }
+            next += EVERY;
+            let now = Instant::now();
+            // Late: no use in catching up.
+            next = next.max(now);
+            std::thread::sleep(next - now);
         }
-        next += EVERY;
-        let now = Instant::now();
-        // Late: no use in catching up.
-        next = next.max(now);
-        std::thread::sleep(next - now);
     }
 }
 
-/// The name of an attachment's table: letters, digits and underscores, no two alike.
-fn table(key: &str) -> String {
+/// The name of the table for a device: letters, digits and underscores, no two alike.
+fn table(device: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("_{:x}_", c as u32) };
-    format!("forebay_{}", key.chars().map(plain).collect::<String>())
+    format!("forebay_{}", device.chars().map(plain).collect::<String>())
 }
 
 /// The table without signals.
-fn made(table: &str, device: &str, ecn: bool) -> String {
+fn made(table: &str, device: u32, ecn: bool) -> String {
     let marks = if ecn {
         "    ip ecn ce return
     ip6 ecn ce return
@@ -147,15 +176,15 @@ table inet {table} {{
   counter offered {{ }}
   counter marked {{ }}
   counter dropped {{ }}
-  set served {{ type ifname; flags timeout; }}
+  set served {{ type iface_index; flags timeout; }}
   chain signal {{
 {marks}    counter name dropped drop
   }}
   chain draw {{ }}
   chain egress {{
     type filter hook postrouting priority 300; policy accept;
-    oifname \"{device}\" counter name offered
-    oifname \"{device}\" oifname @served goto draw
+    oif {device} counter name offered
+    oif {device} oif @served goto draw
   }}
 }}
 "
@@ -163,7 +192,7 @@ table inet {table} {{
 }
 
 /// The rule with a new probability, the watchdog's element anew, and the counters.
-fn renewed(table: &str, device: &str, p: f64) -> String {
+fn renewed(table: &str, device: u32, p: f64) -> String {
     let bound = (p.clamp(0.0, 1.0) * OUT_OF as f64).round() as u64;
     // Below a bound of all numbers is every number.
     let draw = if bound >= OUT_OF { String::new() } else { format!("numgen random mod {OUT_OF} < {bound} ") };
@@ -171,20 +200,20 @@ fn renewed(table: &str, device: &str, p: f64) -> String {
     format!(
         "flush chain inet {table} draw
 {rule}flush set inet {table} served
-add element inet {table} served {{ \"{device}\" timeout {LASTS} }}
+add element inet {table} served {{ {device} timeout {LASTS} }}
 list counters table inet {table}
 "
     )
 }
 
 /// The counters in what nft printed. Not as JSON: with that on its command line nft takes no other input either.
-fn counters_in(shown: &str) -> Counters {
+fn counters_in(shown: &str, header: u64) -> Counters {
     let words: Vec<&str> = shown.split_whitespace().collect();
     let of = |name: &str| {
         let found =
             words.windows(7).find(|all| all[..3] == ["counter", name, "{"] && all[3] == "packets" && all[5] == "bytes");
         let number = |at: usize| found.and_then(|all| all[at].parse().ok()).unwrap_or_default();
-        Count { pkts: number(4), bytes: number(6) }
+        Count { pkts: number(4), bytes: number(6) + header * number(4) }
     };
     let (offered, marked, dropped) = (of("offered"), of("marked"), of("dropped"));
     let passed =
@@ -239,20 +268,20 @@ mod tests {
 
     #[test]
     fn a_rule_draws_below_its_bound() {
-        let of = |p: f64| renewed("t", "eth0", p);
+        let of = |p: f64| renewed("t", 7, p);
         assert!(of(0.25).contains("add rule inet t draw numgen random mod 1073741824 < 268435456 goto signal\n"));
         assert!(of(1.0).contains("add rule inet t draw goto signal\n"));
         assert!(!of(0.0).contains("add rule"));
-        assert!(of(0.0).contains("add element inet t served { \"eth0\" timeout 1s }"));
+        assert!(of(0.0).contains("add element inet t served { 7 timeout 1s }"));
     }
 
     #[test]
     fn counters_are_found_by_name() {
         let shown = "table inet t {\n\tcounter offered {\n\t\tpackets 10 bytes 1000\n\t}\n\
                      \tcounter dropped {\n\t\tpackets 2 bytes 200\n\t}\n}\n";
-        let found = counters_in(shown);
-        assert_eq!((found.offered.pkts, found.passed.bytes, found.dropped.pkts, found.marked.pkts), (10, 800, 2, 0));
-        assert_eq!(counters_in(""), Counters::default());
+        let found = counters_in(shown, 14);
+        assert_eq!((found.offered.pkts, found.passed.bytes, found.dropped.pkts, found.marked.pkts), (10, 912, 2, 0));
+        assert_eq!(counters_in("", 14), Counters::default());
     }
 
     #[test]

@@ -5,18 +5,52 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use forebay_aqm::base::units::Rate;
+use serde_json::{Value, json};
 
 use super::fault::Fault;
-use crate::sys::attach_netlink::{Root, Route, index};
+use crate::sys::interfaces::name;
+use crate::sys::netlink::Netlink;
+use crate::sys::qdiscs::Qdisc;
 
 /// The handle of our qdisc.
 const HANDLE: &str = "fb:";
 /// The same as the kernel has it.
 const OURS: u32 = 0x00fb_0000;
-/// Kinds that can be made again from the words in which tc(8) shows them.
+/// Kinds without classes whose parameters the kernel takes back in the words in which it gives them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
 /// A link header without a VLAN's tag.
 const ETHERNET: u32 = 14;
+
+/// The root qdisc that was there before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Before {
+    kind: String,
+    handle: u32,
+    options: Vec<u8>,
+}
+
+impl Before {
+    /// As people know it.
+    pub fn words(&self) -> String {
+        format!("{} {:x}:", self.kind, self.handle >> 16)
+    }
+
+    /// As it stands in a file.
+    pub(super) fn json(&self) -> Value {
+        let options: String = self.options.iter().map(|byte| format!("{byte:02x}")).collect();
+        json!({ "kind": self.kind, "handle": self.handle, "options": options })
+    }
+
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let digits = value["options"].as_str()?.as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        Some(Self {
+            kind: value["kind"].as_str()?.to_string(),
+            handle: u32::try_from(value["handle"].as_u64()?).ok()?,
+            options: digits.chunks(2).map(byte).collect::<Option<_>>()?,
+        })
+    }
+}
 
 /// Bytes that may go at once: a millisecond of the rate, so that a timer that is late loses nothing, and two packets.
 pub(super) fn burst(rate: Rate, mtu: u32) -> u64 {
@@ -24,49 +58,46 @@ pub(super) fn burst(rate: Rate, mtu: u32) -> u64 {
 }
 
 /// Is this root qdisc ours?
-pub(super) fn is_ours(root: &Root) -> bool {
+pub(super) fn is_ours(root: &Qdisc) -> bool {
     root.kind == "tbf" && root.handle == OURS
 }
 
-/// The words that make the device's root qdisc again; none where it is the kernel's own choice for the device.
-pub(super) fn before(device: &str) -> Result<Option<String>, Fault> {
-    let shown = tc(&["qdisc", "show", "dev", device])?;
-    let line = shown.lines().find(|line| line.split(' ').any(|word| word == "root"));
-    line.map_or(Ok(None), |line| {
-        words(line).map_err(|kind| {
-            let accepts =
-                format!("one with a root qdisc that can be put back afterwards: the default or {}", KEPT.join(", "));
-            Fault::input("DEV", format!("{device} with root qdisc {kind}"), accepts)
-        })
-    })
+/// The root qdisc of a device; none where it is the kernel's own choice. What could not be put back is refused.
+pub(super) fn before(netlink: &Netlink, device: &str, number: u32) -> Result<Option<Before>, Fault> {
+    let failed = |error: io::Error| gone(device, "the queues", &error);
+    let all = netlink.qdiscs(number).map_err(failed)?;
+    let found = judge(&all).map_err(|what| {
+        let accepts =
+            format!("one with a root qdisc that can be put back afterwards: the default or {}", KEPT.join(", "));
+        Fault::input("DEV", format!("{device} with {what}"), accepts)
+    })?;
+    let Some(root) = found else { return Ok(None) };
+    if netlink.filters(number, root.handle).map_err(failed)? > 0 {
+        let what = format!("{device} with filters at its root qdisc {}", root.words());
+        return Err(Fault::input("DEV", what, "one without, for they would be lost"));
+    }
+    Ok(Some(root))
 }
 
-/// The words after `root` that make a qdisc of tc's line about it; the kind, if they would not.
-fn words(line: &str) -> Result<Option<String>, String> {
-    let all: Vec<&str> = line.split_whitespace().collect();
-    let [_, kind, handle, rest @ ..] = all.as_slice() else { return Ok(None) };
-    if *handle == "0:" {
-        return Ok(None);
+/// What there is to put back; what there is that could not be.
+fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
+    let queues = || all.iter().filter(|one| !matches!(one.kind.as_str(), "clsact" | "ingress"));
+    let root = queues().find(|one| one.root);
+    if let Some(root) = root.filter(|root| is_ours(root)) {
+        return Err(format!("the queue of an attachment that nobody knows of (root qdisc {} {HANDLE})", root.kind));
     }
-    if !KEPT.contains(kind) || line.contains('[') {
-        return Err((*kind).to_string());
+    // What the kernel itself has put below its own choice it puts there again.
+    if let Some(child) = queues().find(|one| !one.root && one.handle != 0) {
+        return Err(format!("qdisc {} {:x}: below its root qdisc", child.kind, child.handle >> 16));
     }
-    let mut out = vec!["handle", handle, kind];
-    let mut rest = rest.iter();
-    let mut before = "";
-    while let Some(word) = rest.next() {
-        match *word {
-            "root" | "offloaded" => {}
-            "dev" | "refcnt" => {
-                rest.next();
-            }
-            // Shown as 1000p, read as 1000.
-            _ if before == "limit" => out.push(word.strip_suffix('p').unwrap_or(word)),
-            _ => out.push(word),
-        }
-        before = word;
+    let Some(root) = root.filter(|root| root.handle != 0) else { return Ok(None) };
+    if !KEPT.contains(&root.kind.as_str()) {
+        return Err(format!("root qdisc {}", root.kind));
     }
-    Ok(Some(out.join(" ")))
+    if root.sizes {
+        return Err(format!("a table of sizes at its root qdisc {}", root.kind));
+    }
+    Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
 
 /// Puts our queue in place of the root qdisc.
@@ -76,32 +107,37 @@ pub(super) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<()
     tc(&[&words[..], &["rate", &rate, "burst", &burst, "limit", &limit]].concat()).map(|_| ())
 }
 
-/// Puts back what [`before`] said, if the queue there is still ours; what could not be done.
-pub(super) fn restore(device: &str, number: u32, before: Option<&str>) -> Result<(), Fault> {
-    // Another device may have the name by now.
-    if index(device) != Some(number) {
-        return Ok(());
-    }
-    let root = Route::open().and_then(|route| route.root(number));
-    if !root.as_ref().is_ok_and(is_ours) {
-        return Ok(());
-    }
-    let outcome = match before {
-        None => tc(&["qdisc", "del", "dev", device, "root"]),
-        Some(words) => {
-            let words: Vec<&str> = words.split(' ').collect();
-            tc(&[&["qdisc", "replace", "dev", device, "root"], &words[..]].concat())
+/// Puts back what [`before`] found, if the queue there is still ours; what could not be done.
+pub(super) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault> {
+    let Some(device) = name(number) else { return Ok(()) };
+    let done = || -> io::Result<()> {
+        let netlink = Netlink::open()?;
+        match netlink.root(number) {
+            Ok(root) if is_ours(&root) => {}
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
         }
+        let Some(before) = before else { return netlink.remove_root(number) };
+        let put = netlink.put_root(number, &before.kind, before.handle, &before.options);
+        // A device without the queue that it had is better than one with ours.
+        put.inspect_err(|_| drop(netlink.remove_root(number)))
     };
-    match outcome {
-        Ok(_) => Ok(()),
+    match done() {
+        Ok(()) => Ok(()),
         // It went in the meantime, and its qdisc with it.
-        Err(_) if index(device) != Some(number) => Ok(()),
-        Err(fault) => match before {
-            None => Err(fault),
-            Some(words) => Err(Fault::Failed(format!("{device}: cannot put back the root qdisc '{words}': {fault}"))),
-        },
+        Err(_) if name(number).is_none() => Ok(()),
+        Err(error) => {
+            let what = before.map_or_else(|| "its default queue".to_string(), Before::words);
+            Err(Fault::system(format!("{device}: cannot put back {what}"), &error))
+        }
     }
+}
+
+/// Is the queue of this device still ours?
+pub(super) fn stands(number: u32) -> bool {
+    let root = Netlink::open().and_then(|netlink| netlink.root(number));
+    root.is_ok_and(|root| is_ours(&root))
 }
 
 /// Runs tc(8) and gives what it printed.
@@ -151,29 +187,33 @@ pub(super) fn gone(device: &str, what: &str, error: &io::Error) -> Fault {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_qdisc_is_made_again_from_its_line() {
-        let of = |line: &str| words(line).unwrap().unwrap_or_default();
-        assert_eq!(
-            of("qdisc fq_codel 8001: dev v0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms ecn "),
-            "handle 8001: fq_codel limit 10240 flows 1024 quantum 1514 target 5ms ecn"
-        );
-        assert_eq!(
-            of("qdisc tbf 1: root refcnt 2 rate 10Mbit burst 4Kb lat 50ms "),
-            "handle 1: tbf rate 10Mbit burst 4Kb lat 50ms"
-        );
-        assert_eq!(of("qdisc bfifo 2: root refcnt 2 limit 60Kb"), "handle 2: bfifo limit 60Kb");
+    fn qdisc(kind: &str, handle: u32, root: bool) -> Qdisc {
+        Qdisc { kind: kind.to_string(), handle: handle << 16, root, options: vec![1, 0xab], ..Qdisc::default() }
     }
 
     #[test]
-    fn the_default_needs_no_words_and_classes_cannot_be_kept() {
-        for line in
-            ["qdisc noqueue 0: dev lo root refcnt 2 ", "qdisc mq 0: root ", "qdisc pfifo_fast 0: root refcnt 2 bands 3"]
-        {
-            assert_eq!(words(line), Ok(None), "{line}");
+    fn a_qdisc_is_kept_in_the_words_of_the_kernel() {
+        let clsact = qdisc("clsact", 0xffff, false);
+        let found = judge(&[qdisc("fq_codel", 0x8001, true), clsact]).unwrap().unwrap();
+        assert_eq!((found.words().as_str(), found.options.as_slice()), ("fq_codel 8001:", &[1, 0xab][..]));
+        assert_eq!(found.json()["options"], "01ab");
+        assert_eq!(Before::read(&found.json()), Some(found));
+        for wrong in ["", "{}", r#"{"kind":"fq","handle":1,"options":"0x"}"#] {
+            assert_eq!(Before::read(&serde_json::from_str(wrong).unwrap_or_default()), None);
         }
-        assert_eq!(words("qdisc htb 1: root refcnt 2 r2q 10 default 0x30"), Err("htb".to_string()));
-        assert_eq!(words("qdisc codel 1: root refcnt 2 [cannot parse qdisc parameters]"), Err("codel".to_string()));
+    }
+
+    #[test]
+    fn the_default_is_made_by_the_kernel_and_what_hangs_on_classes_is_refused() {
+        for all in [vec![], vec![qdisc("noqueue", 0, true)], vec![qdisc("mq", 0, true), qdisc("fq_codel", 0, false)]] {
+            assert_eq!(judge(&all), Ok(None), "{all:?}");
+        }
+        assert_eq!(judge(&[qdisc("htb", 1, true)]), Err("root qdisc htb".to_string()));
+        let below = [qdisc("mq", 0, true), qdisc("fq", 0x8002, false)];
+        assert_eq!(judge(&below), Err("qdisc fq 8002: below its root qdisc".to_string()));
+        assert!(judge(&[qdisc("tbf", 0xfb, true)]).unwrap_err().contains("nobody knows of"));
+        let sizes = Qdisc { sizes: true, ..qdisc("pfifo", 1, true) };
+        assert!(judge(&[sizes]).unwrap_err().contains("a table of sizes"));
     }
 
     #[test]

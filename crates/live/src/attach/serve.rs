@@ -17,8 +17,9 @@ use super::metrics::Metrics;
 use super::state::State;
 use super::words::{Counters, Settings};
 use super::{qdisc, undo};
-use crate::sys::attach_netlink::{Root, Route};
 use crate::sys::attach_process::{monotonic, wake_exactly};
+use crate::sys::netlink::Netlink;
+use crate::sys::qdiscs::Qdisc;
 
 /// How often the fast path hears something at least, and the device is looked after.
 const BEAT: Span = Span::from_millis(100);
@@ -35,7 +36,7 @@ struct Clock {
 pub struct Attachment {
     state: State,
     link: Link,
-    route: Route,
+    netlink: Netlink,
     actuator: Actuator,
     law: Option<Box<dyn BareLaw>>,
     metrics: Option<Metrics>,
@@ -51,7 +52,7 @@ impl Attachment {
     pub(super) fn new(
         state: State,
         link: Link,
-        route: Route,
+        netlink: Netlink,
         actuator: Actuator,
         law: Option<Box<dyn BareLaw>>,
         metrics: Option<Metrics>,
@@ -59,12 +60,12 @@ impl Attachment {
         let packet = link.mean_packet.0 as f64;
         let settings =
             law.as_ref().map_or(Settings::none(state.ecn), |law| Settings::of(&law.initial(), state.ecn, packet));
-        let meter = Meter::new(route.root(state.index).unwrap_or_default());
+        let meter = Meter::new(netlink.root(state.index).unwrap_or_default());
         let begun = monotonic();
         let mut attachment = Self {
             state,
             link,
-            route,
+            netlink,
             actuator,
             law,
             metrics,
@@ -96,9 +97,9 @@ impl Attachment {
             let now = self.now();
             let due = (0..self.clock_count()).any(|i| now >= self.clocks[i].due);
             if due || now >= beat {
-                let (root, counters) = self.read()?;
+                let (root, (counters, then)) = self.read()?;
                 if due {
-                    self.ask(&root, &counters);
+                    self.ask(&root, &counters, &then);
                 }
                 self.actuator.set(&self.settings, root.backlog, self.state.packet)?;
                 if now >= beat {
@@ -115,18 +116,18 @@ impl Attachment {
     /// The last look at it, and then everything as it was before.
     pub fn end(self) -> Result<Option<Live>, Fault> {
         // Where it cannot be read any more there is nothing to say.
-        let live = self.read().ok().map(|(root, counters)| self.live(&root, counters));
+        let live = self.read().ok().map(|(root, (counters, _))| self.live(&root, counters));
         self.undo().map(|()| live)
     }
 
     /// Leaves queue and fast path where they are: from a second later on without early drops.
     pub fn leave(self) -> Option<Live> {
-        self.read().ok().map(|(root, counters)| self.live(&root, counters))
+        self.read().ok().map(|(root, (counters, _))| self.live(&root, counters))
     }
 
     /// Everything as it was before, after `fault`; what is to be said.
     pub fn give_up(self, fault: Fault) -> Fault {
-        let gone = crate::sys::attach_netlink::index(&self.state.device) != Some(self.state.index);
+        let gone = self.state.name().is_none();
         let device = self.state.device.clone();
         match self.undo() {
             Ok(()) if gone => undo::gone(&device),
@@ -139,7 +140,7 @@ impl Attachment {
         let Self { state, actuator, .. } = self;
         // Nobody renews rules that are being removed, and nobody holds the maps.
         drop(actuator);
-        undo::undo(&state)
+        undo::undo_own(&state)
     }
 
     fn now(&self) -> Instant {
@@ -158,13 +159,15 @@ impl Attachment {
         }
     }
 
-    /// Queue and counters, if the queue is still ours.
-    fn read(&self) -> Result<(Root, Counters), Fault> {
+    /// The queue, if it is still ours; and the counters with the queue as it was when they were read.
+    fn read(&self) -> Result<(Qdisc, (Counters, Qdisc)), Fault> {
         let device = &self.state.device;
-        let counters = self.actuator.counters()?;
-        let root = self.route.root(self.state.index);
+        let root = self.netlink.root(self.state.index);
         match root {
-            Ok(root) if qdisc::is_ours(&root) => Ok((root, counters)),
+            Ok(root) if qdisc::is_ours(&root) => {
+                let books = self.actuator.books(&root)?;
+                Ok((root, books))
+            }
             Ok(root) => Err(Fault::Failed(format!("{device}: somebody put {} in place of its queue", root.kind))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(Fault::Failed(format!("{device}: somebody removed its queue")))
@@ -174,9 +177,9 @@ impl Attachment {
     }
 
     /// Runs the clocks that are due, in their order: what `Ticked` does in the simulator.
-    fn ask(&mut self, root: &Root, counters: &Counters) {
+    fn ask(&mut self, root: &Qdisc, counters: &Counters, then: &Qdisc) {
         let now = self.now();
-        let tally = self.meter.tally(counters, root);
+        let tally = self.meter.tally(counters, then);
         let packet = self.link.mean_packet.0 as f64;
         let Some(law) = &mut self.law else { return };
         for i in 0..law.clocks() {
@@ -201,12 +204,12 @@ impl Attachment {
         self.set_dues();
     }
 
-    fn live(&self, root: &Root, counters: Counters) -> Live {
+    fn live(&self, root: &Qdisc, counters: Counters) -> Live {
         let p = self.settings.probability(root.backlog, self.state.packet);
         Live::new(&self.state, root, counters, p, true)
     }
 
-    fn show(&self, root: &Root, counters: Counters) {
+    fn show(&self, root: &Qdisc, counters: Counters) {
         if let Some(metrics) = &self.metrics {
             metrics.show(self.live(root, counters));
         }

@@ -1,19 +1,22 @@
 //! What an attachment changed, in a file: whoever takes it down, and whenever, finds there what to undo.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::actuator::Kind;
 use super::fault::Fault;
-use super::place::{self, RUN};
+use super::place::{self, Lock, RUN};
+use super::qdisc::Before;
+use crate::sys::interfaces;
 
 /// What an attachment is and changed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
-    /// The device's name.
+    /// The device's name when it was attached.
     pub device: String,
     /// Its number in the kernel.
     pub index: u32,
@@ -33,12 +36,14 @@ pub struct State {
     pub aqm: String,
     /// Are ECT packets marked?
     pub ecn: bool,
-    /// What drops and marks.
-    pub actuator: Kind,
+    /// What drops and marks, from when it begins to be put in place; none: there is nothing of it.
+    pub actuator: Option<Kind>,
     /// Did the device have no clsact qdisc before?
     pub made_clsact: bool,
-    /// The words of the root qdisc that was there; none: the default.
-    pub before: Option<String>,
+    /// The BPF program that is a filter of clsact, by number.
+    pub filter: Option<u32>,
+    /// The root qdisc that was there; none: the default.
+    pub before: Option<Before>,
 }
 
 impl State {
@@ -52,14 +57,18 @@ impl State {
         Path::new(RUN).join(format!("{key}.json"))
     }
 
-    /// The attachment of a device of this network namespace.
+    /// The attachment of a device of this network namespace, by a name that it has, or had when it was attached.
     pub fn of(device: &str) -> Result<Option<Self>, Fault> {
-        let file = Self::file(&place::key(device, place::netns()?));
-        match fs::read_to_string(&file) {
-            Ok(text) => Self::parse(&file, &text).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Fault::system(file.display(), &error)),
-        }
+        let number = interfaces::index(device).ok();
+        let all = Self::all()?;
+        let same = all.iter().find(|state| Some(state.index) == number);
+        let gone = |state: &&Self| state.device == device && interfaces::name(state.index).is_none();
+        Ok(same.or_else(|| all.iter().find(gone)).cloned())
+    }
+
+    /// The name that the device has now; none if it has gone.
+    pub fn name(&self) -> Option<String> {
+        interfaces::name(self.index)
     }
 
     /// Every attachment of this network namespace, by name.
@@ -80,32 +89,27 @@ impl State {
         Ok(all)
     }
 
-    /// Writes the file anew: false if it is there already and `anew` is not meant.
-    pub fn write(&self, replace: bool) -> Result<bool, Fault> {
+    /// Writes the file anew, by whoever holds the others off.
+    pub(super) fn write(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
-        let draft = Path::new(RUN).join(format!(".{}.{}", self.key(), self.pid));
+        let draft = Path::new(RUN).join(format!(".{}", self.key()));
         let write = || -> io::Result<()> {
-            fs::create_dir_all(RUN)?;
-            fs::write(&draft, format!("{:#}\n", self.json()))?;
-            // Nobody ever reads half of it, and of two that begin at once only one succeeds.
-            if replace {
-                fs::rename(&draft, &file)
-            } else {
-                fs::hard_link(&draft, &file).and_then(|()| fs::remove_file(&draft))
-            }
+            // It may be left of one who was killed.
+            let _ = fs::remove_file(&draft);
+            let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&draft)?;
+            out.write_all(format!("{:#}\n", self.json()).as_bytes())?;
+            // Nobody ever reads half of it.
+            fs::rename(&draft, &file)
         };
-        write().map(|()| true).or_else(|error| {
+        write().map_err(|error| {
             // It may never have been made.
             let _ = fs::remove_file(&draft);
-            match error.kind() {
-                io::ErrorKind::AlreadyExists if !replace => Ok(false),
-                _ => Err(Fault::system(file.display(), &error)),
-            }
+            Fault::system(file.display(), &error)
         })
     }
 
     /// Removes the file, and the folder with the last of them.
-    pub fn remove(&self) -> Result<(), Fault> {
+    pub(super) fn remove(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Fault::system(file.display(), &error)),
@@ -114,6 +118,11 @@ impl State {
         // It fails where other files are.
         let _ = fs::remove_dir(RUN);
         Ok(())
+    }
+
+    /// Is it the same attachment, whatever has become of it since?
+    pub fn is(&self, other: &Self) -> bool {
+        (self.index, self.pid, self.started) == (other.index, other.pid, other.started)
     }
 
     /// Is the daemon there?
@@ -135,9 +144,10 @@ impl State {
             "packet_bytes": self.packet,
             "aqm": self.aqm,
             "ecn": self.ecn,
-            "actuator": self.actuator.word(),
+            "actuator": self.actuator.map(Kind::word),
             "made_clsact": self.made_clsact,
-            "root_before": self.before,
+            "filter": self.filter,
+            "root_before": self.before.as_ref().map(Before::json),
         })
     }
 
@@ -157,9 +167,13 @@ impl State {
                 packet: value["packet_bytes"].as_u64()?,
                 aqm: text("aqm")?,
                 ecn: value["ecn"].as_bool()?,
-                actuator: Kind::read(value["actuator"].as_str()?)?,
+                actuator: value["actuator"].as_str().map(|word| Kind::read(word).ok_or(())).transpose().ok()?,
                 made_clsact: value["made_clsact"].as_bool()?,
-                before: text("root_before"),
+                filter: value["filter"].as_u64().map(u32::try_from).transpose().ok()?,
+                before: match &value["root_before"] {
+                    Value::Null => None,
+                    before => Some(Before::read(before)?),
+                },
             })
         };
         read().ok_or_else(damaged)
@@ -194,13 +208,15 @@ mod tests {
             packet: 1514,
             aqm: "pi q_ref=50p".to_string(),
             ecn: true,
-            actuator: Kind::Clsact,
+            actuator: Some(Kind::Clsact),
             made_clsact: true,
-            before: Some("handle 1: fq_codel limit 10240".to_string()),
+            filter: Some(3),
+            before: Before::read(&json!({ "kind": "fq_codel", "handle": 65536, "options": "0400ff" })),
         };
+        assert!(state.before.is_some());
         let file = Path::new("x.json");
         assert_eq!(State::parse(file, &state.json().to_string()), Ok(state.clone()));
-        let plain = State { before: None, ..state };
+        let plain = State { before: None, actuator: None, filter: None, ..state };
         assert_eq!(State::parse(file, &plain.json().to_string()), Ok(plain));
         for text in ["", "{}", "[1]", "{\"device\": 3}"] {
             assert!(State::parse(file, text).unwrap_err().to_string().starts_with("x.json: is no state"));

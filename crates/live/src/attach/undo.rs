@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::actuator::Actuator;
 use super::fault::Fault;
+use super::place::{self, Lock};
 use super::qdisc;
+use super::rights::permitted;
 use super::state::State;
 use crate::sys::attach_process::ask_to_end;
 
@@ -13,13 +15,22 @@ const DAEMON_ENDS: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Puts everything back that the attachment changed, as far as it is there; the first thing that could not be.
-pub(super) fn undo(state: &State) -> Result<(), Fault> {
-    let done = [Actuator::remove(state), qdisc::restore(&state.device, state.index, state.before.as_deref())];
-    let fault = done.into_iter().find_map(Result::err);
-    // What was not permitted is for somebody else to do, who needs the file.
-    let kept = matches!(fault, Some(Fault::Unavailable(_)));
-    let removed = if kept { Ok(()) } else { state.remove() };
-    fault.map_or(removed, Err)
+pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
+    let removed = Actuator::remove(state);
+    let restored = qdisc::restore(state.index, state.before.as_ref());
+    // While something stands, whoever comes next must know of it.
+    let gone = removed.is_ok() && !qdisc::stands(state.index);
+    let forgotten = if gone { state.remove(lock) } else { Ok(()) };
+    removed.and(restored).and(forgotten)
+}
+
+/// The same for its daemon; nothing where somebody else has put an attachment of theirs in its place.
+pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
+    let lock = place::lock()?;
+    match State::all()?.iter().find(|other| other.index == state.index) {
+        Some(other) if !other.is(state) => Ok(()),
+        _ => undo(state, &lock),
+    }
 }
 
 /// Ends the attachment of a device, by its daemon where there is one; what it was.
@@ -30,6 +41,7 @@ pub fn detach(device: &str) -> Result<State, Fault> {
             if attached.is_empty() { "an attached device, and none is".to_string() } else { attached.join(", ") };
         return Err(Fault::input("DEV", device, accepts));
     };
+    permitted("detach")?;
     if state.is_served() {
         let what = format!("end the daemon of {device}, process {}", state.pid);
         ask_to_end(state.pid).map_err(|error| Fault::system(what, &error))?;
@@ -43,8 +55,10 @@ pub fn detach(device: &str) -> Result<State, Fault> {
         }
     }
     // It may have been told to leave all as it is, or have ended otherwise.
-    if let Some(left) = State::of(device)?.filter(|left| left.pid == state.pid) {
-        undo(&left)?;
+    let lock = place::lock()?;
+    match State::of(device)? {
+        Some(left) if left.is(&state) => undo(&left, &lock)?,
+        _ => {}
     }
     Ok(state)
 }

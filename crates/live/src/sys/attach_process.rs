@@ -26,6 +26,18 @@ pub fn new_session() {
     unsafe { libc::setsid() };
 }
 
+/// The user as whom this process acts.
+pub fn user() -> u32 {
+    // SAFETY: takes nothing and gives a number.
+    unsafe { libc::geteuid() }
+}
+
+/// Lets this process outlive its terminal, as under nohup(1).
+pub fn ignore_hangup() {
+    // SAFETY: no handler of ours is called by it.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
 /// Asks a process to end.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -40,11 +52,11 @@ pub fn raise_memory_limit() {
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const most) };
 }
 
-/// Mounts a file system for BPF objects.
+/// Mounts a file system for BPF objects, for this user alone: its own default lets everybody write.
 pub fn mount_bpffs(at: &Path) -> io::Result<()> {
-    let (kind, at) = (c"bpf", name(at)?);
-    // SAFETY: the names end with a zero, and this kind of file system needs no data.
-    done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) })
+    let (kind, at, data) = (c"bpf", name(at)?, c"mode=0700");
+    // SAFETY: the strings end with a zero, and the kernel keeps none of them.
+    done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast()) })
 }
 
 /// Unmounts what is mounted there.

@@ -1,18 +1,19 @@
 //! What talks to the kernel, and the only folder with unsafe code.
 //!
-//! Each module wraps one thing as safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`tun`] (tunnels), [`netlink`]
-//! (interfaces, addresses, routes), [`offloads`], [`process`] (namespaces, signals, waiting), [`socket`] (TCP with its options).
+//! Each module wraps one thing as safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`tun`] (tunnels),
+//! [`netlink`] (a socket to the kernel's networking), [`interfaces`] and `qdiscs` (what it is asked), [`offloads`], [`process`] (namespaces, signals, waiting), [`socket`] (TCP with its options).
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
 #[cfg(feature = "attach")]
-pub mod attach_netlink;
-#[cfg(feature = "attach")]
 pub mod attach_process;
 pub mod clock;
+pub mod interfaces;
 pub mod netlink;
 pub mod offloads;
 pub mod process;
+#[cfg(feature = "attach")]
+pub mod qdiscs;
 pub mod ring;
 pub mod socket;
 pub mod tun;

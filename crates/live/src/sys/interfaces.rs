@@ -1,0 +1,168 @@
+//! Interfaces, addresses and routes of the present network namespace.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::netlink::{Message, Netlink, find, word};
+
+/// `VETH_INFO_PEER` of linux/veth.h.
+const VETH_INFO_PEER: u16 = 1;
+
+/// A hardware address.
+pub type Mac = [u8; 6];
+
+/// One end of a pair of interfaces that are wired to each other.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its hardware address.
+    pub mac: Mac,
+    /// The namespace that it is to be in; none is the present one.
+    pub namespace: Option<BorrowedFd<'a>>,
+}
+
+/// What an interface is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// The largest packet that it takes, in bytes without the link's header.
+    pub mtu: u32,
+    /// Bytes of the link's header, which a queue counts and a rule of nftables does not.
+    pub header: u32,
+}
+
+/// A header of an Ethernet, without a VLAN's tag.
+const ETHERNET: u32 = 14;
+
+/// `struct ifinfomsg`.
+fn fixed(index: u32, flags: u32) -> [u8; 16] {
+    let mut fixed = [0; 16];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&flags.to_ne_bytes());
+    fixed
+}
+
+fn text(name: &str) -> Vec<u8> {
+    name.bytes().chain([0]).collect()
+}
+
+const CREATE: i32 = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+
+impl Netlink {
+    /// A pair of interfaces that are wired to each other.
+    pub fn pair(&self, ends: [End<'_>; 2]) -> io::Result<()> {
+        let mut message = Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, 0));
+        let describe = |message: &mut Message, end: &End<'_>| {
+            message.attribute(libc::IFLA_IFNAME, &text(end.name));
+            message.attribute(libc::IFLA_ADDRESS, &end.mac);
+            if let Some(namespace) = end.namespace {
+                message.attribute(libc::IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes());
+            }
+        };
+        describe(&mut message, &ends[0]);
+        message.nest(libc::IFLA_LINKINFO, |message| {
+            message.attribute(libc::IFLA_INFO_KIND, b"veth\0");
+            message.nest(libc::IFLA_INFO_DATA, |message| {
+                message.nest(VETH_INFO_PEER, |message| {
+                    message.bytes(&fixed(0, 0));
+                    describe(message, &ends[1]);
+                });
+            });
+        });
+        self.tell(message)
+    }
+
+    /// Switches an interface on.
+    pub fn up(&self, index: u32) -> io::Result<()> {
+        self.tell(Message::new(libc::RTM_NEWLINK, 0, &fixed(index, libc::IFF_UP as u32)))
+    }
+
+    /// Gives an interface an address in a network of `prefix` bits.
+    pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+        let mut fixed = [libc::AF_INET as u8, prefix, 0, 0, 0, 0, 0, 0];
+        fixed[4..].copy_from_slice(&index.to_ne_bytes());
+        let mut message = Message::new(libc::RTM_NEWADDR, CREATE, &fixed);
+        message.attribute(libc::IFA_LOCAL, &address.octets());
+        message.attribute(libc::IFA_ADDRESS, &address.octets());
+        self.tell(message)
+    }
+
+    /// Everything that has no other route goes to `gateway`.
+    pub fn default_route(&self, gateway: Ipv4Addr) -> io::Result<()> {
+        self.route(Ipv4Addr::UNSPECIFIED, 0, gateway)
+    }
+
+    /// What is for this network of `prefix` bits goes to `gateway`.
+    pub fn route(&self, network: Ipv4Addr, prefix: u8, gateway: Ipv4Addr) -> io::Result<()> {
+        let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        let (kind, scope) = (libc::RTN_UNICAST, libc::RT_SCOPE_UNIVERSE);
+        let fixed = [libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, kind, 0, 0, 0, 0];
+        let mut message = Message::new(libc::RTM_NEWROUTE, CREATE, &fixed);
+        if prefix > 0 {
+            message.attribute(libc::RTA_DST, &network.octets());
+        }
+        message.attribute(libc::RTA_GATEWAY, &gateway.octets());
+        self.tell(message)
+    }
+
+    /// Who has `address` behind an interface is known once and for all: nobody need ask.
+    pub fn neighbour(&self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
+        let mut fixed = [0; 12];
+        fixed[0] = libc::AF_INET as u8;
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+        fixed[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+        let mut message = Message::new(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed);
+        message.attribute(libc::NDA_DST, &address.octets());
+        message.attribute(libc::NDA_LLADDR, &mac);
+        self.tell(message)
+    }
+
+    /// What an interface is; `ENODEV` if there is none of this number.
+    pub fn interface(&self, index: u32) -> io::Result<Interface> {
+        let answer = self.ask(Message::new(libc::RTM_GETLINK, 0, &fixed(index, 0)))?;
+        let attributes = answer.get(fixed(0, 0).len()..).unwrap_or_default();
+        let kind = word(&answer, 2, 2) as u16;
+        Ok(Interface {
+            mtu: find(attributes, libc::IFLA_MTU).map_or(0, |value| word(value, 0, 4) as u32),
+            header: if matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) { ETHERNET } else { 0 },
+        })
+    }
+}
+
+/// The number of the interface of this name, or alternative name, in the present network namespace.
+pub fn index(name: &str) -> io::Result<u32> {
+    let name = CString::new(name)?;
+    // SAFETY: the kernel's library reads a string that ends with 0 and lives until the call returns.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// The name that the interface of this number has at present; none if there is no such interface.
+pub fn name(index: u32) -> Option<String> {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: the kernel's library writes at most `IF_NAMESIZE` bytes, the last of them a zero.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    // SAFETY: it has written a string that ends with 0, and `name` is not changed while it is read.
+    (!found.is_null()).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_is_there_and_no_other_of_a_strange_name() {
+        let lo = index("lo").unwrap();
+        assert_eq!(name(lo).as_deref(), Some("lo"));
+        assert!(index("no such device").is_err() && name(0x7fff_fff0).is_none());
+        let netlink = Netlink::open().unwrap();
+        let found = netlink.interface(lo).unwrap();
+        assert!(found.mtu >= 1280 && found.header == ETHERNET);
+        assert_eq!(netlink.interface(0x7fff_fff0).unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+}
