@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
-use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
 use forebay_lab::own;
 use forebay_lab::scenario::{Found, InputError};

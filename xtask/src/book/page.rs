@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::MARKERS;
-use forebay_aqm::base::params::{Common, ParamSet, ParamSpec};
+use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc;
 
 use crate::tree::Tree;

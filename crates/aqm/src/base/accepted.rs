@@ -3,8 +3,6 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::params::ParamSpec;
-
 /// `accepts`, the word that may stand instead, and the range of its numbers with their unit.
 pub fn phrase(instead: Option<&str>, accepts: &str, range: Option<((f64, f64), &str)>) -> String {
     let mut out = instead.map_or_else(String::new, |word| format!("{word}, or "));
@@ -22,23 +20,11 @@ fn bound(value: f64) -> String {
     if size >= 1e5 || (size > 0.0 && size < 1e-3) { format!("{value:e}") } else { value.to_string() }
 }
 
-impl ParamSpec {
-    /// All that may be written: `auto, or a time such as 20ms, from 0.001 to 1000 s`.
-    pub fn accepted(&self) -> String {
-        phrase(self.instead, self.accepts, self.range_in.map(|unit| (self.range, unit)))
-    }
-
-    /// The words that it takes, if it takes nothing else.
-    pub fn words(&self) -> Option<impl Iterator<Item = &'static str>> {
-        let words = self.unit.contains('|') && self.range_in.is_none();
-        words.then(|| self.unit.split('|'))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::params::{Common, ParamSet};
+    use crate::base::common::Common;
+    use crate::base::params::{ParamSet, ParamSpec};
     use crate::base::text;
     use crate::{ENTRIES, Spec};
     use alloc::vec::Vec;

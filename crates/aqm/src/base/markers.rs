@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
+use super::common::Common;
 use super::design::{About, Preset, ProbeSpec};
-use super::params::{Common, ParamSet, ParamSpec, Value};
+use super::params::{ParamSet, ParamSpec, Value};
 use super::units::{Bytes, Rate};
 
 /// A marker and where it stands.

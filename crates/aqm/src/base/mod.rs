@@ -2,6 +2,7 @@
 
 pub mod accepted;
 pub mod adapters;
+pub mod common;
 pub mod cx;
 pub mod design;
 pub mod host;
@@ -15,6 +16,7 @@ pub mod port;
 pub mod prelude;
 pub mod registry;
 pub mod rng;
+pub mod settings;
 pub mod tc;
 pub mod text;
 pub mod threshold;

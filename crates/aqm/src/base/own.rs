@@ -10,13 +10,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::adapters::{Fifo, Ticked};
+use super::common::Common;
 use super::cx::Cx;
 use super::design::{About, Design, Entry, Probes};
 use super::ladder::{Aqm, BareLaw, Discipline, Law};
 use super::packet::Packet;
-use super::params::{Common, ParamError, ParamSet};
+use super::params::{ParamError, ParamSet};
 use super::port::Port;
-use super::registry::{apply, canonical, once_and_in_order};
+use super::settings::{apply, canonical, once_and_in_order};
 use super::time::Instant;
 use super::units::Link;
 use core::marker::PhantomData;

@@ -6,9 +6,8 @@ use alloc::string::{String, ToString};
 
 use super::accepted::phrase;
 use super::text::{self, BadValue};
-use super::threshold::Threshold;
 use super::time::Span;
-use super::units::{Bytes, Depth, Limit, Link, Rate};
+use super::units::{Bytes, Depth, Limit, Rate};
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
@@ -426,6 +425,19 @@ pub const fn plain(field: &'static str) -> &'static str {
     }
 }
 
+impl ParamSpec {
+    /// All that may be written: `auto, or a time such as 20ms, from 0.001 to 1000 s`.
+    pub fn accepted(&self) -> String {
+        phrase(self.instead, self.accepts, self.range_in.map(|unit| (self.range, unit)))
+    }
+
+    /// The words that it takes, if it takes nothing else.
+    pub fn words(&self) -> Option<impl Iterator<Item = &'static str>> {
+        let words = self.unit.contains('|') && self.range_in.is_none();
+        words.then(|| self.unit.split('|'))
+    }
+}
+
 /// Reads `text` as a `T` within `range`: the body of every generated `set`.
 pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, ParamError> {
     let fail = |accepts, hint| ParamError { key: key.to_string(), found: text.to_string(), accepts, hint };
@@ -486,30 +498,4 @@ fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
             }
         }
     };
-}
-
-params! {
-    /// Parameters that every discipline takes.
-    pub struct Common {
-        /// Mark ECT packets instead of dropping them.
-        ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";
-        /// Threshold marker in front: above this share of the buffer arrivals are signalled, at a full one all.
-        th: Threshold = Threshold::default(), in 0.0 ..= 1.0, "th", "AAQM eq. 18";
-        /// Buffer of this discipline instead of the link's.
-        hard_limit: Auto<Limit> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc's limit; ours where it is not the link's";
-    }
-}
-
-impl Common {
-    /// `link` with this discipline's own buffer, if it has one.
-    pub fn link(&self, link: &Link) -> Link {
-        Link { limit: self.hard_limit.or(link.limit), ..*link }
-    }
-
-    /// What of it is worth writing: ECN, and what is not the default.
-    pub fn written(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        let all = Self::SPECS.iter().map(|spec| (spec, self.get(spec.name).unwrap_or_default()));
-        all.filter(|(spec, value)| spec.name == "ecn" || *value != (spec.default)())
-            .map(|(spec, value)| (spec.name, value))
-    }
 }

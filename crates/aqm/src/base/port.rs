@@ -7,11 +7,11 @@
 
 use alloc::vec::Vec;
 
-use super::cx::Cx;
-use super::ladder::Aqm;
+mod fates;
+
 use super::packet::{Ecn, Packet};
-use super::units::{Limit, Link, Rate};
-use super::verdict::{Fate, Reason, Verdict};
+use super::units::{Depth, Limit, Link, Rate};
+use super::verdict::Reason;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -189,68 +189,6 @@ impl Port {
         }
     }
 
-    /// An arrival's fate: `verdict`, or a signal if it is accepted and the threshold marker says so, unless the
-    /// buffer is full and [`Aqm::makes_room`] does not help.
-    #[inline(always)] // A call, and its packet through memory, cost each arrival some two nanoseconds.
-    pub fn admit<A: Aqm + ?Sized>(
-        &mut self,
-        list: ListId,
-        packet: Packet,
-        verdict: Verdict,
-        aqm: &mut A,
-        cx: &mut Cx,
-    ) -> Fate {
-        self.tally.offered.add(packet.len);
-        let signalled = self.signalled;
-        let fits = self.fits(packet.len);
-        // Whether it is marked, or why it is dropped.
-        let outcome = match verdict {
-            // What most packets meet.
-            Verdict::Accept if fits && !signalled => Ok(false),
-            _ if !fits => match verdict {
-                Verdict::Accept if !signalled && aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
-                _ => Err(Reason::Overflow),
-            },
-            Verdict::Mark if !signalled => Ok(packet.ecn.is_capable()),
-            Verdict::Accept | Verdict::Mark | Verdict::Signal if self.marks(&packet) => Ok(true),
-            Verdict::Accept | Verdict::Mark => Err(Reason::Threshold),
-            Verdict::Signal | Verdict::Drop => Err(Reason::Early),
-        };
-        match outcome {
-            Ok(marked) => {
-                self.accept(list, packet, marked, aqm, cx);
-                Fate::Queued { marked }
-            }
-            Err(reason) => {
-                self.refused.add(packet.len);
-                self.discard(packet, reason, aqm, cx);
-                Fate::Dropped(reason)
-            }
-        }
-    }
-
-    /// The next packet of `list` that survives its AQM's judgement at departure.
-    ///
-    /// Pop, judge, discard, pop again: the loop of every drop-at-dequeue rule, here once.
-    #[inline]
-    pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
-        while let Some(at) = self.unlink(list) {
-            let judged = &self.nodes[at as usize].packet;
-            let marked = match aqm.departure(judged, &self.level(list), cx) {
-                Verdict::Accept => false,
-                Verdict::Mark => judged.ecn.is_capable(),
-                Verdict::Signal if self.marks(judged) => true,
-                Verdict::Signal | Verdict::Drop => {
-                    self.discard(*judged, Reason::Early, aqm, cx);
-                    continue;
-                }
-            };
-            return Some(self.deliver(at, marked, aqm, cx));
-        }
-        aqm.emptied(cx);
-        None
-    }
-
     /// From now on as if just so much waited: for a discipline that is asked about queues of another's making. What waits
     /// is forgotten, what has happened is not.
     pub fn pretend(&mut self, pkts: u32, bytes: u64) {
@@ -268,105 +206,10 @@ impl Port {
         self.signalled = signals;
     }
 
-    /// Drops the oldest packet of `list`: room for another, or a choice. Says what it was.
-    pub fn drop_head<A: Aqm + ?Sized>(
-        &mut self,
-        list: ListId,
-        reason: Reason,
-        aqm: &mut A,
-        cx: &mut Cx,
-    ) -> Option<Packet> {
-        let packet = self.pop(list)?;
-        self.discard(packet, reason, aqm, cx);
-        Some(packet)
-    }
-
-    /// What becomes of an arrival of `len` bytes that does not fit, and is accepted all the same: the oldest packets of
-    /// `list` go for it, but none of them if not even all would do. Seldom asked for, so kept out of the way.
-    #[cold]
-    #[inline(never)]
-    fn make_room<A: Aqm + ?Sized>(&mut self, list: ListId, len: u32, aqm: &mut A, cx: &mut Cx) -> Result<bool, Reason> {
-        let others = self.bytes - self.lists[usize::from(list.0)].bytes;
-        if matches!(self.link.limit, Limit::Bytes(b) if others + u64::from(len) > b) {
-            return Err(Reason::Overflow);
-        }
-        while !self.fits(len) {
-            if self.drop_head(list, Reason::Overflow, aqm, cx).is_none() {
-                return Err(Reason::Overflow);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Drops the packet of `list` that `place` others wait before. Says what it was.
-    ///
-    /// It walks the list from its head, which takes some nanoseconds for each packet passed.
-    pub fn drop_at<A: Aqm + ?Sized>(
-        &mut self,
-        list: ListId,
-        place: u32,
-        reason: Reason,
-        aqm: &mut A,
-        cx: &mut Cx,
-    ) -> Option<Packet> {
-        if place == 0 {
-            return self.drop_head(list, reason, aqm, cx);
-        }
-        let mut before = self.lists[usize::from(list.0)].head;
-        for _ in 1..place {
-            before = self.nodes.get(before as usize)?.next;
-        }
-        let at = self.nodes.get(before as usize)?.next;
-        let Node { packet, next } = *self.nodes.get(at as usize)?;
-        self.nodes[before as usize].next = next;
-        if next == NONE {
-            self.lists[usize::from(list.0)].tail = before;
-        }
-        self.release(list, at, packet.len);
-        self.discard(packet, reason, aqm, cx);
-        Some(packet)
-    }
-
     /// Would a signal to `packet` be a mark?
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
         self.ecn && packet.ecn.is_capable()
-    }
-
-    /// The way into the buffer; the packet is marked where it then lies, as [`Port::deliver`] does.
-    #[inline(always)] // As `admit`, which is inlined too.
-    fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
-        let (packet, tally) = self.push(list, packet);
-        if marked {
-            tally.mark(packet);
-        }
-        aqm.settled(packet, Fate::Queued { marked }, cx);
-    }
-
-    /// The way out to the link, of the packet at `at`, off its list.
-    ///
-    /// It is marked and counted where it lies, then copied whole: one that is copied in pieces, for a field that
-    /// changes, stalls whoever reads it whole.
-    #[inline]
-    fn deliver<A: Aqm + ?Sized>(&mut self, at: u32, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
-        let packet = &mut self.nodes[at as usize].packet;
-        if marked {
-            self.tally.mark(packet);
-        }
-        self.tally.departed.add(packet.len);
-        aqm.settled(packet, Fate::Delivered { marked }, cx);
-        *packet
-    }
-
-    /// The way out of all others, on arrival or later.
-    #[inline]
-    fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
-        match reason {
-            Reason::Early | Reason::Threshold => self.tally.dropped_early.add(packet.len),
-            Reason::Overflow => self.tally.dropped_overflow.add(packet.len),
-        }
-        self.discarded.push((packet, reason));
-        aqm.settled(&packet, Fate::Dropped(reason), cx);
     }
 
     /// Where the packet then lies, and the tally. Inlined always: a packet made of narrow stores and copied by wide
@@ -445,6 +288,27 @@ impl Port {
             Limit::Packets(n) if self.pkts > n => Err("more packets than the limit"),
             Limit::Bytes(b) if self.bytes > b => Err("more bytes than the limit"),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Depth {
+    /// The backlog of `level`, expressed in this depth's unit.
+    #[inline]
+    pub fn measure(self, level: &Level) -> f64 {
+        match self {
+            Self::Packets(_) => f64::from(level.pkts()),
+            // No memory holds 2^63 bytes, and processors convert signed numbers in one step.
+            Self::Bytes(_) => level.bytes() as i64 as f64,
+        }
+    }
+
+    /// Would `packet` on top of `level` be more than this?
+    #[inline]
+    pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
+        match self {
+            Self::Packets(n) => f64::from(level.pkts()) + 1.0 > n,
+            Self::Bytes(n) => (level.bytes() + u64::from(packet.len)) as i64 as f64 > n,
         }
     }
 }

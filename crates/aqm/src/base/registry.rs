@@ -1,97 +1,17 @@
 //! The registry: one line per discipline makes the module, the enum, the names and the constructor.
 
 use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
+use alloc::string::ToString;
 
 use super::cx::Cx;
 use super::design::{Entry, Preset};
 use super::ladder::Discipline;
 use super::nearest::nearest;
 use super::packet::Packet;
-use super::params::{Common, ParamError, ParamSet, ParamSpec};
+use super::params::ParamError;
 use super::port::Port;
-use super::tc::{self, Setting};
-
-/// Applies settings in their order; an error shows each as it was written.
-pub fn apply_all<P: ParamSet>(
-    common: &mut Common,
-    own: &mut P,
-    presets: &[Preset],
-    settings: &[Setting],
-) -> Result<(), ParamError> {
-    let mut settings = settings.iter();
-    settings.try_for_each(|s| apply(common, own, presets, &[&s.text]).map_err(|error| s.blame(error)))
-}
-
-/// Applies `key=value` words to the common and the own parameters of a discipline, the later over the earlier.
-pub fn apply<P: ParamSet>(
-    common: &mut Common,
-    own: &mut P,
-    presets: &[Preset],
-    words: &[&str],
-) -> Result<(), ParamError> {
-    for word in words {
-        let named = word.split_once('=').filter(|(key, _)| !key.is_empty());
-        let (key, value) = named.ok_or_else(|| ParamError {
-            key: word.to_string(),
-            found: word.to_string(),
-            accepts: "key=value".into(),
-            hint: nearest(word, names(P::SPECS)).map(|near| format!("did you mean {near}=...?")),
-        })?;
-        if key == "preset" {
-            let preset = presets.iter().find(|p| p.name == value).ok_or_else(|| ParamError {
-                key: key.to_string(),
-                found: value.to_string(),
-                accepts: match presets {
-                    [] => "no preset: this discipline has none".into(),
-                    _ => format!("one of {}", joined(presets.iter().map(|p| p.name))).into(),
-                },
-                hint: nearest(value, presets.iter().map(|p| p.name)).map(|near| format!("did you mean {near}?")),
-            })?;
-            let words: Vec<&str> = preset.settings.split_whitespace().collect();
-            apply(common, own, presets, &words)?;
-            continue;
-        }
-        let outcome = own.set(key, value).or_else(|| common.set(key, value));
-        outcome.unwrap_or_else(|| {
-            let known = || names(P::SPECS).chain(names(Common::SPECS)).chain(["preset"]);
-            Err(ParamError {
-                key: key.to_string(),
-                found: key.to_string(),
-                accepts: format!("one of {}", joined(known())).into(),
-                hint: nearest(key, known()).map(|near| format!("did you mean {near}?")),
-            })
-        })?;
-    }
-    Ok(())
-}
-
-/// What a user wrote must not undo itself: `preset=...` stands first, and each setting once. `own` is the preset that a
-/// variant is, with the variant's name.
-pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<(), ParamError> {
-    let fail = |key: &str, found: String, accepts: String, hint| {
-        Err(ParamError { key: key.to_string(), found, accepts: accepts.into(), hint })
-    };
-    let settings = || words.iter().filter_map(|word| word.split_once('='));
-    for (i, (key, value)) in settings().enumerate() {
-        if let Some((_, before)) = settings().take(i).find(|(earlier, _)| *earlier == key) {
-            return fail(key, format!("{key}={before} {key}={value}"), format!("{key}=... once"), None);
-        }
-        if key == "preset" && i > 0 {
-            let before = settings().take(i).map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ");
-            let accepts = format!("preset={value} {before}");
-            return fail(key, format!("{before} preset={value}"), accepts, Some("preset=... goes first".to_string()));
-        }
-        match own {
-            Some((name, preset)) if key == "preset" && value != preset => {
-                return fail(key, value.to_string(), format!("no other preset: {name} is preset={preset}"), None);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
+use super::tc;
+use super::text::joined;
 
 /// Of the presets of a discipline the one that a variant is.
 pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
@@ -112,27 +32,6 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
         ([x, a @ ..], [y, b @ ..]) => *x == *y && same(a, b),
         _ => false,
     }
-}
-
-fn names(specs: &'static [ParamSpec]) -> impl Iterator<Item = &'static str> {
-    specs.iter().map(|s| s.name)
-}
-
-/// `a, b, c`.
-pub fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
-}
-
-/// `key=value ...` of every own parameter in order of declaration, and of the common ones worth writing.
-pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
-    let mut out = String::new();
-    for spec in P::SPECS {
-        out.push_str(&format!(" {}={}", spec.name, own.get(spec.name).unwrap_or_default()));
-    }
-    for (name, value) in common.written() {
-        out.push_str(&format!(" {name}={value}"));
-    }
-    out
 }
 
 /// An arm of [`Discipline::enqueue`] of any discipline: a function of its own, because one with all of them would save
@@ -275,7 +174,7 @@ macro_rules! registry {
         #[derive(Clone, PartialEq, Debug)]
         pub struct Spec {
             name: &'static str,
-            common: $crate::base::params::Common,
+            common: $crate::base::common::Common,
             params: AnyParams,
         }
 
@@ -300,12 +199,12 @@ macro_rules! registry {
                 }
                 // tc takes the last of its words; ours are each said once.
                 if !tc::is_tail(words) {
-                    registry::once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
+                    $crate::base::settings::once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
                 }
-                let mut common = $crate::base::params::Common::default();
+                let mut common = $crate::base::common::Common::default();
                 $( if base == stringify!($name) {
                     let mut own = <$design as Design>::Params::default();
-                    registry::apply_all(&mut common, &mut own, <$design>::PRESETS, &all)?;
+                    $crate::base::settings::apply_all(&mut common, &mut own, <$design>::PRESETS, &all)?;
                     <$design>::check(&own).map_err(|accepts| $crate::base::params::ParamError {
                         key: name.to_string(), found: text.to_string(), accepts: accepts.into(), hint: None,
                     })?;
@@ -355,7 +254,7 @@ macro_rules! registry {
             /// Name and every parameter, defaults written out.
             pub fn canonical(&self) -> $crate::alloc::string::String {
                 let words = match &self.params {
-                    $( AnyParams::$name(p) => $crate::base::registry::canonical(&self.common, p), )*
+                    $( AnyParams::$name(p) => $crate::base::settings::canonical(&self.common, p), )*
                     AnyParams::own(p) => p.canonical().into(),
                 };
                 $crate::alloc::format!("{}{words}", self.name)
@@ -412,6 +311,8 @@ macro_rules! registry {
 mod tests {
     use super::*;
     use crate::{ENTRIES, Spec};
+    use alloc::string::String;
+    use alloc::vec::Vec;
 
     fn error(text: &str) -> String {
         Spec::parse(text).map_or_else(|error| error.to_string(), |spec| panic!("{}", spec.canonical()))

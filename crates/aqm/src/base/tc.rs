@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use super::nearest::nearest;
 use super::params::ParamError;
-use super::registry::joined;
 use super::text;
+use super::text::joined;
 
 /// What follows one of tc's words, and which of our parameters it sets.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::time::Span;
 use super::units::{Bytes, Depth, Limit, Rate};
@@ -190,6 +191,11 @@ pub fn show_limit(limit: Limit) -> String {
         Limit::Packets(n) => format!("{n}p"),
         Limit::Bytes(n) => format!("{n}b"),
     }
+}
+
+/// `a, b, c`.
+pub fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Sizes, rates and queue depths, each in its own type.
 
 use super::packet::Packet;
-use super::port::Level;
 use super::time::Span;
 
 /// A number of bytes on the wire.
@@ -48,30 +47,11 @@ impl Depth {
         }
     }
 
-    /// The backlog of `level`, expressed in this depth's unit.
-    #[inline]
-    pub fn measure(self, level: &Level) -> f64 {
-        match self {
-            Self::Packets(_) => f64::from(level.pkts()),
-            // No memory holds 2^63 bytes, and processors convert signed numbers in one step.
-            Self::Bytes(_) => level.bytes() as i64 as f64,
-        }
-    }
-
     /// How much `packet` adds to a backlog counted in this depth's unit.
     pub fn weigh(self, packet: &Packet) -> f64 {
         match self {
             Self::Packets(_) => 1.0,
             Self::Bytes(_) => f64::from(packet.len),
-        }
-    }
-
-    /// Would `packet` on top of `level` be more than this?
-    #[inline]
-    pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
-        match self {
-            Self::Packets(n) => f64::from(level.pkts()) + 1.0 > n,
-            Self::Bytes(n) => (level.bytes() + u64::from(packet.len)) as i64 as f64 > n,
         }
     }
 
