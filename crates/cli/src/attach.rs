@@ -89,7 +89,7 @@ mod here {
     use forebay_aqm::base::text::{self, BadValue, show_rate};
     use forebay_lab::own;
     use forebay_lab::scenario::{Found, InputError};
-    use forebay_live::attach::{self, Attachment, Fault, Kind, Live, Order, State};
+    use forebay_live::attach::{self, After, Attachment, Fault, Kind, Live, Order, State};
     use serde_json::{Value, json};
 
     use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
@@ -137,12 +137,23 @@ mod here {
 
     /// Takes an attachment down.
     pub(crate) fn detach(args: &DetachArgs, ui: &Ui) -> Result<Exit, Failure> {
-        let state = attach::detach(&args.device).map_err(|fault| failure("detach", fault))?;
+        let (state, after) = attach::detach(&args.device).map_err(|fault| failure("detach", fault))?;
+        let device = &args.device;
+        let before = state.before.as_ref().map_or_else(|| "its default queue".to_string(), |before| before.words());
+        let now = match after {
+            After::Back(words) => format!("it has {words} again"),
+            After::Other(words) => format!("it has {words}, which somebody else has put there"),
+            After::Gone => "it is gone itself".to_string(),
+            After::Lost => {
+                let what = format!("{device}: detached, but {before} is not back: it has its default queue");
+                return Err(Failure::Run(what));
+            }
+            After::Ours => return Err(Failure::Run(format!("{device}: its queue is still that of the attachment"))),
+        };
         if ui.json() {
-            ui.print_json(&json!({ "version": 1, "detached": state.json() }))?;
+            ui.print_json(&json!({ "version": 1, "detached": state.json(), "now": now }))?;
         } else {
-            let back = state.before.map_or_else(|| "its default queue".to_string(), |before| before.words());
-            ui.print(&format!("{}: detached; it has {back} again", args.device))?;
+            ui.print(&format!("{device}: detached; {now}"))?;
         }
         Ok(Exit::Done)
     }
@@ -182,7 +193,11 @@ mod here {
     fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, notes: &[String], ui: &Ui) {
         if args.daemon {
             let mut out = std::io::stdout();
-            let told = json!({ "attached": attachment.state().json(), "notes": notes });
+            let told = json!({
+                "attached": attachment.state().json(),
+                "metrics": attachment.metrics().map(|address| format!("http://{address}/metrics")),
+                "notes": notes,
+            });
             let _ = writeln!(out, "{STANDS} {told}").and_then(|()| out.flush());
             return;
         }
@@ -220,8 +235,12 @@ mod here {
             told["notes"].as_array().into_iter().flatten().filter_map(Value::as_str).for_each(|note| ui.note(note));
             let state = &told["attached"];
             if ui.json() {
-                ui.print_json(&json!({ "version": 1, "attached": state, "notes": told["notes"] }))?;
+                let (metrics, notes) = (&told["metrics"], &told["notes"]);
+                ui.print_json(&json!({ "version": 1, "attached": state, "metrics": metrics, "notes": notes }))?;
             } else {
+                if let Some(address) = told["metrics"].as_str() {
+                    ui.note(&format!("metrics: {address}"));
+                }
                 ui.note(&format!("{}: attached, daemon {}; forebay detach {0} ends it", args.device, state["pid"]));
             }
             return Ok(Exit::Done);

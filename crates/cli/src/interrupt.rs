@@ -32,6 +32,9 @@ pub(crate) fn watch() -> &'static AtomicBool {
 /// before it may end.
 #[cfg(target_os = "linux")]
 pub(crate) fn watch_patiently() -> &'static AtomicBool {
+    if HOSTED.load(Ordering::SeqCst) {
+        return &STOP;
+    }
     PATIENT.store(true, Ordering::SeqCst);
     let ignored = hangup_ignored();
     handle();

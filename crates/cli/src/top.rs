@@ -33,7 +33,7 @@ pub(crate) use here::command;
 #[cfg(target_os = "linux")]
 mod here {
     use std::io::IsTerminal;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
     use forebay_aqm::base::text::show_rate;
@@ -63,7 +63,7 @@ mod here {
     pub(crate) fn command(args: &TopArgs, ui: &Ui) -> Result<Exit, Failure> {
         let once = args.once || ui.json() || !std::io::stdout().is_terminal();
         let stop = interrupt::watch();
-        let mut before = looks(args)?;
+        let mut before = looks(args, stop)?;
         if let (Some(device), true) = (&args.device, before.is_empty()) {
             return Err(unknown(device)?);
         }
@@ -72,22 +72,21 @@ mod here {
             while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK);
             }
+            let now = looks(args, stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(Exit::Done);
             }
-            let now = looks(args)?;
-            if let (Some(device), true) = (&args.device, now.is_empty()) {
-                ui.note(&format!("{device}: detached"));
-                return Ok(Exit::Done);
-            }
             let rows: Vec<Row> = now.iter().map(|live| Row::of(live, &before)).collect();
+            let detached = args.device.as_ref().filter(|_| rows.is_empty());
             if ui.json() {
                 let devices: Vec<Value> = rows.iter().map(Row::json).collect();
                 ui.print_json(&json!({ "version": 1, "devices": devices }))?;
+            } else if let Some(device) = detached {
+                ui.note(&format!("{device}: detached"));
             } else {
                 ui.print(&format!("{}{}", if once { "" } else { CLEAR }, table(ui, &rows)))?;
             }
-            if once {
+            if once || detached.is_some() {
                 return Ok(Exit::Done);
             }
             before = now;
@@ -97,7 +96,7 @@ mod here {
     /// What is said of a device that is not attached.
     fn unknown(device: &str) -> Result<Failure, Failure> {
         let all = State::all().map_err(|fault| failure("top", fault))?;
-        let names: Vec<String> = all.into_iter().map(|state| state.device).collect();
+        let names: Vec<String> = all.iter().map(State::called).collect();
         let accepts = if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
         Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
     }
@@ -111,15 +110,21 @@ mod here {
         states.map_err(|fault| failure("top", fault))
     }
 
-    /// Every device that is wanted, as it is now. Of all devices, those that can be read.
-    fn looks(args: &TopArgs) -> Result<Vec<Live>, Failure> {
+    /// Every device that is wanted, as it is now. Of several, those that can be read, if any can.
+    fn looks(args: &TopArgs, stop: &AtomicBool) -> Result<Vec<Live>, Failure> {
         let begun = Instant::now();
         loop {
-            let looked: Vec<Result<Live, Fault>> = wanted(args)?.iter().map(attach::look).collect();
+            let states = wanted(args)?;
+            let looked: Vec<Result<Live, Fault>> = states.iter().map(attach::look).collect();
             // One that is only just being attached or detached cannot be read, for a moment.
-            if looked.iter().all(Result::is_ok) || begun.elapsed() > PATIENCE {
-                let (all, one) = (looked.len() > 1, |fault| failure("top", fault));
-                return looked.into_iter().filter(|look| !all || look.is_ok()).map(|look| look.map_err(one)).collect();
+            let passing = |(state, look): (&State, &Result<Live, Fault>)| {
+                look.is_err() && state.is_served() && state.name().is_some()
+            };
+            let waits = states.iter().zip(&looked).any(passing);
+            if !waits || begun.elapsed() > PATIENCE || stop.load(Ordering::Relaxed) {
+                let some = looked.iter().any(Result::is_ok);
+                let kept = looked.into_iter().filter(|look| !some || look.is_ok());
+                return kept.map(|look| look.map_err(|fault| failure("top", fault))).collect();
             }
             std::thread::sleep(LOOK);
         }
@@ -170,7 +175,7 @@ mod here {
             let live = row.live;
             let rate = Rate(live.state.rate);
             table.row(vec![
-                live.state.name().unwrap_or_else(|| live.state.device.clone()),
+                live.state.called(),
                 show_rate(rate),
                 format!("{} %", significant(100.0 * row.bits / live.state.rate as f64, 3)),
                 format!("{} B", live.backlog_bytes),

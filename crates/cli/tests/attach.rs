@@ -151,6 +151,11 @@ fn outlives_its_daemon(test: &str, actuator: &str) {
     assert_eq!(real(&after, "/per_second/dropped_early") + real(&after, "/p"), 0.0, "{after}");
     assert!(real(&after, "/per_second/sent_bits") > 0.9 * BITS, "{after}");
     assert!(actuator == "nft" || number(&after, "/passed_without_daemon/pkts") > 0, "{after}");
+    // The next attachment takes down what is left of that one.
+    if attach(&rig, test, law, &["--actuator", actuator]).is_none() {
+        return;
+    }
+    assert!(top(&rig)["served"] == true);
     let out = rig.ended(&["detach", DEVICE]);
     assert!(out.status.success(), "{out:?}");
     assert_eq!(rig.left(), Vec::<String>::new());
@@ -277,9 +282,9 @@ fn a_device_under_another_name_is_the_same_device() {
     let test = "a_device_under_another_name_is_the_same_device";
     let Some(rig) = rig(test) else { return };
     let ip = |words: &str| assert!(rig.within(1, "ip").args(words.split(' ')).status().unwrap().success(), "{words}");
-    ip("link property add dev out altname the-way-out");
+    ip("link property add dev out altname the-way-out-of-here");
     for actuator in ["tcx", "clsact", "nft"] {
-        let words = ["attach", "the-way-out", "--rate", RATE, "--background", "--actuator", actuator];
+        let words = ["attach", "the-way-out-of-here", "--rate", RATE, "--background", "--actuator", actuator];
         let out = rig.ended(&words);
         if out.status.code() == Some(4) {
             skip(test, &said(&out));
@@ -296,14 +301,70 @@ fn a_device_under_another_name_is_the_same_device() {
         let seen = rig.document(&["top", "wan"])["devices"][0].clone();
         assert!(seen["served"] == true && seen["attachment"]["device"] == "out", "{actuator}: {seen}");
         let other = rig.ended(&["detach", "out"]);
-        assert!(other.status.code() == Some(2), "{other:?}");
-        let out = rig.ended(&["detach", "wan"]);
-        assert!(out.status.success(), "{actuator}: {out:?}");
+        assert!(other.status.code() == Some(2) && said(&other).contains("expected wan"), "{other:?}");
+        // An attachment of that one is another attachment.
+        assert!(rig.ended(&["attach", "out", "--rate", RATE, "--background"]).status.success());
+        for device in ["out", "wan"] {
+            let out = rig.ended(&["detach", device]);
+            assert!(out.status.success(), "{actuator}: {out:?}");
+            assert!(device == "wan" || rig.document(&["top", "wan"])["devices"][0]["served"] == true, "{actuator}");
+        }
         for words in ["link del out", "link set wan down", "link set wan name out", "link set out up"] {
             ip(words);
         }
         assert_eq!(rig.left(), Vec::<String>::new(), "{actuator}");
     }
+}
+
+#[test]
+fn what_is_not_back_is_said() {
+    let test = "what_is_not_back_is_said";
+    let Some(rig) = rig(test) else { return };
+    let tc = |words: &str| assert!(rig.within(1, "tc").args(words.split(' ')).status().unwrap().success(), "{words}");
+    for killed in [false, true] {
+        tc("qdisc add dev out root handle 17: pfifo limit 321");
+        let Some(pid) = attach(&rig, test, "pi", &[]) else { return };
+        // The kernel gives no two qdiscs of a device one handle.
+        tc("qdisc add dev out parent fb:1 handle 17: bfifo limit 9999");
+        if killed {
+            run(&format!("kill -9 {pid}")).unwrap();
+        }
+        let out = rig.ended(&["detach", DEVICE]);
+        assert!(out.status.code() == Some(1) && said(&out).contains("pfifo 17:"), "{out:?}");
+        assert_eq!(rig.left(), Vec::<String>::new());
+    }
+    if attach(&rig, test, "pi", &[]).is_some() {
+        tc("qdisc replace dev out root handle 99: pfifo limit 7");
+        sleep(Duration::from_millis(300));
+        // The daemon has noticed, and put back what was left to put back.
+        assert!(rig.qdisc().contains("pfifo 99:"), "{}", rig.qdisc());
+        tc("qdisc del dev out root");
+        assert_eq!(rig.left(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_others_left_lying_about_is_in_nobodys_way() {
+    let test = "what_others_left_lying_about_is_in_nobodys_way";
+    let Some(rig) = rig(test) else { return };
+    if attach(&rig, test, "pi", &[]).is_none() {
+        return;
+    }
+    let stray = std::path::Path::new("/run/forebay/7@1.json");
+    std::fs::write(stray, [0xff, b'{']).unwrap();
+    let seen = top(&rig);
+    let out = rig.ended(&["detach", DEVICE]);
+    std::fs::remove_file(stray).unwrap();
+    assert!(seen["served"] == true && out.status.success(), "{out:?}");
+    // One who may only look cannot hold anybody up.
+    let words = ["attach", DEVICE, "--rate", RATE, "--background"];
+    assert!(rig.ended(&words).status.success());
+    let lock = "/run/forebay/.lock";
+    assert!(std::path::Path::new(lock).exists());
+    let seen = Command::new("setpriv").args(["--reuid", "65534", "--clear-groups", "test", "-r", lock]).status();
+    assert!(!seen.unwrap().success());
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
+    assert_eq!(rig.left(), Vec::<String>::new());
 }
 
 #[test]

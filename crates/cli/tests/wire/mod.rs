@@ -196,6 +196,9 @@ impl Rig {
             let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
             *(if name.contains(&format!("@{netns}")) { &mut ours } else { &mut others }) += 1;
         }
+        if others == 0 && Path::new("/run/forebay").exists() {
+            left.push("/run/forebay".to_string());
+        }
         if ours > 0 {
             left.push(format!("{ours} state files and pins"));
         }

@@ -2,42 +2,13 @@
 
 use super::fastpath::FastPath;
 use super::fault::Fault;
+use super::kind::Kind;
 use super::nft::Nft;
 use super::place::Lock;
 use super::state::State;
 use super::words::{Counters, Settings};
 use crate::sys::attach_process::monotonic;
 use crate::sys::qdiscs::Qdisc;
-
-/// What drops and marks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// The BPF program as a TCX link, Linux 6.6 and later.
-    Tcx,
-    /// The BPF program as a filter of the clsact qdisc.
-    Clsact,
-    /// Rules of nftables, where BPF is refused.
-    Nft,
-}
-
-impl Kind {
-    /// All, the best first.
-    pub const ALL: [Self; 3] = [Self::Tcx, Self::Clsact, Self::Nft];
-
-    /// Its word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Tcx => "tcx",
-            Self::Clsact => "clsact",
-            Self::Nft => "nft",
-        }
-    }
-
-    /// The one with this word.
-    pub fn read(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
-    }
-}
 
 /// An actuator in place.
 pub(super) enum Actuator {
@@ -70,7 +41,7 @@ impl Actuator {
     pub(super) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
             None => Err(Fault::Unavailable(format!("{}: nothing marks or drops there now", state.device))),
-            Some(Kind::Nft) => Ok(Reader::Nft(state.device.clone(), Nft::header(state.index)?)),
+            Some(Kind::Nft) => Ok(Reader::Nft(state.index, Nft::header(state.index)?)),
             Some(Kind::Tcx | Kind::Clsact) => FastPath::open(&state.key()).map(|path| Reader::Bpf(Box::new(path))),
         }
     }
@@ -79,7 +50,7 @@ impl Actuator {
     pub(super) fn remove(state: &State) -> Result<(), Fault> {
         match state.actuator {
             None => Ok(()),
-            Some(Kind::Nft) => Nft::remove(&state.device),
+            Some(Kind::Nft) => Nft::remove(state.index),
             Some(Kind::Tcx | Kind::Clsact) => FastPath::remove(state),
         }
     }
@@ -105,7 +76,7 @@ impl Actuator {
 pub(super) enum Reader {
     Bpf(Box<FastPath>),
     /// The device, and the bytes of its link's header.
-    Nft(String, u64),
+    Nft(u32, u64),
 }
 
 impl Reader {
@@ -118,7 +89,7 @@ impl Reader {
                 let p = if rules { settings.probability(backlog, packet) } else { 0.0 };
                 Ok((path.counters()?, p, rules))
             }
-            Self::Nft(device, header) => Nft::read(device, *header),
+            Self::Nft(device, header) => Nft::read(*device, *header),
         }
     }
 }

@@ -9,8 +9,9 @@ use forebay_aqm::base::text::show_rate;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::{ENTRIES, Spec};
 
-use super::actuator::{Actuator, Kind};
+use super::actuator::Actuator;
 use super::fault::Fault;
+use super::kind::Kind;
 use super::metrics::Metrics;
 use super::place::{self, Lock};
 use super::qdisc;
@@ -18,6 +19,7 @@ use super::rights::permitted;
 use super::serve::Attachment;
 use super::state::{State, started};
 use super::undo;
+use crate::sys::attach_process::netns_cookie;
 use crate::sys::interfaces;
 use crate::sys::netlink::Netlink;
 
@@ -51,7 +53,7 @@ pub struct Order {
 impl Order {
     /// The link as the law knows it.
     fn link(&self) -> Link {
-        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(LEAST_PACKETS * u64::from(self.packet));
+        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(LEAST_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
         let limit = self.limit.unwrap_or(Limit::Bytes(fifth));
         self.spec.link(&Link { rate: self.rate, limit, mean_packet: Bytes(u64::from(self.packet)) })
     }
@@ -89,6 +91,9 @@ impl Order {
         }
         if self.link().limit_bytes() < f64::from(self.packet) {
             return Err(Fault::input("--limit", "less than a packet", "room for at least one"));
+        }
+        if self.link().limit_bytes() > qdisc::MOST as f64 {
+            return Err(Fault::input("--limit", "more than tbf can hold", format!("at most {} bytes", qdisc::MOST)));
         }
         Ok(())
     }
@@ -132,6 +137,7 @@ pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fa
         None => {}
     }
     let mut state = planned(order, device, number, &netlink)?;
+    state.write(&lock)?;
     let placed = place_all(order, &netlink, &mut state, &lock, note);
     match placed {
         Ok(actuator) => Ok(Attachment::new(state, order.link(), netlink, actuator, law, metrics)),
@@ -151,6 +157,7 @@ fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Res
         device,
         index: number,
         netns: place::netns()?,
+        cookie: netns_cookie(),
         pid,
         started: started(pid).unwrap_or_default(),
         rate: order.rate.0,
@@ -185,6 +192,8 @@ fn place_all(
                 }
                 return Ok(actuator);
             }
+            // What is left of it must be known before another is put there.
+            Err(fault) if state.actuator.is_some() => return Err(fault),
             Err(fault) => refusals.push(format!("{}: {fault}", kind.word())),
         }
     }

@@ -10,8 +10,8 @@ use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Btf, EbpfLoader};
 
-use super::actuator::Kind;
 use super::fault::{Fault, chain};
+use super::kind::Kind;
 use super::place::{self, Lock};
 use super::qdisc::tc;
 use super::state::State;
@@ -153,11 +153,13 @@ fn sweep(device: &str, state: &State) -> Result<(), Fault> {
         return Ok(());
     }
     let shown = tc(&["filter", "show", "dev", device, "egress", "pref", PREFERENCE])?;
-    if state.filter.is_some_and(|id| shown.lines().any(|line| is_filter(line, id))) {
+    let stands = state.filter.is_some_and(|id| shown.lines().any(|line| is_filter(line, id)));
+    if stands {
         let at = ["filter", "del", "dev", device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
         tc(&[&at[..], &["bpf"]].concat())?;
     }
-    if !state.made_clsact {
+    // A clsact without our filter may be somebody else's, unless we were never so far.
+    if !state.made_clsact || !stands && state.filter.is_some() {
         return Ok(());
     }
     for side in ["ingress", "egress"] {

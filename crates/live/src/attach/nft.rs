@@ -18,6 +18,7 @@ use super::fault::Fault;
 use super::qdisc::{gone, is_ours, program, refused};
 use super::state::State;
 use super::words::Counters;
+use crate::sys::interfaces::index;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdiscs::Qdisc;
 
@@ -55,9 +56,14 @@ struct Rules {
 impl Nft {
     /// Makes the table and begins to renew it.
     pub(super) fn put(state: &State) -> Result<Self, Fault> {
+        // Where nft takes a number it looks for a device of that name first.
+        if index(&state.index.to_string()).is_ok_and(|other| other != state.index) {
+            let what = format!("nft: another device has the name {0}, the number of {1}", state.index, state.device);
+            return Err(Fault::Unavailable(what));
+        }
         let header = Self::header(state.index)?;
         let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
-        let rules = Rules { table: table(&state.device), number: state.index, header, netlink };
+        let rules = Rules { table: table(state.index), number: state.index, header, netlink };
         run(&["-f", "-"], &made(&rules.table, state.index, state.ecn))?;
         let (counters, root) = (Counters::default(), Qdisc::default());
         let shared = Arc::new(Mutex::new(Shared { p: 0.0, counters, root, fault: None, over: false }));
@@ -86,14 +92,14 @@ impl Nft {
     }
 
     /// Removes the table, if it is there.
-    pub(super) fn remove(device: &str) -> Result<(), Fault> {
+    pub(super) fn remove(device: u32) -> Result<(), Fault> {
         let table = table(device);
         // Made first, because a table that is not there cannot be deleted.
         run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
     }
 
     /// Counters, probability, and whether it is in force.
-    pub(super) fn read(device: &str, header: u64) -> Result<(Counters, f64, bool), Fault> {
+    pub(super) fn read(device: u32, header: u64) -> Result<(Counters, f64, bool), Fault> {
         let table = table(device);
         let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?, header);
         let shown = run(&["-j", "list", "table", "inet", &table], "")?;
@@ -152,10 +158,9 @@ impl Rules {
     }
 }
 
-/// The name of the table for a device: letters, digits and underscores, no two alike.
-fn table(device: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("_{:x}_", c as u32) };
-    format!("forebay_{}", device.chars().map(plain).collect::<String>())
+/// The table for a device.
+fn table(device: u32) -> String {
+    format!("forebay_{device}")
 }
 
 /// The table without signals.
@@ -258,13 +263,6 @@ fn run(words: &[&str], input: &str) -> Result<String, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tables_of_different_devices_have_different_names() {
-        assert_eq!(table("eth0"), "forebay_eth0");
-        assert_eq!(table("eth0.5"), "forebay_eth0_2e_5");
-        assert_ne!(table("a-b"), table("a_b"));
-    }
 
     #[test]
     fn a_rule_draws_below_its_bound() {

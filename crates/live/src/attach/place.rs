@@ -1,15 +1,18 @@
 //! Where an attachment keeps what outlives the daemon: a state file, and pins in a file system for BPF objects.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::fault::Fault;
 use crate::sys::attach_process::{is_bpffs, mount_bpffs, unmount, user};
 
 /// The folder of the state files.
 pub(super) const RUN: &str = "/run/forebay";
+/// Whoever changes something holds it.
+const LOCK: &str = "/run/forebay/.lock";
 /// Where BPF objects are pinned by custom.
 const BPFFS: &str = "/sys/fs/bpf";
 /// Says that we mounted it, and which it was.
@@ -21,50 +24,85 @@ pub(super) fn netns() -> Result<u64, Fault> {
     fs::metadata(own).map(|found| found.ino()).map_err(|error| Fault::system(own, &error))
 }
 
-/// What tells the attachment of a device from all others. It does not ask which namespace is the machine's: not everybody
-/// may know.
-pub(super) fn key(device: &str, netns: u64) -> String {
-    format!("{device}@{netns}")
+/// What tells the attachment of a device from all others: its number, and that of the namespace. Names change.
+pub(super) fn key(index: u32, netns: u64) -> String {
+    format!("{index}@{netns}")
 }
 
-/// Holds everybody else off who attaches or detaches, as long as it lives. The folder is there then.
+/// Holds everybody else off who attaches or detaches, as long as it lives. The folder is there then, and goes with it if
+/// nothing is left in it.
 pub(super) struct Lock {
-    _folder: File,
+    _file: File,
 }
+
+/// How long others may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Waits for the others.
 pub(super) fn lock() -> Result<Lock, Fault> {
-    let failed = |error: io::Error| Fault::system(RUN, &error);
+    let begun = Instant::now();
     loop {
-        make_folder(Path::new(RUN), 0o755)?;
-        let folder = File::open(RUN).map_err(failed)?;
-        folder.lock().map_err(failed)?;
-        // The last one out removes it: it must still be the one that the next will find.
-        let held = folder.metadata().map_err(failed)?.ino();
-        if fs::metadata(RUN).is_ok_and(|found| found.ino() == held) {
-            return Ok(Lock { _folder: folder });
+        match try_lock() {
+            // The last one out has just removed the folder: once more.
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(Some(lock)) => return Ok(lock),
+            Err(error) => return Err(Fault::system(RUN, &error)),
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(Fault::Failed(format!("{LOCK}: another forebay attaches or detaches, and does not end")));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The lock, if nobody holds it. Others than root cannot even open it, and so not hold it.
+fn try_lock() -> io::Result<Option<Lock>> {
+    make_folder(Path::new(RUN), 0o755)?;
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Ok(()) => {}
+    }
+    // It must be the one that the next will find.
+    let same = fs::metadata(LOCK)?.ino() == file.metadata()?.ino();
+    Ok(same.then_some(Lock { _file: file }))
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let alone = |entry: fs::DirEntry| entry.path() == Path::new(LOCK);
+        if fs::read_dir(RUN).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(alone))) {
+            // Whatever of it stays is in nobody's way.
+            let _ = fs::remove_file(LOCK).and_then(|()| fs::remove_dir(RUN));
         }
     }
 }
 
 /// Makes a folder in which nobody else may write, and takes one that is there only if that is so.
-fn make_folder(folder: &Path, mode: u32) -> Result<(), Fault> {
-    let failed = |error: io::Error| Fault::system(folder.display(), &error);
+fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     match DirBuilder::new().mode(mode).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let found = fs::symlink_metadata(folder).map_err(failed)?;
-    if found.is_dir() && found.uid() == user() && found.mode() & 0o022 == 0 {
+    if is_ours_alone(folder)? {
         return Ok(());
     }
-    let what = format!("{}: is not this user's alone to write in; nothing there is trusted", folder.display());
-    Err(Fault::Unavailable(what))
+    let what = "others than this user may write there, so nothing in it is trusted";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
 }
 
-/// Where the pins of an attachment are. The file system takes no dots, and no device has a colon in its name.
+/// Is it a folder in which only root, or this user, may write?
+pub(super) fn is_ours_alone(folder: &Path) -> io::Result<bool> {
+    let found = fs::symlink_metadata(folder)?;
+    Ok(found.is_dir() && [0, user()].contains(&found.uid()) && found.mode() & 0o022 == 0)
+}
+
+/// Where the pins of an attachment are.
 pub(super) fn pins(key: &str) -> PathBuf {
-    Path::new(BPFFS).join("forebay").join(key.replace('.', ":"))
+    Path::new(BPFFS).join("forebay").join(key)
 }
 
 /// Makes the folder for pins, mounting its file system if nobody has.
@@ -77,7 +115,8 @@ pub(super) fn make_pins(pins: &Path) -> Result<(), Fault> {
         // Without the note it only stays mounted.
         let _ = fs::write(MOUNTED, number.to_string());
     }
-    [pins.parent(), Some(pins)].into_iter().flatten().try_for_each(|folder| make_folder(folder, 0o700))
+    let make = |folder: &Path| make_folder(folder, 0o700).map_err(|error| Fault::system(folder.display(), &error));
+    [pins.parent(), Some(pins)].into_iter().flatten().try_for_each(make)
 }
 
 /// Removes the pins of an attachment, and what only they needed.
@@ -112,13 +151,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_have_no_dots() {
-        let key = key("eth0.5", 7);
-        assert_eq!(key, "eth0.5@7");
-        assert_eq!(pins(&key), Path::new("/sys/fs/bpf/forebay/eth0:5@7"));
-    }
-
-    #[test]
     fn folders_of_others_are_not_trusted() {
         let folder = std::env::temp_dir().join(format!("forebay-place-{}", std::process::id()));
         make_folder(&folder, 0o755).unwrap();
@@ -127,7 +159,7 @@ mod tests {
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         let refusal = make_folder(&folder, 0o755).unwrap_err();
         fs::remove_dir(&folder).unwrap();
-        assert!(refusal.to_string().contains("is not this user's alone"), "{refusal}");
+        assert!(refusal.to_string().contains("nothing in it is trusted"), "{refusal}");
         fs::write(&folder, "").unwrap();
         assert!(make_folder(&folder, 0o755).is_err());
         fs::remove_file(&folder).unwrap();

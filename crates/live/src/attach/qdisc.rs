@@ -18,6 +18,8 @@ const HANDLE: &str = "fb:";
 const OURS: u32 = 0x00fb_0000;
 /// Kinds without classes whose parameters the kernel takes back in the words in which it gives them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
+/// The most bytes that tbf can be told of.
+pub(super) const MOST: u64 = u32::MAX as u64;
 /// A link header without a VLAN's tag.
 const ETHERNET: u32 = 14;
 
@@ -54,7 +56,7 @@ impl Before {
 
 /// Bytes that may go at once: a millisecond of the rate, so that a timer that is late loses nothing, and two packets.
 pub(super) fn burst(rate: Rate, mtu: u32) -> u64 {
-    rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)
+    (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MOST)
 }
 
 /// Is this root qdisc ours?
@@ -94,8 +96,8 @@ fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     if !KEPT.contains(&root.kind.as_str()) {
         return Err(format!("root qdisc {}", root.kind));
     }
-    if root.sizes {
-        return Err(format!("a table of sizes at its root qdisc {}", root.kind));
+    if let Some(extra) = root.extra {
+        return Err(format!("{extra} at its root qdisc {}", root.kind));
     }
     Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
@@ -118,10 +120,10 @@ pub(super) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault>
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         }
-        let Some(before) = before else { return netlink.remove_root(number) };
+        let Some(before) = before else { return netlink.remove_root(number, OURS) };
         let put = netlink.put_root(number, &before.kind, before.handle, &before.options);
         // A device without the queue that it had is better than one with ours.
-        put.inspect_err(|_| drop(netlink.remove_root(number)))
+        put.inspect_err(|_| drop(netlink.remove_root(number, OURS)))
     };
     match done() {
         Ok(()) => Ok(()),
@@ -134,10 +136,39 @@ pub(super) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault>
     }
 }
 
-/// Is the queue of this device still ours?
-pub(super) fn stands(number: u32) -> bool {
-    let root = Netlink::open().and_then(|netlink| netlink.root(number));
-    root.is_ok_and(|root| is_ours(&root))
+/// What a device has after it was detached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum After {
+    /// It has gone.
+    Gone,
+    /// The queue that it had before, in words.
+    Back(String),
+    /// Another one, which somebody put there.
+    Other(String),
+    /// The kernel's own, in place of what it had.
+    Lost,
+    /// Still ours.
+    Ours,
+}
+
+/// What it has.
+pub(super) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault> {
+    let Some(device) = name(number) else { return Ok(After::Gone) };
+    let root = match Netlink::open().and_then(|netlink| netlink.root(number)) {
+        Ok(root) => Some(root).filter(|root| root.handle != 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(_) if name(number).is_none() => return Ok(After::Gone),
+        Err(error) => return Err(gone(&device, "the queue", &error)),
+    };
+    Ok(match (root, before) {
+        (Some(root), _) if is_ours(&root) => After::Ours,
+        (Some(root), Some(before)) if (&root.kind, root.handle) == (&before.kind, before.handle) => {
+            After::Back(before.words())
+        }
+        (Some(root), _) => After::Other(format!("{} {:x}:", root.kind, root.handle >> 16)),
+        (None, None) => After::Back("its default queue".to_string()),
+        (None, Some(_)) => After::Lost,
+    })
 }
 
 /// Runs tc(8) and gives what it printed.
@@ -212,8 +243,8 @@ mod tests {
         let below = [qdisc("mq", 0, true), qdisc("fq", 0x8002, false)];
         assert_eq!(judge(&below), Err("qdisc fq 8002: below its root qdisc".to_string()));
         assert!(judge(&[qdisc("tbf", 0xfb, true)]).unwrap_err().contains("nobody knows of"));
-        let sizes = Qdisc { sizes: true, ..qdisc("pfifo", 1, true) };
-        assert!(judge(&[sizes]).unwrap_err().contains("a table of sizes"));
+        let extra = Qdisc { extra: Some("an estimator"), ..qdisc("pfifo", 1, true) };
+        assert_eq!(judge(&[extra]), Err("an estimator at its root qdisc pfifo".to_string()));
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::actuator::Kind;
 use super::fault::Fault;
+use super::kind::Kind;
 use super::place::{self, Lock, RUN};
 use super::qdisc::Before;
+use crate::sys::attach_process::netns_cookie;
 use crate::sys::interfaces;
 
 /// What an attachment is and changed.
@@ -22,6 +23,8 @@ pub struct State {
     pub index: u32,
     /// The network namespace that it is in.
     pub netns: u64,
+    /// What tells that namespace from a later one with the same number; 0 before Linux 5.14.
+    pub cookie: u64,
     /// The process of the daemon.
     pub pid: u32,
     /// When that process started, in the kernel's ticks: process numbers are used again.
@@ -49,7 +52,7 @@ pub struct State {
 impl State {
     /// What tells it from other attachments.
     pub fn key(&self) -> String {
-        place::key(&self.device, self.netns)
+        place::key(self.index, self.netns)
     }
 
     /// The file of the attachment with this key.
@@ -62,8 +65,13 @@ impl State {
         let number = interfaces::index(device).ok();
         let all = Self::all()?;
         let same = all.iter().find(|state| Some(state.index) == number);
-        let gone = |state: &&Self| state.device == device && interfaces::name(state.index).is_none();
+        let gone = |state: &&Self| state.device == device && state.name().is_none();
         Ok(same.or_else(|| all.iter().find(gone)).cloned())
+    }
+
+    /// What stands in the file of this attachment now, if that can be read.
+    pub(super) fn filed(&self) -> Option<Self> {
+        Self::read(&Self::file(&self.key())).ok().flatten()
     }
 
     /// The name that the device has now; none if it has gone.
@@ -71,22 +79,44 @@ impl State {
         interfaces::name(self.index)
     }
 
+    /// The name that it has, or had.
+    pub fn called(&self) -> String {
+        self.name().unwrap_or_else(|| self.device.clone())
+    }
+
     /// Every attachment of this network namespace, by name.
     pub fn all() -> Result<Vec<Self>, Fault> {
-        let netns = place::netns()?;
-        let entries = match fs::read_dir(RUN) {
-            Ok(entries) => entries,
+        let folder = Path::new(RUN);
+        let failed = |error: io::Error| Fault::system(RUN, &error);
+        let entries = match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Fault::system(RUN, &error)),
+            entries => entries.map_err(failed)?,
         };
-        let files =
-            entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "json"));
+        // Those of other namespaces are none of our business, damaged or not.
+        let ending = format!("@{}.json", place::netns()?);
+        let names = entries.flatten().map(|entry| entry.path());
+        let files: Vec<PathBuf> = names.filter(|path| path.to_string_lossy().ends_with(&ending)).collect();
+        if !files.is_empty() && !place::is_ours_alone(folder).map_err(failed)? {
+            let what = format!("{RUN}: others than this user may write there, so nothing in it is trusted");
+            return Err(Fault::Unavailable(what));
+        }
         // One may go while they are read.
-        let read = |path: PathBuf| fs::read_to_string(&path).ok().map(|text| Self::parse(&path, &text));
-        let mut all = files.filter_map(read).collect::<Result<Vec<Self>, Fault>>()?;
-        all.retain(|state| state.netns == netns);
+        let mut all =
+            files.iter().filter_map(|file| Self::read(file).transpose()).collect::<Result<Vec<Self>, Fault>>()?;
+        // The number of a namespace that has gone is given to another.
+        let cookie = netns_cookie();
+        all.retain(|state| state.cookie == cookie);
         all.sort_by(|a, b| a.device.cmp(&b.device));
         Ok(all)
+    }
+
+    /// The attachment in a file; none if there is no such file.
+    fn read(file: &Path) -> Result<Option<Self>, Fault> {
+        match fs::read(file) {
+            Ok(text) => Self::parse(file, &String::from_utf8_lossy(&text)).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Fault::system(file.display(), &error)),
+        }
     }
 
     /// Writes the file anew, by whoever holds the others off.
@@ -108,16 +138,13 @@ impl State {
         })
     }
 
-    /// Removes the file, and the folder with the last of them.
+    /// Removes the file.
     pub(super) fn remove(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Fault::system(file.display(), &error)),
-            _ => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::system(file.display(), &error)),
+            _ => Ok(()),
         }
-        // It fails where other files are.
-        let _ = fs::remove_dir(RUN);
-        Ok(())
     }
 
     /// Is it the same attachment, whatever has become of it since?
@@ -137,6 +164,7 @@ impl State {
             "device": self.device,
             "index": self.index,
             "netns": self.netns,
+            "netns_cookie": self.cookie,
             "pid": self.pid,
             "started": self.started,
             "rate_bps": self.rate,
@@ -160,6 +188,7 @@ impl State {
                 device: text("device")?,
                 index: u32::try_from(value["index"].as_u64()?).ok()?,
                 netns: value["netns"].as_u64()?,
+                cookie: value["netns_cookie"].as_u64()?,
                 pid: u32::try_from(value["pid"].as_u64()?).ok()?,
                 started: value["started"].as_u64()?,
                 rate: value["rate_bps"].as_u64()?,
@@ -201,6 +230,7 @@ mod tests {
             device: "eth0".to_string(),
             index: 7,
             netns: 4_026_531_840,
+            cookie: 5,
             pid: 99,
             started: 12345,
             rate: 45_000_000,

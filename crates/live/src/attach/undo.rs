@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::actuator::Actuator;
 use super::fault::Fault;
 use super::place::{self, Lock};
-use super::qdisc;
+use super::qdisc::{self, After};
 use super::rights::permitted;
 use super::state::State;
 use crate::sys::attach_process::ask_to_end;
@@ -19,24 +19,24 @@ pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     let removed = Actuator::remove(state);
     let restored = qdisc::restore(state.index, state.before.as_ref());
     // While something stands, whoever comes next must know of it.
-    let gone = removed.is_ok() && !qdisc::stands(state.index);
-    let forgotten = if gone { state.remove(lock) } else { Ok(()) };
+    let stands = qdisc::after(state.index, state.before.as_ref()) == Ok(After::Ours);
+    let forgotten = if removed.is_ok() && !stands { state.remove(lock) } else { Ok(()) };
     removed.and(restored).and(forgotten)
 }
 
 /// The same for its daemon; nothing where somebody else has put an attachment of theirs in its place.
 pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     let lock = place::lock()?;
-    match State::all()?.iter().find(|other| other.index == state.index) {
+    match state.filed() {
         Some(other) if !other.is(state) => Ok(()),
         _ => undo(state, &lock),
     }
 }
 
-/// Ends the attachment of a device, by its daemon where there is one; what it was.
-pub fn detach(device: &str) -> Result<State, Fault> {
+/// Ends the attachment of a device, by its daemon where there is one; what it was, and what the device has now.
+pub fn detach(device: &str) -> Result<(State, After), Fault> {
     let Some(state) = State::of(device)? else {
-        let attached: Vec<String> = State::all()?.into_iter().map(|state| state.device).collect();
+        let attached: Vec<String> = State::all()?.iter().map(State::called).collect();
         let accepts =
             if attached.is_empty() { "an attached device, and none is".to_string() } else { attached.join(", ") };
         return Err(Fault::input("DEV", device, accepts));
@@ -60,7 +60,9 @@ pub fn detach(device: &str) -> Result<State, Fault> {
         Some(left) if left.is(&state) => undo(&left, &lock)?,
         _ => {}
     }
-    Ok(state)
+    // Its daemon may have failed to put things back, and have had nobody to tell.
+    let now = qdisc::after(state.index, state.before.as_ref())?;
+    Ok((state, now))
 }
 
 /// What is said of a device that has gone.

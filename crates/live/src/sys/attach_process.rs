@@ -4,6 +4,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// `CLOCK_MONOTONIC` in nanoseconds: the clock that BPF programs read.
@@ -32,17 +33,34 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The cookie of this process's network namespace, which no other ever has; 0 where the kernel has none, before 5.14.
+pub fn netns_cookie() -> u64 {
+    /// `SO_NETNS_COOKIE` of `asm-generic/socket.h`.
+    const COOKIE: libc::c_int = 71;
+    let Ok(socket) = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)) else { return 0 };
+    let (mut cookie, mut len) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `len` bytes, which `cookie` has, and keeps neither pointer.
+    let answer = unsafe {
+        let (fd, level) = (socket.as_raw_fd(), libc::SOL_SOCKET);
+        libc::getsockopt(fd, level, COOKIE, (&raw mut cookie).cast(), &raw mut len)
+    };
+    if answer == 0 { cookie } else { 0 }
+}
+
 /// Lets this process outlive its terminal, as under nohup(1).
 pub fn ignore_hangup() {
     // SAFETY: no handler of ours is called by it.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
 
-/// Asks a process to end.
+/// Asks a process to end, unless it has.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: takes numbers only.
-    done(unsafe { libc::kill(pid, libc::SIGTERM) })
+    match done(unsafe { libc::kill(pid, libc::SIGTERM) }) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        asked => asked,
+    }
 }
 
 /// Lets BPF maps lock memory: kernels before 5.11 count them against a limit that is often too small.

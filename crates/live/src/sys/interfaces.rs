@@ -120,6 +120,13 @@ impl Netlink {
         self.tell(message)
     }
 
+    /// The number of the interface of this alternative name, which is longer than others may be.
+    fn of_alternative(&self, name: &CStr) -> io::Result<u32> {
+        let mut message = Message::new(libc::RTM_GETLINK, 0, &fixed(0, 0));
+        message.attribute(libc::IFLA_ALT_IFNAME, name.to_bytes_with_nul());
+        self.ask(message).map(|answer| word(&answer, 4, 4) as u32)
+    }
+
     /// What an interface is; `ENODEV` if there is none of this number.
     pub fn interface(&self, index: u32) -> io::Result<Interface> {
         let answer = self.ask(Message::new(libc::RTM_GETLINK, 0, &fixed(index, 0)))?;
@@ -134,7 +141,11 @@ impl Netlink {
 
 /// The number of the interface of this name, or alternative name, in the present network namespace.
 pub fn index(name: &str) -> io::Result<u32> {
+    let long = name.len() >= libc::IF_NAMESIZE;
     let name = CString::new(name)?;
+    if long {
+        return Netlink::open()?.of_alternative(&name);
+    }
     // SAFETY: the kernel's library reads a string that ends with 0 and lives until the call returns.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(io::Error::last_os_error()),

@@ -15,6 +15,7 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_RATE_EST: u16 = 2;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 
@@ -29,8 +30,8 @@ pub struct Qdisc {
     pub root: bool,
     /// Its parameters, in words of the kernel's own that it takes back.
     pub options: Vec<u8>,
-    /// Has it a table of sizes?
-    pub sizes: bool,
+    /// What it has beside its parameters, which would be lost.
+    pub extra: Option<&'static str>,
     /// Packets sent.
     pub sent_pkts: u64,
     /// Bytes sent.
@@ -87,9 +88,9 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Removes the device's root qdisc: the kernel's own comes in its place.
-    pub fn remove_root(&self, device: u32) -> io::Result<()> {
-        self.tell(Message::new(libc::RTM_DELQDISC, 0, &fixed(device, 0, TC_H_ROOT)))
+    /// Removes the device's root qdisc if it has this handle: the kernel's own comes in its place.
+    pub fn remove_root(&self, device: u32, handle: u32) -> io::Result<()> {
+        self.tell(Message::new(libc::RTM_DELQDISC, 0, &fixed(device, handle, TC_H_ROOT)))
     }
 }
 
@@ -108,7 +109,11 @@ fn qdisc(message: &[u8]) -> Qdisc {
         handle: word(message, 8, 4) as u32,
         root: word(message, 12, 4) as u32 == TC_H_ROOT,
         options: find(attributes, TCA_OPTIONS).unwrap_or_default().to_vec(),
-        sizes: find(attributes, TCA_STAB).is_some(),
+        extra: match (find(attributes, TCA_STAB), find(stats, TCA_STATS_RATE_EST)) {
+            (Some(_), _) => Some("a table of sizes"),
+            (_, Some(_)) => Some("an estimator"),
+            (None, None) => None,
+        },
         sent_pkts: packets,
         sent_bytes: word(basic, 0, 8),
         qlen: word(queue, 0, 4),
@@ -146,7 +151,7 @@ mod tests {
         message.extend(attribute(TCA_STATS2 | 0x8000, &stats));
         let found = qdisc(&message);
         assert_eq!((found.kind.as_str(), found.handle, found.root), ("tbf", 0x00fb_0000, true));
-        assert_eq!((found.options.as_slice(), found.sizes), (&b"words"[..], false));
+        assert_eq!((found.options.as_slice(), found.extra), (&b"words"[..], None));
         assert_eq!((found.sent_pkts, found.sent_bytes), (77, 123_456_789_012));
         assert_eq!((found.qlen, found.backlog, found.drops), (3, 4542, 9));
         assert_eq!(qdisc(&[]), Qdisc::default());
