@@ -1,6 +1,7 @@
 //! A run directory: every finished run on disk before the next, so that nothing is lost and a repeated
 //! command goes on where it stopped.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -8,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::compare;
 use crate::plan::{Job, Plan};
@@ -59,13 +62,33 @@ impl std::fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// One run as it lies on disk.
+/// One run as it lies on disk: whose it is, and the record with the sum over its bytes.
 #[derive(Serialize, Deserialize)]
-struct Shard {
+struct Shard<'a> {
+    #[serde(default, borrow)]
+    engine: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
     #[serde(default)]
-    engine: String,
-    key: String,
-    record: RunRecord,
+    sha256: String,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+impl<'a> Shard<'a> {
+    /// What a file says, if it is whole and as it was written.
+    fn read(text: &'a str) -> Option<Self> {
+        let shard: Self = serde_json::from_str(text).ok()?;
+        (shard.sha256 == sum(shard.record)).then_some(shard)
+    }
+
+    fn record(&self) -> Option<RunRecord> {
+        serde_json::from_str(self.record.get()).ok()
+    }
+}
+
+fn sum(record: &RawValue) -> String {
+    Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An open run directory.
@@ -256,9 +279,10 @@ impl Store {
             self.save_shard(job, record)?;
         }
         let path = shard_path(&self.dir, job);
-        let shard = Shard { engine: plan.engine(), key: plan.key(job), record: record.clone() };
-        let text = serde_json::to_string(&shard)
-            .map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
+        let record = serde_json::value::to_raw_value(record).map_err(damaged(&path))?;
+        let shard =
+            Shard { engine: plan.engine().into(), key: plan.key(job).into(), sha256: sum(&record), record: &record };
+        let text = serde_json::to_string(&shard).map_err(damaged(&path))?;
         write_whole(&path, text.as_bytes())
     }
 
@@ -351,8 +375,8 @@ fn shard_path(dir: &Path, job: Job) -> PathBuf {
 
 fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
     let text = fs::read_to_string(shard_path(dir, job)).ok()?;
-    let shard: Shard = serde_json::from_str(&text).ok()?;
-    (shard.key == plan.key(job)).then_some(shard.record)
+    let shard = Shard::read(&text).filter(|shard| shard.key == plan.key(job))?;
+    shard.record()
 }
 
 /// How many of the runs of `plan` are in `dir`.
@@ -373,10 +397,11 @@ pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
 
 /// One of them; none if another build has run it, or if its file is not whole.
 pub fn read_run(dir: &Path, meta: &Value, job: Job) -> Option<RunRecord> {
-    let shard: Shard = serde_json::from_str(&fs::read_to_string(shard_path(dir, job)).ok()?).ok()?;
+    let text = fs::read_to_string(shard_path(dir, job)).ok()?;
+    let shard = Shard::read(&text)?;
     // What a directory of before there were engines says is nothing.
     let engine = meta["engine"].as_str().unwrap_or_default();
-    (shard.engine == engine).then_some(shard.record)
+    if shard.engine == engine { shard.record() } else { None }
 }
 
 /// The job whose shard this is, by its name.

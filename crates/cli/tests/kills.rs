@@ -1,0 +1,152 @@
+//! Nothing is lost: SIGKILL at any moment, files that rot, a disk that is full.
+#![cfg(unix)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Ended, Place, names};
+use forebay_aqm::base::rng::Rng;
+use serde_json::Value;
+
+/// 40 runs of some 20 ms.
+const SWEEP: [&str; 13] = [
+    "sweep",
+    "short.toml",
+    "--vary",
+    "flows.ftp.count=8,10",
+    "--set",
+    "duration=20s",
+    "--runs",
+    "10",
+    "--jobs",
+    "2",
+    "-o",
+    "out",
+    "--quiet",
+];
+const KILLS: usize = 100;
+/// A process is killed within this time of its start.
+const WITHIN_MS: u64 = 120;
+
+/// The finished runs of a directory, each with its bytes; a file that is no JSON is a torn one.
+fn runs(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let dir = out.join("runs");
+    let all = if dir.is_dir() { names(&dir) } else { Vec::new() };
+    let whole = all.into_iter().filter(|name| name.ends_with(".json"));
+    let read = |name: String| {
+        let bytes = fs::read(dir.join(&name)).unwrap();
+        assert!(serde_json::from_slice::<Value>(&bytes).is_ok(), "{name} is torn");
+        (name, bytes)
+    };
+    whole.map(read).collect()
+}
+
+/// What a directory says in the end, but for times of the machine.
+fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+    for run in summary["runs"].as_array_mut().unwrap() {
+        run.as_object_mut().unwrap().remove("cpu_seconds").unwrap();
+    }
+    let mut all = vec![("summary.json".to_string(), summary.to_string().into_bytes())];
+    for name in ["scenario.toml", "series.parquet", "flows.parquet"] {
+        all.push((name.to_string(), fs::read(out.join(name)).unwrap()));
+    }
+    all
+}
+
+#[test]
+fn a_hundred_kills_lose_no_finished_run() {
+    let undisturbed = Place::new("kills-none");
+    undisturbed.run(&SWEEP).good();
+    let expected = results(&undisturbed.dir.join("out"));
+    let mut rng = Rng::stream(1, "kills");
+    let (mut kills, mut sweeps) = (0, 0);
+    while kills < KILLS {
+        sweeps += 1;
+        let place = Place::new(&format!("kills-{sweeps}"));
+        let out = place.dir.join("out");
+        let mut kept = BTreeMap::new();
+        loop {
+            let mut child = place.command(&SWEEP).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            sleep(Duration::from_millis(rng.below(WITHIN_MS)));
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let now = runs(&out);
+            for (name, bytes) in &kept {
+                assert!(now.get(name) == Some(bytes), "{name} was finished, and is not what it was");
+            }
+            kept = now;
+            match ended {
+                Some(status) => {
+                    assert!(status.success());
+                    break;
+                }
+                None => kills += 1,
+            }
+            if kills >= KILLS {
+                place.run(&SWEEP).good();
+                break;
+            }
+        }
+        assert!(results(&out) == expected, "sweep {sweeps} ended with other results");
+        for (name, bytes) in &kept {
+            assert!(runs(&out)[name] == *bytes, "{name} was run again");
+        }
+    }
+    println!("{kills} kills, {sweeps} sweeps");
+}
+
+#[test]
+fn a_file_that_has_changed_is_run_again() {
+    let place = Place::new("rot");
+    let out = place.dir.join("out");
+    place.run(&SWEEP).good();
+    let expected = results(&out);
+    let name = names(&out.join("runs")).into_iter().next().unwrap();
+    let file = out.join("runs").join(name);
+    let whole = fs::read_to_string(&file).unwrap();
+    let at = whole.find("\"mean\":").unwrap() + 8;
+    let digit = if &whole[at..=at] == "1" { "2" } else { "1" };
+    // A digit that rots leaves JSON; what is cut off does not; and neither is a result.
+    let rotten = format!("{}{digit}{}", &whole[..at], &whole[at + 1..]);
+    for bad in [rotten.as_str(), &whole[..whole.len() / 2], ""] {
+        fs::write(&file, bad).unwrap();
+        place.run(&SWEEP).good();
+        assert!(results(&out) == expected);
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_keeps_what_there_is() {
+    let place = Place::new("full");
+    let program = place.command(&SWEEP);
+    let words: Vec<String> = program.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();
+    // A disk of its own, too small for all of them; then it grows.
+    let script = format!(
+        "mkdir out && mount -t tmpfs -o size=200k none out || exit 77
+        {0} {1} >/dev/null; echo code $?; ls out/runs | grep -c 'json$'; find out -name '*.tmp'
+        mount -o remount,size=64m out; {0} {1} >/dev/null; echo code $?; cp -r out kept",
+        program.get_program().to_string_lossy(),
+        words.join(" "),
+    );
+    let unshare = Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(&place.dir).output();
+    let Some(out) = unshare.ok().filter(|out| out.status.code() != Some(77) && !out.stdout.is_empty()) else {
+        return println!("skipped: a_full_disk_is_an_error: no user namespaces to mount a small disk in");
+    };
+    let ended = Ended::new(out);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let [first, kept, second] = lines.as_slice() else { panic!("{ended:?}") };
+    assert_eq!((*first, *second), ("code 1", "code 0"), "{ended:?}");
+    assert!((1..40).contains(&kept.parse::<usize>().unwrap()), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device") && ended.stderr.lines().count() == 1, "{ended:?}");
+    let undisturbed = Place::new("full-none");
+    undisturbed.run(&SWEEP).good();
+    assert!(results(&place.dir.join("kept")) == results(&undisturbed.dir.join("out")));
+}
