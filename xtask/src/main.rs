@@ -9,6 +9,7 @@ mod ci;
 mod coverage;
 mod docs;
 mod figures;
+mod fuzz;
 mod live;
 mod mutants;
 mod ns3;

@@ -10,34 +10,50 @@ use crate::tally::Tally;
 /// The largest wheel, in bytes.
 const LARGEST: u64 = 15_000_000;
 
-/// Builds, installs, tests.
-pub(crate) fn check(tally: &mut Tally) {
-    let Some(python) = program::find(&["python3"]) else { return tally.skip("there is no python3") };
+/// What the tests stand on.
+pub(crate) struct Ready {
+    python: PathBuf,
+    home: PathBuf,
+    tools: PathBuf,
+    wheel: Result<PathBuf, String>,
+}
+
+/// Makes the environment and builds the wheel; why there can be none. It takes minutes, of which a compiler uses one
+/// processor and a network none: others may work meanwhile.
+pub(crate) fn prepare() -> Result<Ready, String> {
+    let python = program::find(&["python3"]).ok_or("there is no python3")?;
     let home = program::build_dir().join("python");
-    let tools = match environment(&python, &home.join("tools")) {
-        Ok(tools) => tools,
-        Err(why) => return tally.skip(format!("python3 makes no virtual environment ({why}): install python3-venv")),
-    };
+    let tools = environment(&python, &home.join("tools"))
+        .map_err(|why| format!("python3 makes no virtual environment ({why}): install python3-venv"))?;
     let requirements = program::root().join("python").join("requirements.txt");
-    if let Err(why) = install(&tools, &["-r".as_ref(), requirements.as_os_str()]) {
-        return tally.skip(format!("the packages of python/requirements.txt cannot be installed: {why}"));
-    }
-    let wheel = match wheel(&tools, &home.join("wheels")) {
+    install(&tools, &["-r".as_ref(), requirements.as_os_str()])
+        .map_err(|why| format!("the packages of python/requirements.txt cannot be installed: {why}"))?;
+    let wheel = wheel(&tools, &home.join("wheels"));
+    Ok(Ready { python, home, tools, wheel })
+}
+
+/// Installs, tests.
+pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
+    let Ready { python, home, tools, wheel } = match ready {
+        Ok(ready) => ready,
+        Err(why) => return tally.skip(why),
+    };
+    let wheel = match wheel {
         Ok(wheel) => wheel,
         Err(why) => return tally.fail(format!("the wheel: {why}")),
     };
-    let size = fs::metadata(&wheel).map_or(u64::MAX, |meta| meta.len());
+    let size = fs::metadata(wheel).map_or(u64::MAX, |meta| meta.len());
     let small = if size < LARGEST { Ok(()) } else { Err(format!("{size} bytes, at most {LARGEST}")) };
     tally.check("the wheel is small", small);
-    tally.check("in a fresh environment, with numpy alone", alone(&python, &home.join("alone"), &wheel));
-    match install(&tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()]) {
+    tally.check("in a fresh environment, with numpy alone", alone(python, &home.join("alone"), wheel));
+    match install(tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()]) {
         Ok(()) => tally.pass(),
         Err(why) => return tally.fail(format!("installing the wheel: {why}")),
     }
-    tally.check("mypy: the package", types(&tools));
-    tally.check("stubtest: the stubs against the module", stubs(&tools));
-    tally.check("pdoc: its documentation", docs(&tools, &home.join("docs")));
-    tests(&tools, tally);
+    tally.check("mypy: the package", types(tools));
+    tally.check("stubtest: the stubs against the module", stubs(tools));
+    tally.check("pdoc: its documentation", docs(tools, &home.join("docs")));
+    tests(tools, tally);
 }
 
 /// The interpreter of a virtual environment, made if it is not there.

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, live, oracles, program, python, readme, verdicts};
+use crate::{book, browser, cargo_tests, fuzz, live, oracles, program, python, readme, verdicts};
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 9] =
-    ["tests", "engine", "oracles", "live", "python", "book", "reproduce", "browser", "readme"];
+pub(crate) const STAGES: [&str; 10] =
+    ["tests", "engine", "oracles", "fuzz", "live", "python", "book", "reproduce", "browser", "readme"];
 
 /// The stages that are wanted, and the last line.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
@@ -20,12 +21,18 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [tests, engine, oracles, real, package, pictures, reproduce, browser, readme] = STAGES;
+    let [tests, engine, oracles, fuzz, real, package, pictures, reproduce, browser, readme] = STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
+    // It leaves one processor or both to others for most of its time, but must not disturb those who keep time.
+    let mut preparing = wanted(package).then(|| std::thread::spawn(python::prepare));
+    let mut ready = || match preparing.take().map(JoinHandle::join) {
+        Some(Ok(ready)) => ready,
+        Some(Err(_)) | None => Err("its preparation broke off".to_string()),
+    };
     let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
         // The browser opens what `reproduce` has made.
         if wanted(name) || name == reproduce && wanted(browser) {
@@ -47,8 +54,10 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         cargo_tests::run(native, tally);
     });
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
+    stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
+    let ready = ready();
     stage(real, "real packets, one test after the other", &live::check);
-    stage(package, "the Python package: wheel, types, tests", &python::check);
+    stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     stage(pictures, "the pictures of the book, simulated anew", &book::check_pictures);
     stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
         verdicts::check(&results, tally);

@@ -33,5 +33,5 @@ pub mod theorems;
 mod theorems_msvb;
 mod theorems_tail;
 pub mod theory;
-mod traces;
+pub mod traces;
 pub mod trial;

@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
     ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay"], usize::MAX),
+    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
     ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
 ];
 

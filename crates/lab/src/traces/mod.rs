@@ -149,6 +149,18 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     }
 }
 
+/// Reads bytes as every kind of recording there is: what they are of each, or why not.
+pub fn read_all(bytes: &[u8]) -> [Result<Recorded, String>; 4] {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let readers = [
+        packets_in(&mut Bytes::new(bytes)),
+        frames::read(&mut Bytes::new(bytes)),
+        inline::packets(text),
+        inline::frames(text),
+    ];
+    readers.map(|read| read.map_err(|bad| format!("found {}, expected {}", bad.found.as_str(), bad.accepts)))
+}
+
 fn open(file: &Path) -> Read<Bytes<BufReader<File>>> {
     let bad = |error: std::io::Error| {
         let found = match error.kind() {

@@ -1,0 +1,130 @@
+//! `forebay-fuzz TARGET... --secs N`: mutates what the corpus has and calls the target, without coverage, on stable Rust.
+//!
+//! `forebay-fuzz TARGET --file FILE` calls it once. A panic ends the program after the input that led to it was kept.
+
+use std::fs;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use forebay_aqm::base::rng::Rng;
+use forebay_fuzz::{TARGETS, Target, target};
+
+/// The longest input that is made.
+const LONGEST: usize = 4096;
+/// Numbers at which arithmetic ends.
+const ENDS: [&str; 8] = ["0", "-1", "1e308", "1e-320", "18446744073709551615", "4294967296", "0.1", "999999999999"];
+
+/// What is being tried, for whoever wants to know what broke.
+static TRIED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
+    let names: Vec<&String> = words.iter().take_while(|word| !word.starts_with("--")).collect();
+    let targets: Vec<&Target> = names.iter().filter_map(|name| target(name)).collect();
+    let secs = option("--secs").map_or(Some(10), |secs| secs.parse().ok());
+    let (Some(secs), true) = (secs, !targets.is_empty() && targets.len() == names.len()) else {
+        let all: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        eprintln!("usage: forebay-fuzz TARGET... [--secs N] [--file FILE]; targets: {}", all.join(", "));
+        return ExitCode::from(2);
+    };
+    if let Some(file) = option("--file") {
+        return match fs::read(file) {
+            Ok(bytes) => {
+                targets.iter().for_each(|target| (target.run)(&bytes));
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("error: {file}: {error}");
+                ExitCode::from(2)
+            }
+        };
+    }
+    keep_what_breaks();
+    for target in &targets {
+        let share = Duration::from_secs_f64(f64::from(secs) / targets.len() as f64);
+        let tried = fuzz(target, share);
+        println!("{}: {tried} inputs in {:.0} s, none broke a promise", target.name, share.as_secs_f64());
+    }
+    ExitCode::SUCCESS
+}
+
+/// The input that led to a panic goes into a file of this folder.
+fn keep_what_breaks() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        usual(info);
+        let tried = TRIED.lock().map(|tried| tried.clone()).unwrap_or_default();
+        let file = std::env::temp_dir().join(format!("forebay-fuzz-{}", std::process::id()));
+        match fs::write(&file, tried) {
+            Ok(()) => eprintln!("the input is in {}", file.display()),
+            Err(error) => eprintln!("the input could not be kept in {}: {error}", file.display()),
+        }
+    }));
+}
+
+/// Calls the target for so long; how often.
+fn fuzz(target: &Target, share: Duration) -> u64 {
+    let corpus = corpus(target.name);
+    let mut rng = Rng::stream(1, target.name);
+    let begun = Instant::now();
+    // First what is there, as it is.
+    corpus.iter().for_each(|seed| attempt(target, seed.clone()));
+    let mut tried = corpus.len() as u64;
+    while begun.elapsed() < share {
+        attempt(target, mutated(&corpus, target.words, &mut rng));
+        tried += 1;
+    }
+    tried
+}
+
+fn attempt(target: &Target, input: Vec<u8>) {
+    if let Ok(mut tried) = TRIED.lock() {
+        tried.clone_from(&input);
+    }
+    (target.run)(&input);
+}
+
+/// The inputs that are in the repository, in the order of their names.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files.iter().filter_map(|file| fs::read(file).ok()).collect()
+}
+
+/// An input like one of the corpus, or like two.
+fn mutated(corpus: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
+    let pick = |rng: &mut Rng| {
+        let at = rng.below(corpus.len().max(1) as u64) as usize;
+        corpus.get(at).cloned().unwrap_or_default()
+    };
+    let mut out = pick(rng);
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(out.len() as u64 + 1) as usize;
+        let end = (at + rng.below(32) as usize).min(out.len());
+        let new: Vec<u8> = match rng.below(7) {
+            0 => vec![rng.below(256) as u8],
+            1 => Vec::new(),
+            2 => out[at..end].repeat(2),
+            3 if !words.is_empty() => words[rng.below(words.len() as u64) as usize].as_bytes().to_vec(),
+            4 => ENDS[rng.below(ENDS.len() as u64) as usize].as_bytes().to_vec(),
+            5 => {
+                let other = pick(rng);
+                let from = rng.below(other.len() as u64 + 1) as usize;
+                let to = from + rng.below((other.len() - from) as u64 + 1) as usize;
+                other[from..to].to_vec()
+            }
+            _ => out[at..end].iter().map(|byte| byte ^ 1 << rng.below(8)).collect(),
+        };
+        // In place of what stood there, or before it.
+        let until = if rng.below(2) == 0 { end } else { at };
+        out.splice(at..until, new);
+    }
+    out.truncate(LONGEST);
+    out
+}
