@@ -1,5 +1,6 @@
 //! What a run may compute ahead of time, because nothing else can come in between.
 
+use crate::agenda::Sources;
 use crate::network::{LinkId, Network};
 
 /// A link or host whose segments are always passed on at once has no pipe.
@@ -25,6 +26,14 @@ impl Ahead {
         let reflex = reflex_hosts(net);
         let (pipe_of, pipes) = lay_pipes(net, &eager, &reflex);
         Self { eager, reflex, pipe_of, pipes }
+    }
+}
+
+impl Network {
+    /// How many event sources it has; an agenda holds [`MAX_SOURCES`](crate::agenda::MAX_SOURCES).
+    pub fn sources(&self) -> usize {
+        let managed = self.links.iter().filter(|link| link.discipline.is_some()).count();
+        Sources { managed, pipes: Ahead::new(self).pipes }.count()
     }
 }
 

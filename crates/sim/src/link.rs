@@ -4,6 +4,8 @@
 //! and a finite drop-tail queue is a ring of the times at which waiting packets begin transmission.
 //! Only a link that runs a discipline of `forebay-aqm` asks for events of its own.
 
+mod described;
+
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::Discipline;

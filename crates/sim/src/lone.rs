@@ -10,7 +10,6 @@ use crate::meter::Window;
 use crate::network::LinkSpec;
 use crate::outcome::{LinkOutcome, Series};
 use crate::segment::Segment;
-use crate::wire;
 
 /// What became of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +44,7 @@ impl LoneLink {
             || forebay_aqm::Spec::parse("droptail").unwrap_or_else(|_| unreachable!("it is in the registry"));
         let discipline = Some(spec.discipline.clone().unwrap_or_else(droptail));
         let spec = LinkSpec { study: true, discipline, ..spec.clone() };
-        let link = wire::link(&spec, seed, Window { from: warmup.nanos(), to: horizon.nanos() }, None);
+        let link = Link::of(&spec, seed, Window { from: warmup.nanos(), to: horizon.nanos() }, None);
         let sample = sample.nanos().max(1);
         let (series, name, tick) = (Series::new(&spec), spec.name, link.next_tick());
         Self { link, name, now: 0, free: None, tick, sample, sampled: sample, series }

@@ -6,8 +6,6 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
-use crate::agenda::Sources;
-use crate::ahead::Ahead;
 use crate::app::Work;
 use crate::levels::Levels;
 use crate::loss::LossModel;
@@ -271,12 +269,6 @@ impl Network {
             }
         }
         Ok(())
-    }
-
-    /// How many event sources it has; an agenda holds [`MAX_SOURCES`](crate::agenda::MAX_SOURCES).
-    pub fn sources(&self) -> usize {
-        let managed = self.links.iter().filter(|link| link.discipline.is_some()).count();
-        Sources { managed, pipes: Ahead::new(self).pipes }.count()
     }
 }
 

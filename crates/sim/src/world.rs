@@ -23,7 +23,6 @@ use crate::ring::Ring;
 use crate::segment::{Kind, Mark, Segment};
 use crate::tcp::receiver::Ack;
 use crate::timers::Timers;
-use crate::wire;
 
 /// What the run's owner may do while it runs, once per sampling interval.
 pub trait Observer {
@@ -106,7 +105,7 @@ impl World {
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window { from: net.warmup.nanos(), to: net.duration.nanos() };
-        let links: Vec<Link> = net.links.iter().map(|spec| wire::link(spec, seed, window, OverTime::of(net))).collect();
+        let links: Vec<Link> = net.links.iter().map(|spec| Link::of(spec, seed, window, OverTime::of(net))).collect();
         let Ahead { eager, reflex, pipe_of, pipes } = Ahead::new(net);
         let mut hops = Vec::new();
         let mut route_start = Vec::new();

@@ -10,9 +10,10 @@
 //! opens a closed window. `docs/tcp.md` has the list for users.
 //!
 //! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`;
-//! `sack1` is there for the comparison with ns-2 alone.
+//! `sack1` is there for the comparison with ns-2 alone. `memory` is what these two keep.
 
 mod classic;
+mod memory;
 mod sack1;
 mod selective;
 
@@ -25,8 +26,8 @@ use super::reports::Block;
 use super::rtt::Rtt;
 use super::window::Window;
 use super::{Recovery, TcpOptions, Variant};
+use memory::Selective;
 pub use selective::PathModel;
-use selective::Selective;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681).
 const DUP_THRESHOLD: u32 = 3;

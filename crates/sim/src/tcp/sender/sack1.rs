@@ -11,32 +11,9 @@
 use forebay_aqm::base::time::Instant;
 
 use super::super::reports::Block;
-use super::super::scoreboard::{Misses, Scoreboard};
-use super::selective::Selective;
+use super::super::scoreboard::Misses;
+use super::memory::{Sack1, Selective};
 use super::{Cut, DUP_THRESHOLD, Sender};
-
-/// What it keeps in place of RFC 6675's state.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sack1 {
-    /// Packets thought to be in flight, in recovery.
-    pipe: i64,
-    /// Every hole below has been retransmitted in this recovery.
-    high_rxt: u32,
-    /// Nothing new has been acknowledged since the last timeout.
-    is_deaf: bool,
-}
-
-impl Sack1 {
-    pub(super) fn on_timeout(&mut self, board: &mut Scoreboard) {
-        *board = Scoreboard::default();
-        self.is_deaf = true;
-    }
-
-    fn on_new_ack(&mut self, board: &mut Scoreboard) {
-        *board = Scoreboard::default();
-        self.is_deaf = false;
-    }
-}
 
 impl Sender {
     pub(super) fn as_sack1(&self) -> Option<&Sack1> {

@@ -3,15 +3,12 @@
 //! The window falls at once, and sending resumes when so much has left the network: there is no proportional
 //! rate reduction (RFC 6937). A retransmission that is lost again waits for the timer.
 
-use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::control::{Acked, Control, Departing, Progress};
 use super::super::reports::Block;
-use super::super::scoreboard::{Misses, Rules, Scoreboard};
-use super::super::window::Window;
-use super::super::{TcpOptions, Variant};
-use super::sack1::Sack1;
+use super::super::scoreboard::{Misses, Rules};
+use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 /// BBR's view of its path.
@@ -25,31 +22,6 @@ pub struct PathModel {
     pub min_rtt: Option<Span>,
     /// Present pacing rate over the bandwidth.
     pub pacing_gain: f64,
-}
-
-/// What only senders with selective acknowledgements have.
-#[derive(Clone, Debug)]
-pub(super) struct Selective {
-    pub(super) board: Scoreboard,
-    pub(super) control: Control,
-    /// In place of RFC 6675.
-    pub(super) sack1: Option<Sack1>,
-}
-
-impl Selective {
-    pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
-        let sack1 = (options.ns2.sack1 && options.variant == Variant::Sack).then(Sack1::default);
-        Self { board: Scoreboard::default(), control: Control::new(options, rng), sack1 }
-    }
-
-    pub(super) fn on_timeout(&mut self, una: u32, high: u32, window: &mut Window, reduced: bool) {
-        match &mut self.sack1 {
-            Some(sack1) => sack1.on_timeout(&mut self.board),
-            None if matches!(self.control, Control::Sctp(_)) => self.board.on_expiry(una, high),
-            None => self.board.on_timeout(una, high),
-        }
-        self.control.on_timeout(window, reduced);
-    }
 }
 
 impl Sender {
