@@ -2,19 +2,17 @@
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
-use forebay_aqm::base::params::ParamError;
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Link};
 use forebay_aqm::{AnyDiscipline, Spec};
-use forebay_lab::scenario::{Found, InputError};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
 use crate::errors;
-use crate::own::stream;
 use crate::seen;
 use crate::watch::Call;
 
@@ -34,12 +32,9 @@ pub(crate) struct Discipline {
 /// Ticks between two looks for Ctrl-C.
 const TICKS: u32 = 10_000;
 
-/// The error of a discipline's words.
-pub(crate) fn bad_words(text: &str, bad: &ParamError) -> PyErr {
-    let key = if bad.key == "discipline" { String::new() } else { bad.key.clone() };
-    let error = InputError::new("aqm", key, Found::text(&bad.found), bad.accepts.clone());
-    let hint = bad.hint.clone().or_else(|| Some(format!("in '{text}'")));
-    errors::input(&error.hint(hint))
+/// A stream of its own for a discipline that is driven by hand.
+fn stream(seed: u64) -> Rng {
+    Rng::stream(seed, "python")
 }
 
 /// A word of the caller's as a quantity.
@@ -111,7 +106,7 @@ impl Discipline {
     #[new]
     #[pyo3(signature = (aqm, rate = "10mbit", queue = "100p", packet = 1500, seed = 1))]
     fn new(aqm: &str, rate: &str, queue: &str, packet: u64, seed: u64) -> PyResult<Self> {
-        let spec = forebay_lab::own::parse(aqm).map_err(|bad| bad_words(aqm, &bad))?;
+        let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;
         if !(1..=65_535).contains(&packet) {
             return Err(errors::argument("packet", &packet.to_string(), "1 to 65535 bytes"));
         }
@@ -286,5 +281,5 @@ pub(crate) fn changed(spec: &Spec, changes: &[(String, String)]) -> PyResult<Spe
     });
     let fresh = changes.iter().map(|(key, value)| format!("{key}={value}"));
     let text = kept.map(str::to_string).chain(fresh).collect::<Vec<_>>().join(" ");
-    forebay_lab::own::parse(&text).map_err(|bad| bad_words(&text, &bad))
+    forebay_lab::own::parse(&text).map_err(|bad| errors::discipline(&text, &bad))
 }

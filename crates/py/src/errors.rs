@@ -1,8 +1,9 @@
 //! What went wrong, as the package's own exceptions: `forebay.errors` has the classes.
 
 use forebay::Refusal;
+use forebay_aqm::base::params::ParamError;
 use forebay_lab::batch::BatchError;
-use forebay_lab::scenario::InputError;
+use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::StoreError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -23,7 +24,15 @@ pub(crate) fn input(error: &InputError) -> PyErr {
 
 /// A wrong argument that no file has.
 pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
-    input(&InputError::new(name, "", forebay_lab::scenario::Found::text(found), accepts))
+    input(&InputError::new(name, "", Found::text(found), accepts))
+}
+
+/// The error of a discipline's words.
+pub(crate) fn discipline(text: &str, bad: &ParamError) -> PyErr {
+    let key = if bad.key == "discipline" { String::new() } else { bad.key.clone() };
+    let error = InputError::new("aqm", key, Found::text(&bad.found), bad.accepts.clone());
+    let hint = bad.hint.clone().or_else(|| Some(format!("in '{text}'")));
+    input(&error.hint(hint))
 }
 
 /// A directory that cannot be used.

@@ -11,7 +11,6 @@ use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::params::{ParamError, ParamSpec};
 use forebay_aqm::base::port;
-use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Depth, Link};
@@ -22,7 +21,6 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 
-use crate::drive::bad_words;
 use crate::errors;
 use crate::seen;
 use crate::watch::{Call, raise, working};
@@ -468,16 +466,11 @@ impl Probes for PyAqm {
     }
 }
 
-/// A stream of its own for a discipline that is driven by hand.
-pub(crate) fn stream(seed: u64) -> Rng {
-    Rng::stream(seed, "python")
-}
-
 /// Drives a discipline through random arrivals, departures and ticks on links that are slow, full, tiny, frozen or idle;
 /// the first rule that it breaks, if it breaks one.
 #[pyfunction]
 pub(crate) fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
-    let spec = forebay_lab::own::parse(aqm).map_err(|bad| bad_words(aqm, &bad))?;
+    let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;
     let promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: false };
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
     let call = Arc::new(Call::default());
