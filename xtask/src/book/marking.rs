@@ -10,8 +10,8 @@ use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::parts::token_bucket::TokenBucket;
 use forebay_lab::record::SeriesRecord;
 
+use super::behaviour::{self, SECONDS};
 use super::panel::{self, Panel};
-use super::picture::{self, SECONDS};
 
 /// Top and bottom of the upper panel.
 const UPPER: (f64, f64) = (30.0, 190.0);
@@ -53,9 +53,9 @@ fn threshold(droptail: &SeriesRecord) -> Result<String, String> {
     const LOWER: (f64, f64) = (260.0, 400.0);
     let words: Vec<String> = STEPS.iter().map(|(from, th, _)| format!("{from}s:{th}")).collect();
     let words = format!("droptail th={}", words.join("/").replacen("0s:", "", 1));
-    let own = picture::series(&words)?;
+    let own = behaviour::series(&words)?;
     let mut out = panel::begin(LOWER.1 + 40.0);
-    let queue = picture::queues(&mut out, ("with a threshold", &own), droptail, UPPER);
+    let queue = behaviour::queues(&mut out, ("with a threshold", &own), droptail, UPPER);
     let ends = STEPS.iter().skip(1).map(|step| step.0).chain([queue.last]);
     for ((from, th, colour), to) in STEPS.iter().zip(ends) {
         let level = th * f64::from(BUFFER);

@@ -3,6 +3,7 @@
 //! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a house rule for the
 //! pages and a stage of the tests for the pictures, which are simulated.
 
+mod behaviour;
 mod marker;
 mod marking;
 mod page;

@@ -63,6 +63,14 @@ pub(super) fn all_by_rules(row: &Comparison) -> impl Iterator<Item = (String, &R
     row.by_rules.iter().map(|(rules, runs)| (words(&Reason::of_rules(*rules)), runs))
 }
 
+impl Side {
+    /// The quantities of a row that lie outside the tolerances, and why.
+    pub(super) fn outside(&self, row: &Comparison) -> Vec<(usize, Vec<Reason>)> {
+        let outside = (self.ns2)(row).outside(&row.ours);
+        outside.into_iter().map(|quantity| (quantity, of(self, row, quantity))).collect()
+    }
+}
+
 /// Why the row is outside in `quantity` on this side: the first that is borne out. One reason comes before two, and
 /// the second is always the ties: whatever there is between ours and ns-2 with jitter, plain ns-2 has them too.
 pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
