@@ -1,22 +1,19 @@
-//! The words of the command line.
+//! The words of the command line; those that several commands share, or that are many, have files of their own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use forebay_lab::bench;
 
 use crate::attach::{AttachArgs, DetachArgs};
+use crate::batch_args::{BatchArgs, Jobs};
 use crate::failure::Exit;
 use crate::link_args::LinkArgs;
-use crate::map::MapArgs;
-use crate::markov::MarkovArgs;
 use crate::output::Ui;
+use crate::theory_args::TheoryArgs;
 use crate::top::TopArgs;
-
-/// Seeds stay exact in every reader of JSON.
-pub(crate) const LARGEST_SEED: u64 = 1 << 53;
 
 /// A laboratory for Active Queue Management.
 #[derive(Parser, Debug)]
@@ -168,40 +165,6 @@ pub(crate) struct SweepArgs {
     pub(crate) batch: BatchArgs,
 }
 
-/// What is run, and where its results go.
-#[derive(Args, Debug)]
-pub(crate) struct BatchArgs {
-    /// The scenario file.
-    #[arg(value_name = "SCENARIO.toml")]
-    pub(crate) scenario: PathBuf,
-    /// A discipline in place of the file's own; again for more, the first is the baseline.
-    #[arg(long = "aqm", value_name = "DISCIPLINE")]
-    pub(crate) aqm: Vec<String>,
-    /// The first seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
-    pub(crate) seed: u64,
-    /// How many seeds each discipline runs with.
-    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 5)]
-    #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
-    pub(crate) runs: u64,
-    /// Replace or add one value of the file by its dotted path; again for more.
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Where results go; default runs/<file>-<hash of the resolved scenario>.
-    #[arg(short, long, visible_alias = "out", value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) jobs: Jobs,
-}
-
-/// How many runs at a time.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Jobs {
-    /// How many runs at a time; default one per core.
-    #[arg(long, visible_alias = "threads", value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
-}
-
 /// Arguments of `reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -228,71 +191,6 @@ pub(crate) struct ReproduceArgs {
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-}
-
-/// Arguments of `theory`.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  forebay theory stability case1.toml
-  forebay theory stability case1.toml --aqm \"pi preset=ns2 q_ref=50\" --critical
-  forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
-  forebay theory stability case1.toml --map flows=5..500 --map rtt=20ms..1s -o map.svg
-  forebay theory fluid case1.toml --aqm \"raqm q0=50\"
-  forebay theory mmpp examples/aaqm-model.toml
-  forebay theory markov case1.toml --p 0.014 --step 0.5rtt --sigma 77kbit
-  forebay theory markov case1.toml --aqm \"pi preset=ns2 q_ref=50\" --json | jq '.results[0].distribution'
-
-stability: rest and margins of the loop of long-lived TCP and a discipline, by Nyquist with exact delays;
-fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.
-mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic, exactly.
-markov: distribution of TCP's queue at one signal probability, its rates set anew every S seconds, with noise.")]
-pub(crate) struct TheoryArgs {
-    /// Which model.
-    pub(crate) model: Model,
-    /// The scenario file.
-    #[arg(value_name = "SCENARIO.toml")]
-    pub(crate) scenario: PathBuf,
-    /// A discipline in place of the file's own; again for more.
-    #[arg(long = "aqm", value_name = "DISCIPLINE")]
-    pub(crate) aqm: Vec<String>,
-    /// Replace or add one value of the file by its dotted path; again for more.
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// An axis: a path of the file and the values it takes; again for more.
-    #[arg(long = "vary", value_name = "PATH=VALUES")]
-    pub(crate) vary: Vec<String>,
-    /// stability: also how many flows, which round trip and which rate are the edge.
-    #[arg(long)]
-    pub(crate) critical: bool,
-    #[command(flatten)]
-    pub(crate) map: MapArgs,
-    #[command(flatten)]
-    pub(crate) markov: MarkovArgs,
-}
-
-/// Which model.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Model {
-    /// Rest and margins of the linear loop.
-    Stability,
-    /// The course of the nonlinear loop.
-    Fluid,
-    /// The queue in the long run under datagrams that Markov chains bring.
-    Mmpp,
-    /// The distribution of the queue at one signal probability.
-    Markov,
-}
-
-impl Model {
-    /// Its word.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Stability => "stability",
-            Self::Fluid => "fluid",
-            Self::Mmpp => "mmpp",
-            Self::Markov => "markov",
-        }
-    }
 }
 
 /// Arguments of `tune`.

@@ -3,6 +3,7 @@
 
 mod args;
 mod attach;
+mod batch_args;
 mod bench;
 mod catalogue;
 mod chart;
@@ -24,6 +25,7 @@ mod list;
 mod map;
 mod markov;
 mod mmpp;
+mod models;
 mod output;
 pub mod program;
 mod progress;
@@ -35,6 +37,7 @@ mod sweep;
 mod table;
 mod text;
 mod theory;
+mod theory_args;
 mod top;
 mod tune;
 

@@ -25,7 +25,7 @@ use crate::failure::{Exit, Failure};
 use crate::link_args::LinkArgs;
 use crate::output::Ui;
 use crate::table::Table;
-use crate::{journal, program, report, run};
+use crate::{journal, program, report};
 
 /// No command runs longer than this.
 const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
@@ -202,7 +202,7 @@ fn kept(
     // Not those of a simulation: the same directory is never gone on with by one.
     let build = format!("live.{}", program::this().build());
     let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
-    let mut meta = run::meta();
+    let mut meta = program::meta();
     meta["kind"] = "link".into();
     meta["timing"] = timing.clone();
     let store = Store::open(dir, &plan, meta)?;

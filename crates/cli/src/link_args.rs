@@ -9,7 +9,7 @@ use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
 use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
 
-use crate::args::LARGEST_SEED;
+use crate::batch_args::LARGEST_SEED;
 
 /// Arguments of `link`.
 #[derive(Args, Debug)]

@@ -14,8 +14,8 @@ use forebay_lab::theory::map::{self, Axis, Cell};
 use forebay_lab::theory::setting::{Scaled, Setting};
 use serde_json::{Value, json};
 
-use crate::args::Model;
 use crate::failure::Failure;
+use crate::models::Model;
 
 /// Arguments of the map.
 #[derive(Args, Debug)]

@@ -5,8 +5,7 @@ use forebay_aqm::base::text::BadValue;
 use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::theory::markov::{Ask, Cells, NoAnswer, Sigma, Step, probability};
 
-use crate::args::Model;
-use crate::theory::Column;
+use crate::models::{Column, Model};
 
 /// The figures of a row.
 pub(crate) const COLUMNS: [Column; 14] = [

@@ -5,13 +5,13 @@ use forebay_lab::store;
 use forebay_lab::theory::mmpp::{self, Model};
 use serde_json::{Map, Value, json};
 
-use crate::args::TheoryArgs;
 use crate::chart::{self, Chart, Line};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
+use crate::models::{in_file, label};
 use crate::output::Ui;
 use crate::table::Table;
-use crate::theory::{in_file, label};
+use crate::theory_args::TheoryArgs;
 
 /// The model of every case.
 pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use forebay_lab::plan::hex_hash;
+use serde_json::{Value, json};
 
 /// The program that a process runs.
 #[derive(Clone, Debug)]
@@ -62,4 +63,21 @@ pub fn set(program: Program) -> &'static Program {
 /// The program of this process.
 pub fn this() -> &'static Program {
     PROGRAM.get_or_init(Program::own)
+}
+
+/// What `meta.json` says about this program and how it was called.
+pub(crate) fn meta() -> Value {
+    let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
+    let command: Vec<String> = this().words().map(|word| quote(&word.to_string_lossy())).collect();
+    json!({ "revision": revision, "command": command.join(" ") })
+}
+
+/// A word as a shell takes it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

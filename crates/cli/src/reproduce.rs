@@ -13,7 +13,7 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::progress::Progress;
-use crate::run::{meta, pool};
+use crate::run::pool;
 use crate::table::Table;
 use crate::{interrupt, program, report};
 
@@ -95,7 +95,8 @@ impl Index {
             Err(_) => format!("../{}", dir.file_name().unwrap_or_default().to_string_lossy()),
         };
         let papers: Vec<(&str, String)> = papers.map(|(name, dir)| (name, folder(dir))).collect();
-        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &meta()).map_err(Failure::Store)
+        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &program::meta())
+            .map_err(Failure::Store)
     }
 
     fn build(&self) -> Result<PathBuf, Failure> {
@@ -155,7 +156,7 @@ fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -
     ui.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
     let progress = Progress::new(ui, reproduction.simulated_s());
     let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
-    let outcome = pool.install(|| reproduction.run(dir, &meta(), &control));
+    let outcome = pool.install(|| reproduction.run(dir, &program::meta(), &control));
     progress.finish();
     outcome.map_err(|error| match error {
         ReproduceError::Batch(BatchError::Interrupted) => {

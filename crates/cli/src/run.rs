@@ -7,9 +7,10 @@ use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::args::{BatchArgs, Jobs, LARGEST_SEED, On, RunArgs};
+use crate::args::{On, RunArgs};
+use crate::batch_args::{BatchArgs, Jobs, LARGEST_SEED};
 use crate::digits::short;
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
@@ -37,7 +38,7 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     kernel::check(&plan)?;
     let dir = directory(args, &plan);
     check_place(&dir)?;
-    let store = Store::open(&dir, &plan, meta())?;
+    let store = Store::open(&dir, &plan, program::meta())?;
     // Before anything else has threads: a process that makes namespaces must have one.
     let timings = kernel::runs(&plan, &store, ui)?;
     let exit = batch(args, &plan, ui, summary::by_case)?;
@@ -86,7 +87,7 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();
-    let store = Store::open(&dir, plan, meta())?;
+    let store = Store::open(&dir, plan, program::meta())?;
     if !ui.quiet() {
         announce(ui, plan, pool.install(|| store::finished(&dir, plan)));
     }
@@ -143,23 +144,6 @@ pub(crate) fn pool(jobs: Jobs) -> Result<ThreadPool, Failure> {
     let threads = jobs.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Failure::Unavailable(format!("cannot start {threads} threads: {error}")))
-}
-
-/// What `meta.json` says about this program and how it was called.
-pub(crate) fn meta() -> Value {
-    let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
-    let command: Vec<String> = program::this().words().map(|word| quote(&word.to_string_lossy())).collect();
-    json!({ "revision": revision, "command": command.join(" ") })
-}
-
-/// A word as a shell takes it.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Says what there is to do; `known` runs are there already.

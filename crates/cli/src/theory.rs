@@ -7,13 +7,14 @@ use forebay_lab::theory::stability::NoAnswer;
 use forebay_lab::theory::{self as models, fluid, stability};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Model, TheoryArgs};
 use crate::chart::{self, Chart, Line};
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
 use crate::map::{Drawn, Side};
+use crate::models::{Column, Model, in_file, label};
 use crate::output::Ui;
 use crate::table::Table;
+use crate::theory_args::TheoryArgs;
 use crate::{map, markov, mmpp};
 
 /// The models of a loop of TCP and a discipline.
@@ -127,17 +128,6 @@ fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui
     Ok(Exit::Done)
 }
 
-/// What is compared, at the point of the axes.
-pub(crate) fn label(case: &Case, compared: &str) -> String {
-    let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
-    format!("{compared}{axes}")
-}
-
-/// The same error, about the file.
-pub(crate) fn in_file(file: &str, error: &InputError) -> InputError {
-    InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
-}
-
 struct Row<'a> {
     case: &'a Case,
     contender: &'a Contender,
@@ -235,9 +225,6 @@ impl Row<'_> {
         row
     }
 }
-
-/// A column: the name of its figure, its heading, and its unit.
-pub(crate) type Column = (&'static str, &'static str, &'static str);
 
 const STABILITY: [Column; 10] = [
     ("stable", "stable", ""),

@@ -7,7 +7,8 @@ use forebay_lab::theory::setting::{self, Setting};
 use forebay_lab::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
 use serde_json::{Value, json};
 
-use crate::args::{BatchArgs, TuneArgs};
+use crate::args::TuneArgs;
+use crate::batch_args::BatchArgs;
 use crate::digits::{interval, significant};
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
@@ -29,7 +30,7 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let words = begun(given, &cases[0].scenario.compare[0].spec);
     let spec = Spec::parse(&words).unwrap_or_else(|_| cases[0].scenario.compare[0].spec.clone());
     let file = args.batch.scenario.display().to_string();
-    let of = |case: &Case| setting::of(case, &spec).map_err(|error| crate::theory::in_file(&file, &error));
+    let of = |case: &Case| setting::of(case, &spec).map_err(|error| crate::models::in_file(&file, &error));
     let settings = cases.iter().map(of).collect::<Result<Vec<Setting>, _>>()?;
     let tuned = tune::tune(&words, &spec, &settings, &aims).map_err(|why| nothing(given, &why))?;
     if !tuned.met {
