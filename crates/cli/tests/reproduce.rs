@@ -5,12 +5,12 @@ mod common;
 use std::fs;
 
 use common::Place;
-use forebay_lab::claims;
+use forebay_lab::claim_file;
 use forebay_lab::papers::PAPERS;
 
 /// A claim of each paper that theory decides: no run, no time.
 fn theorems() -> Vec<(&'static str, String)> {
-    let of = |text| claims::parse(text).unwrap().claims.into_iter().find(|claim| claim.theorem.is_some());
+    let of = |text| claim_file::parse(text).unwrap().claims.into_iter().find(|claim| claim.theorem.is_some());
     PAPERS.iter().filter_map(|paper| Some((paper.name, of(paper.claims)?.id))).collect()
 }
 

@@ -5,41 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::exhibits::{self, Figure, Table};
 use crate::level::Seeds;
-use crate::quantity::Quantity;
 
 /// A point on a scenario's axes, or part of one: axis to value.
 pub type Point = BTreeMap<String, String>;
-
-/// A `claims.toml`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClaimFile {
-    /// Format, 1.
-    pub version: u32,
-    /// The paper's word on the command line.
-    pub paper: String,
-    /// The paper's title.
-    pub title: String,
-    /// Its authors.
-    pub authors: String,
-    /// Seeds by level; where it says nothing, those of [`Level::seeds`](crate::level::Level::seeds).
-    #[serde(default)]
-    pub seeds: Seeds,
-    /// Experiments.
-    #[serde(rename = "section")]
-    pub sections: Vec<Section>,
-    /// Claims.
-    #[serde(rename = "claim")]
-    pub claims: Vec<Claim>,
-    /// Figures of the paper.
-    #[serde(default, rename = "figure")]
-    pub figures: Vec<Figure>,
-    /// Tables of the paper.
-    #[serde(default, rename = "table")]
-    pub tables: Vec<Table>,
-}
 
 /// One experiment and the contender whose verdict counts.
 #[derive(Clone, Debug, Deserialize)]
@@ -222,6 +191,22 @@ pub struct CheckResult {
     pub note: Option<String>,
 }
 
+/// A check of a number without spread.
+pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
+    let outcome = if holds { Outcome::Holds } else { Outcome::Fails };
+    let exact = Some(value);
+    CheckResult {
+        what: what.into(),
+        value: exact,
+        low: exact,
+        high: exact,
+        n: 1,
+        bound: bound.into(),
+        outcome,
+        note: None,
+    }
+}
+
 /// A rule that is not the paper's, on the same checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantResult {
@@ -273,44 +258,4 @@ pub struct ClaimResult {
     pub cpu_seconds: f64,
     /// Its section.
     pub section: String,
-}
-
-/// Reads a `claims.toml`.
-pub fn parse(text: &str) -> Result<ClaimFile, String> {
-    let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
-    if file.version != 1 {
-        return Err(format!("version {} of claims.toml is not 1", file.version));
-    }
-    for claim in &file.claims {
-        if !file.sections.iter().any(|s| s.id == claim.section) {
-            return Err(format!("{}: there is no section '{}'", claim.id, claim.section));
-        }
-        let ways = [claim.theorem.is_some(), claim.not_run.is_some(), !claim.checks.is_empty()];
-        if ways.iter().filter(|way| **way).count() != 1 {
-            return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
-        }
-        if claim.why.as_ref().is_some_and(|why| claim.not_run.is_some() || why.trim().is_empty()) {
-            return Err(format!("{}: why is a sentence about a claim that is tried", claim.id));
-        }
-        for check in &claim.checks {
-            let compared = check.other().is_some() && check.against.is_none();
-            if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
-                return Err(format!("{}: the check '{}' cannot be of so many times another", claim.id, check.what));
-            }
-            for quantity in std::iter::once(&check.quantity).chain(&check.against) {
-                Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
-            }
-        }
-        if let Some(check) = claim.checks.iter().find(|check| check.relative_to.is_some() && check.against.is_some()) {
-            return Err(format!("{}: the check '{}' asks for a quotient of curves", claim.id, check.what));
-        }
-        if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
-            return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
-        }
-    }
-    if !file.sections.iter().map(|s| s.seeds).chain([file.seeds]).all(Seeds::is_sound) {
-        return Err("a number of seeds is not from 1 to 100000".to_string());
-    }
-    exhibits::check(&file)?;
-    Ok(file)
 }

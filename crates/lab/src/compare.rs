@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics;
 use crate::plan::Plan;
+use crate::quantity;
 use crate::record::{self, RunRecord};
 use crate::stats::Interval;
 
@@ -36,7 +36,7 @@ pub struct Group<'a> {
 impl Group<'_> {
     /// A quantity of every run with its seed.
     pub fn samples(&self, quantity: &str) -> Result<Vec<(u64, f64)>, String> {
-        let sample = |run: &&RunRecord| Ok((run.summary.seed, metrics::quantity(run, quantity)?));
+        let sample = |run: &&RunRecord| Ok((run.summary.seed, quantity::of(run, quantity)?));
         self.runs.iter().map(sample).collect()
     }
 

@@ -1,10 +1,8 @@
 //! Figures and tables of a paper as data: what it shows of which runs, so that the report shows the same.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::claims::{ClaimFile, Point};
+use crate::claims::Point;
 use crate::models::Model;
 
 /// What a figure draws.
@@ -243,7 +241,8 @@ impl Figure {
         self.lines.iter().all(|line| line.model.is_some())
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Is it a whole one? What is wrong with it otherwise.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let needs = |what: &str| Err(format!("{}: {what}", self.id));
         self.lines.iter().try_for_each(Line::check).or_else(|what| needs(&what))?;
         let each = |own: fn(&Line) -> bool, shared: bool| {
@@ -295,7 +294,8 @@ impl Figure {
 }
 
 impl Table {
-    fn check(&self) -> Result<(), String> {
+    /// Is it a whole one? What is wrong with it otherwise.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let needs = |what: &str| Err(format!("{}: {what}", self.id));
         match self {
             _ if self.columns.is_empty() || self.rows.is_empty() => needs("no columns or no rows"),
@@ -318,24 +318,4 @@ impl Table {
             _ => Ok(()),
         }
     }
-}
-
-/// What is wrong with the figures and tables of a file.
-pub fn check(file: &ClaimFile) -> Result<(), String> {
-    let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check(), f.is_theory()));
-    let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check(), false));
-    let mut ids = BTreeSet::new();
-    for (id, section, claims, sound, is_theory) in figures.chain(tables) {
-        sound?;
-        if !ids.insert(id) {
-            return Err(format!("{id}: there are two of this name"));
-        }
-        if !file.sections.iter().any(|s| s.id == *section && (s.scenario.is_some() || is_theory)) {
-            return Err(format!("{id}: there is no section '{section}' with a scenario"));
-        }
-        if let Some(lost) = claims.iter().find(|claim| !file.claims.iter().any(|c| c.id == **claim)) {
-            return Err(format!("{id}: there is no claim '{lost}'"));
-        }
-    }
-    Ok(())
 }

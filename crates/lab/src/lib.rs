@@ -6,6 +6,7 @@
 
 pub mod batch;
 pub mod bench;
+pub mod claim_file;
 pub mod claims;
 pub mod class_column;
 pub mod column;
@@ -26,6 +27,7 @@ pub mod record;
 pub mod report;
 pub mod reproduce;
 pub mod scenario;
+pub mod settling;
 pub mod stats;
 pub mod store;
 pub mod table;

@@ -17,7 +17,7 @@ use forebay_sim::tcp;
 use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
-use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions, Uniform};
+use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -79,7 +79,7 @@ fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
     for (from, to) in group.active_within(duration) {
         match group.kind {
             FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
-            _ => lives.extend((0..group.count).map(|i| (i, from + draw(group.start, &mut rng), to))),
+            _ => lives.extend((0..group.count).map(|i| (i, from + group.start.draw(&mut rng), to))),
         }
     }
     lives
@@ -162,16 +162,10 @@ fn short_lives(lives: &mut Vec<Life>, group: &FlowGroup, from: Span, to: Span, r
             if at >= to {
                 break;
             }
-            let stop = at + draw(lifetime, rng);
+            let stop = at + lifetime.draw(rng);
             lives.push((lives.len() as u32, at, stop.min(to)));
         }
     }
-}
-
-/// A time within `range`.
-pub(crate) fn draw(range: Uniform, rng: &mut Rng) -> Span {
-    let width = range.hi.secs() - range.lo.secs();
-    range.lo + Span::from_secs(width * rng.uniform())
 }
 
 /// What a flow carries, and its packets in bytes; `place`: where in a recording it begins, from 0 to 1.

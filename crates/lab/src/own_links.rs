@@ -5,7 +5,6 @@ use forebay_aqm::base::time::Span;
 use forebay_sim::network::{Attachment, Network};
 
 use crate::layout::Layout;
-use crate::lower::draw;
 use crate::scenario::{FlowGroup, Topology, Uniform};
 
 /// The links of the flows of a group, as far as they are laid.
@@ -30,7 +29,7 @@ impl<'a> OwnLinks<'a> {
     pub(crate) fn attach(&mut self, net: &mut Network, layout: &Layout, i: usize, at: Attachment) -> Attachment {
         // Flows of a group come in the order of their numbers.
         while self.laid.len() <= i {
-            let rest = draw(self.rtt, &mut self.rng) - self.shared;
+            let rest = self.rtt.draw(&mut self.rng) - self.shared;
             let there = Span::from_nanos(rest.nanos() / 2);
             let name = format!("{}/{}", self.group.name, self.laid.len());
             self.laid.push(layout.apart(net, at, self.group.direction, &name, (there, rest - there)));

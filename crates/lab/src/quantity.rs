@@ -7,6 +7,7 @@ use crate::column::Column;
 use crate::metrics;
 use crate::models::{self, Model};
 use crate::record::{ClassSummary, RunRecord, RunSummary, Spread};
+use crate::stats;
 
 /// A quantity of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,11 @@ pub enum Quantity {
     Ratio(Term, Term),
     /// One and a number: `A + 0.2`.
     Shifted(Term, f64),
+}
+
+/// The value in `run` of a quantity as claims write it; see [`Quantity`].
+pub fn of(run: &RunRecord, text: &str) -> Result<f64, String> {
+    Quantity::parse(text)?.of(run)
 }
 
 /// A part of a quantity.
@@ -145,7 +151,7 @@ impl Over {
             return f64::NAN;
         }
         match self {
-            Self::Jain => metrics::jain(each.iter().copied()).unwrap_or(f64::NAN),
+            Self::Jain => stats::jain(each.iter().copied()).unwrap_or(f64::NAN),
             Self::Min => each.iter().copied().fold(f64::INFINITY, f64::min),
             Self::Max => each.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::class_column::ClassColumn;
 use crate::scenario::{Case, Contender, Scenario};
-use crate::{metrics, own};
+use crate::{own, settling, stats};
 
 /// Mean, spread and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -332,7 +332,7 @@ impl Run<'_> {
         series.probes.extend(class_columns(scenario, &link.series));
         let reference = reference(scenario, &series, duration_s);
         let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
-        let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
+        let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
         let window_s = duration_s - scenario.warmup.secs();
         // The flows whose data it carries.
         let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
@@ -363,8 +363,8 @@ impl Run<'_> {
             cpu_seconds,
             fingerprint: format!("{:016x}", outcome.fingerprint),
             classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
-            settling_s: metrics::settling(&seconds, aim),
-            overshoot_pkts: metrics::overshoot(&seconds, aim),
+            settling_s: settling::settling(&seconds, aim),
+            overshoot_pkts: settling::overshoot(&seconds, aim),
         };
         LinkRecord { summary, reference, queue_shares: link.queue_shares.clone(), series }
     }
@@ -412,7 +412,7 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
         None => {
             // Runs shorter than a second or two may have no row in their second half, or none at all.
             let mean = |from| {
-                let seconds = metrics::seconds(&series.time_s, &series.queue_mean_pkts, from, duration_s);
+                let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, from, duration_s);
                 let known: Vec<f64> = seconds.into_iter().filter(|q| q.is_finite()).collect();
                 (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
             };
@@ -425,7 +425,7 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
 /// nine tenths of the window.
 fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
     let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
-    metrics::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
+    stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
 }
 
 fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::batch::{self, BatchError, Control};
-use crate::claims::{self, Claim, ClaimFile, ClaimResult, Evidence, Section, Verdict};
+use crate::claim_file::{self, ClaimFile};
+use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
 pub use crate::level::Level;
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
@@ -53,7 +54,7 @@ impl std::error::Error for ReproduceError {}
 impl Reproduction {
     /// The claims of `paper` for which `wanted` is true, at `level`.
     pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
-        let file = claims::parse(paper.claims).map_err(ReproduceError::Files)?;
+        let file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
         let mut plans = Vec::new();
         let needed = file.sections.iter().filter(|s| needs(&file, &chosen, s));
@@ -74,7 +75,7 @@ impl Reproduction {
 
     /// Ids of every claim of `paper`.
     pub fn claim_ids(paper: &Paper) -> Vec<String> {
-        claims::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
+        claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
     }
 
     /// The paper's word.

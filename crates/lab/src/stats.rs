@@ -97,6 +97,12 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     if below == above { below } else { below + (above - below) * at.fract() }
 }
 
+/// Jain's fairness index (sum x)^2 / (n sum x^2); none where all are 0.
+pub fn jain(each: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) = each.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +170,12 @@ mod tests {
         }
         assert!(quantiles(&[], &[0.5])[0].is_nan());
         assert_eq!(quantiles(&[7.0], &[0.99]), [7.0]);
+    }
+
+    #[test]
+    fn jain_by_hand() {
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([4.0, 0.0].into_iter()), Some(0.5));
+        assert_eq!(jain([0.0, 0.0].into_iter()), None);
     }
 }

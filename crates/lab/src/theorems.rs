@@ -6,7 +6,7 @@ use forebay_theory::mmpp::Mmpp;
 use forebay_theory::recurrence;
 use serde_json::json;
 
-use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
+use crate::claims::{CheckResult, Evidence, Outcome, Verdict, yes_no};
 use crate::{models, theorems_msvb, theorems_tail};
 
 /// Random states tried for a Lyapunov function.
@@ -26,22 +26,6 @@ fn raqm_map(m: f64) -> impl Fn(f64) -> f64 {
 /// The same under the adaptive gain eps c(x), c being the discipline's own function.
 fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
     move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
-}
-
-/// A check of a number without spread.
-pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
-    let outcome = if holds { Outcome::Holds } else { Outcome::Fails };
-    let exact = Some(value);
-    CheckResult {
-        what: what.into(),
-        value: exact,
-        low: exact,
-        high: exact,
-        n: 1,
-        bound: bound.into(),
-        outcome,
-        note: None,
-    }
 }
 
 /// Verdict and evidence of a theorem; `None` if there is none of that name.

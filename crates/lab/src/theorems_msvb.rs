@@ -3,8 +3,7 @@
 use forebay_theory::svb::Class;
 use serde_json::json;
 
-use crate::claims::{Evidence, Outcome, Verdict};
-use crate::theorems::yes_no;
+use crate::claims::{Evidence, Outcome, Verdict, yes_no};
 
 /// Seconds of the model.
 const SECONDS: f64 = 200.0;

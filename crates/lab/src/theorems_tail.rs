@@ -4,8 +4,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_theory::lindley::Loop;
 use serde_json::json;
 
-use crate::claims::{CheckResult, Evidence, Outcome, Verdict};
-use crate::theorems::yes_no;
+use crate::claims::{CheckResult, Evidence, Outcome, Verdict, yes_no};
 
 /// Random networks tried.
 const TRIALS: usize = 1000;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use forebay_lab::claims::{self, Claim, Outcome, Point};
+use forebay_lab::claim_file;
+use forebay_lab::claims::{Claim, Outcome, Point};
 use forebay_lab::judge::Runs;
 use forebay_lab::papers::{self, PAPERS};
 use forebay_lab::plan::Plan;
@@ -12,7 +13,7 @@ use forebay_lab::theorems;
 
 #[test]
 fn raqm_has_every_fixed_id_once() {
-    let file = claims::parse(papers::find("raqm").unwrap().claims).unwrap();
+    let file = claim_file::parse(papers::find("raqm").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
         "RAQM-1a", "RAQM-1b", "RAQM-2a", "RAQM-2b", "RAQM-3a", "RAQM-3b", "RAQM-3c", "RAQM-3d", "RAQM-3e", "RAQM-4a",
@@ -23,7 +24,7 @@ fn raqm_has_every_fixed_id_once() {
 
 #[test]
 fn red_tail_has_every_fixed_id_once() {
-    let file = claims::parse(papers::find("red-tail").unwrap().claims).unwrap();
+    let file = claim_file::parse(papers::find("red-tail").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
         "TAIL-F1", "TAIL-T1", "TAIL-E1", "TAIL-FA", "TAIL-T3", "TAIL-T4", "TAIL-U", "TAIL-F4", "TAIL-F9", "TAIL-F11",
@@ -34,7 +35,7 @@ fn red_tail_has_every_fixed_id_once() {
 
 #[test]
 fn msvb_has_every_fixed_id_once() {
-    let file = claims::parse(papers::find("msvb").unwrap().claims).unwrap();
+    let file = claim_file::parse(papers::find("msvb").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
     assert_eq!(ids, fixed);
@@ -42,7 +43,7 @@ fn msvb_has_every_fixed_id_once() {
 
 #[test]
 fn msc_has_every_fixed_id_once() {
-    let file = claims::parse(papers::find("msc").unwrap().claims).unwrap();
+    let file = claim_file::parse(papers::find("msc").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["MSC-1a", "MSC-1b", "MSC-1c", "MSC-1d", "MSC-2a", "MSC-2b", "MSC-3a", "MSC-4a", "MSC-4b", "MSC-4c"];
     assert_eq!(ids, fixed);
@@ -50,7 +51,7 @@ fn msc_has_every_fixed_id_once() {
 
 #[test]
 fn aaqm_has_every_fixed_id_once() {
-    let file = claims::parse(papers::find("aaqm").unwrap().claims).unwrap();
+    let file = claim_file::parse(papers::find("aaqm").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16"];
     assert_eq!(ids, fixed);
@@ -63,7 +64,7 @@ fn what_does_not_hold_says_why() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.name);
         let expected = fs::read_to_string(folder.join("expected-quick.json")).unwrap();
         let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
-        for claim in claims::parse(paper.claims).unwrap().claims {
+        for claim in claim_file::parse(paper.claims).unwrap().claims {
             let holds = expected[&claim.id] == "reproduced";
             assert!(holds || claim.why.is_some() || claim.not_run.is_some(), "{}: why not?", claim.id);
         }
@@ -78,7 +79,7 @@ fn why_is_a_sentence_about_a_claim_that_is_tried() {
     let theorem = "theorem = \"raqm-1\"";
     assert!(text.contains(theorem));
     for wrong in ["why = \" \"\ntheorem = \"raqm-1\"", "why = \"Because.\"\nnot_run = \"no time\""] {
-        let error = claims::parse(&text.replace(theorem, wrong)).unwrap_err();
+        let error = claim_file::parse(&text.replace(theorem, wrong)).unwrap_err();
         assert!(error.starts_with("RAQM-TH1: why is a sentence"), "{error}");
     }
 }
@@ -90,7 +91,7 @@ fn so_many_times_needs_another() {
         [("less_than = \"PI\"\ntimes = 1.2", "at_most = 1\ntimes = 1.2"), ("times = 1.2", "times = 0")]
     {
         assert!(text.contains(right));
-        let error = claims::parse(&text.replace(right, wrong)).unwrap_err();
+        let error = claim_file::parse(&text.replace(right, wrong)).unwrap_err();
         assert!(error.starts_with("MSC-1c: ") && error.contains("so many times"), "{error}");
     }
 }
@@ -99,7 +100,7 @@ fn so_many_times_needs_another() {
 #[test]
 fn every_check_names_what_its_scenario_compares() {
     for paper in PAPERS {
-        let file = claims::parse(paper.claims).unwrap();
+        let file = claim_file::parse(paper.claims).unwrap();
         for claim in &file.claims {
             let section = file.sections.iter().find(|s| s.id == claim.section).unwrap();
             if let Some(theorem) = &claim.theorem {
@@ -149,7 +150,7 @@ kind = "ftp"
     let plan = Plan::new(scenario::parse("x", text, &Overrides::default()).unwrap(), 1, 1);
     let record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
     for wrong in ["queue_pkt.mean", "settling", "mean_pkts@5", "mean_pkts@1..0", "loss_ratio@0..1"] {
-        assert!(forebay_lab::metrics::quantity(&record, wrong).is_err(), "{wrong}");
+        assert!(forebay_lab::quantity::of(&record, wrong).is_err(), "{wrong}");
     }
     for right in [
         "queue_pkts.mean",
@@ -160,6 +161,6 @@ kind = "ftp"
         "resettling_s@0..1",
         "swing_pkts",
     ] {
-        assert!(forebay_lab::metrics::quantity(&record, right).is_ok(), "{right}");
+        assert!(forebay_lab::quantity::of(&record, right).is_ok(), "{right}");
     }
 }

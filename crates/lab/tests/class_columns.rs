@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::{self, Control};
-use forebay_lab::metrics;
 use forebay_lab::plan::Plan;
+use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
 use forebay_lab::report;
 use forebay_lab::scenario::{self, Overrides};
@@ -56,7 +56,7 @@ fn columns_of_classes_end_at_the_totals_of_the_run() {
         let label = &run.summary.label;
         let ours = run.series.probes.iter().filter(|(name, _)| name.starts_with("class."));
         assert_eq!(ours.count(), 7, "{label}");
-        let of = |name: &str| metrics::quantity(&run, name).unwrap();
+        let of = |name: &str| quantity::of(&run, name).unwrap();
         let last = |name: &str| {
             let (_, column) = run.series.probes.iter().find(|(known, _)| known == name).unwrap();
             assert_eq!(column.len(), run.series.time_s.len(), "{label}: {name}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::Control;
-use forebay_lab::claims;
+use forebay_lab::claim_file;
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
@@ -326,7 +326,7 @@ fn seeds_are_those_of_section_paper_or_level() {
     assert_eq!(runs(HEAD, Level::Full), 7 * groups);
     let bare = HEAD.replace("seeds = { quick = 2, full = 7 }", "");
     assert_eq!([Level::Quick, Level::Full].map(|level| runs(&bare, level)), [3 * groups, 30 * groups]);
-    assert!(claims::parse(&HEAD.replace("quick = 2", "quick = 0")).unwrap_err().contains("seeds"));
+    assert!(claim_file::parse(&HEAD.replace("quick = 2", "quick = 0")).unwrap_err().contains("seeds"));
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn wrong_exhibits_are_refused() {
         ),
     ] {
         assert!(file.contains(from), "{from}");
-        let error = claims::parse(&file.replacen(from, to, 1)).unwrap_err();
+        let error = claim_file::parse(&file.replacen(from, to, 1)).unwrap_err();
         assert!(error.contains(what), "{what}: {error}");
     }
 }
@@ -392,7 +392,7 @@ fn wrong_exhibits_are_refused() {
 #[test]
 fn papers_draw_what_their_scenarios_compare() {
     for paper in PAPERS {
-        let file = claims::parse(paper.claims).unwrap();
+        let file = claim_file::parse(paper.claims).unwrap();
         let lines = file.figures.iter().flat_map(|f| {
             let of_runs = f.lines.iter().filter(|line| line.model.is_none());
             of_runs.map(|l| (&f.id, &f.section, &l.of, f.points_of(l)))
@@ -422,7 +422,7 @@ fn papers_draw_what_their_scenarios_compare() {
 /// What a table says was given, row by row, and what else the scenario has: its text, and its contenders in full.
 fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f64>>, &'static str, Vec<String>) {
     let paper = PAPERS.iter().find(|one| one.name == paper).unwrap();
-    let file = claims::parse(paper.claims).unwrap();
+    let file = claim_file::parse(paper.claims).unwrap();
     let rows = file.tables.into_iter().filter(|t| t.id == table).flat_map(|t| t.rows);
     let (_, text) = paper.scenarios.iter().find(|(name, _)| *name == scenario).unwrap();
     let plan = Plan::new(scenario::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);

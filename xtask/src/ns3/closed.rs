@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use forebay_lab::metrics;
 use forebay_lab::plan::Plan;
+use forebay_lab::quantity;
 use forebay_lab::scenario::{self, Overrides};
 
 use crate::figures::{QUANTITIES, Run, Runs};
@@ -98,7 +98,7 @@ impl Row {
             let record = plan.run(job, &mut ()).map_err(|e| e.to_string())?.ok_or("stopped")?;
             let mut run = Run::default();
             for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-                *figure = metrics::quantity(&record, quantity.ours)?;
+                *figure = quantity::of(&record, quantity.ours)?;
             }
             runs.0.push(run);
         }

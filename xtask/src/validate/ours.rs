@@ -1,7 +1,7 @@
 //! Our own runs of a row, by the RFCs or by some of ns-2's rules.
 
 use forebay_lab::plan::{Job, Plan};
-use forebay_lab::{lower, metrics, record};
+use forebay_lab::{lower, quantity, record};
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::Ns2Rules;
 use forebay_sim::world::World;
@@ -60,7 +60,7 @@ fn one(plan: &Plan, job: Job, rules: Ns2Rules) -> Result<Run, String> {
     let record = record::record(case, contender, job.seed, &net, &outcome, 0.0);
     let mut run = Run::default();
     for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-        *figure = metrics::quantity(&record, quantity.ours)?;
+        *figure = quantity::of(&record, quantity.ours)?;
     }
     Ok(run)
 }

@@ -2,7 +2,7 @@
 
 use crate::claims::Point;
 use crate::exhibits::{Figure, Kind, Line, Table};
-use crate::metrics;
+use crate::quantity;
 use crate::record::{RunRecord, RunSummary};
 use crate::stats::Interval;
 
@@ -102,7 +102,7 @@ impl Want {
             _ => run,
         };
         match &self.what {
-            What::Quantity(name) => Some(match metrics::quantity(run, name) {
+            What::Quantity(name) => Some(match quantity::of(run, name) {
                 Ok(x) if x.is_finite() => Seen::Number(x),
                 Ok(_) => Seen::Nothing(format!("a run has no finite {name}")),
                 Err(reason) => Seen::Nothing(reason),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::runs::{Entry, Runs};
 use crate::compare::paired_by_seed;
-use crate::metrics;
+use crate::quantity;
 use crate::record::RunRecord;
 use crate::stats::Interval;
 
@@ -36,7 +36,7 @@ fn columns(runs: &Runs) -> Vec<Column> {
 fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
     let value = |run: &RunRecord| match &run.summary {
         s if quantity == WIRE.2 => Some(s.wire_lost_pkts as f64 / s.delivered_pkts.max(1) as f64),
-        _ => metrics::quantity(run, quantity).ok(),
+        _ => quantity::of(run, quantity).ok(),
     };
     entry.runs.iter().filter_map(|run| Some((run.summary.seed, value(run)?))).collect()
 }

@@ -5,7 +5,7 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 
 use super::error::InputError;
-use super::flows::{COMMON, START, TCP, UDP_PACKET};
+use super::flow_keys::{COMMON, START, TCP, UDP_PACKET};
 use super::model::FlowKind;
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table};

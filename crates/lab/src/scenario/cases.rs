@@ -8,7 +8,7 @@ use super::Case;
 use super::doc::Node;
 use super::error::{Found, InputError};
 use super::model::Scenario;
-use super::set;
+use super::paths;
 use super::vary::Axis;
 
 /// Refuses cases that no table can show side by side, and cases that are the same runs under two labels.
@@ -45,7 +45,7 @@ fn own_disciplines(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), Inp
     let Some(first) = cases.first().filter(|_| is_written) else { return Ok(()) };
     let links = first.scenario.topology.links();
     for axis in axes.iter().filter(|axis| axis.is_path()) {
-        let steps = set::steps(root, &axis.name);
+        let steps = paths::steps(root, &axis.name);
         let [top, path @ .., last] = steps.as_slice() else { continue };
         let Some(link) = links.iter().find(|link| link.path == path && top == "topology" && last == "aqm") else {
             continue;

@@ -5,7 +5,7 @@ use forebay_theory::dense::{Matrix, cut_off, stationary};
 
 use super::doc::{Node, Value};
 use super::error::InputError;
-use super::flows::{COMMON, LARGEST_MEAN, LATER_DATAGRAMS, START, UDP_PACKET};
+use super::flow_keys::{COMMON, LARGEST_MEAN, LATER_DATAGRAMS, START, UDP_PACKET};
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table, quantity};
 use super::values::duration;

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{Found, InputError};
-use super::write::quote;
+use super::lines::quote;
 
 /// A text that values come from: a scenario file, or one argument of the command line.
 #[derive(Debug)]

@@ -10,81 +10,20 @@ use super::chain::{self, Chain, MAP, MMPP};
 use super::doc::{Node, Value};
 use super::error::InputError;
 use super::files::{FILE, WEB, files};
-use super::limits::{MOST_FLOWS, packet_of};
-use super::marker::{MARKER, marker};
-use super::model::{Class, Direction, Ends, FlowGroup, FlowKind, TcpOptions, TcpVariant, Uniform};
-use super::net::{Access, Topology};
+use super::flow_keys::{COMMON, LARGEST_MEAN, LATER_DATAGRAMS, MOST_FLOWS, START, TCP, UDP_PACKET, WIDEST};
+use super::marker::marker;
+use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant};
+use super::net::{Access, Ends, Topology};
+use super::paths::names;
 use super::replay::{TRACE, trace};
 use super::rtp::{RTP, rtp};
-use super::rtt::{RTT, rtt};
+use super::rtt::rtt;
 use super::sctp::{SCTP, sctp};
-use super::set::names;
-use super::shape::{Key, Kind, Shape, may, need};
+use super::shape::{Kind, Shape, may, need};
 use super::table::{Table, is_plain};
-use super::values::{duration, per_second, uniform, windows};
+use super::values::{Uniform, duration, per_second, uniform, windows};
 use super::voip::{VOIP, voip};
 use crate::traces::Recorded;
-
-/// The widest window in packets.
-pub(crate) const WIDEST: u32 = 1_000_000;
-
-/// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
-pub(crate) const LARGEST_MEAN: u32 = 4096;
-
-pub(crate) const COMMON: &[Key] = &[
-    may("name", Kind::Text, "What the group is called; default its kind."),
-    may("count", Kind::Whole(0, MOST_FLOWS), "How many flows; default 1. A scenario has at most 1000000."),
-    may("direction", Kind::Word(&["forward", "reverse"]), "Which way the data goes; default forward."),
-    may("class", Kind::WholeOr(0, 255, "host"), "The class of the packets; default 0."),
-    may("active", Kind::Windows, "When the flows may send; default the whole run."),
-    may("hosts", Kind::Text, "The access group whose hosts send; default the first."),
-    may("enter", Kind::Text, "The first bottleneck of a parking lot on the way; default the first of all."),
-    may("leave", Kind::Text, "The last bottleneck of a parking lot on the way; default the last of all."),
-    may("from", Kind::Text, "The node of a graph that sends, and needed there."),
-    may("to", Kind::Text, "The node of a graph that receives, and needed there."),
-    RTT,
-    MARKER,
-];
-
-pub(crate) const START: Key =
-    may("start", Kind::Uniform, "When a flow begins, after the start of an active window; default uniform in 0s..1s.");
-
-/// The words for `tcp`.
-const TCPS: [&str; TcpVariant::TCPS.len()] = {
-    let mut words = [""; TcpVariant::TCPS.len()];
-    let mut i = 0;
-    while i < words.len() {
-        words[i] = TcpVariant::TCPS[i].0;
-        i += 1;
-    }
-    words
-};
-
-pub(crate) const TCP: &[Key] = &[
-    may(
-        "ecn",
-        Kind::Flag,
-        "Are packets ECN-capable? Default false; those of dctcp always are, and bbr takes no notice of marks.",
-    ),
-    may("tcp", Kind::Word(&TCPS), "Congestion control; default newreno."),
-    may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
-    may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
-    may(
-        "initial_rto",
-        Kind::Quantity,
-        "Retransmission timeout before the first measurement, at most max_rto; default 3s.",
-    ),
-    may("min_rto", Kind::Quantity, "Smallest retransmission timeout; default 200ms."),
-    may("max_rto", Kind::Quantity, "Largest retransmission timeout, backoff included, at least min_rto; default 60s."),
-    may("tick", Kind::Quantity, "Granularity of the retransmission clock; default 10ms."),
-    may("ack", Kind::Whole(1, 65_535), "An acknowledgement in bytes on the wire; default 40."),
-    may("window", Kind::WholeOr(1, WIDEST, "unlimited"), "Receiver's window in packets; default unlimited."),
-    may("limited_transmit", Kind::Flag, "A new packet for each of the first two duplicate ACKs? Default true."),
-    may("pacing", Kind::Flag, "Spread packets over the round trip, as Linux does? Default false; bbr always does."),
-];
-
-pub(crate) const UDP_PACKET: Key =
-    may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
 
 /// Every kind of flows.
 pub(crate) const KINDS: &[&Shape] =
@@ -140,8 +79,6 @@ static CBR: Shape = Shape {
     ],
     later: LATER_DATAGRAMS,
 };
-
-pub(crate) const LATER_DATAGRAMS: &[&str] = &["ecn"];
 
 /// Reads every group; `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
@@ -213,7 +150,7 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         lifetime,
         marker: table
             .get("marker")
-            .map(|node| marker(node, &table.path_of("marker"), packet_of(kind, packet)))
+            .map(|node| marker(node, &table.path_of("marker"), kind.packet(packet)))
             .transpose()?,
         recorded,
         chain,
@@ -328,7 +265,10 @@ fn kind(table: &Table<'_>, shape: &Shape, packet: u32) -> Result<(FlowKind, Play
             if poisson { FlowKind::Poisson { rate, packet, exponential } } else { FlowKind::Cbr { rate, packet } }
         }
         Some("onoff" | "pareto") => bursts(table, shape, packet)?,
-        Some("voip") => voip(table)?,
+        Some("voip") => {
+            let (codec, talk, pause) = voip(table)?;
+            FlowKind::Voip { codec, talk, pause }
+        }
         Some("mmpp" | "map") => {
             let (packet, phases) = chain::lengths(table, packet)?;
             let (kind, chain) = match shape.tag {

@@ -6,14 +6,13 @@ use forebay_sim::agenda::MAX_SOURCES;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
-use super::model::{Class, Ends, FlowGroup, FlowKind, Scenario};
-use super::net::NamedLink;
+use super::flow_keys::MOST_FLOWS;
+use super::model::{Class, FlowGroup, FlowKind, Scenario};
+use super::net::{Ends, NamedLink};
 use crate::layout::{Layout, senders};
 use crate::lower;
 use crate::traces::MOST_ITEMS;
 
-/// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
-pub(crate) const MOST_FLOWS: u32 = 1_000_000;
 /// The most flows with links of their own (`rtt`): packets wait at two of them, so that half of the agenda is left.
 const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
 /// A class is a byte, so that no more hosts have one of their own.
@@ -185,23 +184,7 @@ const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
         _ if group.over_tcp => group.transport.ack,
         _ => 0,
     };
-    (packet_of(group.kind, scenario.packet), ack)
-}
-
-/// A packet of data of this kind in bytes, where the scenario's has `default`.
-pub(crate) const fn packet_of(kind: FlowKind, default: u32) -> u32 {
-    match kind {
-        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp | FlowKind::Files(_) => default,
-        FlowKind::Cbr { packet, .. }
-        | FlowKind::Poisson { packet, .. }
-        | FlowKind::OnOff { packet, .. }
-        | FlowKind::Pareto { packet, .. }
-        | FlowKind::Mmpp { packet, .. }
-        | FlowKind::Map { packet, .. }
-        | FlowKind::Trace { packet, .. }
-        | FlowKind::Rtp { packet, .. } => packet,
-        FlowKind::Voip { codec, .. } => codec.packet(),
-    }
+    (group.kind.packet(scenario.packet), ack)
 }
 
 /// An error about `key` of group number `i`.

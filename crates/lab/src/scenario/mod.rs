@@ -33,11 +33,15 @@ mod doc;
 mod error;
 mod file;
 mod files;
+mod flow_keys;
 mod flows;
 mod limits;
+mod lines;
+mod listed;
 mod marker;
 mod model;
 mod net;
+mod paths;
 mod points;
 mod read;
 mod replay;
@@ -64,11 +68,11 @@ pub use chain::Chain;
 pub use error::{Fault, Found, InputError};
 pub use marker::{Marker, Per};
 pub use model::{
-    Begin, Class, Contender, Direction, Ends, FlowGroup, FlowKind, Frames, Overlay, Report, Scenario, TcpOptions,
-    TcpVariant, Uniform,
+    Begin, Class, Contender, Direction, FlowGroup, FlowKind, Frames, Overlay, Report, Scenario, TcpOptions, TcpVariant,
 };
-pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Graph, Link, NamedLink, ParkingLot, Topology};
+pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, Link, NamedLink, ParkingLot, Topology};
 pub use read::schema;
+pub use values::Uniform;
 pub use voip::Codec;
 
 /// What the command line changes in a file.

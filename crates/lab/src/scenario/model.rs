@@ -11,7 +11,8 @@ use forebay_aqm::base::units::{Depth, Rate};
 
 use super::chain::Chain;
 use super::marker::Marker;
-use super::net::Topology;
+use super::net::{Ends, Topology};
+use super::values::Uniform;
 use super::voip::Codec;
 use crate::traces::Recorded;
 
@@ -228,6 +229,24 @@ pub enum FlowKind {
     },
 }
 
+impl FlowKind {
+    /// A packet of data of this kind in bytes, where the scenario's has `default`.
+    pub(crate) const fn packet(self, default: u32) -> u32 {
+        match self {
+            Self::Ftp | Self::Sctp | Self::ShortTcp | Self::Files(_) => default,
+            Self::Cbr { packet, .. }
+            | Self::Poisson { packet, .. }
+            | Self::OnOff { packet, .. }
+            | Self::Pareto { packet, .. }
+            | Self::Mmpp { packet, .. }
+            | Self::Map { packet, .. }
+            | Self::Trace { packet, .. }
+            | Self::Rtp { packet, .. } => packet,
+            Self::Voip { codec, .. } => codec.packet(),
+        }
+    }
+}
+
 /// Where the frames of a video come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Frames {
@@ -270,27 +289,6 @@ impl Begin {
     }
 }
 
-/// Between whom flows go, by numbers of the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// The pairs of hosts of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
-    Pairs {
-        /// The group.
-        access: usize,
-        /// The first bottleneck on the way there.
-        enter: usize,
-        /// The last bottleneck on the way there, not before the first.
-        leave: usize,
-    },
-    /// Two nodes of a graph.
-    Nodes {
-        /// One.
-        from: usize,
-        /// The other.
-        to: usize,
-    },
-}
-
 /// Which way the data of a flow goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -307,15 +305,6 @@ pub enum Class {
     Fixed(u8),
     /// The number of the flow's host.
     Host,
-}
-
-/// A time drawn uniformly from `lo` to `hi`; the same twice is a fixed time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Uniform {
-    /// Earliest or shortest.
-    pub lo: Span,
-    /// Latest or longest.
-    pub hi: Span,
 }
 
 /// How a TCP behaves.

@@ -5,8 +5,6 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::network::Conditions;
 
-use super::model::Ends;
-
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
@@ -142,6 +140,27 @@ pub struct NamedLink<'a> {
     pub is_forward: bool,
     /// Where it stands in the file, below `topology`, by keys and numbers of items.
     pub(crate) path: Vec<String>,
+}
+
+/// Between whom flows go, by numbers of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// The pairs of hosts of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
+    Pairs {
+        /// The group.
+        access: usize,
+        /// The first bottleneck on the way there.
+        enter: usize,
+        /// The last bottleneck on the way there, not before the first.
+        leave: usize,
+    },
+    /// Two nodes of a graph.
+    Nodes {
+        /// One.
+        from: usize,
+        /// The other.
+        to: usize,
+    },
 }
 
 /// What the reverse of the link `name` is called.

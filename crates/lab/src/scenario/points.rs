@@ -6,8 +6,8 @@ use forebay_aqm::base::text;
 use super::Overrides;
 use super::doc::{Node, Place, Source, Value};
 use super::error::{Found, InputError};
-use super::set;
 use super::vary::{Axis, MOST_CASES};
+use super::{paths, set};
 
 const OPTION: &str = "--vary";
 const VALUES: &str = "one or more values, such as 20,30,40 or 20..40/5";
@@ -29,12 +29,15 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
         if overrides.vary[..i].iter().any(|other| parts(other).is_some_and(|(other, _)| other == path)) {
             return refuse("each path once, all its values in one --vary");
         }
-        let steps = set::steps(root, path);
+        let steps = paths::steps(root, path);
         let is_held = |set: &String| {
             let Some((set, _)) = parts(set) else { return false };
             let axis = set.strip_prefix("vary.");
             // What is set above the axis stays but for the axis.
-            axis.map_or_else(|| set::covers(&steps, &set::steps(root, set)), |axis| set::steps(root, axis) == steps)
+            axis.map_or_else(
+                || paths::covers(&steps, &paths::steps(root, set)),
+                |axis| paths::steps(root, axis) == steps,
+            )
         };
         if overrides.sets.iter().any(is_held) {
             return refuse("a path that --set leaves alone");

@@ -8,7 +8,7 @@ use forebay_aqm::base::time::Span;
 
 use super::doc::Node;
 use super::error::{Found, InputError};
-use super::flows::{COMMON, START};
+use super::flow_keys::{COMMON, START};
 use super::model::{Begin, FlowKind};
 use super::shape::{Key, Kind, Shape, may};
 use super::table::{Table, text};

@@ -8,7 +8,7 @@ use forebay_aqm::base::units::Rate;
 
 use super::doc::Node;
 use super::error::InputError;
-use super::flows::{COMMON, START};
+use super::flow_keys::{COMMON, START};
 use super::model::{FlowKind, Frames};
 use super::replay::{PLAY, one_of, play};
 use super::shape::{Kind, Shape, may, need};

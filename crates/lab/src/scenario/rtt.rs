@@ -3,11 +3,10 @@
 use forebay_aqm::base::text::{BadValue, show_span};
 
 use super::error::InputError;
-use super::model::{Ends, Uniform};
-use super::net::Topology;
+use super::net::{Ends, Topology};
 use super::shape::{Key, Kind, may};
 use super::table::Table;
-use super::values::uniform;
+use super::values::{Uniform, uniform};
 
 pub(crate) const RTT: Key = may(
     "rtt",

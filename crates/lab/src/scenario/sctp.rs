@@ -4,12 +4,12 @@ use forebay_aqm::base::text::{BadValue, show_span};
 use forebay_aqm::base::time::Span;
 
 use super::error::InputError;
-use super::flows::{COMMON, START, WIDEST};
+use super::flow_keys::{COMMON, START, WIDEST};
+use super::lines::Text;
 use super::model::{TcpOptions, TcpVariant};
 use super::shape::{Key, Kind, Shape, may};
 use super::table::Table;
 use super::values::duration;
-use super::write::Text;
 
 const KEYS: &[Key] = &[
     may(

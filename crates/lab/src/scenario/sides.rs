@@ -1,18 +1,19 @@
 //! The hosts' links on either side of a dumbbell or parking lot.
 
 use forebay_aqm::base::text::BadValue;
+use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::network::Conditions;
 
 use super::access_networks::{Preset, WORDS};
 use super::doc::{Node, Value};
 use super::error::InputError;
+use super::listed::{MOST_NODES, name, tables};
 use super::net::{Access, Egress};
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Table, quantity};
-use super::topology::{CAPACITY, JITTER, MOST_NODES, name, tables};
 use super::values::{queue, time};
-use super::wire::{WIRE, losses, rated};
+use super::wire::{CAPACITY, WIRE, losses, rated};
 
 pub(crate) const SIDES: &[Key] = &[
     need(
@@ -62,6 +63,9 @@ static EGRESS: Shape = Shape {
     ],
     later: &[],
 };
+
+/// The default processing time of hosts.
+pub(crate) const JITTER: Span = Span::from_micros(10);
 
 /// The most hosts on a side.
 const MOST_HOSTS: u32 = 10_000;

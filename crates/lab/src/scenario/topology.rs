@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::text::BadValue;
-use forebay_aqm::base::time::Span;
 
 use super::doc::Node;
 use super::error::{Found, InputError};
+use super::listed::{MOST_NODES, name, tables};
 use super::net::{Bottleneck, Dumbbell, Edge, Graph, Link, ParkingLot, Topology};
 use super::shape::{Key, Kind, Shape, may, need};
-use super::sides::{SIDES, sides};
+use super::sides::{JITTER, SIDES, sides};
 use super::table::{Table, is_plain, text};
 use super::values::{queue, spec, time};
-use super::wire::{WIRE, rated};
+use super::wire::{CAPACITY, WIRE, rated};
 
 /// Every kind of network.
 pub(crate) const KINDS: &[&Shape] = &[&DUMBBELL, &PARKING_LOT, &GRAPH];
@@ -42,9 +42,6 @@ static GRAPH: Shape = Shape {
     ]],
     later: &[],
 };
-
-pub(crate) const CAPACITY: Key =
-    may("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.");
 
 const ONE_WAY: &[Key] = &[
     CAPACITY,
@@ -103,13 +100,8 @@ static REVERSE: Shape = Shape {
 
 /// The most bottlenecks: with the links of the hosts as many as a route may have.
 const MOST_BOTTLENECKS: usize = 253;
-/// The most nodes, and the most links, of a graph.
-pub(crate) const MOST_NODES: usize = 10_000;
 /// The largest weight of a link.
 const HEAVIEST: u32 = 1_000_000;
-
-/// The default processing time of hosts.
-pub(crate) const JITTER: Span = Span::from_micros(10);
 
 /// Reads `[topology]`.
 pub(crate) fn topology(node: &Node) -> Result<Topology, InputError> {
@@ -202,34 +194,6 @@ fn edge(node: &Node, path: &str, nodes: &[(&str, usize)]) -> Result<Edge, InputE
     };
     table.done(&LINK);
     Ok(edge)
-}
-
-/// The tables of a list, at least one, with paths that name them where they have a name.
-pub(crate) fn tables<'a>(
-    table: &Table<'a>,
-    key: &'static str,
-    most: usize,
-) -> Result<Vec<(&'a Node, String)>, InputError> {
-    let accepts = format!("one or more [[topology.{key}]] tables, at most {most}");
-    let items = table.list(key, &accepts)?;
-    if items.is_empty() || items.len() > most {
-        return Err(table.bad(key, BadValue::new(accepts)));
-    }
-    let path = table.path_of(key);
-    let named = |(i, (item, _)): (usize, (&'a Node, String))| {
-        let name = item.get("name").and_then(Node::text).map_or_else(|| i.to_string(), str::to_string);
-        (item, format!("{path}.{name}"))
-    };
-    Ok(items.into_iter().enumerate().map(named).collect())
-}
-
-/// The name of a table of a list. Names are parts of paths, where digits alone are an index.
-pub(crate) fn name(table: &Table<'_>) -> Result<Option<String>, InputError> {
-    let Some(name) = table.text("name")? else { return Ok(None) };
-    if is_plain(name) && !name.chars().all(|c| c.is_ascii_digit()) {
-        return Ok(Some(name.to_string()));
-    }
-    Err(table.bad("name", BadValue::new("a name of letters, digits, - and _, not digits alone")))
 }
 
 /// Links are told apart by their names in results and random streams.

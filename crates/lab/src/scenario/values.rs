@@ -1,6 +1,7 @@
 //! Values with a rule of their own: bounded quantities, time ranges, windows, disciplines.
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
@@ -8,7 +9,6 @@ use forebay_sim::agenda::MAX_NANOS;
 
 use super::doc::{Node, Value};
 use super::error::{Found, InputError};
-use super::model::Uniform;
 use super::table::{self, Parsed, Table, quantity};
 use crate::own;
 
@@ -88,6 +88,23 @@ pub(crate) fn per_second(words: &str) -> Parsed<f64> {
     let number = text::number(number).map_err(|_| bad())?;
     let sound = number > 0.0 && number <= 1e6;
     if sound { Ok(number) } else { Err(bad().hint("at most 1e6/s")) }
+}
+
+/// A time drawn uniformly from `lo` to `hi`; the same twice is a fixed time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uniform {
+    /// Earliest or shortest.
+    pub lo: Span,
+    /// Latest or longest.
+    pub hi: Span,
+}
+
+impl Uniform {
+    /// A time within it.
+    pub(crate) fn draw(self, rng: &mut Rng) -> Span {
+        let width = self.hi.secs() - self.lo.secs();
+        self.lo + Span::from_secs(width * rng.uniform())
+    }
 }
 
 /// A time, or `{ uniform = [lo, hi] }`.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::doc::{Entry, Node, Place, Value, join};
 use super::error::{Found, InputError, did_you_mean};
-use super::set::{self, assign};
+use super::paths::{self, assign};
 use super::table::NO_CONTROL;
 
 /// More cases than this are taken for a slip.
@@ -124,9 +124,9 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
 /// Refuses an axis whose values another one would overwrite: its cases would be the same runs under other names.
 fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
     let paths: Vec<(&Axis, Vec<String>)> =
-        axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, set::steps(root, &axis.name))).collect();
+        axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, paths::steps(root, &axis.name))).collect();
     for (i, (later, path)) in paths.iter().enumerate() {
-        if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| set::covers(path, steps)) {
+        if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| paths::covers(path, steps)) {
             let accepts = format!("a path that leaves {} alone, which varies too", earlier.name);
             return Err(later.place.error(later.key(), Found::text(&later.name), accepts));
         }
@@ -159,7 +159,7 @@ fn fill(node: &mut Node, path: &str, names: &Choices, used: &mut BTreeSet<String
             entries.iter_mut().try_for_each(|e| fill(&mut e.node, &join(path, &e.key), names, used))
         }
         Value::List(items) => {
-            let called = set::names(items);
+            let called = paths::names(items);
             items.iter_mut().zip(called).enumerate().try_for_each(|(i, (n, called))| match called {
                 Some(called) => fill(n, &join(path, &called), names, used),
                 None => fill(n, &format!("{path}[{i}]"), names, used),

@@ -3,8 +3,7 @@
 use forebay_aqm::base::time::Span;
 
 use super::error::InputError;
-use super::flows::{COMMON, LATER_DATAGRAMS, START};
-use super::model::FlowKind;
+use super::flow_keys::{COMMON, LATER_DATAGRAMS, START};
 use super::shape::{Kind, Shape, may};
 use super::table::Table;
 use super::values::state_time;
@@ -69,11 +68,8 @@ pub(crate) static VOIP: Shape = Shape {
     later: LATER_DATAGRAMS,
 };
 
-/// Reads what they send.
-pub(crate) fn voip(table: &Table<'_>) -> Result<FlowKind, InputError> {
-    Ok(FlowKind::Voip {
-        codec: table.word("codec", Some(Codec::G711), &Codec::WORDS, &[])?,
-        talk: table.or("talk", TALK, state_time)?,
-        pause: table.or("pause", PAUSE, state_time)?,
-    })
+/// Reads their codec, and the mean lengths of a talkspurt and of a pause.
+pub(crate) fn voip(table: &Table<'_>) -> Result<(Codec, Span, Span), InputError> {
+    let codec = table.word("codec", Some(Codec::G711), &Codec::WORDS, &[])?;
+    Ok((codec, table.or("talk", TALK, state_time)?, table.or("pause", PAUSE, state_time)?))
 }

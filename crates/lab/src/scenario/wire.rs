@@ -18,6 +18,10 @@ use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table, quantity};
 use super::values::{duration, link_rate, time};
 
+/// How fast a link is.
+pub(crate) const CAPACITY: Key =
+    may("rate", Kind::Quantity, "Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.");
+
 /// The keys of every link.
 pub(crate) const WIRE: &[Key] = &[
     may("loss", Kind::QuantityOr(&GILBERT), "Loss on the wire: a probability such as 0.02 or 2%; default none."),

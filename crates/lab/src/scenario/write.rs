@@ -1,7 +1,5 @@
 //! The canonical text of a scenario: every default written out, in the same shape as the file.
 
-use std::fmt::Display;
-
 use forebay_aqm::base::text::{show_depth, show_limit, show_rate, show_span};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
@@ -11,38 +9,16 @@ use forebay_sim::schedule::Schedule;
 
 use super::chain::show as show_matrix;
 use super::files::show as show_amount;
-use super::model::{Begin, Class, Direction, Ends, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, Uniform};
-use super::net::{Access, Egress, Graph, Link, Topology};
+use super::lines::{Text, list, quote};
+use super::model::{Begin, Class, Direction, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions};
+use super::net::{Access, Egress, Ends, Graph, Link, Topology};
 use super::sctp::write_sctp;
-
-/// Lines being gathered.
-pub(crate) struct Text(String);
-
-impl Text {
-    fn line(&mut self, line: &str) {
-        self.0.push_str(line);
-        self.0.push('\n');
-    }
-
-    /// `key = value`, the value as it stands.
-    pub(crate) fn set(&mut self, key: &str, value: impl Display) {
-        self.line(&format!("{key} = {value}"));
-    }
-
-    /// `key = "value"`.
-    pub(crate) fn text(&mut self, key: &str, value: &str) {
-        self.set(key, quote(value));
-    }
-
-    fn texts<'a>(&mut self, key: &str, values: impl IntoIterator<Item = &'a str>) {
-        self.set(key, list(values.into_iter().map(quote)));
-    }
-}
+use super::values::Uniform;
 
 impl Scenario {
     /// The scenario as a file that reads back as an equal scenario.
     pub fn to_toml(&self) -> String {
-        let mut out = Text(String::new());
+        let mut out = Text::default();
         out.set("version", 1);
         out.text("title", &self.title);
         out.text("duration", &show_span(self.duration));
@@ -364,21 +340,4 @@ fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
 
 fn uniform(range: Uniform) -> String {
     format!("{{ uniform = {} }}", list([range.lo, range.hi].map(|t| quote(&show_span(t)))))
-}
-
-fn list(items: impl IntoIterator<Item = String>) -> String {
-    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// A TOML basic string.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out + "\""
 }

@@ -10,9 +10,9 @@ use forebay_aqm::base::design::{Share, Shares};
 use forebay_theory::classes::{Class, Classes};
 use forebay_theory::tcp_loop::{self, Near, TcpLoop};
 
+use super::answer::{NoAnswer, Stability};
 use super::controller::{FAST, SLOW, WITHIN};
 use super::setting::{Flows, Setting};
-use super::stability::{NoAnswer, Stability};
 
 /// How far the shares of the classes that send may be from the whole link: they are written with a few digits.
 const ROUNDING: f64 = 1e-3;

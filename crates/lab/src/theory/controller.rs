@@ -5,9 +5,9 @@ use std::ops::Range;
 use forebay_aqm::Spec;
 use num_complex::Complex64;
 
+use super::answer::NoAnswer;
 use super::drive::{self, Driven, Rest};
 use super::setting::Setting;
-use super::stability::NoAnswer;
 
 /// A gain from the queue to p over frequency, looked up between the frequencies where it was taken.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 //! that Markov chains bring, [`fit`] such a chain for a recording. [`markov`] has the distribution of TCP's queue at one
 //! signal probability.
 
+mod answer;
 mod classes;
 mod controller;
 mod drive;
