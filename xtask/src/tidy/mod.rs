@@ -2,6 +2,7 @@
 //! checkout to what is wrong with them, and its test plants the fault that it must find.
 
 mod arrows;
+mod circles;
 mod claims;
 mod format;
 mod invariants;
@@ -26,6 +27,7 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule { name: "arrows", what: "crates depend on each other as designed, and on few others", check: arrows::check },
+    Rule { name: "circles", what: "no two files of a crate need each other", check: circles::check },
     Rule { name: "sizes", what: "no file over 800 lines, no function over 80", check: sizes::check },
     Rule { name: "words", what: "nothing left to do, nothing printed by libraries", check: words::leftovers },
     Rule { name: "places", what: "no path of somebody's machine", check: words::machine_paths },
