@@ -3,7 +3,7 @@
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_lab::scenario::{self, Overrides};
-use forebay_lab::{claims, traces};
+use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
 /// What scenarios are made of.
@@ -154,5 +154,5 @@ pub(crate) fn traces(bytes: &[u8]) {
 /// Files of claims.
 pub(crate) fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let _ = claims::parse(text);
+    let _ = claim_file::parse(text);
 }

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay"], usize::MAX),
     ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
+    ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
     ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
 ];
 
