@@ -6,7 +6,7 @@ use std::fmt::Write;
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 
-use crate::{book, coverage, program};
+use crate::{book, coverage, licences, program, scenario_page};
 
 pub(crate) const README: &str = "README.md";
 /// What stands before and after the table.
@@ -22,6 +22,8 @@ pub(crate) fn run() -> Result<(), String> {
     }
     println!("{README}: {} disciplines", ENTRIES.len());
     coverage::write()?;
+    licences::write()?;
+    scenario_page::write()?;
     book::write()
 }
 

@@ -10,6 +10,7 @@ mod coverage;
 mod docs;
 mod figures;
 mod fuzz;
+mod licences;
 mod live;
 mod mutants;
 mod ns3;
@@ -19,6 +20,9 @@ mod performance;
 mod program;
 mod python;
 mod readme;
+mod release;
+mod scenario_page;
+mod supply;
 mod tally;
 mod test;
 mod tidy;
@@ -36,6 +40,8 @@ cargo xtask ci             format, lints, tidy, then every test
 cargo xtask tidy           the house rules that no compiler checks
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
 cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
+cargo xtask book           builds the book with mdBook
+cargo xtask release        the program and the wheel as they are given away; `release twice`: built twice and compared
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
@@ -57,6 +63,9 @@ fn main() -> ExitCode {
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),
         ["docs"] => docs::run(),
+        ["book"] => book::whole::build().map(|index| println!("{}", index.display())),
+        ["release"] => release::run(false),
+        ["release", "twice"] => release::run(true),
         ["bpf"] => bpf::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),

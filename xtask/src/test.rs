@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::thread::JoinHandle;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, fuzz, live, oracles, program, python, readme, verdicts};
+use crate::{book, browser, cargo_tests, fuzz, live, oracles, program, python, readme, supply, verdicts};
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 10] =
-    ["tests", "engine", "oracles", "fuzz", "live", "python", "book", "reproduce", "browser", "readme"];
+pub(crate) const STAGES: [&str; 11] =
+    ["tests", "engine", "oracles", "fuzz", "live", "python", "book", "supply", "reproduce", "browser", "readme"];
 
 /// The stages that are wanted, and the last line.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
@@ -21,7 +21,7 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [tests, engine, oracles, fuzz, real, package, pictures, reproduce, browser, readme] = STAGES;
+    let [tests, engine, oracles, fuzz, real, package, pictures, elsewhere, reproduce, browser, readme] = STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
@@ -58,7 +58,11 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let ready = ready();
     stage(real, "real packets, one test after the other", &live::check);
     stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
-    stage(pictures, "the pictures of the book, simulated anew", &book::check_pictures);
+    stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
+        book::check_pictures(tally);
+        book::whole::check(tally);
+    });
+    stage(elsewhere, "what comes from elsewhere: licences, sources, known faults", &supply::check);
     stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
         verdicts::check(&results, tally);
     });

@@ -12,6 +12,7 @@ use crate::batch_args::{BatchArgs, Jobs};
 use crate::failure::Exit;
 use crate::link_args::LinkArgs;
 use crate::output::Ui;
+use crate::shell::{CompletionsArgs, ManArgs};
 use crate::theory_args::TheoryArgs;
 use crate::top::TopArgs;
 
@@ -71,6 +72,10 @@ pub(crate) enum Command {
     Detach(DetachArgs),
     /// Show what attached devices do now.
     Top(TopArgs),
+    /// Print what a shell needs to complete the words of this program.
+    Completions(CompletionsArgs),
+    /// Print the manual, or write a page for each command.
+    Man(ManArgs),
 }
 
 /// What to list.

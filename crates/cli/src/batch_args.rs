@@ -29,6 +29,9 @@ pub(crate) struct BatchArgs {
     /// Where results go; default runs/<file>-<hash of the resolved scenario>.
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Run also what will take more than half of the memory, or more than a day.
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }

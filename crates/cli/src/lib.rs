@@ -32,6 +32,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod run;
+mod shell;
 mod summary;
 mod sweep;
 mod table;
@@ -119,6 +120,8 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Link(_) | Command::Doctor => Err(Failure::Unavailable("real packets need Linux".to_string())),
         Command::Attach(args) => attach::attach(args, ui),
         Command::Detach(args) => attach::detach(args, ui),
+        Command::Completions(args) => shell::completions::<Cli>(args, ui),
+        Command::Man(args) => shell::man::<Cli>(args, ui),
         Command::Top(args) => top::command(args, ui),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
+use forebay_lab::estimate::{Budget, estimate};
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::args::{On, RunArgs};
 use crate::batch_args::{BatchArgs, Jobs, LARGEST_SEED};
-use crate::digits::short;
+use crate::digits::{short, significant};
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use crate::kernel;
@@ -86,6 +87,9 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
     let dir = directory(args, plan);
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
+    if !args.force {
+        afford(args, plan, &pool)?;
+    }
     let stop = interrupt::watch();
     let store = Store::open(&dir, plan, program::meta())?;
     if !ui.quiet() {
@@ -135,6 +139,28 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
     if dir.exists() && !dir.is_dir() {
         let found = Found::thing(format!("a file called {}", dir.display()));
         return Err(InputError::new("--output", "DIR", found, "a directory, or a name that is free"));
+    }
+    Ok(())
+}
+
+/// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
+fn afford(args: &BatchArgs, plan: &Plan, pool: &ThreadPool) -> Result<(), InputError> {
+    let jobs = pool.current_num_threads();
+    let (takes, budget) = (pool.install(|| estimate(plan, jobs)), Budget::of_this_machine());
+    let file = args.scenario.display().to_string();
+    let refuse = |what: String, most: String| {
+        let hint = "--force runs it all the same; fewer --runs, --jobs or a shorter duration take less".to_string();
+        Err(InputError::new(&file, "", Found::thing(what), format!("at most {most}")).hint(hint))
+    };
+    let gib = |bytes: f64| format!("{} GiB", significant(bytes / (1u64 << 30) as f64, 2));
+    let hours = |seconds: f64| format!("{} hours", significant(seconds / 3600.0, 2));
+    if takes.bytes > budget.bytes {
+        let what = format!("runs that take up to {} of memory, {jobs} at a time", gib(takes.bytes));
+        return refuse(what, format!("{}, half of this machine's", gib(budget.bytes)));
+    }
+    if takes.seconds > budget.seconds {
+        let what = format!("runs that take up to {}, {jobs} at a time", hours(takes.seconds));
+        return refuse(what, hours(budget.seconds));
     }
     Ok(())
 }

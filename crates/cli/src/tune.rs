@@ -41,9 +41,9 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     let mut aqm = vec![tuned.text.clone()];
     aqm.extend((tuned.text != *given).then(|| given.clone()));
-    let BatchArgs { scenario, seed, runs, set, output, jobs, .. } = &args.batch;
+    let BatchArgs { scenario, seed, runs, set, output, jobs, force, .. } = &args.batch;
     let (scenario, set, output) = (scenario.clone(), set.clone(), output.clone());
-    let batch = BatchArgs { scenario, aqm, seed: *seed, runs: *runs, set, output, jobs: *jobs };
+    let batch = BatchArgs { scenario, aqm, seed: *seed, runs: *runs, set, output, force: *force, jobs: *jobs };
     let plan = run::plan(&batch, &args.vary, ui)?;
     let (document, dir) = run::results(&batch, &plan, ui)?;
     let report = report::write_report(&dir)?;

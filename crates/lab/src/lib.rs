@@ -11,6 +11,7 @@ pub mod claims;
 pub mod class_column;
 pub mod column;
 pub mod compare;
+pub mod estimate;
 pub mod exhibits;
 pub mod judge;
 mod layout;

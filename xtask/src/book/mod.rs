@@ -9,6 +9,7 @@ mod marking;
 mod page;
 mod panel;
 mod picture;
+pub(crate) mod whole;
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};

@@ -12,7 +12,14 @@ use crate::tree::Tree;
 
 /// The table of contents, as mdBook reads it.
 pub(super) fn summary(entries: &[Entry]) -> String {
-    let mut out = String::from("# Summary\n\n- [Disciplines](disciplines.md)\n");
+    let mut out = String::from("# Summary\n\n");
+    let chapters = |out: &mut String, all: &[(&str, &str)]| {
+        for (title, file) in all {
+            let _ = writeln!(out, "- [{title}](../../{file})");
+        }
+    };
+    chapters(&mut out, BEFORE);
+    out += "- [Disciplines](disciplines.md)\n";
     for entry in entries {
         let _ = writeln!(out, "  - [{0}](disciplines/{0}.md)", entry.name);
     }
@@ -20,8 +27,41 @@ pub(super) fn summary(entries: &[Entry]) -> String {
     for marker in MARKERS {
         let _ = writeln!(out, "  - [{0}](markers/{0}.md)", marker.name);
     }
+    chapters(&mut out, AFTER);
     out
 }
+
+/// Chapters before those that are written from the code: titles and files of `docs`.
+const BEFORE: &[(&str, &str)] = &[
+    ("Quick start", "quick-start.md"),
+    ("Choosing an AQM", "choosing.md"),
+    ("From a paper to a discipline in an hour", "tutorial.md"),
+];
+/// And after them.
+const AFTER: &[(&str, &str)] = &[
+    ("Scenario reference", "scenario.md"),
+    ("Networks", "networks.md"),
+    ("Access networks", "access-networks.md"),
+    ("TCP", "tcp.md"),
+    ("SCTP", "sctp.md"),
+    ("From Python", "python.md"),
+    ("Real packets", "live.md"),
+    ("A device under a law", "attach.md"),
+    ("From simulation to real TCP", "sim-to-real.md"),
+    ("Theory", "theory.md"),
+    ("Fluid and packets", "fluid.md"),
+    ("Queues and queueing theory", "queues.md"),
+    ("Throughput and its formulas", "throughput.md"),
+    ("Findings", "findings.md"),
+    ("Claims as data", "claims.md"),
+    ("Verdicts", "verdicts.md"),
+    ("Validation: ns-2", "validation.md"),
+    ("Validation: ns-3", "validation-ns3.md"),
+    ("Requirements of RFCs", "rfc-coverage.md"),
+    ("Performance", "performance.md"),
+    ("Questions", "faq.md"),
+    ("Licences", "licences.md"),
+];
 
 /// All disciplines, a line each.
 pub(super) fn index(entries: &[Entry]) -> String {

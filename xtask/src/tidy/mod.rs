@@ -6,7 +6,7 @@ mod circles;
 mod claims;
 mod format;
 mod invariants;
-mod links;
+pub(crate) mod links;
 mod lints;
 mod registry;
 mod sizes;

@@ -1,0 +1,56 @@
+//! `forebay completions` and `forebay man`: what a shell and man(1) know of the program, from the words themselves.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use forebay_lab::store::StoreError;
+
+use crate::failure::{Exit, Failure};
+use crate::output::Ui;
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay completions bash > ~/.local/share/bash-completion/completions/forebay
+  forebay completions zsh > ~/.zfunc/_forebay
+  forebay completions fish > ~/.config/fish/completions/forebay.fish")]
+pub(crate) struct CompletionsArgs {
+    /// Whose.
+    pub(crate) shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay man | man -l -
+  forebay man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// A folder for all pages, one for each command; else the first goes to stdout.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Prints what a shell completes.
+pub(crate) fn completions<C: CommandFactory>(args: &CompletionsArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "forebay", &mut text);
+    ui.print(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Done)
+}
+
+/// Prints the manual, or writes all of its pages.
+pub(crate) fn man<C: CommandFactory>(args: &ManArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let command = C::command();
+    let Some(dir) = &args.dir else {
+        let mut text = Vec::new();
+        clap_mangen::Man::new(command).render(&mut text).map_err(Failure::Stdout)?;
+        ui.print(&String::from_utf8_lossy(&text))?;
+        return Ok(Exit::Done);
+    };
+    let failed = |error| Failure::Store(StoreError::Io { path: dir.clone(), error });
+    fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir)).map_err(failed)?;
+    ui.note(&format!("{}: forebay.1 and a page for each command", dir.display()));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,154 @@
+//! What runs will take, before they begin: an upper bound that is right to a factor of a few, for a refusal in time.
+
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::units::Limit;
+use forebay_sim::network::{LinkSpec, Network};
+use rayon::prelude::*;
+
+use crate::lower;
+use crate::plan::Plan;
+
+/// What may be taken without being asked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Budget {
+    /// Bytes of memory.
+    pub bytes: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Budget {
+    /// Half of this machine's memory, or 4 GiB where that is not known, and a day.
+    pub fn of_this_machine() -> Self {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));
+        let total = total.and_then(|number| number.trim().parse::<f64>().ok()).map_or(UNKNOWN, |kib| kib * 1024.0);
+        Self { bytes: total / 2.0, seconds: 86_400.0 }
+    }
+}
+
+/// Memory of a machine that does not say.
+const UNKNOWN: f64 = 8.0 * 1024.0 * 1024.0 * 1024.0;
+/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a packet under way or in a queue, and of a
+/// number in a series.
+const PROGRAM: f64 = 6e6;
+const FLOW: f64 = 2_000.0;
+const PACKET: f64 = 64.0;
+const NUMBER: f64 = 8.0;
+/// Numbers in a row of the series at a link under study, probes included; a class has three more.
+const COLUMNS: f64 = 16.0;
+/// Seconds of a packet through a link under study, with its acknowledgement and everything on the way (docs/performance.md: 0.1
+/// to 0.5 us for up to 100,000 flows).
+const EVENT: f64 = 0.3e-6;
+
+/// What one run takes, if its links are always busy.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// Bytes of memory.
+    pub bytes: f64,
+    /// Seconds of a processor.
+    pub seconds: f64,
+}
+
+/// The run of this network.
+fn of(net: &Network) -> Estimate {
+    let shortest = net.flows.iter().map(|flow| f64::from(flow.packet)).fold(1500.0, f64::min).max(1.0);
+    let (mut waiting, mut passed) = (0.0, 0.0);
+    for link in &net.links {
+        let most = most_rate(link) / 8.0 / shortest;
+        let room = match link.limit {
+            Limit::Packets(n) => f64::from(n),
+            Limit::Bytes(bytes) => bytes as f64 / shortest,
+        };
+        let sent = most * net.duration.secs();
+        // No queue holds more than what could ever come.
+        waiting += most * link.delay.secs() + room.min(sent);
+        if link.study || link.discipline.is_some() {
+            passed += sent;
+        }
+    }
+    let studied = net.links.iter().filter(|link| link.study).count() as f64;
+    let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
+    let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
+    Estimate {
+        bytes: PROGRAM + FLOW * net.flows.len() as f64 + PACKET * waiting + series,
+        seconds: EVENT * passed + 1e-6 * net.flows.len() as f64,
+    }
+}
+
+/// The most that a link ever sends in a second, in bits.
+fn most_rate(link: &LinkSpec) -> f64 {
+    let own = link.rate.0 as f64;
+    let drawn = link.conditions.levels.as_ref().map_or(0.0, |levels| levels.most().0 as f64);
+    let second = Instant::from_nanos(1_000_000_000);
+    let planned = link.conditions.schedule.as_ref().map_or(0.0, |schedule| schedule.bits(Instant::ZERO, second));
+    own.max(drawn).max(planned)
+}
+
+/// What all runs of a plan take on `jobs` processors: memory of those that run at once, and time until the last has ended.
+pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
+    let seed = plan.seeds.first().copied().unwrap_or(1);
+    let of_case = |case: &crate::scenario::Case| {
+        // Disciplines differ in what they cost by far less than the estimate is wrong.
+        let first = case.scenario.compare.first()?;
+        let one = of(&lower::network(&case.scenario, &first.spec, seed));
+        Some((one, case.scenario.compare.len() as f64))
+    };
+    let all: Vec<(Estimate, f64)> = plan.cases.par_iter().filter_map(of_case).collect();
+    let at_once = jobs.max(1) as f64;
+    let runs: f64 = all.iter().map(|(_, contenders)| contenders).sum::<f64>() * plan.seeds.len() as f64;
+    Estimate {
+        bytes: all.iter().map(|(one, _)| one.bytes).fold(0.0, f64::max) * at_once.min(runs),
+        seconds: all.iter().map(|(one, contenders)| one.seconds * contenders).sum::<f64>() * plan.seeds.len() as f64
+            / at_once.min(runs.max(1.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{self, Overrides};
+
+    fn of_text(sets: &[&str]) -> Estimate {
+        let text = r#"
+            version = 1
+            duration = "100s"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p" }
+            access = { hosts = 5, rate = "10mbit", delays = ["10ms"] }
+            egress = { rate = "10mbit", delay = "10ms" }
+            [[flows]]
+            kind = "ftp"
+            [compare]
+            aqm = ["droptail", "pi"]
+        "#;
+        let sets = sets.iter().map(ToString::to_string).collect();
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let cases = scenario::parse("x.toml", text, &overrides).unwrap();
+        estimate(&Plan::new(cases, 1, 3), 2)
+    }
+
+    #[test]
+    fn time_goes_by_packets_and_runs() {
+        // 10 Mb/s of 1500 bytes are 83,333 packets in 100 s, once each way; six runs on two processors.
+        let small = of_text(&[]);
+        assert!(small.seconds > 0.02 && small.seconds < 1.0, "{small:?}");
+        let fast = of_text(&["topology.bottleneck.rate=10gbit"]);
+        assert!(fast.seconds > 100.0 * small.seconds, "{fast:?}");
+    }
+
+    #[test]
+    fn memory_goes_by_flows_and_buffers() {
+        let (few, many) = (of_text(&[]), of_text(&["flows.ftp.count=1000000"]));
+        assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
+        let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
+        assert!(deep.bytes > 1e9 && deep.bytes < 1e12, "{deep:?}");
+    }
+
+    #[test]
+    fn this_machine_has_a_budget() {
+        let budget = Budget::of_this_machine();
+        assert!(budget.bytes > 1e8 && budget.seconds == 86_400.0);
+    }
+}
