@@ -91,6 +91,8 @@ fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let mut maturin = Command::new(tools);
     maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(out);
     maturin.current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
+    // The same code, optimised as much within each crate: what takes a compiler minutes is left to `cargo xtask release`.
+    maturin.env("CARGO_PROFILE_WHEEL_LTO", "off").env("CARGO_PROFILE_WHEEL_CODEGEN_UNITS", "16");
     if let Some(folder) = program::cargo_program().parent().filter(|folder| folder.is_dir()) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path));

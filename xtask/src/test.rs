@@ -28,7 +28,16 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     };
     let results = scratch.join("papers");
     // It leaves one processor or both to others for most of its time, but must not disturb those who keep time.
-    let mut preparing = wanted(package).then(|| std::thread::spawn(python::prepare));
+    let program = wanted(package) && wanted(reproduce);
+    let mut preparing = wanted(package).then(|| {
+        std::thread::spawn(move || {
+            let ready = python::prepare();
+            if program {
+                verdicts::prepare();
+            }
+            ready
+        })
+    });
     let mut ready = || match preparing.take().map(JoinHandle::join) {
         Some(Ok(ready)) => ready,
         Some(Err(_)) | None => Err("its preparation broke off".to_string()),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -51,6 +52,16 @@ pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
     }
     parse(&out)
 }
+
+/// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
+pub(crate) fn prepare() {
+    let mut build = program::cargo();
+    build.args(["build", "--release", "--quiet"]);
+    let _ = program::output_within(build, LONGEST_BUILD);
+}
+
+/// However slow the machine.
+const LONGEST_BUILD: Duration = Duration::from_secs(1200);
 
 /// Every paper, each in a folder of its own below `dir`, beside the verdicts on record.
 pub(crate) fn check(dir: &Path, tally: &mut Tally) {

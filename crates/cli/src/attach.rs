@@ -105,6 +105,11 @@ mod here {
             attach::check(&order).map_err(|fault| failure("attach", fault))?;
             return background(args, ui);
         }
+        if interrupt::is_hosted() && !args.daemon {
+            let what =
+                "attach within another program needs --background: detach ends the process that serves the device";
+            return Err(Failure::Unavailable(what.to_string()));
+        }
         if args.daemon {
             attach::leave_terminal();
         }

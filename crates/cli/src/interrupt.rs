@@ -15,6 +15,12 @@ pub fn stop(stops: bool) {
     STOP.store(stops, Ordering::SeqCst);
 }
 
+/// Does this program run within another one?
+#[cfg(target_os = "linux")]
+pub(crate) fn is_hosted() -> bool {
+    HOSTED.load(Ordering::SeqCst)
+}
+
 /// From now on an interruption sets the flag that this gives.
 pub(crate) fn watch() -> &'static AtomicBool {
     if HOSTED.load(Ordering::SeqCst) {
@@ -32,7 +38,7 @@ pub(crate) fn watch() -> &'static AtomicBool {
 /// before it may end.
 #[cfg(target_os = "linux")]
 pub(crate) fn watch_patiently() -> &'static AtomicBool {
-    if HOSTED.load(Ordering::SeqCst) {
+    if is_hosted() {
         return &STOP;
     }
     PATIENT.store(true, Ordering::SeqCst);

@@ -37,6 +37,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, program::this().build());
     kernel::check(&plan)?;
+    afford(args, &plan, 1)?;
     let dir = directory(args, &plan);
     check_place(&dir)?;
     let store = Store::open(&dir, &plan, program::meta())?;
@@ -87,9 +88,7 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
     let dir = directory(args, plan);
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
-    if !args.force {
-        afford(args, plan, &pool)?;
-    }
+    afford(args, plan, pool.current_num_threads())?;
     let stop = interrupt::watch();
     let store = Store::open(&dir, plan, program::meta())?;
     if !ui.quiet() {
@@ -144,9 +143,18 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
 }
 
 /// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
-fn afford(args: &BatchArgs, plan: &Plan, pool: &ThreadPool) -> Result<(), InputError> {
-    let jobs = pool.current_num_threads();
-    let (takes, budget) = (pool.install(|| estimate(plan, jobs)), Budget::of_this_machine());
+fn afford(args: &BatchArgs, plan: &Plan, jobs: usize) -> Result<(), InputError> {
+    let (mut takes, budget) = (estimate(plan, jobs), Budget::of_this_machine());
+    if args.force || takes.bytes <= budget.bytes && takes.seconds <= budget.seconds {
+        return Ok(());
+    }
+    // What is there already need not be run again.
+    let all = plan.jobs().len();
+    let left = all - store::finished(&directory(args, plan), plan).min(all);
+    takes.seconds *= left as f64 / all.max(1) as f64;
+    if left == 0 {
+        return Ok(());
+    }
     let file = args.scenario.display().to_string();
     let refuse = |what: String, most: String| {
         let hint = "--force runs it all the same; fewer --runs, --jobs or a shorter duration take less".to_string();

@@ -52,6 +52,8 @@ mod here {
     /// How often the picture is renewed, and over which time rates are.
     const EVERY: Duration = Duration::from_secs(1);
     const LOOK: Duration = Duration::from_millis(50);
+    /// How long what a dead daemon has left takes to be taken down.
+    const BRIEF: Duration = Duration::from_millis(300);
     /// How long attaching and detaching may take.
     const PATIENCE: Duration = Duration::from_secs(2);
     /// The column with words.
@@ -72,10 +74,11 @@ mod here {
             while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK);
             }
-            let now = looks(args, stop)?;
+            let now = looks(args, stop);
             if stop.load(Ordering::Relaxed) {
                 return Ok(Exit::Done);
             }
+            let now = now?;
             let rows: Vec<Row> = now.iter().map(|live| Row::of(live, &before)).collect();
             let detached = args.device.as_ref().filter(|_| rows.is_empty());
             if ui.json() {
@@ -118,7 +121,7 @@ mod here {
             let looked: Vec<Result<Live, Fault>> = states.iter().map(attach::look).collect();
             // One that is only just being attached or detached cannot be read, for a moment.
             let passing = |(state, look): (&State, &Result<Live, Fault>)| {
-                look.is_err() && state.is_served() && state.name().is_some()
+                look.is_err() && state.name().is_some() && (state.is_served() || begun.elapsed() < BRIEF)
             };
             let waits = states.iter().zip(&looked).any(passing);
             if !waits || begun.elapsed() > PATIENCE || stop.load(Ordering::Relaxed) {

@@ -31,8 +31,8 @@ const SWEEP: [&str; 13] = [
     "--quiet",
 ];
 const KILLS: usize = 100;
-/// A process is killed within this time of its start.
-const WITHIN_MS: u64 = 120;
+/// A process is killed within this time of having finished a run.
+const WITHIN_MS: u64 = 20;
 
 /// The finished runs of a directory, each with its bytes; a file that is no JSON is a torn one.
 fn runs(out: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -66,7 +66,7 @@ fn a_hundred_kills_lose_no_finished_run() {
     undisturbed.run(&SWEEP).good();
     let expected = results(&undisturbed.dir.join("out"));
     let mut rng = Rng::stream(1, "kills");
-    let (mut kills, mut sweeps) = (0, 0);
+    let (mut kills, mut sweeps, mut in_the_middle) = (0, 0, 0);
     while kills < KILLS {
         sweeps += 1;
         let place = Place::new(&format!("kills-{sweeps}"));
@@ -74,6 +74,11 @@ fn a_hundred_kills_lose_no_finished_run() {
         let mut kept = BTreeMap::new();
         loop {
             let mut child = place.command(&SWEEP).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let count = || out.join("runs").read_dir().map_or(0, Iterator::count);
+            let before = count();
+            while count() <= before && child.try_wait().unwrap().is_none() {
+                sleep(Duration::from_millis(1));
+            }
             sleep(Duration::from_millis(rng.below(WITHIN_MS)));
             let ended = child.try_wait().unwrap();
             child.kill().unwrap();
@@ -88,7 +93,10 @@ fn a_hundred_kills_lose_no_finished_run() {
                     assert!(status.success());
                     break;
                 }
-                None => kills += 1,
+                None => {
+                    kills += 1;
+                    in_the_middle += usize::from((1..40).contains(&kept.len()));
+                }
             }
             if kills >= KILLS {
                 place.run(&SWEEP).good();
@@ -100,7 +108,8 @@ fn a_hundred_kills_lose_no_finished_run() {
             assert!(runs(&out)[name] == *bytes, "{name} was run again");
         }
     }
-    println!("{kills} kills, {sweeps} sweeps");
+    println!("{kills} kills, {in_the_middle} of them with some runs finished and some not, {sweeps} sweeps");
+    assert!(in_the_middle >= KILLS / 2, "{in_the_middle}");
 }
 
 #[test]

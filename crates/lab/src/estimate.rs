@@ -1,12 +1,10 @@
-//! What runs will take, before they begin: an upper bound that is right to a factor of a few, for a refusal in time.
-
-use forebay_aqm::base::time::Instant;
-use forebay_aqm::base::units::Limit;
-use forebay_sim::network::{LinkSpec, Network};
-use rayon::prelude::*;
+//! What runs will take, before they begin: a guess from above, for the refusal of what nobody means.
 
 use crate::lower;
 use crate::plan::Plan;
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::units::Limit;
+use forebay_sim::network::{LinkSpec, Network};
 
 /// What may be taken without being asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,8 +19,12 @@ impl Budget {
     /// Half of this machine's memory, or 4 GiB where that is not known, and a day.
     pub fn of_this_machine() -> Self {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        // What a container may have of it.
+        let share = std::fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
+        let share = share.trim().parse::<f64>().unwrap_or(f64::INFINITY);
         let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));
-        let total = total.and_then(|number| number.trim().parse::<f64>().ok()).map_or(UNKNOWN, |kib| kib * 1024.0);
+        let total =
+            total.and_then(|number| number.trim().parse::<f64>().ok()).map_or(UNKNOWN, |kib| kib * 1024.0).min(share);
         Self { bytes: total / 2.0, seconds: 86_400.0 }
     }
 }
@@ -38,10 +40,10 @@ const NUMBER: f64 = 8.0;
 /// Numbers in a row of the series at a link under study, probes included; a class has three more.
 const COLUMNS: f64 = 16.0;
 /// Seconds of a packet through a link under study, with its acknowledgement and everything on the way (docs/performance.md: 0.1
-/// to 0.5 us for up to 100,000 flows).
-const EVENT: f64 = 0.3e-6;
+/// to 1.3 us for up to 100,000 flows).
+const EVENT: f64 = 0.5e-6;
 
-/// What one run takes, if its links are always busy.
+/// What runs take, if the links that matter are always busy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// Bytes of memory.
@@ -61,17 +63,20 @@ fn of(net: &Network) -> Estimate {
             Limit::Bytes(bytes) => bytes as f64 / shortest,
         };
         let sent = most * net.duration.secs();
-        // No queue holds more than what could ever come.
-        waiting += most * link.delay.secs() + room.min(sent);
         if link.study || link.discipline.is_some() {
+            // No queue holds more than what could ever come.
+            waiting += PACKET * (most * link.delay.secs() + room.min(sent));
             passed += sent;
+        } else {
+            // Other lines are as a rule idle, and keep a number for each packet under way.
+            waiting += NUMBER * most * link.delay.secs();
         }
     }
     let studied = net.links.iter().filter(|link| link.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
     let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
     Estimate {
-        bytes: PROGRAM + FLOW * net.flows.len() as f64 + PACKET * waiting + series,
+        bytes: PROGRAM + FLOW * net.flows.len() as f64 + waiting + series,
         seconds: EVENT * passed + 1e-6 * net.flows.len() as f64,
     }
 }
@@ -94,7 +99,7 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
         let one = of(&lower::network(&case.scenario, &first.spec, seed));
         Some((one, case.scenario.compare.len() as f64))
     };
-    let all: Vec<(Estimate, f64)> = plan.cases.par_iter().filter_map(of_case).collect();
+    let all: Vec<(Estimate, f64)> = plan.cases.iter().filter_map(of_case).collect();
     let at_once = jobs.max(1) as f64;
     let runs: f64 = all.iter().map(|(_, contenders)| contenders).sum::<f64>() * plan.seeds.len() as f64;
     Estimate {
@@ -144,6 +149,18 @@ mod tests {
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
         assert!(deep.bytes > 1e9 && deep.bytes < 1e12, "{deep:?}");
+    }
+
+    #[test]
+    fn nothing_that_the_papers_run_is_refused() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
+        let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+        for file in files.map(|file| file.unwrap().path()) {
+            let Ok(cases) = scenario::load(&file, &Overrides::default()) else { continue };
+            let takes = estimate(&Plan::new(cases, 1, 1), 1);
+            assert!(takes.bytes < 300e6 && takes.seconds < 3600.0, "{}: {takes:?}", file.display());
+        }
     }
 
     #[test]

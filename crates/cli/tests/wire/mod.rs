@@ -54,7 +54,7 @@ impl Rig {
         if !status.lines().any(|line| line.starts_with("Uid:\t0\t0")) {
             return Err("it takes root".to_string());
         }
-        for tool in ["bpftool", "ethtool", "nft", "nsenter", "tc"] {
+        for tool in ["bpftool", "ethtool", "nft", "nsenter", "setpriv", "tc"] {
             run(&format!("{tool} --version"))
                 .or_else(|_| run(&format!("{tool} -V")))
                 .map_err(|_| format!("{tool} is not installed"))?;
@@ -194,6 +194,10 @@ impl Rig {
             ["/run/forebay", "/sys/fs/bpf/forebay"].iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten()
         {
             let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
+            // The lock and the note about the file system are nobody's attachment.
+            if !name.contains('@') {
+                continue;
+            }
             *(if name.contains(&format!("@{netns}")) { &mut ours } else { &mut others }) += 1;
         }
         if others == 0 && Path::new("/run/forebay").exists() {

@@ -19,7 +19,6 @@ use super::rights::permitted;
 use super::serve::Attachment;
 use super::state::{State, started};
 use super::undo;
-use crate::sys::attach_process::netns_cookie;
 use crate::sys::interfaces;
 use crate::sys::netlink::Netlink;
 
@@ -157,7 +156,7 @@ fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Res
         device,
         index: number,
         netns: place::netns()?,
-        cookie: netns_cookie(),
+        cookie: place::cookie()?,
         pid,
         started: started(pid).unwrap_or_default(),
         rate: order.rate.0,

@@ -51,6 +51,8 @@ impl FastPath {
         let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
         program.load().map_err(|error| refused("load the program", &error))?;
         let pins = place::pins(&state.key());
+        // Nobody's: those of a namespace that has gone, whose number this one has.
+        place::remove_pins(&pins)?;
         place::make_pins(&pins)?;
         let mut map = |name: &str| -> Result<MapData, Fault> {
             let map = object.take_map(name).ok_or_else(|| Fault::Failed(format!("BPF: no map {name}")))?;
@@ -140,7 +142,9 @@ fn by_filter(program: &mut SchedClassifier, state: &mut State, lock: &Lock, pins
     let pin = pin.display().to_string();
     let at = ["filter", "add", "dev", &device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
     // It fails where somebody else's has that place.
-    tc(&[&at[..], &["bpf", "direct-action", "object-pinned", &pin]].concat()).map(|_| ())
+    let added = tc(&[&at[..], &["bpf", "direct-action", "object-pinned", &pin]].concat()).map(|_| ());
+    // It never stood: a clsact that we made is still ours alone.
+    added.inspect_err(|_| state.filter = None)
 }
 
 fn has_clsact(device: &str) -> Result<bool, Fault> {

@@ -56,11 +56,7 @@ struct Rules {
 impl Nft {
     /// Makes the table and begins to renew it.
     pub(super) fn put(state: &State) -> Result<Self, Fault> {
-        // Where nft takes a number it looks for a device of that name first.
-        if index(&state.index.to_string()).is_ok_and(|other| other != state.index) {
-            let what = format!("nft: another device has the name {0}, the number of {1}", state.index, state.device);
-            return Err(Fault::Unavailable(what));
-        }
+        unmistakable(state.index)?;
         let header = Self::header(state.index)?;
         let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
         let rules = Rules { table: table(state.index), number: state.index, header, netlink };
@@ -134,7 +130,8 @@ impl Rules {
             if over {
                 return;
             }
-            let outcome = run(&["-f", "-"], &renewed(&self.table, self.number, p));
+            let outcome =
+                unmistakable(self.number).and_then(|()| run(&["-f", "-"], &renewed(&self.table, self.number, p)));
             // Where it cannot be read, or is not there yet, the daemon finds out why.
             let root = self.netlink.root(self.number).ok().filter(is_ours);
             {
@@ -155,6 +152,16 @@ impl Rules {
             next = next.max(now);
             std::thread::sleep(next - now);
         }
+    }
+}
+
+/// Where nft takes a number it looks for a device of that name first: there must be none.
+fn unmistakable(number: u32) -> Result<(), Fault> {
+    match index(&number.to_string()) {
+        Ok(other) if other != number => {
+            Err(Fault::Unavailable(format!("nft: another device has the name {number}, which is this one's number")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::fault::Fault;
-use crate::sys::attach_process::{is_bpffs, mount_bpffs, unmount, user};
+use crate::sys::attach_process::{is_bpffs, mount_bpffs, netns_cookie, unmount, user};
 
 /// The folder of the state files.
 pub(super) const RUN: &str = "/run/forebay";
@@ -24,6 +24,11 @@ pub(super) fn netns() -> Result<u64, Fault> {
     fs::metadata(own).map(|found| found.ino()).map_err(|error| Fault::system(own, &error))
 }
 
+/// What no other namespace ever has, however its number is used again.
+pub(super) fn cookie() -> Result<u64, Fault> {
+    netns_cookie().map_err(|error| Fault::system("the network namespace", &error))
+}
+
 /// What tells the attachment of a device from all others: its number, and that of the namespace. Names change.
 pub(super) fn key(index: u32, netns: u64) -> String {
     format!("{index}@{netns}")
@@ -36,22 +41,23 @@ pub(super) struct Lock {
 }
 
 /// How long others may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Waits for the others.
 pub(super) fn lock() -> Result<Lock, Fault> {
     let begun = Instant::now();
     loop {
-        match try_lock() {
-            // The last one out has just removed the folder: once more.
-            Ok(None) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        let missing = match try_lock() {
             Ok(Some(lock)) => return Ok(lock),
+            Ok(None) => None,
+            // The last one out has just removed the folder: once more.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(error),
             Err(error) => return Err(Fault::system(RUN, &error)),
-        }
+        };
         if begun.elapsed() > PATIENCE {
-            return Err(Fault::Failed(format!("{LOCK}: another forebay attaches or detaches, and does not end")));
+            let held = || Fault::Failed(format!("{LOCK}: another forebay attaches or detaches, and does not end"));
+            return Err(missing.map_or_else(held, |error| Fault::system(RUN, &error)));
         }
         std::thread::sleep(LOOK);
     }
@@ -68,7 +74,8 @@ fn try_lock() -> io::Result<Option<Lock>> {
     }
     // It must be the one that the next will find.
     let same = fs::metadata(LOCK)?.ino() == file.metadata()?.ino();
-    Ok(same.then_some(Lock { _file: file }))
+    // Not `then_some`: a `Lock` that is made is also dropped, and would remove what others hold.
+    Ok(if same { Some(Lock { _file: file }) } else { None })
 }
 
 impl Drop for Lock {

@@ -11,7 +11,6 @@ use super::fault::Fault;
 use super::kind::Kind;
 use super::place::{self, Lock, RUN};
 use super::qdisc::Before;
-use crate::sys::attach_process::netns_cookie;
 use crate::sys::interfaces;
 
 /// What an attachment is and changed.
@@ -96,15 +95,20 @@ impl State {
         let ending = format!("@{}.json", place::netns()?);
         let names = entries.flatten().map(|entry| entry.path());
         let files: Vec<PathBuf> = names.filter(|path| path.to_string_lossy().ends_with(&ending)).collect();
-        if !files.is_empty() && !place::is_ours_alone(folder).map_err(failed)? {
-            let what = format!("{RUN}: others than this user may write there, so nothing in it is trusted");
-            return Err(Fault::Unavailable(what));
-        }
+        match place::is_ours_alone(folder) {
+            Ok(false) if !files.is_empty() => {
+                let what = format!("{RUN}: others than this user may write there, so nothing in it is trusted");
+                return Err(Fault::Unavailable(what));
+            }
+            // The last one out has removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            found => found.map_err(failed)?,
+        };
         // One may go while they are read.
         let mut all =
             files.iter().filter_map(|file| Self::read(file).transpose()).collect::<Result<Vec<Self>, Fault>>()?;
         // The number of a namespace that has gone is given to another.
-        let cookie = netns_cookie();
+        let cookie = place::cookie()?;
         all.retain(|state| state.cookie == cookie);
         all.sort_by(|a, b| a.device.cmp(&b.device));
         Ok(all)

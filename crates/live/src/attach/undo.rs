@@ -10,8 +10,8 @@ use super::rights::permitted;
 use super::state::State;
 use crate::sys::attach_process::ask_to_end;
 
-/// How long a daemon may take to end; it looks every tenth of a second.
-const DAEMON_ENDS: Duration = Duration::from_secs(5);
+/// How long a daemon may take to end: it looks every tenth of a second, and may have to wait for others.
+const DAEMON_ENDS: Duration = place::PATIENCE.saturating_add(Duration::from_secs(5));
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Puts everything back that the attachment changed, as far as it is there; the first thing that could not be.
@@ -19,8 +19,8 @@ pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     let removed = Actuator::remove(state);
     let restored = qdisc::restore(state.index, state.before.as_ref());
     // While something stands, whoever comes next must know of it.
-    let stands = qdisc::after(state.index, state.before.as_ref()) == Ok(After::Ours);
-    let forgotten = if removed.is_ok() && !stands { state.remove(lock) } else { Ok(()) };
+    let over = qdisc::after(state.index, state.before.as_ref()).is_ok_and(|after| after != After::Ours);
+    let forgotten = if removed.is_ok() && over { state.remove(lock) } else { Ok(()) };
     removed.and(restored).and(forgotten)
 }
 
@@ -56,9 +56,10 @@ pub fn detach(device: &str) -> Result<(State, After), Fault> {
     }
     // It may have been told to leave all as it is, or have ended otherwise.
     let lock = place::lock()?;
-    match State::of(device)? {
+    match state.filed() {
         Some(left) if left.is(&state) => undo(&left, &lock)?,
-        _ => {}
+        Some(_) => return Ok((state, After::Other("the queue of another attachment".to_string()))),
+        None => {}
     }
     // Its daemon may have failed to put things back, and have had nobody to tell.
     let now = qdisc::after(state.index, state.before.as_ref())?;

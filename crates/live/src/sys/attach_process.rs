@@ -5,6 +5,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 /// `CLOCK_MONOTONIC` in nanoseconds: the clock that BPF programs read.
@@ -34,17 +35,18 @@ pub fn user() -> u32 {
 }
 
 /// The cookie of this process's network namespace, which no other ever has; 0 where the kernel has none, before 5.14.
-pub fn netns_cookie() -> u64 {
-    /// `SO_NETNS_COOKIE` of `asm-generic/socket.h`.
-    const COOKIE: libc::c_int = 71;
-    let Ok(socket) = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)) else { return 0 };
+pub fn netns_cookie() -> io::Result<u64> {
+    let socket = UnixDatagram::unbound()?;
     let (mut cookie, mut len) = (0_u64, size_of::<u64>() as libc::socklen_t);
     // SAFETY: the kernel writes at most `len` bytes, which `cookie` has, and keeps neither pointer.
     let answer = unsafe {
         let (fd, level) = (socket.as_raw_fd(), libc::SOL_SOCKET);
-        libc::getsockopt(fd, level, COOKIE, (&raw mut cookie).cast(), &raw mut len)
+        libc::getsockopt(fd, level, libc::SO_NETNS_COOKIE, (&raw mut cookie).cast(), &raw mut len)
     };
-    if answer == 0 { cookie } else { 0 }
+    match done(answer) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(0),
+        asked => asked.map(|()| cookie),
+    }
 }
 
 /// Lets this process outlive its terminal, as under nohup(1).
