@@ -1,6 +1,7 @@
-//! `cargo xtask release`: the program with its manual and completions, and the wheel; the same bytes whoever builds them.
+//! `cargo xtask release`: the program with its manual and completions, and the wheel, meant to be the same bytes when
+//! they are built again on the same system.
 //!
-//! What would differ is taken out: paths of the machine, the order and times of files in archives, names of users.
+//! What is known to differ is taken out: paths of the machine, the order and times of files in archives, names of users.
 
 use std::fs;
 use std::path::{Path, PathBuf};

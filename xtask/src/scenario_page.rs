@@ -1,4 +1,4 @@
-//! `docs/scenario.md`: every key of a scenario file, from the schema that the reader itself is made of.
+//! `docs/scenario.md`: the keys of a scenario file but those of lists of tables, from the schema that the reader itself is made of.
 
 use std::fmt::Write;
 
@@ -146,7 +146,8 @@ const HEAD: &str = "\
 Written by `cargo xtask docs` from [the schema](scenario.schema.json), which is written by the reader of these files itself, and
 which editors that know JSON Schema take. A quantity is text with a unit as tc(8) writes it: `10mbit`, `20ms`, `100p`, `160kb`. The
 name of an axis in braces, `\"{n}\"`, may stand for any value. [Networks](networks.md), [access networks](access-networks.md) and
-[TCP](tcp.md) tell what the keys mean; `forebay explain web` and its like, what a kind of traffic does.
+[TCP](tcp.md) tell what the keys mean, those of `[[topology.links]]` and `[[topology.bottlenecks]]` too, which are not here;
+`forebay explain web` and its like, what a kind of traffic does.
 
 ## The file
 
