@@ -384,6 +384,7 @@ def run(
     output: _Path | None = None,
     progress: Callable[[float], object] | None = None,
     shards: bool = False,
+    force: bool = False,
 ) -> Results:
     """Runs every case under every discipline with every seed; what `output` holds already is not run again."""
 
@@ -392,8 +393,10 @@ def work(
 ) -> list[bytes | None]:
     """Does some runs of a sweep; each is kept in its directory where this process reaches that, else given as bytes."""
 
-def left(scenario: Scenario, seeds: Sequence[int], directory: _Path) -> list[_Place]:
-    """Opens the directory of a sweep; the runs that are not finished there."""
+def left(
+    scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool
+) -> list[_Place]:
+    """Opens the directory of a sweep on which so many work; the runs that are not finished there."""
 
 def bring(
     scenario: Scenario, seeds: Sequence[int], directory: _Path, brought: Sequence[tuple[_Place, bytes]]

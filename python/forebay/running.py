@@ -45,6 +45,7 @@ def run(
     jobs: int | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool | None = None,
+    force: bool = False,
 ) -> Results:
     """Simulates a scenario under every discipline with the same seeds.
 
@@ -60,12 +61,13 @@ def run(
         jobs: Runs at a time; as many as there are cores if not given.
         output: A directory for the results, as ``forebay run -o`` fills it; without it they are in memory only.
         progress: Show a bar; if not given, on a terminal and in a notebook.
+        force: Run also what will take more than half of the memory, or more than a day.
 
     Returns:
         The runs: cases by seeds by disciplines.
 
     Raises:
-        ScenarioError: The input is wrong.
+        ScenarioError: The input is wrong, or too much without ``force``.
         StoreError: The directory cannot be used.
 
     Example:
@@ -77,4 +79,4 @@ def run(
     runs = len(found.axes) * len(found.aqm) * len(numbers)
     with _progress.Bar(found.duration_s * runs, progress) as bar:
         where = None if output is None else fspath(output)
-        return Results(_native.run(found, numbers, jobs, where, bar))
+        return Results(_native.run(found, numbers, jobs, where, bar, False, force))

@@ -107,6 +107,7 @@ def sweep(
     output: str | PathLike[str] | None = None,
     jobs: int | None = None,
     progress: bool | None = None,
+    force: bool = False,
 ) -> Results:
     """Simulates every combination of values, disciplines and seeds.
 
@@ -121,6 +122,7 @@ def sweep(
         output: A directory; ``runs/TITLE-HASH`` if not given, as the program has it.
         jobs: Runs at a time in this process.
         progress: Show a bar; if not given, on a terminal and in a notebook.
+        force: Run also what will take more than half of the memory, or more than a day.
 
     Returns:
         The runs, their series on disk.
@@ -134,15 +136,20 @@ def sweep(
     total = found.duration_s * len(found.axes) * len(found.aqm) * len(numbers)
     with _progress.Bar(total, progress) as bar:
         if executor is not None:
-            _shared(found, numbers, str(Path(where).absolute()), executor, bar)
-        return Results(_native.run(found, numbers, jobs, where, bar, True))
+            _shared(found, numbers, str(Path(where).absolute()), executor, bar, force)
+        return Results(_native.run(found, numbers, jobs, where, bar, True, force))
 
 
 def _shared(
-    found: _native.Scenario, seeds: list[int], where: str, executor: Executor, bar: Callable[[float], None]
+    found: _native.Scenario,
+    seeds: list[int],
+    where: str,
+    executor: Executor,
+    bar: Callable[[float], None],
+    force: bool,
 ) -> None:
     """Lets the executor do what is left, some runs at a time, as many as fill a chunk."""
-    left = _native.left(found, seeds, where)
+    left = _native.left(found, seeds, where, _workers(executor), force)
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
     key = (*parts[:2], *(tuple(change) for change in parts[2:]))

@@ -143,6 +143,7 @@ def tune(
     seeds: int = 3,
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Parameters that meet aims such as ``"delay-margin>=50ms"`` and ``"queue<=20ms"`` in the model, tried in the simulator.
 
@@ -151,10 +152,12 @@ def tune(
         aims: What they are to meet.
         output: A directory for the runs.
         seeds: Runs of each.
+        force: Run also what will take more than half of the memory, or more than a day.
 
     Returns:
         The document of ``forebay tune``: ``aqm`` are the words that were found.
     """
     options = [f"--for={aim}" for aim in aims] + [f"--runs={seeds}", f"--output={output}", f"--aqm={aqm}"]
+    options += ["--force"] if force else []
     varied = [f"--vary={path}={','.join(map(_toml.value, values))}" for path, values in (vary or {}).items()]
     return _document(["tune"], read(scenario, set=set), options + varied)

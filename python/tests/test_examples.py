@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,21 @@ def test_a_notebook(path: Path) -> None:
     shown = [output for cell in book.cells for output in cell.get("outputs", [])]
     assert not [output for output in shown if output["output_type"] == "error"]
     assert [output for output in shown if output["output_type"] in {"display_data", "stream", "execute_result"}]
+
+
+@pytest.mark.parametrize("page", ["quick-start", "tutorial"])
+def test_the_lines_of_a_chapter(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    text = (REPOSITORY / "docs" / f"{page}.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    for n, scenario in enumerate(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)):
+        (tmp_path / ["first.toml"][n]).write_text(scenario)
+    (tmp_path / "papers").symlink_to(REPOSITORY / "papers")
+    (tmp_path / "chapter.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run([sys.executable, "chapter.py"], capture_output=True, text=True, env=dict(os.environ, MPLBACKEND="Agg"))
+    assert done.returncode == 0, done.stderr
+    assert [picture for picture in tmp_path.glob("*.png") if picture.stat().st_size > 10_000]
 
 
 def test_a_small_policy_beats_pi() -> None:

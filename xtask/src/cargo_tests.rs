@@ -1,5 +1,6 @@
 //! Running `cargo test` and understanding what it says.
 
+use std::fs;
 use std::process::Command;
 
 use crate::program;
@@ -47,8 +48,18 @@ impl Ear {
     }
 }
 
-/// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts them.
-pub(crate) fn run(command: Command, tally: &mut Tally) {
+/// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts them, and what they had to
+/// leave out here.
+pub(crate) fn run(mut command: Command, tally: &mut Tally) {
+    let skips = program::build_dir().join("skips.txt");
+    // There is none, as a rule.
+    let _ = fs::remove_file(&skips);
+    command.env("FOREBAY_SKIPS", &skips);
+    count(command, tally);
+    fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));
+}
+
+fn count(command: Command, tally: &mut Tally) {
     let (mut ear, mut own) = (Ear::default(), Tally::default());
     let outcome = program::stream(command, |line| {
         if ear.hear(line, &mut own) {
@@ -75,7 +86,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let mut tally = Tally::default();
-        run(command, &mut tally);
+        count(command, &mut tally);
         (tally.failed(), tally.line())
     }
 

@@ -31,15 +31,11 @@ fn links(tally: &mut Tally) {
     run("live", tally);
 }
 
-/// One test after the other, for they share this machine's processors; what they had to leave out is told by them.
+/// One test after the other, for they share this machine's processors.
 fn run(name: &str, tally: &mut Tally) {
-    let skips = program::build_dir().join("live-skips.txt");
-    // There is none, as a rule.
-    let _ = fs::remove_file(&skips);
     let mut tests = program::cargo();
-    tests.args(["test", "-p", "forebay", "--test", name, "--", "--test-threads=1"]).env("FOREBAY_SKIPS", &skips);
+    tests.args(["test", "-p", "forebay", "--test", name, "--", "--test-threads=1"]);
     cargo_tests::run(tests, tally);
-    fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));
 }
 
 /// What is missing for something, in words.

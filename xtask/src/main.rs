@@ -5,6 +5,7 @@ mod book;
 mod bpf;
 mod browser;
 mod cargo_tests;
+mod chapters;
 mod ci;
 mod coverage;
 mod docs;

@@ -1,10 +1,11 @@
-//! `docs/scenario.md`: the keys of a scenario file but those of lists of tables, from the schema that the reader itself is made of.
+//! `docs/scenario.md`: the keys of a scenario file, from the schema that the reader itself is made of.
 
 use std::fmt::Write;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::program;
+use crate::tree::Tree;
 
 const SCHEMA: &str = "docs/scenario.schema.json";
 const PAGE: &str = "docs/scenario.md";
@@ -16,49 +17,75 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// The page as the schema has it now.
-pub(crate) fn page() -> Result<String, String> {
+/// Is the page what the schema asks for?
+pub(crate) fn findings(tree: &Tree) -> Vec<String> {
+    match (page(), tree.get(PAGE)) {
+        (Err(what), _) => vec![what],
+        (Ok(page), Some(file)) if file.text == page => Vec::new(),
+        _ => vec![format!("{PAGE} is stale: cargo xtask docs")],
+    }
+}
+
+fn page() -> Result<String, String> {
     let schema: Value = serde_json::from_str(&program::read(SCHEMA)?).map_err(|error| format!("{SCHEMA}: {error}"))?;
     Ok(text(&schema))
 }
 
-/// A kind's word, what it is, and its keys.
-type Kind<'a> = (&'a str, &'a str, &'a Map<String, Value>);
+/// A kind's word and its table.
+type Kind<'a> = (&'a str, &'a Value);
+
+/// Tables that stand in many places and are the same everywhere: told once.
+const SHARED: [&str; 5] = ["loss", "rate_levels", "reverse", "size", "think"];
 
 fn text(schema: &Value) -> String {
     let mut out = HEAD.to_string();
     let top = &schema["properties"];
-    let plain = |key: &&str| !["topology", "flows"].contains(key);
-    for key in top.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).filter(plain) {
-        row(&mut out, key, &top[key], required(schema, key));
-    }
+    rows(&mut out, schema, &|key| !["topology", "flows"].contains(&key));
     out.push_str(TOPOLOGY);
-    for (kind, about, keys) in kinds(&top["topology"]) {
-        let _ = write!(out, "\n### {kind}\n\n{about}\n\n{COLUMNS}");
-        rows(&mut out, keys);
+    let topologies = kinds(&top["topology"]);
+    for (kind, table) in &topologies {
+        let _ = write!(out, "\n### {kind}\n\n{}\n\n{COLUMNS}", about(table));
+        rows(&mut out, table, &|key| key != "kind");
     }
     let flows = kinds(&top["flows"]["items"]);
+    out.push_str(&all_flows(&flows));
+    out.push_str(MANY);
+    let anywhere = topologies.iter().chain(&flows).map(|(_, table)| *table);
+    let anywhere: Vec<&Value> = anywhere.collect();
+    for key in SHARED {
+        let Some(table) = anywhere.iter().find_map(|table| table_called(key, table)) else { continue };
+        let _ = write!(out, "\n### `{key}`\n\n{}\n\n{COLUMNS}", about(table));
+        rows(&mut out, table, &|_| true);
+    }
+    out
+}
+
+/// Kinds of flows: what all take, what those over TCP take, and what is each one's own.
+fn all_flows(flows: &[Kind<'_>]) -> String {
     let everywhere = |key: &str, value: &Value, over: &[&str]| {
-        let of = flows.iter().filter(|(kind, ..)| over.is_empty() || over.contains(kind));
-        of.clone().count() > 0 && of.clone().all(|(.., keys)| keys.get(key) == Some(value))
+        let of = flows.iter().filter(|(kind, _)| over.is_empty() || over.contains(kind));
+        of.clone().count() > 0 && of.clone().all(|(_, table)| table["properties"].get(key) == Some(value))
     };
-    let Some((.., first)) = flows.first() else { return out };
-    let (all, tcp): (Vec<_>, Vec<_>) =
-        first.iter().filter(|(key, _)| *key != "kind").partition(|(key, value)| everywhere(key, value, &[]));
-    let tcp: Vec<_> = tcp.into_iter().filter(|(key, value)| everywhere(key, value, &OVER_TCP)).collect();
-    let _ = write!(out, "{FLOWS}{COLUMNS}");
-    all.iter().for_each(|(key, value)| row(&mut out, key, value, false));
+    let Some((_, first)) = flows.first() else { return String::new() };
+    let shared = |over: &[&str], known: &[&str]| -> Vec<String> {
+        let keys = first["properties"].as_object().into_iter().flatten();
+        let keys = keys.filter(|(key, value)| *key != "kind" && everywhere(key, value, over));
+        keys.map(|(key, _)| key.clone()).filter(|key| !known.contains(&key.as_str())).collect()
+    };
+    let all = shared(&[], &[]);
+    let tcp = shared(&OVER_TCP, &all.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut out = format!("{FLOWS}{COLUMNS}");
+    rows(&mut out, first, &|key| all.iter().any(|one| one == key));
     let _ = write!(out, "\n### Over TCP\n\n`{}` take these too.\n\n{COLUMNS}", OVER_TCP.join("`, `"));
-    tcp.iter().for_each(|(key, value)| row(&mut out, key, value, false));
-    for (kind, about, keys) in &flows {
-        let _ = write!(out, "\n### {kind}\n\n{about}\n");
-        let known =
-            |key: &str| all.iter().chain(&tcp).any(|(known, value)| *known == key && keys.get(key) == Some(*value));
-        let own: Map<String, Value> =
-            keys.iter().filter(|(key, _)| !known(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
-        if own.len() > 1 {
+    rows(&mut out, first, &|key| tcp.iter().any(|one| one == key));
+    for (kind, table) in flows {
+        let _ = write!(out, "\n### {kind}\n\n{}\n", about(table));
+        let keys = &table["properties"];
+        let told = |key: &str| all.iter().chain(&tcp).any(|one| one == key && keys[key] == first["properties"][key]);
+        let own = |key: &str| key != "kind" && !told(key);
+        if keys.as_object().into_iter().flatten().any(|(key, _)| own(key)) {
             let _ = write!(out, "\n{COLUMNS}");
-            rows(&mut out, &own);
+            rows(&mut out, table, &own);
         }
     }
     out
@@ -67,43 +94,60 @@ fn text(schema: &Value) -> String {
 /// Kinds of flows that are TCP's.
 const OVER_TCP: [&str; 4] = ["ftp", "web", "short-tcp", "file"];
 
-/// The kinds among which a table chooses.
+/// The kinds among which a table chooses, each with its word.
 fn kinds(choice: &Value) -> Vec<Kind<'_>> {
-    choice["oneOf"].as_array().into_iter().flatten().filter_map(unpack).collect()
+    let all = choice["oneOf"].as_array().into_iter().flatten();
+    all.filter_map(|one| Some((one.pointer("/properties/kind/const")?.as_str()?, one))).collect()
 }
 
-fn unpack(one: &Value) -> Option<Kind<'_>> {
-    let keys = one["properties"].as_object()?;
-    Some((keys.get("kind")?["const"].as_str()?, one["description"].as_str().unwrap_or_default(), keys))
+fn about(value: &Value) -> String {
+    value["description"].as_str().unwrap_or_default().replace('|', "\\|")
 }
 
-fn required(table: &Value, key: &str) -> bool {
-    table["required"].as_array().into_iter().flatten().any(|name| name == key)
+/// The first table below `within` that stands as `key`.
+fn table_called<'a>(key: &str, within: &'a Value) -> Option<&'a Value> {
+    let keys = within["properties"].as_object().into_iter().flatten();
+    keys.clone()
+        .find_map(|(name, value)| tables(value).first().filter(|_| name == key).map(|(_, table)| *table))
+        .or_else(|| keys.flat_map(|(_, value)| tables(value)).find_map(|(_, table)| table_called(key, table)))
 }
 
-/// A row for each key of a table but its kind, and for those of tables in it.
-fn rows(out: &mut String, keys: &Map<String, Value>) {
-    for (key, value) in keys.iter().filter(|(key, _)| *key != "kind") {
-        row(out, key, value, false);
+/// Every table that may stand there, with what its place adds to the path: `[]` for one of a list.
+fn tables(value: &Value) -> Vec<(&'static str, &Value)> {
+    if value["properties"].is_object() {
+        return vec![("", value)];
     }
+    let choices = ["anyOf", "oneOf"].into_iter().flat_map(|choice| value[choice].as_array().into_iter().flatten());
+    let listed = value.get("items").into_iter().flat_map(tables).map(|(_, table)| ("[]", table));
+    choices.flat_map(tables).chain(listed).collect()
 }
 
-/// So deep do rows go; the other direction of a link has the keys of the link.
-const DEEPEST: usize = 3;
+/// A row for each wanted key of a table, and for those of tables in it.
+fn rows(out: &mut String, table: &Value, wanted: &dyn Fn(&str) -> bool) {
+    below(out, "", table, wanted);
+}
 
-fn row(out: &mut String, path: &str, value: &Value, needed: bool) {
-    let about = value["description"].as_str().unwrap_or_default().replace('|', "\\|");
-    let needed = if needed { " Needed." } else { "" };
-    let _ = writeln!(out, "| `{path}` | {} | {about}{needed} |", accepts(value));
-    if path.split('.').count() >= DEEPEST {
-        return;
-    }
-    let inner = |value: &Value| value["properties"].as_object().cloned();
-    let tables = inner(value).into_iter().chain(value["anyOf"].as_array().into_iter().flatten().filter_map(inner));
-    // Alternatives of one table: the first has what the others have.
-    let Some(table) = tables.into_iter().next() else { return };
-    for (key, value) in &table {
-        row(out, &format!("{path}.{key}"), value, required(value, key));
+fn below(out: &mut String, prefix: &str, table: &Value, wanted: &dyn Fn(&str) -> bool) {
+    let required = |key: &str| table["required"].as_array().into_iter().flatten().any(|name| name == key);
+    for (key, value) in table["properties"].as_object().into_iter().flatten().filter(|(key, _)| wanted(key)) {
+        let path = format!("{prefix}{key}");
+        let needed = if required(key) { " Needed." } else { "" };
+        let inner = tables(value);
+        let shared = !inner.is_empty() && SHARED.contains(&key.as_str());
+        let more = if shared { format!(" See [`{key}`](#{key}).") } else { String::new() };
+        let _ = writeln!(out, "| `{path}` | {} | {}{needed}{more} |", accepts(value), about(value));
+        if shared {
+            continue;
+        }
+        // Where one of several tables may stand, a key that they share has one row.
+        let mut told: Vec<(&str, &Value)> = Vec::new();
+        for (place, table) in inner {
+            let new = |key: &str| told.iter().all(|(name, value)| *name != key || **value != table["properties"][key]);
+            below(out, &format!("{path}{place}."), table, &new);
+            told.extend(
+                table["properties"].as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value)),
+            );
+        }
     }
 }
 
@@ -128,6 +172,7 @@ fn accepts(value: &Value) -> String {
     match value["type"].as_str() {
         Some("boolean") => "`true`, `false`".to_string(),
         Some("integer") => match (value["minimum"].as_i64(), value["maximum"].as_i64()) {
+            (Some(least), Some(most)) if least == most => least.to_string(),
             (Some(least), Some(most)) => format!("{least} to {most}"),
             _ => "a whole number".to_string(),
         },
@@ -146,8 +191,8 @@ const HEAD: &str = "\
 Written by `cargo xtask docs` from [the schema](scenario.schema.json), which is written by the reader of these files itself, and
 which editors that know JSON Schema take. A quantity is text with a unit as tc(8) writes it: `10mbit`, `20ms`, `100p`, `160kb`. The
 name of an axis in braces, `\"{n}\"`, may stand for any value. [Networks](networks.md), [access networks](access-networks.md) and
-[TCP](tcp.md) tell what the keys mean, those of `[[topology.links]]` and `[[topology.bottlenecks]]` too, which are not here;
-`forebay explain web` and its like, what a kind of traffic does.
+[TCP](tcp.md) tell what the keys mean; `forebay explain web` and its like, what a kind of traffic does. `links[].rate` is the key
+`rate` of each table of the list `links`.
 
 ## The file
 
@@ -156,6 +201,7 @@ name of an axis in braces, `\"{n}\"`, may stand for any value. [Networks](networ
 ";
 const COLUMNS: &str = "| key | takes | what it is |\n|---|---|---|\n";
 const TOPOLOGY: &str = "\n## `[topology]`\n\nOne of three kinds; `kind` says which.\n";
+const MANY: &str = "\n## Tables that stand in many places\n";
 const FLOWS: &str = "\n## `[[flows]]`\n\nGroups of flows; `kind` says what they carry. All kinds take these.\n\n";
 
 #[cfg(test)]
@@ -173,13 +219,61 @@ mod tests {
         assert_eq!(accepts(&json!({ "type": "array", "items": { "type": ["string", "number"] } })), "list: quantity");
     }
 
+    /// Every key of a table and those below, but for tables that are told apart from where they stand.
+    fn keys(prefix: &str, table: &Value, into: &mut Vec<String>) {
+        for (key, value) in table["properties"].as_object().unwrap() {
+            into.push(format!("{prefix}{key}"));
+            for (place, inner) in tables(value) {
+                let prefix =
+                    if SHARED.contains(&key.as_str()) { String::new() } else { format!("{prefix}{key}{place}.") };
+                keys(&prefix, inner, into);
+            }
+        }
+    }
+
     #[test]
     fn every_key_has_a_row() {
+        let schema: Value = serde_json::from_str(&program::read(SCHEMA).unwrap()).unwrap();
         let page = page().unwrap();
-        for key in
-            ["duration", "compare.aqm", "bottleneck.rate", "nodes", "direction", "initial_window", "think", "cir"]
+        let mut all = Vec::new();
+        for (_, table) in
+            kinds(&schema["properties"]["topology"]).iter().chain(&kinds(&schema["properties"]["flows"]["items"]))
         {
-            assert!(page.contains(&format!("{key}` |")), "{key}");
+            keys("", table, &mut all);
+        }
+        assert!(all.len() > 500 && all.contains(&"links[].one_way".to_string()), "{}", all.len());
+        for key in all.iter().filter(|key| *key != "kind") {
+            // What tables that may stand in one place share has one row.
+            let row = |key: &str| page.contains(&format!("\n| `{key}` |"));
+            assert!(row(key) || row(&key.replace("[].", ".")), "{key}");
+        }
+        for row in ["| `links[].from` | text | ", "| `version` | 1 |", "| `access[].name` |"] {
+            assert!(page.contains(row), "{row}");
+        }
+        assert!(page.contains("One-way propagation delay, such as 10ms. Needed."));
+    }
+
+    #[test]
+    fn what_is_told_once_is_the_same_everywhere() {
+        fn called<'a>(key: &str, table: &'a Value, into: &mut Vec<&'a Value>) {
+            for (name, value) in table["properties"].as_object().unwrap() {
+                for (_, inner) in tables(value) {
+                    if name == key {
+                        into.push(&inner["properties"]);
+                    }
+                    called(key, inner, into);
+                }
+            }
+        }
+        let schema: Value = serde_json::from_str(&program::read(SCHEMA).unwrap()).unwrap();
+        for key in SHARED {
+            let mut all = Vec::new();
+            for (_, table) in
+                kinds(&schema["properties"]["topology"]).iter().chain(&kinds(&schema["properties"]["flows"]["items"]))
+            {
+                called(key, table, &mut all);
+            }
+            assert!(all.len() > 1 && all.iter().all(|one| *one == all[0]), "{key}: {}", all.len());
         }
     }
 }

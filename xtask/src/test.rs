@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::thread::JoinHandle;
 
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, fuzz, live, oracles, program, python, readme, supply, verdicts};
+use crate::{book, browser, cargo_tests, chapters, fuzz, live, oracles, program, python, readme, supply, verdicts};
 
 /// The stages in their order.
 pub(crate) const STAGES: [&str; 11] =
@@ -78,7 +78,10 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage(browser, "a report of that in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
-    stage(readme, "the commands of README.md", &|tally| readme::check(&scratch, tally));
+    stage(readme, "the commands of README.md and the book", &|tally| {
+        readme::check(&scratch, tally);
+        chapters::check(&scratch, tally);
+    });
     clean(&scratch, tally.failed());
 }
 

@@ -51,6 +51,12 @@ fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
 
+/// The time that the real runs take, which come one after the other.
+pub(crate) fn real_seconds(plan: &Plan) -> f64 {
+    let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
+    plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()
+}
+
 /// Refuses what has no real counterpart.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let controls = traffic::controls();

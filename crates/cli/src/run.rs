@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use forebay_lab::batch::{self, BatchError, Control};
-use forebay_lab::estimate::{Budget, estimate};
+use forebay_lab::estimate::excess;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Store};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::args::{On, RunArgs};
 use crate::batch_args::{BatchArgs, Jobs, LARGEST_SEED};
-use crate::digits::{short, significant};
+use crate::digits::short;
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use crate::kernel;
@@ -37,7 +37,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, program::this().build());
     kernel::check(&plan)?;
-    afford(args, &plan, 1)?;
+    afford(args, &plan, 1, kernel::real_seconds(&plan))?;
     let dir = directory(args, &plan);
     check_place(&dir)?;
     let store = Store::open(&dir, &plan, program::meta())?;
@@ -88,7 +88,7 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
     let dir = directory(args, plan);
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
-    afford(args, plan, pool.current_num_threads())?;
+    afford(args, plan, pool.current_num_threads(), 0.0)?;
     let stop = interrupt::watch();
     let store = Store::open(&dir, plan, program::meta())?;
     if !ui.quiet() {
@@ -143,34 +143,12 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
 }
 
 /// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
-fn afford(args: &BatchArgs, plan: &Plan, jobs: usize) -> Result<(), InputError> {
-    let (mut takes, budget) = (estimate(plan, jobs), Budget::of_this_machine());
-    if args.force || takes.bytes <= budget.bytes && takes.seconds <= budget.seconds {
-        return Ok(());
-    }
-    // What is there already need not be run again.
-    let all = plan.jobs().len();
-    let left = all - store::finished(&directory(args, plan), plan).min(all);
-    takes.seconds *= left as f64 / all.max(1) as f64;
-    if left == 0 {
-        return Ok(());
-    }
+fn afford(args: &BatchArgs, plan: &Plan, jobs: usize, real_s: f64) -> Result<(), InputError> {
+    let finished = || store::finished(&directory(args, plan), plan);
+    let Some(excess) = excess(plan, jobs, real_s, finished).filter(|_| !args.force) else { return Ok(()) };
+    let hint = "--force runs it all the same; fewer --runs, --jobs or a shorter duration take less".to_string();
     let file = args.scenario.display().to_string();
-    let refuse = |what: String, most: String| {
-        let hint = "--force runs it all the same; fewer --runs, --jobs or a shorter duration take less".to_string();
-        Err(InputError::new(&file, "", Found::thing(what), format!("at most {most}")).hint(hint))
-    };
-    let gib = |bytes: f64| format!("{} GiB", significant(bytes / (1u64 << 30) as f64, 2));
-    let hours = |seconds: f64| format!("{} hours", significant(seconds / 3600.0, 2));
-    if takes.bytes > budget.bytes {
-        let what = format!("runs that take up to {} of memory, {jobs} at a time", gib(takes.bytes));
-        return refuse(what, format!("{}, half of this machine's", gib(budget.bytes)));
-    }
-    if takes.seconds > budget.seconds {
-        let what = format!("runs that take up to {}, {jobs} at a time", hours(takes.seconds));
-        return refuse(what, hours(budget.seconds));
-    }
-    Ok(())
+    Err(InputError::new(&file, "", Found::thing(excess.runs), excess.most).hint(hint))
 }
 
 /// Threads for `jobs` runs at a time.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use forebay_lab::store::StoreError;
+use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
@@ -36,7 +37,12 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions<C: CommandFactory>(args: &CompletionsArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "forebay", &mut text);
-    ui.print(&String::from_utf8_lossy(&text))?;
+    let text = String::from_utf8_lossy(&text);
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "shell": args.shell.to_string(), "script": text }))?;
+    } else {
+        ui.print(&text)?;
+    }
     Ok(Exit::Done)
 }
 
@@ -46,11 +52,20 @@ pub(crate) fn man<C: CommandFactory>(args: &ManArgs, ui: &Ui) -> Result<Exit, Fa
     let Some(dir) = &args.dir else {
         let mut text = Vec::new();
         clap_mangen::Man::new(command).render(&mut text).map_err(Failure::Stdout)?;
-        ui.print(&String::from_utf8_lossy(&text))?;
+        let text = String::from_utf8_lossy(&text);
+        if ui.json() {
+            ui.print_json(&json!({ "version": 1, "page": text }))?;
+        } else {
+            ui.print(&text)?;
+        }
         return Ok(Exit::Done);
     };
     let failed = |error| Failure::Store(StoreError::Io { path: dir.clone(), error });
     fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir)).map_err(failed)?;
-    ui.note(&format!("{}: forebay.1 and a page for each command", dir.display()));
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "directory": dir }))?;
+    } else {
+        ui.print(&format!("{}: forebay.1 and a page for each command", dir.display()))?;
+    }
     Ok(Exit::Done)
 }

@@ -4,6 +4,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod skips;
 mod wire;
 
 use std::os::unix::process::CommandExt;
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use forebay_aqm::ENTRIES;
 use serde_json::Value;
-use wire::{DEVICE, Rig, run, skip};
+use skips::skip;
+use wire::{DEVICE, Rig, run};
 
 const RATE: &str = "30mbit";
 const BITS: f64 = 30e6;

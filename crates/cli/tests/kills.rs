@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod common;
+mod skips;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use common::{Ended, Place, names};
 use forebay_aqm::base::rng::Rng;
 use serde_json::Value;
+use skips::skip;
 
 /// 40 runs of some 20 ms.
 const SWEEP: [&str; 13] = [
@@ -147,7 +149,7 @@ fn a_full_disk_is_an_error_and_keeps_what_there_is() {
     );
     let unshare = Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(&place.dir).output();
     let Some(out) = unshare.ok().filter(|out| out.status.code() != Some(77) && !out.stdout.is_empty()) else {
-        return println!("skipped: a_full_disk_is_an_error: no user namespaces to mount a small disk in");
+        return skip("a_full_disk_is_an_error", "no user namespaces to mount a small disk in");
     };
     let ended = Ended::new(out);
     let lines: Vec<&str> = ended.stdout.lines().collect();

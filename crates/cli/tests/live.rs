@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod skips;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -14,6 +16,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
+use skips::skip;
 
 const FAR: &str = "100.64.0.1";
 
@@ -60,16 +63,6 @@ fn role(name: &str) -> String {
 
 /// What is counted does not depend on when: late packets bunch, and no more.
 const ANY_TIME: [&str; 2] = ["--late", "500ms"];
-
-/// A test that this machine cannot answer, because it did not keep time three times over or lacks something, says so where its
-/// stage hears it.
-fn skip(test: &str, why: &Value) {
-    println!("skipped: {test}: {why}");
-    if let Some(file) = std::env::var_os("FOREBAY_SKIPS") {
-        let mut file = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-        writeln!(file, "{test}: {why}").unwrap();
-    }
-}
 
 /// The document of a link under `--json`, with what a role said; tried again if the timing was bad, none if it always was.
 fn link(words: &[&str], server: &str, client: &str) -> Option<(Value, String)> {
@@ -255,7 +248,7 @@ fn tunnels_carry_it_too_where_they_open() {
     let out = forebay(&["link", "--delay", "20ms", "--port", "tun", "--", "true"]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     if said.contains("cannot open a tunnel") {
-        return skip("tunnels_carry_it_too", &Value::from(said.trim()));
+        return skip("tunnels_carry_it_too", said.trim());
     }
     assert!(out.status.success(), "{said}");
     let words = ["--rate", "100mbit", "--delay", "20ms", "--port", "tun"];
@@ -380,7 +373,7 @@ fn an_interface_that_vanishes_ends_it() {
     };
     let said = String::from_utf8_lossy(&out.stderr);
     if said.contains("ip: not found") {
-        return skip("an_interface_that_vanishes", &Value::from("no iproute2"));
+        return skip("an_interface_that_vanishes", "no iproute2");
     }
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(said.contains("the interface to the near end has gone"), "{said}");

@@ -1,13 +1,15 @@
-//! Nothing asks the network: the same results where there is none.
+//! Nothing asks the network: no socket that could, and the same results where there is none.
 #![cfg(target_os = "linux")]
 
 mod common;
+mod skips;
 
 use std::fs;
 use std::process::Command;
 
 use common::{Ended, Place};
 use serde_json::Value;
+use skips::skip;
 
 const RUN: [&str; 7] = ["run", "short.toml", "--runs", "2", "-o", "out", "--json"];
 
@@ -24,11 +26,34 @@ fn without_a_network_everything_is_the_same() {
     let mut alone = Command::new("unshare");
     alone.arg("-rn").arg(program.get_program()).args(program.get_args()).current_dir(&place.dir);
     let Some(out) = alone.output().ok().filter(|out| !String::from_utf8_lossy(&out.stderr).contains("unshare:")) else {
-        return println!("skipped: without_a_network: no user namespaces");
+        return skip("without_a_network_everything_is_the_same", "no user namespaces");
     };
     let alone = Ended::new(out).good().json();
     assert_eq!(fingerprints(&alone), fingerprints(&connected));
     let report = fs::read_to_string(place.dir.join("out").join("report.html")).unwrap();
     // Its policy lets it load nothing, from nowhere; only the words of a licence or a namespace may look like addresses.
     assert!(report.contains("default-src 'none'"), "no strict policy");
+}
+
+#[test]
+fn no_socket_is_opened_that_leads_anywhere() {
+    const NAME: &str = "no_socket_is_opened_that_leads_anywhere";
+    let place = Place::new("watched");
+    let dimensions = ["--vary", "flows.ftp.count=2,3", "--runs", "1", "-o", "swept"];
+    let sweep = [&["sweep", "short.toml"][..], &dimensions].concat();
+    let fluid = ["theory", "fluid", "short.toml", "--aqm", "raqm q0=50"];
+    for words in [&RUN[..], &sweep, &fluid, &["list"], &["explain", "codel"]] {
+        let program = place.command(words);
+        let mut watched = Command::new("strace");
+        watched.args(["-f", "-qq", "-e", "trace=socket", "-o", "sockets"]).arg(program.get_program());
+        match watched.args(program.get_args()).current_dir(&place.dir).output() {
+            Err(_) => return skip(NAME, "strace is not installed"),
+            Ok(out) if String::from_utf8_lossy(&out.stderr).contains("strace:") => {
+                return skip(NAME, String::from_utf8_lossy(&out.stderr).lines().next().unwrap_or_default());
+            }
+            Ok(out) => Ended::new(out).good(),
+        };
+        let sockets = fs::read_to_string(place.dir.join("sockets")).unwrap();
+        assert!(!sockets.contains("AF_INET"), "{words:?}: {sockets}");
+    }
 }

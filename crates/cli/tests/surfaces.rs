@@ -122,25 +122,70 @@ fn the_defaults_of_a_variant_are_its_own() {
     assert_eq!(basis["default"], "post_drop");
 }
 
+/// Every command, as the helps list them, with the help of each.
+fn helps(place: &Place) -> Vec<(Vec<String>, String)> {
+    let mut all: Vec<(Vec<String>, String)> = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(words) = open.pop() {
+        let question: Vec<&str> = words.iter().map(String::as_str).chain(["-h"]).collect();
+        let text = place.run(&question).good().stdout;
+        let listed =
+            text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or_default());
+        // A command stands two to the right; what is further tells about it.
+        let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        for name in names.filter(|name| !name.is_empty() && *name != "help") {
+            open.push([&words[..], &[name.to_string()]].concat());
+        }
+        all.push((words, text));
+    }
+    all
+}
+
+#[test]
+fn a_typo_in_any_flag_is_answered_with_the_flag() {
+    let place = Place::new("typos");
+    let mut tried = 0;
+    for (words, text) in helps(&place) {
+        let usage =
+            text.split_once("Options:").map_or("", |(_, rest)| rest.split("Examples:").next().unwrap_or_default());
+        for flag in usage.lines().filter_map(|line| line.trim_start().split(' ').find(|word| word.starts_with("--"))) {
+            let flag = flag.trim_end_matches([',', '.']).split(['=', '[']).next().unwrap();
+            let typo = format!("{flag}{}", &flag[flag.len() - 1..]);
+            let question: Vec<&str> = words.iter().map(String::as_str).chain([typo.as_str()]).collect();
+            let ended = place.run(&question);
+            assert_eq!(ended.code, Some(2), "{question:?}: {ended:?}");
+            assert!(ended.stderr.contains(&format!("'{flag}")), "{question:?}: {ended:?}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 80, "{tried}");
+}
+
+#[test]
+fn what_a_shell_and_man_are_told() {
+    let place = Place::new("shell");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.run(&["completions", shell]).good().stdout;
+        assert!(script.contains("reproduce") && script.contains("forebay"), "{shell}: {script}");
+        let document = place.run(&["completions", shell, "--json"]).good().json();
+        assert!(document["shell"] == shell && document["script"].as_str().unwrap().trim() == script.trim(), "{shell}");
+    }
+    let page = place.run(&["man"]).good().stdout;
+    assert!(page.contains(".TH") && page.contains("reproduce"), "{page}");
+    assert_eq!(place.run(&["man", "--json"]).good().json()["page"].as_str().unwrap().trim(), page.trim());
+    assert_eq!(place.run(&["man", "pages", "--json"]).good().json()["directory"], "pages");
+    let pages = common::names(&place.dir.join("pages"));
+    for name in ["forebay.1", "forebay-run.1", "forebay-theory.1"] {
+        assert!(pages.iter().any(|page| page == name), "{pages:?}");
+    }
+}
+
 #[test]
 fn help_ends_with_examples_and_version_with_the_revision() {
     let place = Place::new("help");
-    for words in [
-        &["-h"][..],
-        &["list", "-h"],
-        &["explain", "-h"],
-        &["run", "-h"],
-        &["sweep", "-h"],
-        &["reproduce", "-h"],
-        &["report", "-h"],
-        &["bench", "-h"],
-        &["link", "-h"],
-        &["attach", "-h"],
-        &["detach", "-h"],
-        &["top", "-h"],
-        &["doctor", "-h"],
-    ] {
-        let text = place.run(words).good().stdout;
+    let all = helps(&place);
+    assert!(all.len() >= 17, "{}", all.len());
+    for (words, text) in all {
         let examples = text.split_once("Examples:").unwrap_or_else(|| panic!("{words:?}: {text}")).1;
         assert!(examples.contains("  forebay "), "{words:?}");
         assert!(text.lines().all(|line| line.chars().count() <= 130), "{words:?}: {text}");

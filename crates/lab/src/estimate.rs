@@ -2,9 +2,10 @@
 
 use crate::lower;
 use crate::plan::Plan;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Limit;
-use forebay_sim::network::{LinkSpec, Network};
+use forebay_sim::network::{FlowSpec, LinkSpec, Network, Traffic};
+use forebay_sim::source::Pattern;
 
 /// What may be taken without being asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -72,12 +73,31 @@ fn of(net: &Network) -> Estimate {
             waiting += NUMBER * most * link.delay.secs();
         }
     }
+    // What nobody controls comes also where the link has no room for it.
+    passed += net.flows.iter().map(|flow| datagrams(flow, net.duration.secs())).sum::<f64>();
     let studied = net.links.iter().filter(|link| link.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
     let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
     Estimate {
         bytes: PROGRAM + FLOW * net.flows.len() as f64 + waiting + series,
         seconds: EVENT * passed + 1e-6 * net.flows.len() as f64,
+    }
+}
+
+/// The datagrams that a flow sends in so many seconds.
+fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
+    let Traffic::Datagrams(pattern) = &flow.traffic else { return 0.0 };
+    let of = |every: Span| secs / every.secs().max(1e-9);
+    let share = |on: Span, off: Span| on.secs() / (on.secs() + off.secs()).max(1e-9);
+    match pattern {
+        Pattern::Constant { every } | Pattern::Poisson { every, .. } => of(*every),
+        Pattern::OnOff { every, on, off } | Pattern::Pareto { every, on, off, .. } => of(*every) * share(*on, *off),
+        Pattern::Chain { chain, .. } => secs * chain.most_per_second(),
+        Pattern::Replay(replay) => {
+            let items = replay.recording.items();
+            let round = items.last().map_or(0.0, |(at, _)| at.secs()).max(1e-3);
+            items.len() as f64 * if replay.repeat { (secs / round).max(1.0) } else { 1.0 }
+        }
     }
 }
 
@@ -107,6 +127,47 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
         seconds: all.iter().map(|(one, contenders)| one.seconds * contenders).sum::<f64>() * plan.seeds.len() as f64
             / at_once.min(runs.max(1.0)),
     }
+}
+
+/// What is too much for this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excess {
+    /// What the runs are, in words.
+    pub runs: String,
+    /// The most that may be without being asked for.
+    pub most: String,
+}
+
+/// Would these runs, `jobs` at a time, be too much? `real_s` seconds pass besides on the machine's own clock. `finished` says
+/// how many are there already, and need not be run again.
+pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> usize) -> Option<Excess> {
+    let (takes, budget) = (estimate(plan, jobs), Budget::of_this_machine());
+    over(Estimate { seconds: takes.seconds + real_s, ..takes }, budget, jobs, || {
+        let all = plan.jobs().len().max(1);
+        all.saturating_sub(finished()) as f64 / all as f64
+    })
+}
+
+/// Does it take more than it may, if this share of it is left?
+fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64) -> Option<Excess> {
+    if takes.bytes <= budget.bytes && takes.seconds <= budget.seconds {
+        return None;
+    }
+    let left = left();
+    if left == 0.0 {
+        return None;
+    }
+    let seconds = takes.seconds * left;
+    let gib = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
+    let hours = |seconds: f64| format!("{:.0} hours", seconds / 3600.0);
+    if takes.bytes > budget.bytes {
+        let runs = format!("runs that take up to {} of memory, {jobs} at a time", gib(takes.bytes));
+        return Some(Excess { runs, most: format!("at most {}, half of this machine's", gib(budget.bytes)) });
+    }
+    (seconds > budget.seconds).then(|| Excess {
+        runs: format!("runs that take up to {}, {jobs} at a time", hours(seconds)),
+        most: format!("at most {}", hours(budget.seconds)),
+    })
 }
 
 #[cfg(test)]
@@ -141,6 +202,29 @@ mod tests {
         assert!(small.seconds > 0.02 && small.seconds < 1.0, "{small:?}");
         let fast = of_text(&["topology.bottleneck.rate=10gbit"]);
         assert!(fast.seconds > 100.0 * small.seconds, "{fast:?}");
+    }
+
+    #[test]
+    fn what_finds_no_room_takes_time_too() {
+        let flood = "topology.access.rate=10gbit";
+        let calm = of_text(&[flood]);
+        let text = ["flows.ftp.kind=cbr", "flows.cbr.rate=10gbit"];
+        let loud = of_text(&[flood, text[0], text[1]]);
+        assert!(loud.seconds > 100.0 * calm.seconds, "{calm:?} {loud:?}");
+    }
+
+    #[test]
+    fn what_is_left_counts() {
+        let budget = Budget { bytes: 1e9, seconds: 100.0 };
+        let long = Estimate { bytes: 1e6, seconds: 1000.0 };
+        assert_eq!(over(long, budget, 1, || 0.05), None);
+        assert_eq!(over(long, budget, 1, || 0.0), None);
+        assert!(over(long, budget, 1, || 0.5).is_some());
+        // Memory is that of any one run.
+        let large = Estimate { bytes: 1e10, seconds: 1.0 };
+        let words = over(large, budget, 2, || 0.01).unwrap();
+        assert_eq!(words.runs, "runs that take up to 9.3 GiB of memory, 2 at a time");
+        assert_eq!(words.most, "at most 0.9 GiB, half of this machine's");
     }
 
     #[test]

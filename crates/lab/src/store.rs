@@ -128,7 +128,10 @@ fn put_whole<T>(
     let write = || {
         let mut file = fs::File::create(&part).map_err(io(path))?;
         fill(&mut file)?;
-        file.sync_data().and_then(|()| put(&part)).map_err(io(path))
+        let placed = file.sync_data().and_then(|()| put(&part)).map_err(io(path))?;
+        // The name lasts once its folder is on disk too; some file systems cannot be asked that, and have done it.
+        let _ = path.parent().map_or(Ok(()), |folder| fs::File::open(folder).and_then(|folder| folder.sync_all()));
+        Ok(placed)
     };
     let written = write();
     // Where it has its name, there is nothing to remove; the error that counts is the first.

@@ -32,9 +32,10 @@ const fn job((case, contender, seed): Place) -> Job {
 
 /// Runs every case of the scenario under every discipline with every seed, on `jobs` threads; what `output` holds already
 /// is not run again. `progress` is called with the simulated seconds that are done. With `shards` each run is a Parquet file
-/// there as soon as it has ended.
+/// there as soon as it has ended. What would take more than half of the memory, or more than a day, needs `force`.
 #[pyfunction]
-#[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false))]
+#[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false))]
+#[expect(clippy::too_many_arguments, reason = "they are what a caller may say, each by its name")]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -43,11 +44,14 @@ pub(crate) fn run(
     output: Option<PathBuf>,
     progress: Option<Bound<'_, PyAny>>,
     shards: bool,
+    force: bool,
 ) -> PyResult<Results> {
-    let (plan, store) = opened(py, scenario, &seeds, output)?;
-    let store = if shards { store.map(Store::with_shards) } else { store };
+    let (plan, output) = planned(py, scenario, &seeds, output)?;
     let call = Arc::new(Call::default());
     let pool = pool(jobs, &call)?;
+    scenario.afford(&plan, output.as_deref(), pool.current_num_threads(), force)?;
+    let store = open(&plan, output)?;
+    let store = if shards { store.map(Store::with_shards) } else { store };
     let done = watched(py, &call, progress.as_ref(), || {
         let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
         pool.install(|| match &store {
@@ -59,23 +63,21 @@ pub(crate) fn run(
     Ok(Results { plan, records, store })
 }
 
-/// The plan with these seeds and, if there is a directory for it, that.
-fn opened(
+/// The plan with these seeds, and its directory, found again wherever the process goes.
+fn planned(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: &[u64],
     directory: Option<PathBuf>,
-) -> PyResult<(Plan, Option<Store>)> {
+) -> PyResult<(Plan, Option<PathBuf>)> {
     let revision = if directory.is_some() { build(py)? } else { "" };
     let plan = scenario.plan(seeds, revision);
     scenario.check(&plan)?;
-    let open = |dir: PathBuf| {
-        // Found again wherever the process goes.
-        let dir = std::path::absolute(&dir).unwrap_or(dir);
-        Store::open(&dir, &plan, meta()).map_err(|error| errors::store(&error))
-    };
-    let store = directory.map(open).transpose()?;
-    Ok((plan, store))
+    Ok((plan, directory.map(|dir| std::path::absolute(&dir).unwrap_or(dir))))
+}
+
+fn open(plan: &Plan, directory: Option<PathBuf>) -> PyResult<Option<Store>> {
+    directory.map(|dir| Store::open(&dir, plan, meta()).map_err(|error| errors::store(&error))).transpose()
 }
 
 /// Does some runs of a sweep, one after the other. Each is kept in the directory of the sweep before the next, where this
@@ -133,10 +135,19 @@ pub(crate) fn bring(
     })
 }
 
-/// Opens the directory of a sweep; the runs that are not finished there.
+/// Opens the directory of a sweep on which so many work; the runs that are not finished there.
 #[pyfunction]
-pub(crate) fn left(py: Python<'_>, scenario: &Scenario, seeds: Vec<u64>, directory: PathBuf) -> PyResult<Vec<Place>> {
-    let (plan, store) = opened(py, scenario, &seeds, Some(directory))?;
+pub(crate) fn left(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    directory: PathBuf,
+    workers: usize,
+    force: bool,
+) -> PyResult<Vec<Place>> {
+    let (plan, directory) = planned(py, scenario, &seeds, Some(directory))?;
+    scenario.afford(&plan, directory.as_deref(), workers, force)?;
+    let store = open(&plan, directory)?;
     let pool = pool(None, &Arc::default())?;
     Ok(py.detach(|| {
         pool.install(|| {

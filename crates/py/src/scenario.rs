@@ -1,9 +1,11 @@
 //! `forebay.Scenario`: a scenario file, read; what may be changed in it without writing another.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use forebay_lab::estimate::excess;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Case, Overrides};
+use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+use forebay_lab::store;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -44,6 +46,14 @@ impl Scenario {
     /// Refuses runs that cannot be.
     pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
         plan.check(&self.name).map_err(|error| errors::input(&error))
+    }
+
+    /// Refuses what nobody means who does not say so, before there is anything on disk.
+    pub(crate) fn afford(&self, plan: &Plan, directory: Option<&Path>, jobs: usize, force: bool) -> PyResult<()> {
+        let finished = || directory.map_or(0, |dir| store::finished(dir, plan));
+        let Some(excess) = excess(plan, jobs, 0.0, finished).filter(|_| !force) else { return Ok(()) };
+        let hint = "force=True runs it all the same; fewer seeds, jobs or a shorter duration take less".to_string();
+        Err(errors::input(&InputError::new(&self.name, "", Found::thing(excess.runs), excess.most).hint(Some(hint))))
     }
 }
 

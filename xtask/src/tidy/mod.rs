@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use crate::tally::Tally;
 use crate::tree::Tree;
-use crate::{book, coverage, mutants};
+use crate::{book, coverage, mutants, scenario_page};
 
 /// A rule: its name, what it asks for, and what it finds.
 struct Rule {
@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
         what: "docs/rfc-coverage.md lists the tests of RFC requirements",
         check: coverage::findings,
     },
+    Rule { name: "scenario", what: "docs/scenario.md has the keys of the schema", check: scenario_page::findings },
     Rule { name: "claims", what: "every claim has a quick verdict on record", check: claims::check },
     Rule { name: "links", what: "files that the documents name exist", check: links::check },
     Rule {

@@ -43,6 +43,11 @@ impl Chain {
         Self { states: states.collect(), up_to: summed(shares.iter().copied()) }
     }
 
+    /// More moves than this many a second it does not make in the long run, and so brings no more packets.
+    pub fn most_per_second(&self) -> f64 {
+        self.states.iter().map(|state| 1.0 / state.stay).fold(0.0, f64::max)
+    }
+
     /// The state it is found in.
     pub(super) fn found(&self, rng: &mut Rng) -> u16 {
         let u = rng.uniform();
