@@ -105,16 +105,17 @@ pub(crate) const CLAIMS: &[&str] = &[
     "[[table]]\n",
 ];
 
-/// A scenario is refused, or read; written again it is the same.
+/// A scenario is refused, or read; every case of it, written again, is the same.
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(cases) = scenario::parse("fuzzed.toml", text, &Overrides::default()) else { return };
-    let Some(case) = cases.first() else { return };
-    let written = case.scenario.to_toml();
-    match scenario::parse("written.toml", &written, &Overrides::default()).as_deref() {
-        Ok([again]) => assert!(again.scenario == case.scenario, "reads back as another:\n{written}"),
-        Ok(more) => panic!("reads back as {} scenarios:\n{written}", more.len()),
-        Err(error) => panic!("{error}:\n{written}"),
+    for case in &cases {
+        let written = case.scenario.to_toml();
+        match scenario::parse("written.toml", &written, &Overrides::default()).as_deref() {
+            Ok([again]) => assert!(again.scenario == case.scenario, "reads back as another:\n{written}"),
+            Ok(more) => panic!("reads back as {} scenarios:\n{written}", more.len()),
+            Err(error) => panic!("{error}:\n{written}"),
+        }
     }
 }
 
