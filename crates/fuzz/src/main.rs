@@ -1,5 +1,6 @@
 //! `forebay-fuzz TARGET... --secs N`: mutates what the corpus has and calls the target, without coverage, on stable Rust.
 //!
+//! Every run makes other inputs; `--seed N`, with the number that a run printed, makes the same in the same order.
 //! `forebay-fuzz TARGET --file FILE` calls it once. A panic ends the program after the input that led to it was kept.
 
 use std::fs;
@@ -7,7 +8,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use forebay_aqm::base::rng::Rng;
 use forebay_fuzz::{TARGETS, Target, target};
@@ -26,9 +27,10 @@ fn main() -> ExitCode {
     let names: Vec<&String> = words.iter().take_while(|word| !word.starts_with("--")).collect();
     let targets: Vec<&Target> = names.iter().filter_map(|name| target(name)).collect();
     let secs = option("--secs").map_or(Some(10), |secs| secs.parse().ok());
-    let (Some(secs), true) = (secs, !targets.is_empty() && targets.len() == names.len()) else {
+    let seed = option("--seed").map_or_else(|| Some(of_the_clock()), |seed| seed.parse().ok());
+    let (Some(secs), Some(seed), true) = (secs, seed, !targets.is_empty() && targets.len() == names.len()) else {
         let all: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        eprintln!("usage: forebay-fuzz TARGET... [--secs N] [--file FILE]; targets: {}", all.join(", "));
+        eprintln!("usage: forebay-fuzz TARGET... [--secs N] [--seed N] [--file FILE]; targets: {}", all.join(", "));
         return ExitCode::from(2);
     };
     if let Some(file) = option("--file") {
@@ -44,12 +46,18 @@ fn main() -> ExitCode {
         };
     }
     keep_what_breaks();
+    println!("seed {seed}");
     for target in &targets {
         let share = Duration::from_secs_f64(f64::from(secs) / targets.len() as f64);
-        let tried = fuzz(target, share);
+        let tried = fuzz(target, seed, share);
         println!("{}: {tried} inputs in {:.0} s, none broke a promise", target.name, share.as_secs_f64());
     }
     ExitCode::SUCCESS
+}
+
+/// Another seed for every run: one that is always the same finds nothing new after the first.
+fn of_the_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// The input that led to a panic goes into a file of this folder.
@@ -67,9 +75,9 @@ fn keep_what_breaks() {
 }
 
 /// Calls the target for so long; how often.
-fn fuzz(target: &Target, share: Duration) -> u64 {
+fn fuzz(target: &Target, seed: u64, share: Duration) -> u64 {
     let corpus = corpus(target.name);
-    let mut rng = Rng::stream(1, target.name);
+    let mut rng = Rng::stream(seed, target.name);
     let begun = Instant::now();
     // First what is there, as it is.
     corpus.iter().for_each(|seed| attempt(target, seed.clone()));
@@ -127,4 +135,19 @@ fn mutated(corpus: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
     }
     out.truncate(LONGEST);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_makes_the_same_inputs_again_and_another_makes_others() {
+        let made = |seed| -> Vec<Vec<u8>> {
+            let mut rng = Rng::stream(seed, "tc");
+            (0..100).map(|_| mutated(&[b"red limit 160kb".to_vec()], &["min "], &mut rng)).collect()
+        };
+        assert_eq!(made(1), made(1));
+        assert_ne!(made(1), made(2));
+    }
 }
