@@ -4,8 +4,12 @@
 //! Queues promise what the conformance suite asks, under settings and histories that no suite would think of.
 //! `fuzz/` hands these to cargo-fuzz; this crate's program mutates the corpus on the stable toolchain.
 
+mod account;
+mod choices;
+mod extremes;
 mod queue;
 mod readers;
+mod readings;
 
 /// A target: its name, what it promises, and the function.
 pub struct Target {
