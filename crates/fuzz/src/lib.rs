@@ -10,6 +10,7 @@ mod extremes;
 mod queue;
 mod readers;
 mod readings;
+mod words;
 
 /// A target: its name, what it promises, and the function.
 pub struct Target {
@@ -23,11 +24,11 @@ pub struct Target {
 
 /// All of them.
 pub const TARGETS: [Target; 6] = [
-    Target { name: "scenario", run: readers::scenario, words: readers::SCENARIO },
-    Target { name: "tc", run: readers::tc, words: readers::TC },
-    Target { name: "params", run: readers::params, words: readers::TC },
-    Target { name: "traces", run: readers::traces, words: readers::TRACES },
-    Target { name: "claims", run: readers::claims, words: readers::CLAIMS },
+    Target { name: "scenario", run: readers::scenario, words: words::SCENARIO },
+    Target { name: "tc", run: readers::tc, words: words::TC },
+    Target { name: "params", run: readers::params, words: words::TC },
+    Target { name: "traces", run: readers::traces, words: words::TRACES },
+    Target { name: "claims", run: readers::claims, words: words::CLAIMS },
     Target { name: "queue", run: queue::run, words: &[] },
 ];
 

@@ -6,105 +6,6 @@ use forebay_lab::scenario::{self, Overrides};
 use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
-/// What scenarios are made of.
-pub(crate) const SCENARIO: &[&str] = &[
-    "[topology]\n",
-    "kind = ",
-    "\"dumbbell\"",
-    "\"parking_lot\"",
-    "\"graph\"",
-    "bottleneck = { rate = \"15mbit\" }",
-    "[[flows]]\n",
-    "\"ftp\"",
-    "\"onoff\"",
-    "\"web\"",
-    "\"mmpp\"",
-    "\"trace\"",
-    "count = 8\n",
-    "[vary]\n",
-    "[compare]\n",
-    "aqm = [\"pi\"]",
-    "[report]\n",
-    "duration = \"20s\"\n",
-    "{flows}",
-    "1e308",
-    "18446744073709551615",
-    "-1",
-    "nan",
-    "inf",
-    "[1, 2, 3]",
-    "\"1ns\"",
-    "\"400gbit\"",
-    "rates = [[\"0s\", \"0\"]]",
-    "loss = 1",
-    "[topology.access]\n",
-];
-/// What command lines are made of.
-pub(crate) const TC: &[&str] = &[
-    "red ",
-    "pi ",
-    "codel ",
-    "limit ",
-    "min ",
-    "max ",
-    "avpkt ",
-    "1000",
-    "1e308",
-    "-0",
-    "nan",
-    "inf",
-    "auto",
-    "off",
-    "20ms",
-    "160kb",
-    "15mbit",
-    "400p",
-    "0.1/0.9",
-    "preset=",
-    "th=0.9",
-    "ecn=on",
-    "hard_limit=",
-    "100.0%",
-    "1us",
-    "18446744073709551616",
-    "min/max/max_p",
-    "5p/15p/0.1",
-];
-/// What recordings are made of.
-pub(crate) const TRACES: &[&str] = &[
-    "\u{a}\u{d}\u{d}\u{a}",
-    "\u{1a}+<M",
-    "M<+\u{1a}",
-    "0,1500\n",
-    "time,size,class\n",
-    "1e308,1\n",
-    "-1,0\n",
-    "1,18446744073709551616\n",
-    "\u{0}\u{0}\u{0}\u{1}",
-    "\u{ff}\u{ff}\u{ff}\u{7f}",
-    "\n",
-    "I 100\n",
-    "#",
-];
-/// What files of claims are made of.
-pub(crate) const CLAIMS: &[&str] = &[
-    "[[claim]]\n",
-    "[[section]]\n",
-    "id = \"",
-    "check = [",
-    "quantity = \"queue mean\"",
-    "at_most = ",
-    "version = 1\n",
-    "seeds = ",
-    "theorem = ",
-    "not_run = ",
-    "against = ",
-    "1e308",
-    "nan",
-    "[[figure]]\n",
-    "[[table]]\n",
-];
-
 /// A scenario is refused, or read; every case of it, written again, is the same.
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -156,4 +57,41 @@ pub(crate) fn traces(bytes: &[u8]) {
 pub(crate) fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = claim_file::parse(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The inputs of a target that are in the repository.
+    fn corpus(name: &str) -> Vec<Vec<u8>> {
+        let folder = format!("{}/../../fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        files.filter_map(|file| fs::read(file.path()).ok()).collect()
+    }
+
+    fn texts(name: &str) -> Vec<String> {
+        corpus(name).into_iter().filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
+    }
+
+    // What starts from nothing that is understood sees little but refusals.
+    #[test]
+    fn corpora_have_something_of_every_kind_that_is_understood() {
+        let cases = texts("scenario").into_iter().filter_map(|text| {
+            scenario::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len())
+        });
+        assert!(cases.max() > Some(1), "no scenario with axes");
+        assert!(texts("tc").iter().any(|line| Spec::parse(line).is_ok()), "no discipline");
+        let claims: Vec<_> = texts("claims").iter().filter_map(|text| claim_file::parse(text).ok()).collect();
+        assert!(claims.iter().flat_map(|file| &file.claims).any(|claim| !claim.checks.is_empty()), "no check");
+        assert!(claims.iter().any(|file| !file.figures.is_empty()), "no figure");
+        assert!(claims.iter().any(|file| !file.tables.is_empty()), "no table");
+        for kind in 0..4 {
+            let reads = |bytes: &Vec<u8>| traces::read_all(bytes)[kind].is_ok();
+            assert!(corpus("traces").iter().any(reads), "no recording of kind {kind}");
+        }
+        assert!(texts("traces").iter().any(|text| Trace::parse(text).is_ok()), "no delivery opportunities");
+    }
 }
