@@ -39,6 +39,17 @@ pub(crate) fn at_root(name: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
+/// Lets `command` find the cargo that runs us first.
+pub(crate) fn with_cargo(command: &mut Command) -> Result<(), String> {
+    let cargo = cargo_program();
+    if let Some(folder) = cargo.parent().filter(|folder| folder.is_dir()) {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(folder.to_path_buf()).chain(env::split_paths(&path));
+        command.env("PATH", env::join_paths(folders).map_err(|error| error.to_string())?);
+    }
+    Ok(())
+}
+
 /// Does `command` run and succeed? What it says is thrown away.
 pub(crate) fn works(mut command: Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

@@ -93,11 +93,7 @@ fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     maturin.current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
     // The same code, optimised as much within each crate: what takes a compiler minutes is left to `cargo xtask release`.
     maturin.env("CARGO_PROFILE_WHEEL_LTO", "off").env("CARGO_PROFILE_WHEEL_CODEGEN_UNITS", "16");
-    if let Some(folder) = program::cargo_program().parent().filter(|folder| folder.is_dir()) {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path));
-        maturin.env("PATH", std::env::join_paths(folders).map_err(|error| error.to_string())?);
-    }
+    program::with_cargo(&mut maturin)?;
     said(&mut maturin)?;
     let mut built = fs::read_dir(out).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
     built.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "none was made".to_string())

@@ -22,24 +22,12 @@ pub(crate) struct File {
 pub(crate) struct Tree(Vec<File>);
 
 impl Tree {
-    /// What git tracks or would track; without git, what lies there.
+    /// The text files among [`paths`].
     pub(crate) fn read() -> Result<Self, String> {
         let root = program::root();
-        let mut git = program::at_root("git");
-        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-        let mut paths: Vec<String> = match program::output(git) {
-            Ok((status, out)) if status.success() => out.split_terminator('\0').map(str::to_string).collect(),
-            _ => {
-                let mut found = Vec::new();
-                walk(&root, "", &mut found).map_err(|error| error.to_string())?;
-                found
-            }
-        };
-        paths.sort();
-        paths.dedup();
         // What is deleted but still tracked, and what is no text, is none of our business.
         let read = |path: String| fs::read_to_string(root.join(&path)).ok().map(|text| File::new(path, text));
-        Ok(Self(paths.into_iter().filter_map(read).collect()))
+        Ok(Self(paths()?.into_iter().filter_map(read).collect()))
     }
 
     /// A tree with these files.
@@ -76,6 +64,23 @@ impl File {
         let code = if path.ends_with(".rs") { blank(&text) } else { String::new() };
         Self { path, text, code }
     }
+}
+
+/// Every file of the checkout, text or not: what git tracks or would track; without git, what lies there.
+pub(crate) fn paths() -> Result<Vec<String>, String> {
+    let mut git = program::at_root("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let mut paths: Vec<String> = match program::output(git) {
+        Ok((status, out)) if status.success() => out.split_terminator('\0').map(str::to_string).collect(),
+        _ => {
+            let mut found = Vec::new();
+            walk(&program::root(), "", &mut found).map_err(|error| error.to_string())?;
+            found
+        }
+    };
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
 }
 
 fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> std::io::Result<()> {
