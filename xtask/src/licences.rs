@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -9,24 +10,30 @@ use crate::program;
 
 const PAGE: &str = "docs/licences.md";
 
+/// For crates that have to be fetched.
+const LONGEST: Duration = Duration::from_secs(120);
+
 /// Writes the page.
 pub(crate) fn write() -> Result<(), String> {
-    program::write(PAGE, &page()?)?;
+    program::write(PAGE, &text(&manifests()?))?;
     println!("{PAGE}");
     Ok(())
 }
 
 /// Is it current?
-pub(crate) fn check() -> Result<(), String> {
-    if program::read(PAGE)? == page()? { Ok(()) } else { Err(format!("{PAGE} is stale: cargo xtask docs")) }
+pub(crate) fn check(manifests: &Value) -> Result<(), String> {
+    if program::read(PAGE)? == text(manifests) { Ok(()) } else { Err(format!("{PAGE} is stale: cargo xtask docs")) }
 }
 
-fn page() -> Result<String, String> {
-    let mut command = program::cargo();
-    command.args(["metadata", "--format-version", "1", "--all-features", "--locked", "--quiet"]);
-    let (status, out) = program::output(command)?;
-    let document: Value = serde_json::from_str(&out).map_err(|error| format!("cargo metadata: {status}: {error}"))?;
-    Ok(text(&document))
+/// The manifests of all crates. Those for other platforms may not have been fetched so far: then the network is asked.
+pub(crate) fn manifests() -> Result<Value, String> {
+    let ask = |words: &[&str]| {
+        let mut command = program::cargo();
+        command.args(["metadata", "--format-version", "1", "--all-features", "--locked", "--quiet"]).args(words);
+        program::output_within(command, LONGEST)
+    };
+    let out = ask(&["--offline"]).or_else(|_| ask(&[]))?;
+    serde_json::from_str(&out).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 fn text(document: &Value) -> String {

@@ -83,8 +83,15 @@ pub(crate) fn output(mut command: Command) -> Result<(ExitStatus, String), Strin
     Ok((out.status, String::from_utf8_lossy(&out.stdout).into_owned()))
 }
 
-/// Gives the stdout of `command`; what it says on stderr is only told if it fails. Ended after `limit`.
-pub(crate) fn output_within(mut command: Command, limit: Duration) -> Result<String, String> {
+/// How a program ended, and what it said.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) complaints: String,
+}
+
+/// Runs `command` to its end, however it ends; killed after `limit`.
+pub(crate) fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, String> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let out = reader(child.stdout.take());
     let complaints = reader(child.stderr.take());
@@ -102,8 +109,17 @@ pub(crate) fn output_within(mut command: Command, limit: Duration) -> Result<Str
         }
     };
     let text = |thread: thread::JoinHandle<String>| thread.join().unwrap_or_default();
-    let (out, complaints) = (text(out), text(complaints));
-    if status.success() { Ok(out) } else { Err(format!("{status}: {}", last_lines(&complaints, 5))) }
+    Ok(Ended { status, out: text(out), complaints: text(complaints) })
+}
+
+/// Gives the stdout of `command`; what it says on stderr is only told if it fails. Killed after `limit`.
+pub(crate) fn output_within(command: Command, limit: Duration) -> Result<String, String> {
+    let ended = ended_within(command, limit)?;
+    if ended.status.success() {
+        Ok(ended.out)
+    } else {
+        Err(format!("{}: {}", ended.status, last_lines(&ended.complaints, 5)))
+    }
 }
 
 /// Reads a pipe to its end, beside whatever else goes on.
