@@ -101,15 +101,28 @@ fn find(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a page leads to that is not there.
+/// What a page leads to that is not there: files, and places within pages.
 fn lost(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap_or_default();
     let folder = page.parent().unwrap_or(page);
     let targets = text.split(" href=\"").skip(1).chain(text.split(" src=\"").skip(1));
-    let local = targets
-        .filter_map(|rest| rest.split(['"', '#']).next())
-        .filter(|to| !to.is_empty() && !to.contains(':') && !to.starts_with("//") && !folder.join(to).exists());
-    local.map(|to| format!("{}: there is no {to}", page.display())).collect()
+    let local =
+        targets.filter_map(|rest| rest.split('"').next()).filter(|to| !to.contains(':') && !to.starts_with("//"));
+    let nowhere = local.filter(|to| {
+        let (file, anchor) = to.split_once('#').unwrap_or((to, ""));
+        let target = folder.join(file);
+        match (file, anchor) {
+            (_, "") => !target.exists(),
+            ("", anchor) => !has_place(&text, anchor),
+            (_, anchor) => !fs::read_to_string(target).is_ok_and(|text| has_place(&text, anchor)),
+        }
+    });
+    nowhere.map(|to| format!("{}: there is no {to}", page.display())).collect()
+}
+
+/// Has a page something of that name to lead to?
+fn has_place(text: &str, anchor: &str) -> bool {
+    text.contains(&format!(" id=\"{anchor}\""))
 }
 
 #[cfg(test)]
@@ -124,5 +137,23 @@ mod tests {
         assert_eq!(of("docs/tcp.md", "[a](adr/0001.md)"), format!("[a]({REPOSITORY}docs/adr/0001.md)"));
         assert_eq!(of("docs/tcp.md", "[a](../README.md)"), format!("[a]({REPOSITORY}README.md)"));
         assert_eq!(of("docs/tcp.md", "[a](https://x.org/y) [b](#c)"), "[a](https://x.org/y) [b](#c)");
+    }
+
+    #[test]
+    fn links_to_pages_and_places_that_are_not_there_are_found() {
+        let home = program::scratch("book-links").unwrap();
+        fs::write(home.join("a.html"), "<h2 id=\"why\">Why</h2>").unwrap();
+        let of = |link: &str| {
+            let page = home.join("page.html");
+            fs::write(&page, format!("<p id=\"here\"><a href=\"{link}\">x</a>")).unwrap();
+            lost(&page).len()
+        };
+        for fine in ["a.html", "a.html#why", "#here", "#", "", "https://x.org/y#z", "//x.org/y"] {
+            assert_eq!(of(fine), 0, "{fine}");
+        }
+        for broken in ["b.html", "a.html#how", "#there", "b.html#why"] {
+            assert_eq!(of(broken), 1, "{broken}");
+        }
+        fs::remove_dir_all(home).unwrap();
     }
 }
