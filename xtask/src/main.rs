@@ -13,6 +13,7 @@ mod figures;
 mod fuzz;
 mod licences;
 mod live;
+mod miri;
 mod mutants;
 mod ns3;
 mod oracles;
@@ -43,6 +44,7 @@ cargo xtask mutants [NAME] deliberate faults in every discipline, and whether th
 cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
 cargo xtask book           builds the book with mdBook
 cargo xtask release        the program and the wheel as they are given away; `release twice`: built twice and compared
+cargo xtask miri           tests beside the unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
 cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
 cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         ["book"] => book::whole::build().map(|index| println!("{}", index.display())),
         ["release"] => release::run(false),
         ["release", "twice"] => release::run(true),
+        ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => validate::run(),

@@ -26,8 +26,10 @@ pub(super) fn no_std(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// The crate that talks to the kernel, the only place in it where that may be, and its own lints beside the workspace's.
-const UNSAFE: (&str, &str) = ("crates/live/Cargo.toml", "crates/live/src/sys/");
+/// Where the kernel is talked to, the only folder with unsafe code.
+pub(super) const SYS: &str = "crates/live/src/sys/";
+/// The manifest of its crate, and the lints there beside the workspace's.
+const UNSAFE: &str = "crates/live/Cargo.toml";
 const ITS_LINTS: [(&str, &str, &str); 3] = [
     ("rust", "unsafe_code", "deny"),
     ("rust", "missing_docs", "deny"),
@@ -40,10 +42,10 @@ fn kept_apart(tree: &Tree, manifest: &Table) -> Vec<String> {
         manifest.get("lints").and_then(|l| l.get(group)?.get(lint)?.as_str()).is_none_or(|found| found != *want)
     };
     let lints = ITS_LINTS.iter().filter(|lint| says(lint));
-    let mut findings: Vec<_> = lints.map(|(_, lint, want)| format!("{}: {lint} is not \"{want}\"", UNSAFE.0)).collect();
-    for file in tree.rust().filter(|file| file.path.starts_with("crates/live/") && !file.path.starts_with(UNSAFE.1)) {
+    let mut findings: Vec<_> = lints.map(|(_, lint, want)| format!("{}: {lint} is not \"{want}\"", UNSAFE)).collect();
+    for file in tree.rust().filter(|file| file.path.starts_with("crates/live/") && !file.path.starts_with(SYS)) {
         if file.code.contains("unsafe_code") {
-            findings.push(format!("{}: unsafe code outside of {}", file.path, UNSAFE.1));
+            findings.push(format!("{}: unsafe code outside of {}", file.path, SYS));
         }
     }
     findings
@@ -63,7 +65,7 @@ pub(super) fn inherited(tree: &Tree) -> Vec<String> {
         if file.path == FOREIGN {
             continue;
         }
-        if file.path == UNSAFE.0 {
+        if file.path == UNSAFE {
             findings.extend(kept_apart(tree, &table));
             continue;
         }
@@ -116,7 +118,7 @@ mod tests {
         let lints = "[lints.rust]\nunsafe_code = \"deny\"\nmissing_docs = \"deny\"\n[lints.clippy]\n\
                      undocumented_unsafe_blocks = \"deny\"";
         let of = |lints: &str, path: &str| {
-            inherited(&Tree::of(&[(UNSAFE.0, lints), (path, "#![expect(unsafe_code, reason = \"syscalls\")]")]))
+            inherited(&Tree::of(&[(UNSAFE, lints), (path, "#![expect(unsafe_code, reason = \"syscalls\")]")]))
         };
         assert!(of(lints, "crates/live/src/sys/ring.rs").is_empty());
         assert_eq!(of(lints, "crates/live/src/lane.rs").len(), 1);

@@ -9,6 +9,7 @@ mod invariants;
 pub(crate) mod links;
 mod lints;
 mod registry;
+mod safety;
 mod sizes;
 mod words;
 
@@ -37,6 +38,11 @@ const RULES: &[Rule] = &[
         name: "lints",
         what: "every crate obeys the workspace's lints, unsafe code is forbidden",
         check: lints::inherited,
+    },
+    Rule {
+        name: "safety",
+        what: "unsafe code in its folder alone, each piece with why it is sound",
+        check: safety::check,
     },
     Rule {
         name: "registry",

@@ -1,0 +1,53 @@
+//! `cargo xtask miri`: the tests beside the unsafe code, interpreted step by step by a judge of undefined behaviour.
+//!
+//! Of the crates only forebay-live has unsafe code, and most of that is one system call each, which Miri does not know.
+//! What it can judge is the rest: messages that are taken apart and put together, counters, words shared with BPF.
+
+use std::process::{Command, ExitCode};
+
+use crate::tally::Tally;
+use crate::{cargo_tests, program};
+
+/// Tests that Miri cannot run.
+const BEYOND: [(&str, &str); 4] = [
+    ("every_law_can_be_asked", "libm has the square root in assembly"),
+    ("what_makes_no_sense_is_said", "libm has the square root in assembly"),
+    ("a_client_is_answered", "sockets with a timeout"),
+    ("traffic::tests", "files in memory, processes"),
+];
+/// Tests of system calls and nothing else.
+const CALLS: [&str; 2] = ["sys::attach_process", "sys::interfaces"];
+
+/// With its own last line.
+pub(crate) fn run() -> ExitCode {
+    let mut tally = Tally::default();
+    tally.stage("miri", "forebay-live's tests under Miri", check);
+    tally.finish()
+}
+
+fn check(tally: &mut Tally) {
+    let mut version = nightly();
+    version.args(["miri", "--version"]);
+    if !program::works(version) {
+        return tally.skip("Miri is not installed: rustup toolchain install nightly --component miri,rust-src");
+    }
+    let mut test = nightly();
+    test.args(["miri", "test", "--quiet", "-p", "forebay-live", "--features", "attach", "--lib", "--"]);
+    for name in BEYOND.iter().map(|(name, _)| name).chain(&CALLS) {
+        test.args(["--skip", name]);
+    }
+    // Some tests write files of their own.
+    test.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    cargo_tests::run(test, tally);
+    for (name, why) in BEYOND {
+        tally.skip(format!("{name}: {why}"));
+    }
+    tally.skip(format!("{}: system calls", CALLS.join(", ")));
+}
+
+/// The cargo that has Miri; ours is pinned to a stable one.
+fn nightly() -> Command {
+    let mut command = program::at_root("rustup");
+    command.args(["run", "nightly", "cargo"]);
+    command
+}
