@@ -1,15 +1,17 @@
 //! What the report says of which link.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use base64::Engine;
 use forebay_lab::batch::{self, Control};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
 use forebay_lab::scenario::{self, Overrides};
 use forebay_lab::store::Store;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 const LOT: &str = r#"
 kind = "parking-lot"
@@ -27,19 +29,32 @@ bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
 
 /// The data of the page for runs over this network.
 fn page(name: &str, topology: &str) -> Value {
+    let dir = runs(name, topology, "", "");
+    data(&fs::read_to_string(report::build(&dir).unwrap()).unwrap())
+}
+
+/// The directory of runs over this network; with a title and labels, if there are any.
+fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
     let text = format!(
-        "version = 1\nduration = \"3s\"\n[topology]{topology}access = {{ rate = \"10mbit\", delays = [\"10ms\"] }}\n\
+        "version = 1\nduration = \"3s\"\n{title}\n[topology]{topology}access = {{ rate = \"10mbit\", delays = [\"10ms\"] }}\n\
          egress = {{ delay = \"10ms\" }}\n[[flows]]\nkind = \"ftp\"\ncount = 3\n\
-         [compare]\naqm = [\"droptail\", \"raqm q0=5\"]\n"
+         [compare]\naqm = [\"droptail\", \"raqm q0=5\"]\n{labels}\n"
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
     let _ = fs::remove_dir_all(&dir);
     let plan = Plan::new(scenario::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, 2);
     let store = Store::open(&dir, &plan, json!({})).unwrap();
     batch::run(&plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
-    let html = fs::read_to_string(report::build(&dir).unwrap()).unwrap();
-    let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();
-    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+    dir
+}
+
+/// What the page's script draws.
+fn data(html: &str) -> Value {
+    serde_json::from_str(between(html, "id=\"forebay-data\">", "</script>")).unwrap()
+}
+
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    text.split_once(begin).unwrap().1.split_once(end).unwrap().0
 }
 
 fn titles(page: &Value, of: &str) -> Vec<String> {
@@ -77,4 +92,63 @@ fn a_dumbbell_has_one_link_and_no_name_for_it() {
     assert_eq!(page["facts"][0][0], "Seeds of each run");
     let all = page.to_string();
     assert!(!all.contains("link ") && !all.contains("wire"), "{all}");
+}
+
+/// Ends the element that it stands in, be it a title, a script or an attribute, and begins one of its own.
+const HOSTILE: &str = "</script></title><!--\"'><img src=x onerror=alert(1)><script>alert(2)</script>&lt;";
+
+/// A directory with that in every free text of its scenario and of `meta.json`; names are letters, digits, - and _.
+fn hostile(name: &str) -> PathBuf {
+    let quoted = Value::from(HOSTILE).to_string();
+    let dir = runs(name, BELL, &format!("title = {quoted}"), &format!("labels = [{quoted}, \"fine\"]"));
+    let path = dir.join("meta.json");
+    let mut meta: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(meta["title"], HOSTILE);
+    for key in ["subtitle", "command", "authors", "revision", "forebay"] {
+        meta[key] = HOSTILE.into();
+    }
+    meta["machine"]["cpu"] = HOSTILE.into();
+    fs::write(&path, meta.to_string()).unwrap();
+    dir
+}
+
+#[test]
+fn no_string_of_a_file_becomes_markup_or_ends_the_data() {
+    let html = fs::read_to_string(report::build(&hostile("hostile")).unwrap()).unwrap();
+    let count = |what: &str| html.to_lowercase().matches(what).count();
+    assert_eq!((count("<script"), count("</script"), count("<title"), count("</title")), (2, 2, 1, 1));
+    for what in ["<img", "<!--", "onerror=alert(1)>"] {
+        let outside = html.replace(between(&html, "id=\"forebay-data\">", "</script>"), "");
+        assert!(!outside.contains(what), "{what}");
+    }
+    assert!(!between(&html, "id=\"forebay-data\">", "</script>").contains('<'));
+    let shown = html.matches("&lt;&#x2f;script&gt;&lt;&#x2f;title&gt;&lt;!--&quot;&#x27;&gt;&lt;img src=x").count();
+    assert_eq!(shown, 2, "in the title and the heading");
+    let data = data(&html);
+    assert_eq!(
+        (&data["title"], &data["subtitle"], &data["command"]),
+        (&HOSTILE.into(), &HOSTILE.into(), &HOSTILE.into())
+    );
+    assert_eq!(data.to_string().matches("onerror=alert(1)").count(), html.matches("onerror=alert(1)").count() - 2);
+    assert!(data["tables"].to_string().contains("onerror"), "labels stand in tables");
+}
+
+#[test]
+fn the_page_runs_its_own_script_alone_and_makes_no_markup_of_texts() {
+    let html = fs::read_to_string(report::build(&hostile("policy")).unwrap()).unwrap();
+    let (style, script) = (between(&html, "<style>", "</style>"), html.rsplit_once("<script>").unwrap().1);
+    let script = script.split_once("</script>").unwrap().0;
+    let sum = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+    let policy = format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; \
+         style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">",
+        sum(script),
+        sum(style)
+    );
+    assert_eq!(html.matches(&policy).count(), 1);
+    assert!(html.find(&policy) < html.find("<title>"), "before the first text of a file");
+    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser"]
+    {
+        assert!(!script.contains(way), "{way}");
+    }
 }
