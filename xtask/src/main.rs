@@ -17,6 +17,7 @@ mod miri;
 mod mutants;
 mod ns3;
 mod oracles;
+mod origins;
 mod peers;
 mod performance;
 mod program;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::licences;
 use crate::program::{self, Ended};
 use crate::tally::Tally;
+use crate::{licences, origins};
 
 /// For each program. A network that says nothing would keep the other tests waiting.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -29,7 +29,10 @@ enum Answer {
 pub(crate) fn check(tally: &mut Tally) {
     let manifests = licences::manifests();
     match &manifests {
-        Ok(manifests) => tally.check("docs/licences.md has the licence of every crate", licences::check(manifests)),
+        Ok(manifests) => {
+            tally.check("docs/licences.md has the licence of every crate", licences::check(manifests));
+            tally.check("every crate keeps the rules of deny.toml", origins::check(manifests));
+        }
         Err(why) => tally.skip(format!("licences: not every crate is here, and none can be fetched: {why}")),
     }
     match program::find(&["cargo-deny"]) {
