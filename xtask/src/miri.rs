@@ -9,10 +9,11 @@ use crate::tally::Tally;
 use crate::{cargo_tests, program};
 
 /// Tests that Miri cannot run.
-const BEYOND: [(&str, &str); 4] = [
+const BEYOND: [(&str, &str); 5] = [
     ("every_law_can_be_asked", "libm has the square root in assembly"),
     ("what_makes_no_sense_is_said", "libm has the square root in assembly"),
     ("a_client_is_answered", "sockets with a timeout"),
+    ("processes_are_told_apart", "files of /proc"),
     ("traffic::tests", "files in memory, processes"),
 ];
 /// Tests of system calls and nothing else.
