@@ -23,15 +23,15 @@ pub(crate) fn run(twice: bool) -> Result<(), String> {
     let python = tools(&home.join("tools"))?;
     let cargo = site::cargo_home()?;
     let first = Site::lay_out(&home.join("once"), &cargo)?;
+    // A blank, so that nothing is cut there.
+    let place = home.join("once more");
+    let second = twice.then(|| first.again(&place, &site::other_cargo_home(&cargo, &place)?)).transpose()?;
     let sums = build(&first, &python)?;
     for (name, sum) in &sums {
         println!("{sum}  {name}");
     }
     println!("{}", first.out().display());
-    if twice {
-        // A blank, so that nothing is cut there.
-        let place = home.join("once more");
-        let second = Site::lay_out(&place, &site::other_cargo_home(&cargo, &place)?)?;
+    if let Some(second) = second {
         let differ = differing(&sums, &build(&second, &python)?);
         if !differ.is_empty() {
             return Err(format!("built twice, not the same: {}; they lie in {}", differ.join(", "), home.display()));

@@ -23,15 +23,28 @@ impl Site {
     /// A new one. What a checkout has beside its last commit is left out, and said to be.
     pub(super) fn lay_out(home: &Path, cargo: &Path) -> Result<Self, String> {
         let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch: epoch() };
-        // The other folder for cargo may lie in it already.
-        for old in [site.source(), site.target(), site.out(), site.unpacked()] {
-            let _ = fs::remove_dir_all(old);
-        }
-        for new in [site.out(), site.unpacked()] {
-            fs::create_dir_all(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-        }
+        site.empty()?;
         site.copy()?;
         Ok(site)
+    }
+
+    /// The same sources elsewhere, while nothing is built yet: commits that come later are in neither.
+    pub(super) fn again(&self, home: &Path, cargo: &Path) -> Result<Self, String> {
+        let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch: self.epoch.clone() };
+        site.empty()?;
+        said(Command::new("cp").arg("-r").arg(self.source()).arg(site.source()))?;
+        Ok(site)
+    }
+
+    fn empty(&self) -> Result<(), String> {
+        // The other folder for cargo may lie in it already.
+        for old in [self.source(), self.target(), self.out(), self.unpacked()] {
+            let _ = fs::remove_dir_all(old);
+        }
+        for new in [self.out(), self.unpacked()] {
+            fs::create_dir_all(&new).map_err(|error| format!("{}: {error}", new.display()))?;
+        }
+        Ok(())
     }
 
     fn copy(&self) -> Result<(), String> {
