@@ -121,14 +121,15 @@ pub(super) fn cargo_home() -> Result<PathBuf, String> {
     env::var_os("CARGO_HOME").map(PathBuf::from).or_else(own).ok_or_else(|| "neither CARGO_HOME nor HOME is set".into())
 }
 
-/// The same crates under another path, so that nothing is fetched again.
+/// The same crates under another path, so that nothing is fetched again. Copies: through a link rustc sees both paths, one
+/// as its working folder and one as that of its sources, and writes other debug information.
 pub(super) fn other_cargo_home(cargo: &Path, home: &Path) -> Result<PathBuf, String> {
     let other = home.join("cargo");
     let _ = fs::remove_dir_all(&other);
     fs::create_dir_all(&other).map_err(|error| format!("{}: {error}", other.display()))?;
     for entry in ["registry", "git", "config.toml", "config"] {
         if cargo.join(entry).exists() {
-            said(Command::new("ln").arg("-s").arg(cargo.join(entry)).arg(other.join(entry)))?;
+            said(Command::new("cp").arg("-r").arg(cargo.join(entry)).arg(other.join(entry)))?;
         }
     }
     Ok(other)
