@@ -209,7 +209,7 @@ Free is every parameter of the discipline that is a number and that --aqm does n
 With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's:
 what they mean shows in the standard deviation of the queue. Exit with 1 if an aim is not met.")]
 pub(crate) struct TuneArgs {
-    /// A wish: queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 or gain-margin>=2; again for more.
+    /// A wish: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; again for more.
     #[arg(long = "for", value_name = "AIM", required = true)]
     pub(crate) aims: Vec<String>,
     /// An axis: a path of the file and the values it takes; again for more.

@@ -20,7 +20,7 @@ use crate::models::Model;
 /// Arguments of the map.
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// stability: one side of a map, flows=5..500, rtt=20ms..2s (mean base round trip) or rate=1mbit..1gbit; twice.
+    /// stability: a side of a map: flows=5..500, rtt=20ms..2s (mean base) or rate=1mbit..1gbit; twice.
     #[arg(long = "map", value_name = "AXIS=FROM..TO")]
     map: Vec<String>,
     /// stability: points along each side of the map.

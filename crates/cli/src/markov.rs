@@ -34,13 +34,13 @@ pub(crate) struct MarkovArgs {
     /// markov: signal probability that the flows meet; default where the discipline rests.
     #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
     p: Option<String>,
-    /// markov: standard deviation of a flow's rate, 77kbit or a part of its mean, 25%; default 25.7%, the paper's.
+    /// markov: standard deviation of a flow's rate, 77kbit or 25% of its mean; default 25.7%, the paper's.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
     /// markov: S, from one setting of the rates to the next, 0.5rtt or 50ms; default 1rtt.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
-    /// markov: what queue a cell of the chain is taken for; default its middle.
+    /// markov: what queue a cell is taken for; default its middle.
     #[arg(long, value_name = "WHICH")]
     cells: Option<Taken>,
 }
