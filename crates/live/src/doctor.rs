@@ -34,10 +34,11 @@ pub fn examine() -> Vec<Finding> {
         Finding {
             name: "namespaces",
             serves: LINKS,
-            found: in_copy(|| Site::new(Wishes::default()).map(drop).map_err(|failure| failure.to_string()))
+            found: in_copy(|| Site::new(Wishes::default()).map(drop).map_err(|failure| failure.cause()))
                 .map(|()| "made, wired and listened to".to_string()),
             remedy: "as root: sysctl -w user.max_user_namespaces=15000; on Debian also kernel.unprivileged_userns_clone=1, \
-                     on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container, allow unshare(2)",
+                     on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container, allow unshare(2); in a chroot there \
+                     are none",
         },
         Finding {
             name: "congestion",
@@ -116,7 +117,7 @@ fn in_copy(what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
 /// Runs a command in a network namespace of its own.
 fn tries(words: &[&str]) -> Result<String, String> {
     in_copy(|| {
-        namespaces::alone().map_err(|failure| failure.to_string())?;
+        namespaces::alone().map_err(|failure| failure.cause())?;
         let mut command = Command::new(words[0]);
         let out = command.args(&words[1..]).stdin(Stdio::null()).output();
         match out {

@@ -38,9 +38,16 @@ pub struct Failure {
     pub hint: &'static str,
 }
 
+impl Failure {
+    /// What could not be done, without what may help.
+    pub fn cause(&self) -> String {
+        format!("cannot {}: {}", self.what, self.error)
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot {}: {}", self.what, self.error)?;
+        f.write_str(&self.cause())?;
         if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
     }
 }
