@@ -125,6 +125,18 @@ def test_odd_seeds_are_refused(seeds: Any, short: forebay.Scenario) -> None:
         forebay.run(short, seeds=seeds)
 
 
+def test_too_much_is_refused_before_anything_is_written(short: forebay.Scenario, tmp_path: Path) -> None:
+    long = forebay.read(short, set={"duration": "70000s"})
+    with pytest.raises(forebay.errors.ScenarioError, match="hours.*at most 24 hours.*force=True"):
+        forebay.run(long, seeds=1000, jobs=1, output=tmp_path / "run")
+    with pytest.raises(forebay.errors.ScenarioError, match="hours"):
+        forebay.sweep(long, seeds=1000, output=tmp_path / "sweep", executor=ThreadPoolExecutor(1))
+    assert not list(tmp_path.iterdir())
+    deep = forebay.read(short, set={"duration": "1000s", "topology.bottleneck.queue": "4000000000p", "topology.bottleneck.rate": "100gbit"})
+    with pytest.raises(forebay.errors.ScenarioError, match="GiB of memory"):
+        forebay.run(deep)
+
+
 def test_numpy_goes_in(short: forebay.Scenario) -> None:
     assert len(forebay.run(short, seeds=numpy.int64(2))) == 4
     assert len(forebay.run(short, seeds=numpy.array([3, 9]))) == 4

@@ -66,8 +66,8 @@ impl Variant {
         ("sctp", Self::Sctp),
     ];
 
-    /// Those that are TCPs.
-    pub const TCPS: &'static [(&'static str, Self)] = Self::WORDS.split_at(7).0;
+    /// Those that are TCPs: all but the last.
+    pub const TCPS: &'static [(&'static str, Self)] = Self::WORDS.split_at(Self::WORDS.len() - 1).0;
 
     /// The variant with this word.
     pub fn parse(word: &str) -> Option<Self> {
