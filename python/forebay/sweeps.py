@@ -8,6 +8,7 @@ one stopped.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import secrets
 import time
@@ -127,6 +128,10 @@ def sweep(
     Returns:
         The runs, their series on disk.
 
+    Raises:
+        ScenarioError: The input is wrong, or too much without ``force``, for this machine's memory, and time by its cores.
+        StoreError: The directory cannot be used.
+
     A worker that is lost takes no finished run with it where it reaches ``output``; what it had not finished is done by the
     others, and in this process if the executor as a whole breaks.
     """
@@ -137,7 +142,8 @@ def sweep(
     with _progress.Bar(total, progress) as bar:
         if executor is not None:
             _shared(found, numbers, str(Path(where).absolute()), executor, bar, force)
-        return Results(_native.run(found, numbers, jobs, where, bar, True, force))
+        # What the executor was allowed to begin is ended here.
+        return Results(_native.run(found, numbers, jobs, where, bar, True, force or executor is not None))
 
 
 def _shared(
@@ -149,7 +155,7 @@ def _shared(
     force: bool,
 ) -> None:
     """Lets the executor do what is left, some runs at a time, as many as fill a chunk."""
-    left = _native.left(found, seeds, where, _workers(executor), force)
+    left = _native.left(found, seeds, where, min(_workers(executor), os.cpu_count() or 1), force)
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
     key = (*parts[:2], *(tuple(change) for change in parts[2:]))

@@ -31,8 +31,8 @@ def test_the_lines_of_a_chapter(page: str, tmp_path: Path, monkeypatch: pytest.M
     pytest.importorskip("matplotlib")
     text = (REPOSITORY / "docs" / f"{page}.md").read_text()
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
-    for n, scenario in enumerate(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)):
-        (tmp_path / ["first.toml"][n]).write_text(scenario)
+    for scenario in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+        (tmp_path / "first.toml").write_text(scenario)
     (tmp_path / "papers").symlink_to(REPOSITORY / "papers")
     (tmp_path / "chapter.py").write_text(code)
     monkeypatch.chdir(tmp_path)

@@ -51,12 +51,12 @@ impl Ear {
 /// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts them, and what they had to
 /// leave out here.
 pub(crate) fn run(mut command: Command, tally: &mut Tally) {
-    let skips = program::build_dir().join("skips.txt");
-    // There is none, as a rule.
-    let _ = fs::remove_file(&skips);
+    let skips = program::build_dir().join(format!("skips-{}.txt", std::process::id()));
     command.env("FOREBAY_SKIPS", &skips);
     count(command, tally);
     fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));
+    // There is none, as a rule.
+    let _ = fs::remove_file(&skips);
 }
 
 fn count(command: Command, tally: &mut Tally) {

@@ -1,4 +1,4 @@
-//! The commands of the chapters: those of every page are understood, those of the first pages run.
+//! The commands of the chapters: those of every page have commands and flags that exist, those of the first pages run.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
         let lost: Vec<String> = all.iter().filter_map(|command| run(&asked(command), &program, &dir).err()).collect();
         if !all.is_empty() {
             let outcome = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
-            tally.check(&format!("{}: the program knows its commands", file.path), outcome);
+            tally.check(&format!("{}: its commands and their flags exist", file.path), outcome);
         }
         if TRIED.contains(&file.path.as_str()) {
             // Real connections have tests of their own, whose clocks nothing disturbs.

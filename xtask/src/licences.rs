@@ -32,7 +32,8 @@ pub(crate) fn manifests() -> Result<Value, String> {
         command.args(["metadata", "--format-version", "1", "--all-features", "--locked", "--quiet"]).args(words);
         program::output_within(command, LONGEST)
     };
-    let out = ask(&["--offline"]).or_else(|_| ask(&[]))?;
+    let out = ask(&["--offline"])
+        .or_else(|alone| ask(&[]).map_err(|asked| format!("{asked}; without a network: {alone}")))?;
     serde_json::from_str(&out).map_err(|error| format!("cargo metadata: {error}"))
 }
 

@@ -25,6 +25,7 @@ mod python;
 mod readme;
 mod release;
 mod scenario_page;
+mod stages;
 mod supply;
 mod tally;
 mod test;
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => return test::run(|_| true),
-        ["test", stage] if test::STAGES.contains(stage) => return test::run(|name| name == *stage),
+        ["test", stage] if stages::STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["ci"] => return ci::run(),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),

@@ -33,7 +33,7 @@ fn check(tally: &mut Tally) {
         return tally.skip("Miri is not installed: rustup toolchain install nightly --component miri,rust-src");
     }
     let mut test = nightly();
-    test.args(["miri", "test", "--quiet", "-p", "forebay-live", "--features", "attach", "--lib", "--"]);
+    test.args(["miri", "test", "-p", "forebay-live", "--features", "attach", "--lib", "--"]);
     for name in BEYOND.iter().map(|(name, _)| name).chain(&CALLS) {
         test.args(["--skip", name]);
     }

@@ -21,8 +21,14 @@ fn findings(manifests: &Value, rules: &Table) -> Vec<String> {
     let banned = list("bans", "deny").into_iter().flatten().filter_map(|ban| ban.get("crate")?.as_str());
     let banned: Vec<&str> = banned.collect();
     let mut findings = Vec::new();
-    // Those without a source are ours.
     let packages = manifests["packages"].as_array().into_iter().flatten();
+    // Those without a source are ours.
+    for package in packages.clone().filter(|package| package["source"].is_null()) {
+        let needs = package["dependencies"].as_array().into_iter().flatten();
+        for any in needs.filter(|need| need["req"] == "*" && need["path"].is_null()) {
+            findings.push(format!("{} takes any version of {}", package["name"], any["name"]));
+        }
+    }
     for package in packages.filter(|package| package["source"].is_string()) {
         let word = |key: &str| package[key].as_str().unwrap_or_default();
         let name = word("name");
@@ -67,6 +73,9 @@ mod tests {
         assert_eq!(of("curl", "GPL-3.0", Some("git+https://x.org/y")), 3);
         assert_eq!(of("curl", "", None), 0, "ours");
         assert_eq!(of("a", "", Some(CRATES_IO)), 1, "none stated");
+        let needs = serde_json::json!([{ "name": "x", "req": "*" }, { "name": "y", "req": "*", "path": "y" }]);
+        let ours = serde_json::json!({ "packages": [{ "name": "a", "dependencies": needs }] });
+        assert_eq!(findings(&ours, &toml::from_str(RULE).unwrap()), ["\"a\" takes any version of \"x\""]);
     }
 
     #[test]

@@ -50,6 +50,23 @@ pub(crate) fn with_cargo(command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
+/// The same for when nobody else wants the processor (sched(7), SCHED_IDLE), where chrt(1) is: beside what keeps time.
+pub(crate) fn idle(command: Command) -> Command {
+    let Some(chrt) = find(&["chrt"]) else { return command };
+    let mut idle = Command::new(chrt);
+    idle.args(["--idle", "0"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => idle.env(name, value),
+            None => idle.env_remove(name),
+        };
+    }
+    if let Some(dir) = command.get_current_dir() {
+        idle.current_dir(dir);
+    }
+    idle
+}
+
 /// Does `command` run and succeed? What it says is thrown away.
 pub(crate) fn works(mut command: Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

@@ -18,8 +18,8 @@ pub(crate) struct Ready {
     wheel: Result<PathBuf, String>,
 }
 
-/// Makes the environment and builds the wheel; why there can be none. It takes minutes, of which a compiler uses one
-/// processor and a network none: others may work meanwhile.
+/// Makes the environment and builds the wheel; why there can be none. It takes minutes, in which others may work: the compiler
+/// uses what they leave.
 pub(crate) fn prepare() -> Result<Ready, String> {
     let python = program::find(&["python3"]).ok_or("there is no python3")?;
     let home = program::build_dir().join("python");
@@ -94,7 +94,7 @@ fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     // The same code, optimised as much within each crate: what takes a compiler minutes is left to `cargo xtask release`.
     maturin.env("CARGO_PROFILE_WHEEL_LTO", "off").env("CARGO_PROFILE_WHEEL_CODEGEN_UNITS", "16");
     program::with_cargo(&mut maturin)?;
-    said(&mut maturin)?;
+    said(&mut program::idle(maturin))?;
     let mut built = fs::read_dir(out).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
     built.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "none was made".to_string())
 }

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread::JoinHandle;
 
+use crate::stages::STAGES;
 use crate::tally::Tally;
-use crate::{book, browser, cargo_tests, chapters, fuzz, live, oracles, program, python, readme, supply, verdicts};
-
-/// The stages in their order.
-pub(crate) const STAGES: [&str; 11] =
-    ["tests", "engine", "oracles", "fuzz", "live", "python", "book", "supply", "reproduce", "browser", "readme"];
+use crate::{
+    book, browser, cargo_tests, chapters, fuzz, live, oracles, program, python, readme, supply, tidy, verdicts,
+};
 
 /// The stages that are wanted, and the last line.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
@@ -21,13 +20,13 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [tests, engine, oracles, fuzz, real, package, pictures, elsewhere, reproduce, browser, readme] = STAGES;
+    let [house, tests, engine, oracles, fuzz, real, package, pictures, elsewhere, reproduce, browser, readme] = STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    // It leaves one processor or both to others for most of its time, but must not disturb those who keep time.
+    // It uses what the tests leave of the processors, and most of them while real packets are waited for.
     let program = wanted(package) && wanted(reproduce);
     let mut preparing = wanted(package).then(|| {
         std::thread::spawn(move || {
@@ -48,6 +47,7 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
             tally.stage(name, what, run);
         }
     };
+    stage(house, "house rules", &tidy::rules);
     stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command = program::cargo();
         command.args(["test", "--workspace", "--no-fail-fast"]);
@@ -64,8 +64,8 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     });
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
     stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
-    let ready = ready();
     stage(real, "real packets, one test after the other", &live::check);
+    let ready = ready();
     stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
         book::check_pictures(tally);

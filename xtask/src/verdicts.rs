@@ -57,7 +57,7 @@ pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
 pub(crate) fn prepare() {
     let mut build = program::cargo();
     build.args(["build", "--release", "--quiet"]);
-    let _ = program::output_within(build, LONGEST_BUILD);
+    let _ = program::output_within(program::idle(build), LONGEST_BUILD);
 }
 
 /// However slow the machine.

@@ -51,7 +51,7 @@ fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
 
-/// The time that the real runs take, which come one after the other.
+/// The time that the real runs take, one after the other, if each has sound timing at once.
 pub(crate) fn real_seconds(plan: &Plan) -> f64 {
     let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
     plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()

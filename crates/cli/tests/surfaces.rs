@@ -154,7 +154,7 @@ fn a_typo_in_any_flag_is_answered_with_the_flag() {
             let question: Vec<&str> = words.iter().map(String::as_str).chain([typo.as_str()]).collect();
             let ended = place.run(&question);
             assert_eq!(ended.code, Some(2), "{question:?}: {ended:?}");
-            assert!(ended.stderr.contains(&format!("'{flag}")), "{question:?}: {ended:?}");
+            assert!(ended.stderr.contains(&format!("'{flag}'")), "{question:?}: {ended:?}");
             tried += 1;
         }
     }

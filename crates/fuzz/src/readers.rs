@@ -10,7 +10,8 @@ use forebay_sim::schedule::Trace;
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(cases) = scenario::parse("fuzzed.toml", text, &Overrides::default()) else { return };
-    for case in &cases {
+    // A small file can have ten thousand.
+    for case in cases.iter().take(100) {
         let written = case.scenario.to_toml();
         match scenario::parse("written.toml", &written, &Overrides::default()).as_deref() {
             Ok([again]) => assert!(again.scenario == case.scenario, "reads back as another:\n{written}"),

@@ -150,16 +150,14 @@ pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> 
 
 /// Does it take more than it may, if this share of it is left?
 fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64) -> Option<Excess> {
-    if takes.bytes <= budget.bytes && takes.seconds <= budget.seconds {
-        return None;
-    }
-    let left = left();
+    let left = if takes.bytes <= budget.bytes && takes.seconds <= budget.seconds { 0.0 } else { left() };
     if left == 0.0 {
         return None;
     }
     let seconds = takes.seconds * left;
     let gib = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
-    let hours = |seconds: f64| format!("{:.0} hours", seconds / 3600.0);
+    // Rounded up: what is refused is more than what may be.
+    let hours = |seconds: f64| format!("{} hours", (seconds / 3600.0).ceil());
     if takes.bytes > budget.bytes {
         let runs = format!("runs that take up to {} of memory, {jobs} at a time", gib(takes.bytes));
         return Some(Excess { runs, most: format!("at most {}, half of this machine's", gib(budget.bytes)) });

@@ -129,14 +129,28 @@ fn put_whole<T>(
         let mut file = fs::File::create(&part).map_err(io(path))?;
         fill(&mut file)?;
         let placed = file.sync_data().and_then(|()| put(&part)).map_err(io(path))?;
-        // The name lasts once its folder is on disk too; some file systems cannot be asked that, and have done it.
-        let _ = path.parent().map_or(Ok(()), |folder| fs::File::open(folder).and_then(|folder| folder.sync_all()));
+        // The name lasts once its folder is on disk too.
+        sync_folder(path).map_err(io(path))?;
         Ok(placed)
     };
     let written = write();
     // Where it has its name, there is nothing to remove; the error that counts is the first.
     let _ = fs::remove_file(&part);
     written
+}
+
+/// Puts the names in a file's folder on disk. Some systems cannot be asked that.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match fs::File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error)
+            if [ErrorKind::InvalidInput, ErrorKind::Unsupported, ErrorKind::PermissionDenied]
+                .contains(&error.kind()) =>
+        {
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 /// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never

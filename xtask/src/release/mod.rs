@@ -19,7 +19,7 @@ type Sums = Vec<(String, String)>;
 
 /// Builds everything; with `twice` once more in another folder, with another folder for cargo, to see that nothing differs.
 pub(crate) fn run(twice: bool) -> Result<(), String> {
-    let home = program::build_dir().join("release");
+    let home = program::build_dir().join("released");
     let python = tools(&home.join("tools"))?;
     let cargo = site::cargo_home()?;
     let first = Site::lay_out(&home.join("once"), &cargo)?;

@@ -50,7 +50,7 @@ fn exists(tree: &Tree, check: &str) -> bool {
         return super::names().any(|name| name == rule);
     }
     if let Some(stage) = check.strip_prefix("stage: ") {
-        return crate::test::STAGES.contains(&stage);
+        return crate::stages::STAGES.contains(&stage);
     }
     if let Some(lint) = check.strip_prefix("lint: ") {
         let workspace = tree.get("Cargo.toml").and_then(|file| toml::from_str::<Table>(&file.text).ok());

@@ -83,7 +83,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     format(&mut tally);
-    rules(&mut tally);
+    tally.stage("tidy", "house rules", rules);
     tally.finish()
 }
 
@@ -97,12 +97,12 @@ pub(crate) fn format(tally: &mut Tally) {
     });
 }
 
-/// The stage of all other rules.
+/// All other rules.
 pub(crate) fn rules(tally: &mut Tally) {
-    tally.stage("tidy", "house rules", |tally| match Tree::read() {
+    match Tree::read() {
         Err(what) => tally.fail(what),
         Ok(tree) => RULES.iter().for_each(|rule| apply(rule, &tree, tally)),
-    });
+    }
 }
 
 fn apply(rule: &Rule, tree: &Tree, tally: &mut Tally) {

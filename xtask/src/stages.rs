@@ -1,0 +1,17 @@
+//! What the stages of `cargo xtask test` are called.
+
+/// The stages in their order.
+pub(crate) const STAGES: [&str; 12] = [
+    "tidy",
+    "tests",
+    "engine",
+    "oracles",
+    "fuzz",
+    "live",
+    "python",
+    "book",
+    "supply",
+    "reproduce",
+    "browser",
+    "readme",
+];
