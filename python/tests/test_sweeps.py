@@ -168,9 +168,9 @@ def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_pa
     from forebay import _native
 
     where = str(tmp_path / "out")
-    left = _native.left(short, [1], where)
+    left = _native.left(short, [1], where, 1, False)
     records = _native.work(short, [1], left, str(tmp_path / "elsewhere"))
     assert all(isinstance(record, bytes) for record in records)
     _native.bring(short, [1], where, [(place, record) for place, record in zip(left, records) if record is not None])
-    assert _native.left(short, [1], where) == []
+    assert _native.left(short, [1], where, 1, False) == []
     assert _native.work(short, [1], left, where) == [None, None]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::program;
 use crate::tally::Tally;
@@ -51,7 +52,10 @@ impl Ear {
 /// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts them, and what they had to
 /// leave out here.
 pub(crate) fn run(mut command: Command, tally: &mut Tally) {
-    let skips = program::build_dir().join(format!("skips-{}.txt", std::process::id()));
+    // Some run beside others.
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let skips = program::build_dir().join(format!("skips-{}-{call}.txt", std::process::id()));
     command.env("FOREBAY_SKIPS", &skips);
     count(command, tally);
     fs::read_to_string(&skips).unwrap_or_default().lines().for_each(|why| tally.skip(why));

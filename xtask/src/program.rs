@@ -50,7 +50,7 @@ pub(crate) fn with_cargo(command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for when nobody else wants the processor (sched(7), SCHED_IDLE), where chrt(1) is: beside what keeps time.
+/// The same for when nobody else wants the processor (sched(7), SCHED_IDLE), where chrt(1) is.
 pub(crate) fn idle(command: Command) -> Command {
     let Some(chrt) = find(&["chrt"]) else { return command };
     let mut idle = Command::new(chrt);

@@ -1,13 +1,14 @@
 //! What the stages of `cargo xtask test` are called.
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 12] = [
+pub(crate) const STAGES: [&str; 13] = [
     "tidy",
     "tests",
     "engine",
     "oracles",
     "fuzz",
     "live",
+    "peers",
     "python",
     "book",
     "supply",

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// The counts so far, and the words for what needs attention.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Tally {
     passed: u64,
     failures: Vec<String>,

@@ -20,13 +20,15 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [house, tests, engine, oracles, fuzz, real, package, pictures, elsewhere, reproduce, browser, readme] = STAGES;
+    let [house, tests, engine, oracles, fuzz, real, peers, package, pictures, elsewhere, reproduce, browser, readme] =
+        STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    // It uses what the tests leave of the processors, and most of them while real packets are waited for.
+    // It uses what the tests leave of the processors, and must not disturb those who keep time: a compiler is in the kernel for
+    // milliseconds, which not every kernel interrupts.
     let program = wanted(package) && wanted(reproduce);
     let mut preparing = wanted(package).then(|| {
         std::thread::spawn(move || {
@@ -50,7 +52,7 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage(house, "house rules", &tidy::rules);
     stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command = program::cargo();
-        command.args(["test", "--workspace", "--no-fail-fast"]);
+        command.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
         cargo_tests::run(command, tally);
     });
     stage(engine, "the same fingerprints in release, and with every instruction this processor has", &|tally| {
@@ -64,8 +66,15 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     });
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
     stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
-    stage(real, "real packets, one test after the other", &live::check);
     let ready = ready();
+    // Minutes of both processors, which real packets leave idle most of the time: numbers alone, nothing of the kernel.
+    let compared = wanted(peers).then(|| std::thread::spawn(with_peers));
+    stage(real, "real packets, one test after the other", &live::check);
+    let compared = compared.map(JoinHandle::join);
+    stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
+        Some(Ok(own)) => tally.add(own.clone()),
+        Some(Err(_)) | None => tally.fail("the comparison broke off"),
+    });
     stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
         book::check_pictures(tally);
@@ -83,6 +92,18 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         chapters::check(&scratch, tally);
     });
     clean(&scratch, tally.failed());
+}
+
+/// What the tests are called that simulate the cases of other simulators, for minutes.
+const PEERS: &str = "ours_agree_with_";
+
+/// Those tests, when nobody else wants the processor.
+fn with_peers() -> Tally {
+    let mut own = Tally::default();
+    let mut command = program::cargo();
+    command.args(["test", "-p", "xtask", PEERS]);
+    cargo_tests::run(program::idle(command), &mut own);
+    own
 }
 
 /// Results of a failed run stay for a look.
