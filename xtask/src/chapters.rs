@@ -84,14 +84,8 @@ fn asked(command: &str) -> String {
 }
 
 fn run(words: &str, program: &Path, dir: &Path) -> Result<(), String> {
-    let mut shell = program::at_root("sh");
-    shell.arg("-c").arg(format!("'{}' {words} 2>&1", program.display())).current_dir(dir);
-    let (status, out) = program::output(shell)?;
-    match status.success() {
-        true if out.trim().is_empty() => Err(format!("forebay {words}: says nothing")),
-        true => Ok(()),
-        false => Err(format!("forebay {words}: {status}: {}", program::last_lines(&out, 5))),
-    }
+    let command = format!("'{}' {words} 2>&1", program.display());
+    program::shell(&command, dir).map_err(|why| format!("forebay {words}: {why}"))
 }
 
 #[cfg(test)]

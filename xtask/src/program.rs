@@ -129,6 +129,18 @@ pub(crate) fn ended_within(mut command: Command, limit: Duration) -> Result<Ende
     Ok(Ended { status, out: text(out), complaints: text(complaints) })
 }
 
+/// Runs words in `dir` as a shell does: they must succeed, and say something.
+pub(crate) fn shell(words: &str, dir: &Path) -> Result<(), String> {
+    let mut shell = at_root("sh");
+    shell.arg("-c").arg(words).current_dir(dir);
+    let (status, out) = output(shell)?;
+    match status.success() {
+        true if out.trim().is_empty() => Err("says nothing".to_string()),
+        true => Ok(()),
+        false => Err(format!("{status}: {}", last_lines(&out, 5))),
+    }
+}
+
 /// Gives the stdout of `command`; what it says on stderr is only told if it fails. Killed after `limit`.
 pub(crate) fn output_within(command: Command, limit: Duration) -> Result<String, String> {
     let ended = ended_within(command, limit)?;

@@ -60,15 +60,7 @@ fn run(command: &str, dir: &Path) -> Result<(), String> {
         _ => String::new(),
     };
     println!("   $ {command}");
-    let mut shell = program::at_root("sh");
-    shell.arg("-c").arg(format!("{command}{place}"));
-    let (status, out) = program::output(shell)?;
-    let empty = out.trim().is_empty();
-    match status.success() {
-        true if empty => Err("says nothing".to_string()),
-        true => Ok(()),
-        false => Err(format!("{status}: {}", program::last_lines(&out, 5))),
-    }
+    program::shell(&format!("{command}{place}"), &program::root())
 }
 
 #[cfg(test)]
