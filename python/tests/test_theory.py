@@ -117,6 +117,12 @@ def test_tune(tmp_path: Path) -> None:
         set={"duration": "20s", "warmup": "5s"},
     )
     assert found["aqm"].startswith("pi ")
+    with pytest.raises(forebay.ScenarioError, match="hours.*force=True"):
+        theory.tune(
+            DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "long"), seeds=1000,
+            set={"duration": "70000s"},
+        )
+    assert not (tmp_path / "long").exists()
 
 
 def test_explain_and_reproduce(tmp_path: Path) -> None:

@@ -155,10 +155,10 @@ pub(crate) enum On {
   forebay sweep case1.toml --vary q=20..60/5 --aqm \"raqm q0={q}\" --runs 10
   forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | jq '.compare.cases[].contenders[0].mean'
 
-VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100.
-PATH is a key of the file as --set takes it (flows.*.count: of every group), or a name that stands as {name} in some
+VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100. \
+PATH is a key of the file as --set takes it (flows.*.count: of every group), or a name that stands as {name} in some \
 text of the file or of --aqm.
-Several --vary, and the axes of [vary] in the file, make every combination, the last varying fastest; a path that
+Several --vary, and the axes of [vary] in the file, make every combination, the last varying fastest; a path that \
 [vary] has takes the values of --vary instead.
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
@@ -205,8 +205,8 @@ pub(crate) struct ReproduceArgs {
   forebay tune case1.toml --aqm \"red min_th=20p max_th=60p\" --for 'phase-margin>=30' --runs 10
   forebay tune case1.toml --aqm pi --for 'queue<=20ms' --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
 
-Free is every parameter of the discipline that is a number and that --aqm does not set; pi begins with its design rule.
-With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's:
+Free is every parameter of the discipline that is a number and that --aqm does not set; pi begins with its design rule. \
+With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's: \
 what they mean shows in the standard deviation of the queue. Exit with 1 if an aim is not met.")]
 pub(crate) struct TuneArgs {
     /// A wish: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; again for more.

@@ -14,9 +14,9 @@ use crate::output::Ui;
   forebay top eth0
   forebay detach eth0
 
-The device gets one queue at the rate, a little below that of the line behind it, and a fast path that carries out
-what the law says: it marks ECT packets and drops others. This process is the daemon that asks the law; Ctrl-C or
-SIGTERM puts everything back as it was. If it dies otherwise, traffic goes on, without early drops after a second,
+The device gets one queue at the rate, a little below that of the line behind it, and a fast path that carries out \
+what the law says: it marks ECT packets and drops others. This process is the daemon that asks the law; Ctrl-C or \
+SIGTERM puts everything back as it was. If it dies otherwise, traffic goes on, without early drops after a second, \
 and forebay detach puts everything back. Queues in packets are bytes over --packet. Linux, root.")]
 pub(crate) struct AttachArgs {
     /// A network device.

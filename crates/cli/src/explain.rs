@@ -17,7 +17,7 @@ use crate::catalogue;
 use crate::failure::{Exit, Failure};
 use crate::output::{Tone, Ui};
 use crate::table::Table;
-use crate::text::wrap;
+use crate::text::{titled, wrap};
 
 /// Explains a discipline, a marker, a congestion control or a kind of traffic.
 pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
         show(ui, || traffic_document(schema), || traffic_text(ui, schema))?;
     } else if let Some(found) = catalogue::congestion().into_iter().find(|found| found.name == name) {
         let document = || json!({ "version": 1, "kind": "congestion", "name": name, "summary": found.summary });
-        let text = || format!("{}  {}\nin a scenario: tcp = \"{name}\"\n", ui.tone(Tone::Strong, name), found.summary);
+        let text = || titled(ui, name, &found.summary) + &format!("in a scenario: tcp = \"{name}\"\n");
         show(ui, document, text)?;
     } else {
         return Err(unknown(name).into());
@@ -78,7 +78,7 @@ fn alias_document(name: &str, ours: &str, tc: &Tc) -> Value {
 }
 
 fn alias_text(ui: &Ui, name: &str, ours: &str, tc: &Tc) -> String {
-    let mut out = format!("{}  tc(8)'s name for {ours} {}\n", ui.tone(Tone::Strong, name), tc.defaults);
+    let mut out = titled(ui, name, &format!("tc(8)'s name for {ours} {}", tc.defaults));
     out += &heading(ui, "as tc(8) writes it", "");
     out += &wrap("  ", &tc.synopsis(name));
     out + &format!("\nforebay explain {ours} says the rest\n")
@@ -142,7 +142,7 @@ fn discipline_text(ui: &Ui, entry: &Entry) -> String {
         "aqm" => "an opinion on each packet: it holds none",
         _ => "it owns its queues",
     };
-    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, entry.name), entry.summary());
+    let mut out = titled(ui, entry.name, &entry.summary());
     out += &wrap("source  ", entry.about.source);
     out += &format!("kind    {rung}\n");
     out += &heading(ui, "rule", "");
@@ -188,7 +188,7 @@ fn marker_document(marker: &MarkerEntry) -> Value {
 
 fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     let indented = |text: &str| text.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>();
-    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, marker.name), marker.about.summary);
+    let mut out = titled(ui, marker.name, marker.about.summary);
     out += &wrap("source  ", marker.about.source);
     out += &heading(ui, "rule", "");
     out += &indented(marker.about.rule);
@@ -289,7 +289,7 @@ fn traffic_document(schema: &Value) -> Value {
 
 fn traffic_text(ui: &Ui, schema: &Value) -> String {
     let name = catalogue::kind(schema);
-    let mut out = format!("{}  {}\n", ui.tone(Tone::Strong, name), catalogue::description(schema));
+    let mut out = titled(ui, name, catalogue::description(schema));
     out += &format!("in a scenario: [[flows]] with kind = \"{name}\"\n");
     out += &heading(ui, "keys", "");
     let mut table = Table::of_words(3);

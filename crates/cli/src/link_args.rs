@@ -19,9 +19,9 @@ use crate::batch_args::LARGEST_SEED;
   forebay link --down-trace lte.down --up-trace lte.up --delay 15ms -- bash
   forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- ping -c 10 100.64.0.1
 
-The command runs near, servers run far, in network namespaces that end with it; nothing of this machine's network is
-touched, and no right is needed but that of namespaces for ordinary users. Far is 100.64.0.1, also in FOREBAY_FAR; a
-link within a link has 100.64.1.0/24 and so on, and what is beyond is reached through it.
+The command runs near, servers run far, in network namespaces that end with it; nothing of this machine's network is \
+touched, and no right is needed but that of namespaces for ordinary users. Far is 100.64.0.1, also in FOREBAY_FAR; a \
+link within a link has 100.64.1.0/24 and so on, and what is beyond is reached through it. \
 Up is from near to far. Everything given without --up or --down is so both ways.
 
 It ends with the command's exit code; 1 if the timing was not that of the link: results are kept, and say why.")]

@@ -11,10 +11,11 @@ use forebay_lab::scenario::{Found, InputError};
 
 use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::{Tone, Ui};
+use crate::output::Ui;
 use crate::progress::Progress;
 use crate::run::pool;
 use crate::table::Table;
+use crate::text::titled;
 use crate::{interrupt, program, report};
 
 /// Reproduces what the arguments name; every paper has a directory of its own, several have an index.
@@ -194,7 +195,7 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     let mut out = table.render(ui, "");
     out.push('\n');
     for result in results {
-        out.push_str(&format!("{}  {}\n", ui.tone(Tone::Strong, &format!("{:<8}", result.id)), result.claim));
+        out.push_str(&titled(ui, &format!("{:<8}", result.id), &result.claim));
     }
     let counts =
         [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun];

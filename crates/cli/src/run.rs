@@ -146,9 +146,10 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
 fn afford(args: &BatchArgs, plan: &Plan, jobs: usize, real_s: f64) -> Result<(), InputError> {
     let finished = || store::finished(&directory(args, plan), plan);
     let Some(excess) = excess(plan, jobs, real_s, finished).filter(|_| !args.force) else { return Ok(()) };
-    let hint = "--force runs it all the same; fewer --runs, --jobs or a shorter duration take less".to_string();
+    let hint =
+        "--force (in Python force=True) runs it all the same; fewer --runs, --jobs or a shorter duration take less";
     let file = args.scenario.display().to_string();
-    Err(InputError::new(&file, "", Found::thing(excess.runs), excess.most).hint(hint))
+    Err(InputError::new(&file, "", Found::thing(excess.runs), excess.most).hint(hint.to_string()))
 }
 
 /// Threads for `jobs` runs at a time.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::output::{Tone, Ui};
+use crate::text::wrap_cell;
 
 /// Space between two columns.
 const GAP: &str = "   ";
@@ -50,7 +51,7 @@ impl Table {
         Self { align, head: vec![cells(head)], rows: Vec::new() }
     }
 
-    /// Without headings, all columns words.
+    /// Without headings, all columns words, the last one running text.
     pub(crate) fn of_words(columns: usize) -> Self {
         Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
     }
@@ -88,14 +89,18 @@ impl Table {
     /// The lines, each after `indent`, the headings in bold and their units faint.
     pub(crate) fn render(&self, ui: &Ui, indent: &str) -> String {
         let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
-        let line = |row: &[String]| {
+        let padded = |row: &[String]| {
             let cells: Vec<String> = columns.iter().zip(row).map(|(column, cell)| column.pad(cell)).collect();
-            format!("{indent}{}", cells.join(GAP)).trim_end().to_string()
+            format!("{indent}{}", cells.join(GAP))
+        };
+        let line = |row: &[String]| format!("{}\n", padded(row).trim_end());
+        let of = |row: &[String]| match row.split_last() {
+            Some((text, before)) if self.head.is_empty() => wrap_cell(&(padded(before) + GAP), text),
+            _ => line(row),
         };
         let tones = [Tone::Strong, Tone::Faint];
-        let head = self.head.iter().zip(tones).map(|(row, tone)| ui.tone(tone, &line(row)));
-        let lines: Vec<String> = head.chain(self.rows.iter().map(|row| line(row))).collect();
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        let head = self.head.iter().zip(tones).map(|(row, tone)| ui.tone(tone, line(row).trim_end()) + "\n");
+        head.chain(self.rows.iter().map(|row| of(row))).collect()
     }
 
     fn column(&self, index: usize) -> Column {

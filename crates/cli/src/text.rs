@@ -4,22 +4,38 @@ use std::sync::OnceLock;
 
 use console::Term;
 
+use crate::output::{Tone, Ui};
+
 /// The widest line of running text that is read with ease.
 const WIDEST: usize = 100;
 /// In a narrower terminal lines break where they will.
 const NARROWEST: usize = 40;
 
-/// So wide is running text here.
-fn width() -> usize {
-    static WIDTH: OnceLock<usize> = OnceLock::new();
-    let columns = || Term::stdout().size_checked().map_or(WIDEST, |(_, columns)| usize::from(columns));
-    *WIDTH.get_or_init(|| columns().clamp(NARROWEST, WIDEST))
+/// Columns of the terminal that stdout is, if it is one.
+fn columns() -> Option<usize> {
+    static COLUMNS: OnceLock<Option<usize>> = OnceLock::new();
+    let ask = || Term::stdout().size_checked().map(|(_, columns)| usize::from(columns).max(NARROWEST));
+    *COLUMNS.get_or_init(ask)
 }
 
 /// `text` in lines of at most 100 letters, or fewer in a narrower terminal, the first after `first`, the others after as much
 /// space.
 pub(crate) fn wrap(first: &str, text: &str) -> String {
-    wrap_within(width(), first, text)
+    wrap_within(columns().map_or(WIDEST, |columns| columns.min(WIDEST)), first, text)
+}
+
+/// The same in lines as wide as the terminal, for the last cell of a row: in a file or a pipe a row is one line, which other
+/// programs look for.
+pub(crate) fn wrap_cell(first: &str, text: &str) -> String {
+    columns().map_or_else(
+        || format!("{}\n", format!("{first}{text}").trim_end()),
+        |columns| wrap_within(columns, first, text),
+    )
+}
+
+/// `text` after `name`, which stands out.
+pub(crate) fn titled(ui: &Ui, name: &str, text: &str) -> String {
+    wrap_cell(&format!("{name}  "), text).replacen(name.trim_end(), &ui.tone(Tone::Strong, name.trim_end()), 1)
 }
 
 fn wrap_within(width: usize, first: &str, text: &str) -> String {

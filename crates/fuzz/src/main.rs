@@ -1,13 +1,15 @@
 //! `forebay-fuzz TARGET... --secs N`: mutates what the corpus has and calls the target, without coverage, on stable Rust.
 //!
 //! Every run makes other inputs; `--seed N`, with the number that a run printed, makes the same in the same order.
-//! `forebay-fuzz TARGET --file FILE` calls it once. A panic ends the program after the input that led to it was kept.
+//! `forebay-fuzz TARGET --file FILE` calls it once. A panic, or an input that takes too long, ends the program after the input
+//! was kept.
 
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use forebay_aqm::base::rng::Rng;
@@ -18,8 +20,13 @@ const LONGEST: usize = 4096;
 /// Numbers at which arithmetic ends.
 const ENDS: [&str; 8] = ["0", "-1", "1e308", "1e-320", "18446744073709551615", "4294967296", "0.1", "999999999999"];
 
-/// What is being tried, for whoever wants to know what broke.
-static TRIED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+/// An input that takes so long is a finding too: the slowest of the corpus take less than a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the clock is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What is being tried and since when, for whoever wants to know what broke.
+static TRIED: Mutex<Option<(Instant, Vec<u8>)>> = Mutex::new(None);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +53,7 @@ fn main() -> ExitCode {
         };
     }
     keep_what_breaks();
+    thread::spawn(|| end_what_takes_too_long(PATIENCE));
     println!("seed {seed}");
     for target in &targets {
         let share = Duration::from_secs_f64(f64::from(secs) / targets.len() as f64);
@@ -60,18 +68,36 @@ fn of_the_clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// The input that led to a panic goes into a file of this folder.
+/// The input that led to a panic is kept.
 fn keep_what_breaks() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         usual(info);
-        let tried = TRIED.lock().map(|tried| tried.clone()).unwrap_or_default();
-        let file = std::env::temp_dir().join(format!("forebay-fuzz-{}", std::process::id()));
-        match fs::write(&file, tried) {
-            Ok(()) => eprintln!("the input is in {}", file.display()),
-            Err(error) => eprintln!("the input could not be kept in {}: {error}", file.display()),
-        }
+        keep();
     }));
+}
+
+/// Ends the program when one input has been tried for longer than `patience`.
+fn end_what_takes_too_long(patience: Duration) {
+    loop {
+        thread::sleep(LOOK.min(patience));
+        let begun = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(begun, _)| *begun));
+        if begun.is_some_and(|begun| begun.elapsed() > patience) {
+            eprintln!("an input takes more than {} s", patience.as_secs());
+            keep();
+            process::exit(1);
+        }
+    }
+}
+
+/// What is being tried goes into a file, which is named.
+fn keep() {
+    let tried = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(_, input)| input.clone())).unwrap_or_default();
+    let file = std::env::temp_dir().join(format!("forebay-fuzz-{}", process::id()));
+    match fs::write(&file, tried) {
+        Ok(()) => eprintln!("the input is in {}", file.display()),
+        Err(error) => eprintln!("the input could not be kept in {}: {error}", file.display()),
+    }
 }
 
 /// Calls the target for so long; how often.
@@ -91,7 +117,7 @@ fn fuzz(target: &Target, seed: u64, share: Duration) -> u64 {
 
 fn attempt(target: &Target, input: Vec<u8>) {
     if let Ok(mut tried) = TRIED.lock() {
-        tried.clone_from(&input);
+        *tried = Some((Instant::now(), input.clone()));
     }
     (target.run)(&input);
 }
