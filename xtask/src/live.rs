@@ -18,8 +18,13 @@ pub(crate) fn check(tally: &mut Tally) {
 }
 
 fn links(tally: &mut Tally) {
-    let mut command = program::cargo();
-    command.args(["run", "--quiet", "-p", "forebay", "--", "doctor", "--json"]);
+    let mut build = program::cargo();
+    build.args(["build", "--workspace", "--quiet", "--bin", "forebay"]);
+    if !program::works(build) {
+        return tally.fail("the program does not build");
+    }
+    let mut command = program::at_root(program::build_dir().join("debug").join("forebay"));
+    command.args(["doctor", "--json"]);
     let document = match program::output(command) {
         Ok((status, out)) if status.success() => serde_json::from_str::<Value>(&out).unwrap_or_default(),
         Ok((status, _)) => return tally.fail(format!("forebay doctor: {status}")),
@@ -31,10 +36,10 @@ fn links(tally: &mut Tally) {
     run("live", tally);
 }
 
-/// One test after the other, for they share this machine's processors.
+/// One test after the other, for they share this machine's processors; `--workspace`, as what they stand on has been built.
 fn run(name: &str, tally: &mut Tally) {
     let mut tests = program::cargo();
-    tests.args(["test", "-p", "forebay", "--test", name, "--", "--test-threads=1"]);
+    tests.args(["test", "--workspace", "--test", name, "--", "--test-threads=1"]);
     cargo_tests::run(tests, tally);
 }
 

@@ -101,7 +101,8 @@ const PEERS: &str = "ours_agree_with_";
 fn with_peers() -> Tally {
     let mut own = Tally::default();
     let mut command = program::cargo();
-    command.args(["test", "-p", "xtask", PEERS]);
+    // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
+    command.args(["test", "--workspace", "--bin", "xtask", PEERS]);
     cargo_tests::run(program::idle(command), &mut own);
     own
 }
