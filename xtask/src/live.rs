@@ -1,4 +1,4 @@
-//! Real packets: the stage `live`, and `cargo xtask sim-to-real`, which writes docs/sim-to-real.md.
+//! Real packets: the stages `live` and `attach`, and `cargo xtask sim-to-real`, which writes docs/sim-to-real.md.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,13 +11,13 @@ use crate::{cargo_tests, program};
 const PAGE: &str = "docs/sim-to-real.md";
 const SCENARIO: &str = "examples/real.toml";
 
-/// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
-pub(crate) fn check(tally: &mut Tally) {
-    links(tally);
+/// Those of `forebay attach`; each says what it needs.
+pub(crate) fn devices(tally: &mut Tally) {
     run("attach", tally);
 }
 
-fn links(tally: &mut Tally) {
+/// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
+pub(crate) fn links(tally: &mut Tally) {
     let mut build = program::cargo();
     build.args(["build", "--workspace", "--quiet", "--bin", "forebay"]);
     if !program::works(build) {

@@ -20,8 +20,22 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 
 /// The stages that are wanted.
 pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [house, tests, engine, oracles, fuzz, real, peers, package, pictures, elsewhere, reproduce, browser, readme] =
-        STAGES;
+    let [
+        house,
+        tests,
+        engine,
+        oracles,
+        fuzz,
+        real,
+        device,
+        peers,
+        package,
+        pictures,
+        elsewhere,
+        reproduce,
+        browser,
+        readme,
+    ] = STAGES;
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
@@ -67,9 +81,11 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
     stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
     let ready = ready();
-    // Minutes of both processors, which real packets leave idle most of the time: numbers alone, nothing of the kernel.
+    stage(real, "real packets through emulated links, one test after the other", &live::links);
+    // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
+    // it does not disturb: numbers alone, nothing of the kernel.
     let compared = wanted(peers).then(|| std::thread::spawn(with_peers));
-    stage(real, "real packets, one test after the other", &live::check);
+    stage(device, "real packets through a device under a law", &live::devices);
     let compared = compared.map(JoinHandle::join);
     stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
         Some(Ok(own)) => tally.add(own.clone()),
