@@ -119,7 +119,8 @@ def test_tune(tmp_path: Path) -> None:
     assert found["aqm"].startswith("pi ")
     with pytest.raises(forebay.ScenarioError, match="(hours|GiB).*force=True"):
         theory.tune(
-            DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "long"), seeds=50_000,
+            DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "long"), seeds=90_000,
+            # A flow over a faster line could send more than its numbers go to.
             set={"duration": "70000s", "topology.access.rate": "16mbit"},
         )
     assert not (tmp_path / "long").exists()

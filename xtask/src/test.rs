@@ -81,16 +81,7 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage(oracles, "what SciPy and python-control say now", &oracles::check);
     stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
     let ready = ready();
-    stage(real, "real packets through emulated links, one test after the other", &live::links);
-    // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
-    // it does not disturb: numbers alone, nothing of the kernel.
-    let compared = wanted(peers).then(|| std::thread::spawn(with_peers));
-    stage(device, "real packets through a device under a law", &live::devices);
-    let compared = compared.map(JoinHandle::join);
-    stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
-        Some(Ok(own)) => tally.add(own.clone()),
-        Some(Err(_)) | None => tally.fail("the comparison broke off"),
-    });
+    packets([real, device, peers], &mut stage, wanted(peers));
     stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
         book::check_pictures(tally);
@@ -108,6 +99,21 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         chapters::check(&scratch, tally);
     });
     clean(&scratch, tally.failed());
+}
+
+/// What needs packets of the kernel, and what runs beside them.
+fn packets(names: [&str; 3], stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
+    let [real, device, peers] = names;
+    stage(real, "real packets through emulated links, one test after the other", &live::links);
+    // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
+    // it does not disturb: numbers alone, nothing of the kernel.
+    let compared = compare.then(|| std::thread::spawn(with_peers));
+    stage(device, "real packets through a device under a law", &live::devices);
+    let compared = compared.map(JoinHandle::join);
+    stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
+        Some(Ok(own)) => tally.add(own.clone()),
+        Some(Err(_)) | None => tally.fail("the comparison broke off"),
+    });
 }
 
 /// What the tests are called that simulate the cases of other simulators, for minutes.

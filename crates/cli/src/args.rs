@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use forebay_lab::bench;
 
 use crate::attach::{AttachArgs, DetachArgs};
@@ -13,6 +13,7 @@ use crate::failure::Exit;
 use crate::link_args::LinkArgs;
 use crate::output::Ui;
 use crate::shell::{CompletionsArgs, ManArgs};
+use crate::text::width;
 use crate::theory_args::TheoryArgs;
 use crate::top::TopArgs;
 
@@ -20,13 +21,13 @@ use crate::top::TopArgs;
 #[derive(Parser, Debug)]
 #[command(name = "forebay", version = env!("FOREBAY_VERSION"), arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  forebay list                                     what there is
-  forebay explain raqm                             a discipline: rule, parameters, probes, presets
-  forebay run scenario.toml                        simulate, compare, report
-  forebay sweep scenario.toml --vary q=20..60/5    the same over a range, in one table
-  forebay reproduce raqm --quick                   a paper's experiments and claims
+  forebay list                                 what there is
+  forebay explain raqm                         rule, parameters, probes, presets
+  forebay run scenario.toml                    simulate, compare, report
+  forebay sweep case.toml --vary q=20..60/5    the same over a range
+  forebay reproduce raqm --quick               a paper's experiments and claims
 
-Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--strict);
+Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--strict); \
 4 not possible on this machine; 130 interrupted, results so far are kept.")]
 pub(crate) struct Cli {
     /// Print one JSON document on stdout, and nothing else there.
@@ -123,10 +124,14 @@ pub(crate) struct ExplainArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   forebay run case1.toml
-  forebay run case1.toml --aqm \"raqm q0=50\" --aqm \"pi preset=ns2 q_ref=50\" --aqm droptail
-  forebay run case1.toml --set topology.bottleneck.rate=15mbit --set flows.ftp.count=400
-  forebay run case1.toml --set 'vary.q=[20, 30, 40]' --aqm \"raqm q0={q}\" --runs 10
-  forebay run case1.toml --seed 7 --runs 1 --json | jq '.runs[0].queue_pkts.mean'
+  forebay run case1.toml --aqm \"raqm q0=50\" --aqm \"pi preset=ns2 q_ref=50\" \\
+      --aqm droptail
+  forebay run case1.toml --set topology.bottleneck.rate=15mbit \\
+      --set flows.ftp.count=400
+  forebay run case1.toml --set 'vary.q=[20, 30, 40]' \\
+      --aqm \"raqm q0={q}\" --runs 10
+  forebay run case1.toml --seed 7 --runs 1 --json | \\
+      jq '.runs[0].queue_pkts.mean'
   forebay run examples/real.toml --on kernel --runs 1
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
@@ -151,9 +156,11 @@ pub(crate) enum On {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   forebay sweep case1.toml --vary flows.ftp.count=5,50,150
-  forebay sweep case1.toml --vary topology.bottleneck.rate=10mbit..50mbit/5 --aqm \"raqm q0=50\" --aqm droptail
+  forebay sweep case1.toml --vary topology.bottleneck.rate=10mbit..50mbit/5 \\
+      --aqm \"raqm q0=50\" --aqm droptail
   forebay sweep case1.toml --vary q=20..60/5 --aqm \"raqm q0={q}\" --runs 10
-  forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | jq '.compare.cases[].contenders[0].mean'
+  forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | \\
+      jq '.compare.cases[].contenders[0].mean'
 
 VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100. \
 PATH is a key of the file as --set takes it (flows.*.count: of every group), or a name that stands as {name} in some \
@@ -175,7 +182,7 @@ pub(crate) struct SweepArgs {
 #[command(after_help = "Examples:
   forebay reproduce raqm
   forebay reproduce raqm --quick
-  forebay reproduce -o results                     every paper, and results/index.html
+  forebay reproduce -o results        every paper, and results/index.html
   forebay reproduce RAQM-1a RAQM-1b -o runs/case1
   forebay reproduce --quick --strict --json")]
 pub(crate) struct ReproduceArgs {
@@ -201,9 +208,12 @@ pub(crate) struct ReproduceArgs {
 /// Arguments of `tune`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  forebay tune case1.toml --aqm pi --for 'delay-margin>=50ms' --for 'queue<=20ms'
-  forebay tune case1.toml --aqm \"red min_th=20p max_th=60p\" --for 'phase-margin>=30' --runs 10
-  forebay tune case1.toml --aqm pi --for 'queue<=20ms' --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
+  forebay tune case1.toml --aqm pi --for 'delay-margin>=50ms' \\
+      --for 'queue<=20ms'
+  forebay tune case1.toml --aqm \"red min_th=20p max_th=60p\" \\
+      --for 'phase-margin>=30' --runs 10
+  forebay tune case1.toml --aqm pi --for 'queue<=20ms' \\
+      --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
 
 Free is every parameter of the discipline that is a number and that --aqm does not set; pi begins with its design rule. \
 With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's: \
@@ -237,9 +247,12 @@ pub(crate) struct ReportArgs {
   forebay bench --case disciplines --json
   forebay bench --scaling
 
-Cases: raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one simulation in a process of its own;
-1g-n10 to 1g-n100000: what the number of flows costs on 1 Gb/s; 100m-n10 to 100m-n100000: on 100 Mb/s;
-disciplines: each one alone, and each marker.
+Cases
+  raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, each in a process
+  1g-n10 to 1g-n100000: what the number of flows costs on 1 Gb/s
+  100m-n10 to 100m-n100000: the same on 100 Mb/s
+  disciplines: each one alone, and each marker
+
 Let nothing else run meanwhile.")]
 pub(crate) struct BenchArgs {
     /// Only this case; again for more.
@@ -268,9 +281,16 @@ pub(crate) fn one_line(text: &str) -> String {
     parts.join(", ").trim_start_matches("error: ").replace(":, ", ": ")
 }
 
-/// The arguments, the first being the program; what help, version or a wrong word says is said here.
+/// The arguments, the first being the program; helps are as wide as running text.
+pub(crate) fn understood(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let command = || Cli::command().term_width(width());
+    let found = command().try_get_matches_from(words)?;
+    Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command()))
+}
+
+/// The same; what help, version or a wrong word says is said here.
 pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
-    let error = match Cli::try_parse_from(words.clone()) {
+    let error = match understood(words.clone()) {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };

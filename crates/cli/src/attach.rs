@@ -8,8 +8,10 @@ use crate::output::Ui;
 /// Arguments of `attach`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  forebay attach eth0 --rate 45mbit --aqm \"pi preset=tuned q_ref=50 n=20 rtt=100ms\"
-  forebay attach eth0 --rate 45mbit --aqm \"raqm q0=50 ecn=off\" --metrics 127.0.0.1:9550
+  forebay attach eth0 --rate 45mbit \\
+      --aqm \"pi preset=tuned q_ref=50 n=20 rtt=100ms\"
+  forebay attach eth0 --rate 45mbit --aqm \"raqm q0=50 ecn=off\" \\
+      --metrics 127.0.0.1:9550
   forebay attach eth0 --rate 45mbit --background
   forebay top eth0
   forebay detach eth0

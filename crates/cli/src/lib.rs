@@ -45,7 +45,6 @@ mod tune;
 use std::ffi::OsString;
 
 use args::{Cli, Command};
-use clap::Parser;
 use failure::{Exit, Failure};
 use output::Ui;
 use program::Program;
@@ -90,7 +89,7 @@ pub fn document(
     scenario: Option<String>,
 ) -> Result<Value, Refusal> {
     let words = std::iter::once(OsString::from("forebay")).chain(words);
-    let cli = Cli::try_parse_from(words).map_err(|error| {
+    let cli = args::understood(words).map_err(|error| {
         let message = args::one_line(&error.to_string());
         let error = json!({ "kind": "usage", "message": message });
         Refusal { exit: Exit::Input.code(), message, error }

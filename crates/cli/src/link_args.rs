@@ -14,10 +14,14 @@ use crate::batch_args::LARGEST_SEED;
 /// Arguments of `link`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  forebay link --rate 50mbit --delay 20ms --queue 100p --aqm \"raqm q0=50\" --server 'iperf3 -s' -- iperf3 -c 100.64.0.1
-  forebay link --rate 10mbit --delay 40ms --server 'python3 -m http.server 80' -- sh -c 'curl -so /dev/null $FOREBAY_FAR'
+  forebay link --rate 50mbit --delay 20ms --queue 100p --aqm \"raqm q0=50\" \\
+      --server 'iperf3 -s' -- iperf3 -c 100.64.0.1
+  forebay link --rate 10mbit --delay 40ms \\
+      --server 'python3 -m http.server 80' -- \\
+      sh -c 'curl -so /dev/null $FOREBAY_FAR'
   forebay link --down-trace lte.down --up-trace lte.up --delay 15ms -- bash
-  forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- ping -c 10 100.64.0.1
+  forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- \\
+      ping -c 10 100.64.0.1
 
 The command runs near, servers run far, in network namespaces that end with it; nothing of this machine's network is \
 touched, and no right is needed but that of namespaces for ordinary users. Far is 100.64.0.1, also in FOREBAY_FAR; a \

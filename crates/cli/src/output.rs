@@ -90,6 +90,11 @@ impl Ui {
         }
     }
 
+    /// Does a caller in Python have the document?
+    pub(crate) const fn caught(&self) -> bool {
+        self.caught
+    }
+
     /// Is stdout for one JSON document?
     pub(crate) const fn json(&self) -> bool {
         self.json

@@ -37,7 +37,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, program::this().build());
     kernel::check(&plan)?;
-    afford(args, &plan, 1, kernel::real_seconds(&plan))?;
+    afford(args, &plan, 1, kernel::real_seconds(&plan), ui)?;
     let dir = directory(args, &plan);
     check_place(&dir)?;
     let store = Store::open(&dir, &plan, program::meta())?;
@@ -88,7 +88,7 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
     let dir = directory(args, plan);
     check_place(&dir)?;
     let pool = pool(args.jobs)?;
-    afford(args, plan, pool.current_num_threads(), 0.0)?;
+    afford(args, plan, pool.current_num_threads(), 0.0, ui)?;
     let stop = interrupt::watch();
     let store = Store::open(&dir, plan, program::meta())?;
     if !ui.quiet() {
@@ -143,13 +143,13 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
 }
 
 /// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
-fn afford(args: &BatchArgs, plan: &Plan, jobs: usize, real_s: f64) -> Result<(), InputError> {
+fn afford(args: &BatchArgs, plan: &Plan, jobs: usize, real_s: f64, ui: &Ui) -> Result<(), InputError> {
     let finished = || store::finished(&directory(args, plan), plan);
     let Some(excess) = excess(plan, jobs, real_s, finished).filter(|_| !args.force) else { return Ok(()) };
-    let hint =
-        "--force (in Python force=True) runs it all the same; fewer --runs, --jobs or a shorter duration take less";
+    let (force, less) = if ui.caught() { ("force=True", "seeds") } else { ("--force", "--runs, --jobs") };
+    let hint = format!("{force} runs it all the same; fewer {less} or a shorter duration take less");
     let file = args.scenario.display().to_string();
-    Err(InputError::new(&file, "", Found::thing(excess.runs), excess.most).hint(hint.to_string()))
+    Err(InputError::new(&file, "", Found::thing(excess.runs), excess.most).hint(hint))
 }
 
 /// Threads for `jobs` runs at a time.

@@ -10,6 +10,8 @@ use crate::output::{Tone, Ui};
 const WIDEST: usize = 100;
 /// In a narrower terminal lines break where they will.
 const NARROWEST: usize = 40;
+/// Text in a narrower column is no longer read with ease: it goes below.
+const COLUMN: usize = 20;
 
 /// Columns of the terminal that stdout is, if it is one.
 fn columns() -> Option<usize> {
@@ -21,16 +23,26 @@ fn columns() -> Option<usize> {
 /// `text` in lines of at most 100 letters, or fewer in a narrower terminal, the first after `first`, the others after as much
 /// space.
 pub(crate) fn wrap(first: &str, text: &str) -> String {
-    wrap_within(columns().map_or(WIDEST, |columns| columns.min(WIDEST)), first, text)
+    wrap_within(width(), first, text)
+}
+
+/// So wide is running text here.
+pub(crate) fn width() -> usize {
+    columns().map_or(WIDEST, |columns| columns.min(WIDEST))
 }
 
 /// The same in lines as wide as the terminal, for the last cell of a row: in a file or a pipe a row is one line, which other
 /// programs look for.
 pub(crate) fn wrap_cell(first: &str, text: &str) -> String {
-    columns().map_or_else(
-        || format!("{}\n", format!("{first}{text}").trim_end()),
-        |columns| wrap_within(columns, first, text),
-    )
+    cell_within(columns().unwrap_or(usize::MAX), first, text)
+}
+
+fn cell_within(width: usize, first: &str, text: &str) -> String {
+    if first.chars().count().saturating_add(COLUMN) <= width {
+        return wrap_within(width, first, text);
+    }
+    let indent = first.chars().take_while(|letter| *letter == ' ').count() + 4;
+    wrap_within(width, first, "") + &wrap_within(width, &" ".repeat(indent), text)
 }
 
 /// `text` after `name`, which stands out.
@@ -62,7 +74,7 @@ fn wrap_within(width: usize, first: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::wrap_within;
+    use super::{cell_within, wrap_within};
 
     #[test]
     fn hangs_below_the_first_word() {
@@ -71,5 +83,13 @@ mod tests {
         assert!(lines[0].starts_with("  1. word") && lines[1].starts_with("     word"));
         assert!(lines.iter().all(|line| line.chars().count() <= 80));
         assert_eq!(wrap_within(80, "- ", ""), "-\n");
+    }
+
+    #[test]
+    fn a_cell_without_room_goes_below() {
+        let name = "  papers/msvb/weighted-mixed-double.toml   ";
+        assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
+        assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));
+        assert_eq!(cell_within(usize::MAX, name, &"word ".repeat(1000)).lines().count(), 1);
     }
 }

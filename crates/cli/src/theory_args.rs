@@ -14,16 +14,22 @@ use crate::models::Model;
   forebay theory stability case1.toml
   forebay theory stability case1.toml --aqm \"pi preset=ns2 q_ref=50\" --critical
   forebay theory stability case1.toml --vary flows.ftp.count=10,40,160 --json
-  forebay theory stability case1.toml --map flows=5..500 --map rtt=20ms..1s -o map.svg
+  forebay theory stability case1.toml --map flows=5..500 \\
+      --map rtt=20ms..1s -o map.svg
   forebay theory fluid case1.toml --aqm \"raqm q0=50\"
   forebay theory mmpp examples/aaqm-model.toml
   forebay theory markov case1.toml --p 0.014 --step 0.5rtt --sigma 77kbit
-  forebay theory markov case1.toml --aqm \"pi preset=ns2 q_ref=50\" --json | jq '.results[0].distribution'
+  forebay theory markov case1.toml --aqm \"pi preset=ns2 q_ref=50\" --json | \\
+      jq '.results[0].distribution'
 
-stability: rest and margins of the loop of long-lived TCP and a discipline, by Nyquist with exact delays;
-fluid: its course from an empty queue. A law answers by its own code, the one that is simulated.
-mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic, exactly.
-markov: distribution of TCP's queue at one signal probability, its rates set anew every S seconds, with noise.")]
+Models
+  stability: rest and margins of long-lived TCP and a discipline, by Nyquist
+  fluid: the course of that loop from an empty queue
+  mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic
+  markov: distribution of TCP's queue at one signal probability
+
+A law answers by its own code, the one that is simulated. Delays of the loop and the queue of mmpp are exact; markov's rates \
+are set anew every S seconds, with noise.")]
 pub(crate) struct TheoryArgs {
     /// Which model.
     pub(crate) model: Model,

@@ -122,30 +122,11 @@ fn the_defaults_of_a_variant_are_its_own() {
     assert_eq!(basis["default"], "post_drop");
 }
 
-/// Every command, as the helps list them, with the help of each.
-fn helps(place: &Place) -> Vec<(Vec<String>, String)> {
-    let mut all: Vec<(Vec<String>, String)> = Vec::new();
-    let mut open = vec![Vec::new()];
-    while let Some(words) = open.pop() {
-        let question: Vec<&str> = words.iter().map(String::as_str).chain(["-h"]).collect();
-        let text = place.run(&question).good().stdout;
-        let listed =
-            text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or_default());
-        // A command stands two to the right; what is further tells about it.
-        let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-        for name in names.filter(|name| !name.is_empty() && *name != "help") {
-            open.push([&words[..], &[name.to_string()]].concat());
-        }
-        all.push((words, text));
-    }
-    all
-}
-
 #[test]
 fn a_typo_in_any_flag_is_answered_with_the_flag() {
     let place = Place::new("typos");
     let mut tried = 0;
-    for (words, text) in helps(&place) {
+    for (words, text) in common::helps(&place) {
         let usage =
             text.split_once("Options:").map_or("", |(_, rest)| rest.split("Examples:").next().unwrap_or_default());
         // A flag stands at most six to the right; what is further tells about it.
@@ -185,7 +166,7 @@ fn what_a_shell_and_man_are_told() {
 #[test]
 fn help_ends_with_examples_and_version_with_the_revision() {
     let place = Place::new("help");
-    let all = helps(&place);
+    let all = common::helps(&place);
     assert!(all.len() >= 17, "{}", all.len());
     for (words, text) in all {
         let examples = text.split_once("Examples:").unwrap_or_else(|| panic!("{words:?}: {text}")).1;

@@ -7,18 +7,35 @@ mod skips;
 use std::process::{Command, Stdio};
 
 use common::Place;
+use forebay_aqm::ENTRIES;
 use skips::skip;
 
-/// What `forebay WORDS` shows on a terminal of so many columns; none where script(1) cannot make one.
-fn shown(place: &Place, columns: usize, words: &[&str], colours: bool) -> Option<String> {
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-    let line = format!("stty cols {columns} rows 50; exec '{}' {}", env!("CARGO_BIN_EXE_forebay"), quoted.join(" "));
+/// A line for a shell on a terminal of so many columns.
+fn on_terminal(columns: usize, line: &str) -> Command {
     let mut script = Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).current_dir(&place.dir).stdin(Stdio::null());
-    script.env("TERM", "xterm").env("NO_COLOR", if colours { "" } else { "1" });
-    let out = script.output().ok()?;
+    script.args(["-qec", &format!("stty cols {columns} rows 50; {line}"), "/dev/null"]);
+    script.env("SHELL", "/bin/sh").env("TERM", "xterm").stdin(Stdio::null());
+    script
+}
+
+/// Are there no terminals to be had?
+fn without_terminals(test: &str) -> bool {
+    let size = on_terminal(80, "stty size").output();
+    let without = !size.is_ok_and(|size| String::from_utf8_lossy(&size.stdout).trim() == "50 80");
+    if without {
+        skip(test, "script(1) and stty(1) make no terminal of 80 columns");
+    }
+    without
+}
+
+/// What `forebay WORDS` shows on a terminal.
+fn shown(place: &Place, columns: usize, words: &[&str], colours: bool) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!("exec '{}' {}", env!("CARGO_BIN_EXE_forebay"), quoted.join(" "));
+    let mut script = on_terminal(columns, &line);
+    let out = script.current_dir(&place.dir).env("NO_COLOR", if colours { "" } else { "1" }).output().unwrap();
     assert!(out.status.success(), "{words:?}: {out:?}");
-    Some(String::from_utf8(out.stdout).unwrap().replace("\r\n", "\n"))
+    String::from_utf8(out.stdout).unwrap().replace("\r\n", "\n")
 }
 
 /// The lines without colours; what was written over another one counts as a line of its own.
@@ -42,53 +59,80 @@ fn is_coloured(text: &str) -> bool {
         .any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'))
 }
 
+/// The lines of a page that are running text: a rule is set in columns of its own.
+fn running(text: &str) -> Vec<String> {
+    let (before, rest) = text.split_once("\u{1b}[1mrule").unwrap_or((text, ""));
+    [lines(before), lines(rest.split_once("\n\n").map_or("", |(_, after)| after))].concat()
+}
+
 #[test]
 fn running_text_fits_the_terminal() {
+    if without_terminals("running_text_fits_the_terminal") {
+        return;
+    }
     let place = Place::new("fits");
-    let commands = place.run(&["-h"]).good().stdout;
-    let names = commands.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap().to_string();
-    let names = names.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let helps: Vec<[&str; 2]> =
-        names.filter(|name| !name.is_empty() && *name != "help").map(|name| [name, "-h"]).collect();
-    assert!(helps.len() >= 15, "{commands}");
-    let others =
-        [&["list"][..], &["explain", "raqm"], &["explain", "wrr"], &["explain", "ftp"], &["explain", "cubic"], &["-h"]];
-    for words in helps.iter().map(|words| &words[..]).chain(others) {
+    let disciplines = ENTRIES.iter().map(|entry| vec!["explain", entry.name]);
+    let others = ["th", "token-bucket", "ftp", "cubic", "pfifo"].map(|name| vec!["explain", name]);
+    let lists = [vec!["list"], vec!["-h"], vec!["--help"]];
+    for words in disciplines.chain(others).chain(lists) {
         for columns in [80, 200] {
-            let Some(text) = shown(&place, columns, words, true) else {
-                return skip("running_text_fits_the_terminal", "no script(1)");
-            };
-            // A rule is set in columns of its own.
-            let (before, rest) = text.split_once("\u{1b}[1mrule").unwrap_or((&text, ""));
-            let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
-            for line in [lines(before), lines(after)].concat() {
+            for line in running(&shown(&place, columns, &words, true)) {
                 assert!(line.chars().count() <= columns, "{words:?} in {columns} columns: {line}");
             }
         }
     }
     // In a pipe a row is a line, for grep.
     let list = place.run(&["list", "disciplines"]).good().stdout;
-    assert_eq!(list.lines().count(), 1 + forebay_aqm::ENTRIES.len(), "{list}");
+    assert_eq!(list.lines().count(), 1 + ENTRIES.len(), "{list}");
+}
+
+#[test]
+fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
+    if without_terminals("helps_fit_the_terminal_and_their_examples_can_be_copied") {
+        return;
+    }
+    let place = Place::new("helps");
+    let helps = common::helps(&place);
+    assert!(helps.len() >= 17, "{}", helps.len());
+    for (words, piped) in helps {
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(["-h"]).collect();
+        for (columns, widest) in [(80, 80), (200, 100)] {
+            let all = lines(&shown(&place, columns, &words, true));
+            assert!(all.iter().all(|line| line.chars().count() <= widest), "{words:?} in {columns} columns: {all:#?}");
+            let examples = |lines: &[String]| -> Vec<String> {
+                let from = lines.iter().position(|line| line == "Examples:").unwrap();
+                lines[from + 1..].iter().take_while(|line| !line.is_empty()).cloned().collect()
+            };
+            let shown = examples(&all);
+            assert_eq!(shown, examples(&lines(&piped)), "{words:?} in {columns} columns");
+            let broken = shown.windows(2).find(|two| !two[1].starts_with("  forebay ") && !two[0].ends_with('\\'));
+            assert_eq!(broken, None, "{words:?}");
+        }
+    }
 }
 
 #[test]
 fn colours_are_for_terminals_and_for_those_who_want_them() {
+    if without_terminals("colours_are_for_terminals_and_for_those_who_want_them") {
+        return;
+    }
     let place = Place::new("colours");
-    let words = ["run", "short.toml", "--runs", "2"];
-    let (Some(coloured), Some(plain)) = (shown(&place, 80, &words, true), shown(&place, 80, &words, false)) else {
-        return skip("colours_are_for_terminals_and_for_those_who_want_them", "no script(1)");
-    };
+    let words = |place| ["run", "short.toml", "--runs", "2", "-o", place];
+    let [coloured, plain] = [("one", true), ("two", false)].map(|(dir, on)| shown(&place, 80, &words(dir), on));
     assert!(is_coloured(&coloured) && !is_coloured(&plain), "{coloured}{plain}");
-    let piped = place.run(&words).good();
+    let piped = place.run(&words("three")).good();
     assert!(!(piped.stdout + &piped.stderr).contains('\x1b'));
-    // The same results, whoever reads them.
+    // The same results, whoever reads them, up to where they are.
     let results = |text: &str| -> Vec<String> {
         let all = lines(text);
         let first = all.iter().position(|line| line.starts_with("raqm q0=50")).unwrap();
-        all[first..].to_vec()
+        all[first..].iter().take_while(|line| !line.starts_with("results")).cloned().collect()
     };
     assert_eq!(results(&coloured), results(&plain));
     // The bar, too, keeps to its line.
-    assert!(lines(&coloured).iter().any(|line| line.contains('╌')), "{coloured}");
-    assert!(lines(&coloured).iter().filter(|line| line.contains('╌')).all(|line| line.chars().count() <= 80));
+    for text in [coloured, plain] {
+        let all = lines(&text);
+        let mut bars = all.iter().filter(|line| line.contains('╌')).peekable();
+        assert!(bars.peek().is_some() && bars.all(|line| line.chars().count() <= 80), "{all:#?}");
+    }
 }

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         };
     }
     keep_what_breaks();
-    thread::spawn(|| end_what_takes_too_long(PATIENCE));
+    thread::spawn(end_what_takes_too_long);
     println!("seed {seed}");
     for target in &targets {
         let share = Duration::from_secs_f64(f64::from(secs) / targets.len() as f64);
@@ -73,28 +73,33 @@ fn keep_what_breaks() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         usual(info);
-        keep();
+        let tried = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(_, input)| input.clone()));
+        keep(&tried.unwrap_or_default());
     }));
 }
 
-/// Ends the program when one input has been tried for longer than `patience`.
-fn end_what_takes_too_long(patience: Duration) {
+/// Ends the program when one input takes too long, which is kept.
+fn end_what_takes_too_long() {
     loop {
-        thread::sleep(LOOK.min(patience));
-        let begun = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(begun, _)| *begun));
-        if begun.is_some_and(|begun| begun.elapsed() > patience) {
-            eprintln!("an input takes more than {} s", patience.as_secs());
-            keep();
+        thread::sleep(LOOK);
+        let overdue = TRIED.lock().ok().and_then(|tried| overdue(tried.as_ref(), PATIENCE));
+        if let Some(input) = overdue {
+            eprintln!("an input takes more than {} s", PATIENCE.as_secs());
+            keep(&input);
             process::exit(1);
         }
     }
 }
 
-/// What is being tried goes into a file, which is named.
-fn keep() {
-    let tried = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(_, input)| input.clone())).unwrap_or_default();
+/// What has been tried for longer than that.
+fn overdue(tried: Option<&(Instant, Vec<u8>)>, patience: Duration) -> Option<Vec<u8>> {
+    tried.filter(|(begun, _)| begun.elapsed() > patience).map(|(_, input)| input.clone())
+}
+
+/// An input goes into a file, which is named.
+fn keep(input: &[u8]) {
     let file = std::env::temp_dir().join(format!("forebay-fuzz-{}", process::id()));
-    match fs::write(&file, tried) {
+    match fs::write(&file, input) {
         Ok(()) => eprintln!("the input is in {}", file.display()),
         Err(error) => eprintln!("the input could not be kept in {}: {error}", file.display()),
     }
@@ -106,20 +111,24 @@ fn fuzz(target: &Target, seed: u64, share: Duration) -> u64 {
     let mut rng = Rng::stream(seed, target.name);
     let begun = Instant::now();
     // First what is there, as it is.
-    corpus.iter().for_each(|seed| attempt(target, seed.clone()));
+    corpus.iter().for_each(|seed| attempt(target, seed));
     let mut tried = corpus.len() as u64;
     while begun.elapsed() < share {
-        attempt(target, mutated(&corpus, target.words, &mut rng));
+        attempt(target, &mutated(&corpus, target.words, &mut rng));
         tried += 1;
     }
     tried
 }
 
-fn attempt(target: &Target, input: Vec<u8>) {
-    if let Ok(mut tried) = TRIED.lock() {
-        *tried = Some((Instant::now(), input.clone()));
-    }
-    (target.run)(&input);
+fn attempt(target: &Target, input: &[u8]) {
+    let trying = |what| {
+        if let Ok(mut tried) = TRIED.lock() {
+            *tried = what;
+        }
+    };
+    trying(Some((Instant::now(), input.to_vec())));
+    (target.run)(input);
+    trying(None);
 }
 
 /// The inputs that are in the repository, in the order of their names.
@@ -175,5 +184,14 @@ mod tests {
         };
         assert_eq!(made(1), made(1));
         assert_ne!(made(1), made(2));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_found() {
+        let tried = (Instant::now(), b"red".to_vec());
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(overdue(Some(&tried), Duration::from_millis(1)), Some(b"red".to_vec()));
+        assert_eq!(overdue(Some(&tried), Duration::from_secs(3600)), None);
+        assert_eq!(overdue(None, Duration::ZERO), None);
     }
 }

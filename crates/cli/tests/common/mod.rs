@@ -105,3 +105,22 @@ impl Ended {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
+
+/// Every command, as the helps list them, with the help of each.
+pub(crate) fn helps(place: &Place) -> Vec<(Vec<String>, String)> {
+    let mut all: Vec<(Vec<String>, String)> = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(words) = open.pop() {
+        let question: Vec<&str> = words.iter().map(String::as_str).chain(["-h"]).collect();
+        let text = place.run(&question).good().stdout;
+        let listed =
+            text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or_default());
+        // A command stands two to the right; what is further tells about it.
+        let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        for name in names.filter(|name| !name.is_empty() && *name != "help") {
+            open.push([&words[..], &[name.to_string()]].concat());
+        }
+        all.push((words, text));
+    }
+    all
+}
