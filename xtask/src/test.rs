@@ -41,18 +41,7 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    // It uses what the tests leave of the processors, and must not disturb those who keep time: a compiler is in the kernel for
-    // milliseconds, which not every kernel interrupts.
-    let program = wanted(package) && wanted(reproduce);
-    let mut preparing = wanted(package).then(|| {
-        std::thread::spawn(move || {
-            let ready = python::prepare();
-            if program {
-                verdicts::prepare();
-            }
-            ready
-        })
-    });
+    let mut preparing = wanted(package).then(|| prepare(wanted(reproduce)));
     let mut ready = || match preparing.take().map(JoinHandle::join) {
         Some(Ok(ready)) => ready,
         Some(Err(_)) | None => Err("its preparation broke off".to_string()),
@@ -99,6 +88,18 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         chapters::check(&scratch, tally);
     });
     clean(&scratch, tally.failed());
+}
+
+/// Begins to build the package, and then the program if that is wanted. It uses what the tests leave of the processors, and must
+/// not disturb those who keep time: a compiler is in the kernel for milliseconds, which not every kernel interrupts.
+fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
+    std::thread::spawn(move || {
+        let ready = python::prepare();
+        if program {
+            verdicts::prepare();
+        }
+        ready
+    })
 }
 
 /// What needs packets of the kernel, and what runs beside them.
