@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy
 from typing_extensions import CapsuleType, Self
@@ -88,8 +88,10 @@ class Scenario:
 
 @final
 class Table:
-    """Named columns of equal length, for Arrow and numpy."""
+    """Named columns of equal length, for Arrow and numpy. Immutable; pickles."""
 
+    def __new__(cls, columns: Sequence[tuple[str, str, bytes, bytes, Sequence[str]]]) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def column_names(self) -> list[str]:
         """The names of its columns."""
@@ -120,6 +122,14 @@ class Column:
 class Results:
     """Finished runs. Where they are in a directory, memory holds their summaries only."""
 
+    def __new__(
+        cls,
+        title: str,
+        compare: str,
+        runs: Sequence[bytes],
+        place: tuple[_Path, Sequence[tuple[int, int, int, str]]] | None,
+    ) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def to_json(self) -> str:
         """`summary.json` as text: its names are fixed."""
 
@@ -160,8 +170,20 @@ class Results:
 
 @final
 class Packet:
-    """A packet, as a discipline sees it."""
+    """A packet, as a discipline sees it. Immutable; pickles."""
 
+    def __new__(
+        cls,
+        length: int,
+        arrived_s: float,
+        flow: int,
+        pair: int,
+        service_class: int,
+        ecn: str,
+        colour: str,
+        protocol: str,
+    ) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def length(self) -> int:
         """Length on the wire in bytes."""
@@ -191,6 +213,10 @@ class Packet:
         """Was it marked before?"""
 
     @property
+    def ecn(self) -> str:
+        """`not-ect`, `ect0`, `ect1` or `ce`."""
+
+    @property
     def colour(self) -> str:
         """`in` or `out` of its profile."""
 
@@ -200,8 +226,10 @@ class Packet:
 
 @final
 class Level:
-    """The queue that a packet meets, itself and the packet in transmission not counted."""
+    """The queue that a packet meets, itself and the packet in transmission not counted. Immutable; pickles."""
 
+    def __new__(cls, packets: int, bytes: int, limit_packets: float, rate_bps: float) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def packets(self) -> int:
         """Packets waiting."""
@@ -220,8 +248,26 @@ class Level:
 
 @final
 class Sample:
-    """What happened in a period of a law."""
+    """What happened in a period of a law. Immutable; pickles."""
 
+    def __new__(
+        cls,
+        now_s: float,
+        dt_s: float,
+        backlog_packets: float,
+        backlog_bytes: float,
+        rate_bps: float,
+        offered_packets: int,
+        offered_bytes: int,
+        accepted_packets: int,
+        accepted_bytes: int,
+        departed_packets: int,
+        departed_bytes: int,
+        dropped_early_packets: int,
+        dropped_overflow_packets: int,
+        marked_packets: int,
+    ) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def now_s(self) -> float:
         """Its end, in seconds."""
@@ -291,7 +337,7 @@ class Context:
 
 @final
 class Discipline:
-    """Any discipline by itself, in front of a link, driven packet by packet."""
+    """Any discipline by itself, in front of a link, driven packet by packet. Calls of several threads wait for each other."""
 
     def __new__(
         cls, aqm: str, rate: str = "10mbit", queue: str = "100p", packet: int = 1500, seed: int = 1
@@ -314,14 +360,22 @@ class Discipline:
         length: int,
         backlog: int,
         backlog_bytes: int | None = None,
-        ecn: bool = False,
+        ecn: bool | Literal["ect0", "ect1"] = False,
         flow: int = 0,
     ) -> str:
         """A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
-        `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided."""
+        `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided. `ecn`: see `enqueue`."""
 
-    def enqueue(self, now: float, length: int, flow: int = 0, ecn: bool = False, service_class: int = 0) -> str:
-        """Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`."""
+    def enqueue(
+        self,
+        now: float,
+        length: int,
+        flow: int = 0,
+        ecn: bool | Literal["ect0", "ect1"] = False,
+        service_class: int = 0,
+    ) -> str:
+        """Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`. `ecn` is its codepoint: `"ect0"`,
+        `"ect1"`, `True` for ECT(0), `False` for Not-ECT."""
 
     def dequeue(self, now: float) -> Packet | None:
         """The next packet to send, if there is one."""
@@ -342,9 +396,11 @@ class Discipline:
     def set(self, **values: Any) -> None:
         """Other values of parameters from now on, its state kept."""
 
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
 @final
 class Env:
-    """Simulations of one scenario, stepped together on all cores."""
+    """Simulations of one scenario, stepped together on all cores. Calls of several threads wait for each other."""
 
     OBSERVABLE: ClassVar[tuple[str, ...]]
     """The names of what can be observed whatever the discipline."""
@@ -364,6 +420,9 @@ class Env:
 
     def step(self, actions: _Floats) -> tuple[_Floats, numpy.ndarray[Any, numpy.dtype[numpy.bool_]]]:
         """A step of all of them: what they look like then, and which have come to their end."""
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __setstate__(self, state: Sequence[tuple[int, bytes, int] | None]) -> None: ...
 
 def main(words: Sequence[str]) -> int:
     """The program `forebay` with these words; its exit code."""
@@ -385,18 +444,30 @@ def run(
     progress: Callable[[float], object] | None = None,
     shards: bool = False,
     force: bool = False,
+    sweep: Sweep | None = None,
 ) -> Results:
-    """Runs every case under every discipline with every seed; what `output` holds already is not run again."""
+    """Runs every case under every discipline with every seed; what `output` holds already is not run again. The lock of
+    `output` is that of `sweep`, if it is given."""
 
 def work(
     scenario: Scenario, seeds: Sequence[int], places: Sequence[_Place], directory: _Path | None
 ) -> list[bytes | None]:
     """Does some runs of a sweep; each is kept in its directory where this process reaches that, else given as bytes."""
 
-def left(
-    scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool
-) -> list[_Place]:
-    """Opens the directory of a sweep on which so many work; the runs that are not finished there."""
+class Sweep:
+    """The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed."""
+
+    def __init__(
+        self, scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool
+    ) -> None:
+        """Opens the directory of a sweep on which `workers` work at a time; waits for another writer."""
+
+    @property
+    def left(self) -> list[_Place]:
+        """The runs that were not finished when it was opened."""
+
+    def close(self) -> None:
+        """Releases the directory."""
 
 def bring(
     scenario: Scenario, seeds: Sequence[int], directory: _Path, brought: Sequence[tuple[_Place, bytes]]

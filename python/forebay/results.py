@@ -17,7 +17,8 @@ __all__ = ["Results"]
 
 
 class Results:
-    """Finished runs of a scenario.
+    """Finished runs of a scenario. They pickle: those in memory as they are, those in a directory by their summaries and the
+    directory's path, where the rest is read when it is asked for.
 
     It is itself a table for Arrow, that of ``summary``: ``polars.DataFrame(results)`` (or ``polars.from_arrow``, a series of
     rows), ``pyarrow.table(results)`` and ``pandas.DataFrame.from_arrow(results)`` take it without a copy.
@@ -25,6 +26,10 @@ class Results:
 
     def __init__(self, native: _native.Results) -> None:
         self._native = native
+
+    def __reduce__(self) -> tuple[type[Results], tuple[_native.Results]]:
+        # Without the tables and dictionaries that it has been asked for: they come again.
+        return type(self), (self._native,)
 
     @property
     def summary(self) -> _native.Table:

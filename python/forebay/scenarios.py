@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from forebay import _toml
 from forebay._native import Discipline, Scenario
@@ -89,8 +89,10 @@ class Flows:
     """Congestion control: ``forebay list congestion``."""
     name: str | None = None
     """Of the group."""
-    ecn: bool | None = None
-    """Are its packets ECN-capable?"""
+    ecn: bool | Literal["ect0", "ect1"] | None = None
+    """ECN codepoint of its data; ``True`` is the sender's own."""
+    l4s: bool | None = None
+    """Is the codepoint of DCTCP its own ECT(1)?"""
     start: Any = None
     """When they start: a time, or ``{"uniform": ["0s", "1s"]}``."""
     active: Sequence[Any] | None = None

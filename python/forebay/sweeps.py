@@ -140,10 +140,16 @@ def sweep(
     where = str(output if output is not None else Path("runs") / f"{Path(found.name).stem}-{found.hash}")
     total = found.duration_s * len(found.axes) * len(found.aqm) * len(numbers)
     with _progress.Bar(total, progress) as bar:
-        if executor is not None:
-            _shared(found, numbers, str(Path(where).absolute()), executor, bar, force)
-        # What the executor was allowed to begin is ended here.
-        return Results(_native.run(found, numbers, jobs, where, bar, True, force or executor is not None))
+        if executor is None:
+            return Results(_native.run(found, numbers, jobs, where, bar, True, force))
+        where = str(Path(where).absolute())
+        shared = _native.Sweep(found, numbers, where, min(_workers(executor), os.cpu_count() or 1), force)
+        try:
+            _shared(found, numbers, where, executor, bar, shared.left)
+            # What the executor was allowed to begin is ended here.
+            return Results(_native.run(found, numbers, jobs, where, bar, True, True, shared))
+        finally:
+            shared.close()
 
 
 def _shared(
@@ -152,16 +158,18 @@ def _shared(
     where: str,
     executor: Executor,
     bar: Callable[[float], None],
-    force: bool,
+    left: list[_Place],
 ) -> None:
     """Lets the executor do what is left, some runs at a time, as many as fill a chunk."""
-    left = _native.left(found, seeds, where, min(_workers(executor), os.cpu_count() or 1), force)
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
     key = (*parts[:2], *(tuple(change) for change in parts[2:]))
     classes = _own_classes(found)
     token = secrets.token_hex(8)
-    (Path(where) / _TOKEN).write_text(token)
+    (Path(where) / _TOKEN).unlink(missing_ok=True)
+    # Exclusive: a link at this name is not followed.
+    with open(Path(where) / _TOKEN, "x") as file:
+        file.write(token)
     waiting: dict[Future[tuple[_Done, float]], list[_Place]] = {}
     each_s = None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -51,6 +51,27 @@ def test_a_rule_is_asked_about_queues_of_ones_own() -> None:
         some.arrival(0.4, 500, backlog=1)
     with pytest.raises(forebay.ScenarioError, match="1 to 65535"):
         some.arrival(0.6, 0, backlog=1)
+    with pytest.raises(forebay.ScenarioError, match="write 5mbit or 5bit"):
+        forebay.Discipline("pi", rate="5")
+
+
+def test_a_packet_says_the_codepoint_asked_for() -> None:
+    cases: list[tuple[bool | Literal["ect0", "ect1"], str, int]] = [
+        (False, "not-ect", 0),
+        (True, "ect0", 0),
+        ("ect0", "ect0", 0),
+        ("ect1", "ect1", 1000),
+    ]
+    for ecn, said, in_l in cases:
+        queue = forebay.Discipline("dualpi2", packet=1000)
+        assert queue.enqueue(0.0, 1000, ecn=ecn) == "accepted"
+        packet = queue.dequeue(0.0)
+        assert packet is not None and (packet.ecn, packet.ecn_capable) == (said, said != "not-ect")
+        assert queue.probes["sent_l"] == in_l
+    with pytest.raises(forebay.ScenarioError, match=r'True, False, "ect0" or "ect1"'):
+        forebay.Discipline("pi").enqueue(0.0, 1000, ecn="ect2")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        forebay.Discipline("pi").enqueue(0.0, 1000, ecn=1)  # type: ignore[arg-type]
 
 
 def test_parameters_change_while_it_runs() -> None:
@@ -229,6 +250,52 @@ def test_wrong_classes_say_what_is_wrong(short: forebay.Scenario) -> None:
     with pytest.raises(forebay.ScenarioError, match="20ms"):
         type("Never", (forebay.Law,), {"name": "never", "period": 0})
         forebay.run(short, aqm="never")
+
+
+NO_NUMBERS = [math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *NO_NUMBERS,
+        *(forebay.Actuation(p) for p in NO_NUMBERS),
+        *(forebay.Actuation(0.1, q0_packets=q0) for q0 in (*NO_NUMBERS, 0.0, -1.0)),
+        *(forebay.Actuation(0.1, mean_packet=mean) for mean in (*NO_NUMBERS, 0.0, -1.0)),
+        None,
+        "0.1",
+        10**400,
+    ],
+    ids=lambda said: str(said)[:60],
+)
+@pytest.mark.parametrize("when", ["initial", "update"])
+def test_a_law_that_gives_no_finite_number_is_refused(short: forebay.Scenario, said: Any, when: str) -> None:
+    class Wild(forebay.Law):
+        name = "wild"
+
+        def initial(self) -> Any:
+            return said if when == "initial" else 0.0
+
+        def update(self, sample: Any) -> Any:
+            return said if when == "update" else 0.0
+
+    with pytest.raises(forebay.ScenarioError, match=f"{when}: .*finite numbers"):
+        forebay.run(short, aqm=Wild)
+    with pytest.raises(forebay.ScenarioError, match=when):
+        forebay.Discipline("wild").enqueue(1.0, 500)
+
+
+def test_a_probability_beyond_its_bounds_is_the_bound(short: forebay.Scenario) -> None:
+    def run(p: Any) -> list[str]:
+        class Bound(forebay.Law):
+            name = "bound"
+
+            def update(self, sample: Any) -> Any:
+                return p
+
+        return fingerprints(forebay.run(short, aqm=Bound))
+
+    assert run(1.5) == run(1) == run(forebay.Actuation(7.0)) and run(-1.0) == run(0.0) != run(1)
 
 
 def test_what_breaks_a_rule_is_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 import numpy
@@ -11,9 +12,12 @@ import pytest
 import forebay
 from conftest import CASE_1
 
-gymnasium = pytest.importorskip("gymnasium")
+if find_spec("gymnasium"):
+    import gymnasium
 
-from forebay.gym import ID, AqmControl, AqmVectorEnv  # noqa: E402
+    from forebay.gym import ID, AqmControl, AqmVectorEnv
+
+pytestmark = pytest.mark.skipif(find_spec("gymnasium") is None, reason="gymnasium is not installed")
 
 TEN = {"flows.ftp.count": 10, "duration": "2s", "warmup": "0s"}
 

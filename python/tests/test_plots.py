@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 import forebay
 from conftest import REPOSITORY
 from forebay import plots, theory
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
+if find_spec("matplotlib"):
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+pytestmark = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 
 
 def test_pictures_of_results(short: forebay.Scenario) -> None:

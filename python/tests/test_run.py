@@ -214,6 +214,33 @@ def test_scenarios_are_built(short: forebay.Scenario) -> None:
         )
 
 
+def test_flows_say_their_codepoint() -> None:
+    built = forebay.build(
+        duration="4s",
+        packet=500,
+        topology=forebay.Dumbbell(
+            bottleneck=forebay.Bottleneck(rate="10mbit", delay="10ms", queue="100p"),
+            access=forebay.Access(hosts=2, rate="10mbit", delays=["10ms"]),
+            egress=forebay.Egress(rate="10mbit", delay="10ms"),
+        ),
+        flows=[
+            forebay.Flows(kind="ftp", tcp="dctcp", l4s=True),
+            forebay.Flows(kind="cbr", rate="1mbit", ecn="ect0"),
+        ],
+        aqm=["dualpi2"],
+        series=["dualpi2.sent_l", "dualpi2.sent_c"],
+    )
+    for path, ecn, used in [
+        ("flows.cbr.ecn", "ect0", [True, True]),
+        ("flows.cbr.ecn", "ect1", [True, False]),
+        ("flows.*.ecn", "ect0", [False, True]),
+    ]:
+        series = forebay.run(built, set={path: ecn}).series
+        assert [series[f"dualpi2.sent_{queue}"][-1] > 0 for queue in ("l", "c")] == used, (path, ecn)
+    with pytest.raises(forebay.ScenarioError, match='true, false, "ect0" or "ect1"'):
+        forebay.read(built, set={"flows.cbr.ecn": "ect2"})
+
+
 def test_the_console_command_is_the_program(tmp_path: Path) -> None:
     assert program("--version", cwd=tmp_path).stdout.startswith("forebay ")
     told = program("run", "none.toml", cwd=tmp_path)

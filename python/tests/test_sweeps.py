@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -168,9 +169,44 @@ def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_pa
     from forebay import _native
 
     where = str(tmp_path / "out")
-    left = _native.left(short, [1], where, 1, False)
+    sweep = _native.Sweep(short, [1], where, 1, False)
+    left = sweep.left
     records = _native.work(short, [1], left, str(tmp_path / "elsewhere"))
     assert all(isinstance(record, bytes) for record in records)
     _native.bring(short, [1], where, [(place, record) for place, record in zip(left, records) if record is not None])
-    assert _native.left(short, [1], where, 1, False) == []
+    sweep.close()
+    assert _native.Sweep(short, [1], where, 1, False).left == []
     assert _native.work(short, [1], left, where) == [None, None]
+
+
+def test_threads_with_one_directory_take_turns(short: forebay.Scenario, tmp_path: Path) -> None:
+    def go(seeds: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            forebay.run(short, seeds=seeds, output=tmp_path / "out")
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(go, seeds) for seeds in (1, 3, 1, 3, 1, 3)]:
+            done.result()
+    seeds = len(json.loads((tmp_path / "out/meta.json").read_text())["seeds"])
+    runs = json.loads((tmp_path / "out/summary.json").read_text())["runs"]
+    assert len({run["seed"] for run in runs}) == seeds
+
+
+def test_sweeps_with_one_directory_take_turns(short: forebay.Scenario, tmp_path: Path) -> None:
+    def go() -> int:
+        with ThreadPoolExecutor(2) as executor, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return len(forebay.sweep(short, seeds=4, executor=executor, output=tmp_path / "out").runs)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert [done.result() for done in [threads.submit(go) for _ in range(2)]] == [8, 8]
+
+
+def test_a_sweep_follows_no_link_at_its_token(short: forebay.Scenario, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    forebay.run(short, output=tmp_path / "out")
+    (tmp_path / "out" / "sweep.token").symlink_to("../victim")
+    with ThreadPoolExecutor(1) as executor:
+        forebay.sweep(short, executor=executor, output=tmp_path / "out")
+    assert (tmp_path / "victim").read_text() == "precious"

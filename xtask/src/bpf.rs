@@ -85,9 +85,12 @@ fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
 }
 
 #[cfg(test)]
+#[path = "../../crates/cli/tests/skips/mod.rs"]
+mod skips;
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     /// What makes a program of an object: instructions, which of them name a map, maps, types, where fields of the kernel are
     /// read, licence.
@@ -119,11 +122,7 @@ mod tests {
     fn the_object_is_that_of_its_source() {
         let tools = match tools() {
             Ok(tools) => tools,
-            Err(lacking) => {
-                // Where the harness does not keep it: nobody should take this for a check.
-                let _ = writeln!(std::io::stderr(), "skipped: the_object_is_that_of_its_source: {lacking}");
-                return;
-            }
+            Err(lacking) => return super::skips::skip(lacking),
         };
         let scratch = program::scratch("bpf").unwrap();
         let made = scratch.join(OBJECT);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ const SCENARIO: &str = "examples/real.toml";
 
 /// Those of `forebay attach`; each says what it needs.
 pub(crate) fn devices(tally: &mut Tally) {
-    run("attach", tally);
+    cargo_tests::run(tests("attach"), tally);
 }
 
 /// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
@@ -31,16 +32,20 @@ pub(crate) fn links(tally: &mut Tally) {
         Err(what) => return tally.fail(what),
     };
     if document["link"] != true {
-        return tally.skip(format!("no emulated links here: {}", missing(&document, "link, run --on kernel")));
+        let why = format!("no emulated links here: {}", missing(&document, "link, run --on kernel"));
+        return match cargo_tests::names(tests("live")) {
+            Ok(names) => names.iter().for_each(|name| tally.skip(format!("live::{name}: {why}"))),
+            Err(what) => tally.fail(what),
+        };
     }
-    run("live", tally);
+    cargo_tests::run(tests("live"), tally);
 }
 
 /// One test after the other, for they share this machine's processors; `--workspace`, as what they stand on has been built.
-fn run(name: &str, tally: &mut Tally) {
+fn tests(name: &str) -> Command {
     let mut tests = program::cargo();
     tests.args(["test", "--workspace", "--test", name, "--", "--test-threads=1"]);
-    cargo_tests::run(tests, tally);
+    tests
 }
 
 /// What is missing for something, in words.

@@ -21,6 +21,7 @@ mod origins;
 mod peers;
 mod performance;
 mod program;
+mod pytest;
 mod python;
 mod readme;
 mod release;

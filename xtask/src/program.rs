@@ -81,17 +81,32 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
 }
 
 /// Runs `command`, handing each line of its stdout to `line` as it comes; stderr goes where ours goes.
-pub(crate) fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, String> {
+pub(crate) fn stream(mut command: Command, line: impl FnMut(&str)) -> Result<ExitStatus, String> {
     let mut child = start(command.stdout(Stdio::piped()))?;
     if let Some(out) = child.stdout.take() {
-        let mut out = BufReader::new(out);
-        let mut bytes = Vec::new();
-        while out.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
-            line(String::from_utf8_lossy(&bytes).trim_end());
-            bytes.clear();
-        }
+        each_line(out, line);
     }
     child.wait().map_err(|error| error.to_string())
+}
+
+/// Like [`stream`] for the lines of stdout and stderr together, in the order in which they were written.
+pub(crate) fn stream_both(mut command: Command, line: impl FnMut(&str)) -> Result<ExitStatus, String> {
+    let (reader, writer) = std::io::pipe().map_err(|error| error.to_string())?;
+    let second = writer.try_clone().map_err(|error| error.to_string())?;
+    let mut child = start(command.stdout(writer).stderr(second))?;
+    // It holds the writing ends, and the pipe ends only when all of them are closed.
+    drop(command);
+    each_line(reader, line);
+    child.wait().map_err(|error| error.to_string())
+}
+
+fn each_line(from: impl Read, mut line: impl FnMut(&str)) {
+    let mut from = BufReader::new(from);
+    let mut bytes = Vec::new();
+    while from.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
+        line(String::from_utf8_lossy(&bytes).trim_end());
+        bytes.clear();
+    }
 }
 
 /// Runs `command` and gives its exit status and its stdout; stderr goes where ours goes.
@@ -211,6 +226,15 @@ mod tests {
         let mut lines = Vec::new();
         let status = stream(command, |line| lines.push(line.to_string())).unwrap();
         assert_eq!((lines, status.code()), (vec!["one".to_string(), "two".to_string()], Some(3)));
+    }
+
+    #[test]
+    fn both_streams_keep_their_order() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; echo three"]);
+        let mut lines = Vec::new();
+        let status = stream_both(command, |line| lines.push(line.to_string())).unwrap();
+        assert_eq!((lines.join(" "), status.success()), ("one two three".to_string(), true));
     }
 
     #[test]

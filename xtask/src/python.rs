@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::program;
+use crate::pytest::Pytest;
 use crate::tally::Tally;
 
 /// The largest wheel, in bytes.
@@ -148,56 +149,29 @@ fn docs(tools: &Path, out: &Path) -> Result<(), String> {
     said(&mut pdoc)
 }
 
-/// pytest, whose last line counts.
+/// pytest, every test of the package.
 fn tests(tools: &Path, tally: &mut Tally) {
     let sources = program::root().join("python");
-    let mut pytest = Command::new(tools);
-    pytest.args(["-P", "-m", "pytest", "-rsfE", "--tb=short", "-p", "no:cacheprovider", "-c"]);
-    pytest.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
+    let mut command = Command::new(tools);
+    command.args(["-P", "-m", "pytest", "-rpsfExX", "--no-fold-skipped", "--tb=short", "-p", "no:cacheprovider", "-c"]);
+    command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
     // Not beside the package's sources, which have no module: also programs that tests start would find those first.
-    pytest.current_dir(program::build_dir()).env("PYTHONDONTWRITEBYTECODE", "1");
-    let mut last = String::new();
-    let status = program::stream(pytest, |line| {
-        println!("   {line}");
-        match line.split_once(' ') {
-            Some(("FAILED" | "ERROR", what)) => tally.fail(what),
-            Some(("SKIPPED", what)) => tally.skip(what),
-            _ => {}
-        }
-        if !line.is_empty() {
-            last = line.to_string();
+    command.current_dir(program::build_dir()).env("PYTHONDONTWRITEBYTECODE", "1");
+    let mut pytest = Pytest::default();
+    let status = program::stream(command, |line| {
+        if pytest.hear(line) {
+            println!("   {line}");
         }
     });
-    tally.pass_all(counted(&last, "passed"));
     match status {
-        Ok(status) if status.success() || tally.failed() => {}
-        Ok(status) => tally.fail(format!("pytest: {status}")),
+        Ok(status) => pytest.tell(status.success(), tally),
         Err(why) => tally.fail(why),
     }
-}
-
-/// The number before a word of pytest's last line: `3 failed, 12 passed in 4.05s`.
-fn counted(line: &str, word: &str) -> u64 {
-    let mut parts = line.split([' ', ',', '=']).filter(|part| !part.is_empty()).collect::<Vec<_>>().into_iter();
-    let mut before = "";
-    parts
-        .find_map(|part| {
-            let found = (part == word).then(|| before.parse().ok()).flatten();
-            before = part;
-            found
-        })
-        .unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pytests_last_line() {
-        let line = "=== 3 failed, 12 passed, 1 skipped in 4.05s ===";
-        assert_eq!([counted(line, "passed"), counted(line, "failed"), counted(line, "errors")], [12, 3, 0]);
-    }
 
     #[test]
     fn the_first_block_of_python() {

@@ -189,8 +189,9 @@ const HEAD: &str = "\
 # Scenario reference
 
 Written by `cargo xtask docs` from [the schema](scenario.schema.json), which is written by the reader of these files itself, and
-which editors that know JSON Schema take. A quantity is text with a unit as tc(8) writes it: `10mbit`, `20ms`, `100p`, `160kb`. The
-name of an axis in braces, `\"{n}\"`, may stand for any value. [Networks](networks.md), [access networks](access-networks.md) and
+which editors that know JSON Schema take. A quantity is text with a unit as tc(8) writes it: `10mbit`, `20ms`, `100p`, `160kb`. A
+rate or a time without a unit is an error, but for 0 where a time or a rate may be 0. The name of an axis in braces, `\"{n}\"`, may
+stand for any value. [Networks](networks.md), [access networks](access-networks.md) and
 [TCP](tcp.md) tell what the keys mean; `forebay explain web` and its like, what a kind of traffic does. `links[].rate` is the key
 `rate` of each table of the list `links`.
 

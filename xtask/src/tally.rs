@@ -17,7 +17,7 @@ impl Tally {
         self.pass_all(1);
     }
 
-    /// So many checks held.
+    /// `n` checks held.
     pub(crate) fn pass_all(&mut self, n: u64) {
         self.passed += n;
     }
@@ -52,17 +52,30 @@ impl Tally {
         println!("\n== {name}: {what}");
         let (begun, mut own) = (Instant::now(), Self::default());
         run(&mut own);
-        let word = match (own.failed(), own.passed) {
-            (true, _) => "FAILED",
-            (false, 0) => "skipped",
-            (false, _) => "ok",
-        };
+        if own.is_empty() {
+            own.fail("nothing was checked");
+        }
+        let word = own.word();
         own.failures.iter().for_each(|what| println!("   failed: {what}"));
         own.skips.iter().for_each(|what| println!("   skipped: {what}"));
         println!("-- {name}: {word}, {}, {:.1} s", own.line(), begun.elapsed().as_secs_f64());
         own.failures.iter_mut().for_each(|what| *what = format!("{name}: {what}"));
         own.skips.iter_mut().for_each(|what| *what = format!("{name}: {what}"));
         self.add(own);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.passed == 0 && self.failures.is_empty() && self.skips.is_empty()
+    }
+
+    /// What became of a stage: `ok` only where at least half of its checks were made.
+    fn word(&self) -> &'static str {
+        match (self.failed(), self.passed) {
+            (true, _) => "FAILED",
+            (false, 0) => "skipped",
+            (false, passed) if (self.skips.len() as u64) > passed => "mostly skipped",
+            (false, _) => "ok",
+        }
     }
 
     /// The names again, the last line, and the exit code.
@@ -77,6 +90,12 @@ impl Tally {
     /// Did any check not hold?
     pub(crate) fn failed(&self) -> bool {
         !self.failures.is_empty()
+    }
+
+    /// What was skipped, and why.
+    #[cfg(test)]
+    pub(crate) fn skips(&self) -> &[String] {
+        &self.skips
     }
 
     /// `N passed, N failed, N skipped`.
@@ -101,5 +120,25 @@ mod tests {
         });
         assert_eq!(all.line(), "4 passed, 1 failed, 1 skipped");
         assert_eq!((all.failures, all.skips), (vec!["two: bad: why".to_string()], vec!["two: late".to_string()]));
+    }
+
+    #[test]
+    fn a_stage_is_ok_where_most_checks_were_made() {
+        let word = |passed: u64, failed: usize, skipped: usize| {
+            let mut tally = Tally::default();
+            tally.pass_all(passed);
+            (0..failed).for_each(|_| tally.fail("f"));
+            (0..skipped).for_each(|_| tally.skip("s"));
+            tally.word()
+        };
+        assert_eq!([word(1, 0, 0), word(2, 0, 2), word(2, 0, 3)], ["ok", "ok", "mostly skipped"]);
+        assert_eq!([word(2, 0, 19), word(0, 0, 1), word(9, 1, 9)], ["mostly skipped", "skipped", "FAILED"]);
+    }
+
+    #[test]
+    fn a_stage_without_checks_fails() {
+        let mut all = Tally::default();
+        all.stage("empty", "nothing", |_| {});
+        assert_eq!(all.line(), "0 passed, 1 failed, 0 skipped");
     }
 }

@@ -8,7 +8,7 @@ fn canonical(text: &str) -> String {
 }
 
 /// tc's line beside ours.
-const LINES: [(&str, &str); 25] = [
+const LINES: [(&str, &str); 36] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",
         "codel preset=linux hard_limit=1000p target=4ms interval=60ms ecn=off",
@@ -55,9 +55,22 @@ const LINES: [(&str, &str); 25] = [
         "red preset=linux hard_limit=400000b min_th=30000b max_th=90000b mean_packet=1000b burst=55 ecn=on",
     ),
     (
-        "choke limit 1000 min 83 max 250 burst 90 ecn",
+        "choke limit 1000 min 83 max 250 burst 90 bandwidth 10mbit ecn",
         "choke preset=linux hard_limit=1000p min_th=83p max_th=250p burst=90 ecn=on",
     ),
+    // What is 0 to tc is not said.
+    ("dualpi2 max_rtt 0 step_thresh 0 limit 0 target 0", "dualpi2 preset=linux"),
+    ("codel limit 0 target 0.9 interval 0", "codel preset=linux"),
+    ("pie alpha 0 beta 0 tupdate 0s limit 0", "pie preset=linux"),
+    ("fq_pie flows 0 quantum 0 ecn_prob 0 memory_limit 32Mb", "fq_pie preset=linux"),
+    ("fq_codel flows 0 quantum 0 drop_batch 0 memory_limit 32Mb", "fq_codel preset=linux"),
+    ("sfb limit 0 max 0 target 0", "sfb preset=linux hard_limit=1000p"),
+    ("red limit 400000 avpkt 1000 min 0 max 0 burst 0", "red preset=linux hard_limit=400000b mean_packet=1000b"),
+    // Other bases, cases, units and percentages.
+    ("codel limit 0x3E8 target 5MS interval 0.1Sec", "codel preset=linux hard_limit=1000p"),
+    ("fq_codel flows 02000 target 5000.9 limit 10240p", "fq_codel preset=linux"),
+    ("bfifo limit 80KBIT", "droptail ecn=off hard_limit=10240b"),
+    ("dualpi2 classic_protection 12.5% coupling_factor 0x2", "dualpi2 preset=linux weight=0.12"),
     ("sfb max 100", "sfb preset=linux hard_limit=1000p max=100"),
     ("sfb limit 1000 max 100", "sfb preset=linux hard_limit=1000p max=100"),
     ("bfifo limit 10k", "droptail ecn=off hard_limit=10240b"),
@@ -78,13 +91,18 @@ fn what_cannot_be_had_is_refused() {
         ("dualpi2 limit 10 drop_enqueue", "drop_enqueue: found 'drop_enqueue', expected tc's line without it"),
         ("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03", "ce_threshold_selector: found"),
         ("dualpi2 typical_rtt 20ms max_rtt 15ms", "typical_rtt: found '20ms', expected a time of at most max_rtt"),
-        ("dualpi2 max_rtt 0", "max_rtt: found '0', expected a time such as 20ms, from 1e-6"),
+        (
+            "dualpi2 max_rtt 5s",
+            "max_rtt: found '5s', expected shorter round trips (it makes alpha 0.00333 and beta 0.06",
+        ),
         ("dualpi2 max_rtt 5p", "max_rtt: found '5p', expected a time"),
         ("dualpi2 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
         ("dualpi2 min_qlen_step 0 step_thresh 5cows", "step_thresh: found '5cows', expected a time"),
         ("dualpi2 typical_rtt 5ms max_rtt 5cows", "max_rtt: found '5cows', expected a time"),
         ("dualpi2 min_qlen_step x", "min_qlen_step: found 'x', expected a number of packets"),
-        ("dualpi2 classic_protection 101", "classic_protection: found '101', expected a whole number from 0 to 100"),
+        ("dualpi2 classic_protection 101", "classic_protection: found '101', expected a percentage from 0 to 100"),
+        ("dualpi2 limit 0x10", "limit: found '0x10', expected a number of packets"),
+        ("dualpi2 memlimit 32Mb", "memlimit: found '32Mb', expected a whole number of bytes, without a unit"),
         ("fq_codel flows 65537", "flows: found '65537', expected a whole number, from 1 to 65536"),
         ("pfif limit 5", "discipline: found 'pfif', expected one of"),
     ] {
@@ -101,24 +119,23 @@ fn every_word_is_read_and_sets_what_it_names() {
     for entry in ENTRIES {
         let Some(tc) = &entry.tc else { continue };
         for (word, tail) in tc.words {
-            let (value, key) = match tail {
-                Tail::Time(key) => ("7ms", Some(key)),
-                Tail::Millis(key) | Tail::Packets(key) | Tail::Size(key) | Tail::Number(key) => ("777", Some(key)),
-                Tail::Raised(key, _) => ("777", Some(key)),
-                Tail::Parts(key, ..) => ("7", Some(key)),
-                Tail::Flag(_) | Tail::Moot(_) => ("", None),
-                Tail::Ignored(_) | Tail::Late(..) => ("7", None),
+            let (values, key): (&[&str], _) = match tail {
+                Tail::Sets(sets) => (&["777", "7", "7000", "77000", "0.7"], Some(sets.key())),
+                Tail::Flag(_) | Tail::Moot(_) => (&[""], None),
+                Tail::Ignored(..) | Tail::Late(_) => (&["700"], None),
                 Tail::Refused(_) => {
                     assert!(Spec::parse(&format!("{} {word}", entry.name)).is_err(), "{} {word}", entry.name);
                     continue;
                 }
             };
-            let text = format!("{} {word} {value}", entry.name);
-            let read = Spec::parse(&text).or_else(|_| Spec::parse(&format!("{} {word} 0.7", entry.name)));
-            let read = read.unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            let needed = |need: &&str| format!("{need} {} ", if *need == "avpkt" { "1000" } else { "70000" });
+            let needs: String = tc.needs.iter().map(needed).collect();
+            let more = if *word == "nodrop" { "ecn" } else { "" };
+            let line = |value: &&str| Spec::parse(&format!("{} {needs}{more} {word} {value}", entry.name)).ok();
+            let read = values.iter().find_map(line).unwrap_or_else(|| panic!("{} {word}", entry.name));
             if let Some(key) = key {
                 let default = Spec::parse(&format!("{} {}", entry.name, tc.defaults)).unwrap();
-                assert_ne!(read.get(key), default.get(key), "{text}");
+                assert_ne!(read.get(key), default.get(key), "{} {word}", entry.name);
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use forebay_aqm::base::nearest::nearest;
 use forebay_lab::bench;
 
 use crate::attach::{AttachArgs, DetachArgs};
@@ -282,10 +283,40 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// The arguments, the first being the program; helps are as wide as running text.
-pub(crate) fn understood(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, clap::Error> {
     let command = || Cli::command().term_width(width());
-    let found = command().try_get_matches_from(words)?;
+    let found = command().try_get_matches_from(words.clone()).map_err(|error| advised(error, words))?;
     Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command()))
+}
+
+/// The error with the nearest known word, found as everywhere in this program.
+fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) -> clap::Error {
+    let mut root = Cli::command();
+    root.build();
+    let (wrong, suggested) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        ErrorKind::InvalidValue => (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+        _ => return error,
+    };
+    let known: Vec<String> = match (error.kind(), error.get(ContextKind::ValidValue)) {
+        (ErrorKind::InvalidSubcommand, _) => root.get_subcommands().map(|sub| sub.get_name().to_string()).collect(),
+        (ErrorKind::InvalidValue, Some(ContextValue::Strings(values))) => values.clone(),
+        _ => {
+            let of = words.find_map(|word| root.find_subcommand(&word)).unwrap_or(&root);
+            let flags = of.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
+            flags.map(|flag| format!("--{flag}")).collect()
+        }
+    };
+    let Some(ContextValue::String(word)) = error.get(wrong) else { return error };
+    let near = nearest(word, known.iter().map(String::as_str)).map(str::to_string);
+    error.remove(suggested);
+    if let Some(near) = near {
+        // Not the advice to pass a mistyped flag as a value.
+        error.remove(ContextKind::Suggested);
+        error.insert(suggested, ContextValue::String(near));
+    }
+    error
 }
 
 /// The same; what help, version or a wrong word says is said here.

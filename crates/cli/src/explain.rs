@@ -52,7 +52,8 @@ fn unknown(name: &str) -> InputError {
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     let names: Vec<&str> = names.into_iter().chain(tc::aliases().map(|(alias, ..)| alias)).collect();
-    let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
+    let near = || nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
+    let near = tc::elsewhere(name).or_else(near);
     InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
 }
 

@@ -3,10 +3,13 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use forebay_lab::scenario::InputError;
 use forebay_lab::store::StoreError;
 use serde_json::{Value, json};
+
+use crate::interrupt;
 
 /// The fixed exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +39,7 @@ impl Exit {
             Self::Input => 2,
             Self::Claims => 3,
             Self::Unavailable => 4,
-            Self::Interrupted => 130,
+            Self::Interrupted => interrupt::CODE,
             Self::Command(code) => code,
         }
     }
@@ -105,7 +108,8 @@ impl Failure {
     /// The exit code that it means.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Input(_) | Self::Store(StoreError::Foreign { .. }) => Exit::Input,
+            Self::Store(StoreError::Busy { .. }) if interrupt::flag().load(Ordering::SeqCst) => Exit::Interrupted,
+            Self::Input(_) | Self::Store(StoreError::Foreign { .. } | StoreError::Busy { .. }) => Exit::Input,
             Self::Store(StoreError::Io { error, .. })
                 if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
             {
@@ -127,6 +131,7 @@ impl Failure {
             Self::Store(error) => {
                 let (kind, path) = match error {
                     StoreError::Foreign { dir, .. } => ("foreign-directory", dir),
+                    StoreError::Busy { dir, .. } => ("busy-directory", dir),
                     StoreError::Io { path, .. } => ("io", path),
                     StoreError::Damaged { path, .. } => ("damaged-file", path),
                 };

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::Exit;
+/// The exit code of an interrupted command.
+pub(crate) const CODE: u8 = 130;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static HOSTED: AtomicBool = AtomicBool::new(false);
@@ -13,6 +14,11 @@ static PATIENT: AtomicBool = AtomicBool::new(false);
 pub fn stop(stops: bool) {
     HOSTED.store(true, Ordering::SeqCst);
     STOP.store(stops, Ordering::SeqCst);
+}
+
+/// The flag that an interruption sets, once [`watch`] has been called.
+pub(crate) fn flag() -> &'static AtomicBool {
+    &STOP
 }
 
 /// Does this program run within another one?
@@ -54,7 +60,7 @@ fn handle() {
     // It fails only if a handler is there already, and then it is this one.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::SeqCst) && !PATIENT.load(Ordering::SeqCst) {
-            std::process::exit(i32::from(Exit::Interrupted.code()));
+            std::process::exit(i32::from(CODE));
         }
     });
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use forebay_aqm::base::packet::{Colour, Ecn, Proto};
-use forebay_lab::store::{self, StoreError};
+use forebay_lab::disk;
+use forebay_lab::store::StoreError;
 use forebay_live::frame::About;
 use forebay_live::journal::{Arrival, Journal, Verdict};
 
@@ -42,12 +43,12 @@ pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
             arrival.len
         );
     }
-    store::write_whole(path, out.as_bytes())
+    disk::write_whole(path, out.as_bytes())
 }
 
 /// Reads one that [`write`] wrote.
 pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
-    let text = std::fs::read_to_string(path).map_err(|error| StoreError::Io { path: path.to_path_buf(), error })?;
+    let text = disk::read_text(path)?;
     let mut journal = Journal::default();
     let damaged =
         |line: usize| StoreError::Damaged { path: path.to_path_buf(), reason: format!("line {line} is no arrival") };

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 
 use forebay_aqm::base::packet::Colour;
+use forebay_lab::disk;
 use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::{self, RunRecord};
+use forebay_lab::report;
 use forebay_lab::scenario::{Case, Contender};
-use forebay_lab::store::{self, Store};
+use forebay_lab::store::Store;
 use forebay_live::emulator::{self, Manner, Outcome, Times};
 use forebay_live::fabric::{Fabric, NEAR, Way};
 use forebay_live::frame::{self, About};
@@ -19,6 +21,7 @@ use forebay_live::sys::process::{self, Signals};
 use forebay_live::sys::{clock, socket};
 use forebay_live::traffic::{self, BEFORE_DATA, Found};
 use forebay_sim::histogram::Histogram;
+use forebay_sim::lone::Rows;
 use forebay_sim::network::{FlowSpec, Network};
 use forebay_sim::outcome::{self, EndToEnd, FlowOutcome};
 use forebay_sim::tcp::sender::SenderCounts;
@@ -76,17 +79,14 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
-/// Where the timing of real runs is.
-pub(crate) const TIMING: &str = "timing.json";
-
 /// How often a run is tried whose timing is not that of the network; the last one is kept.
 const ATTEMPTS: u32 = 3;
 
 /// Does every real run that is not there with a timing that is valid, one after the other, for they share this machine's
 /// processors. What each one's timing was like is in a file beside them, and given.
 pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Failure> {
-    let file = store.dir().join(TIMING);
-    let timings = store::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
+    let file = store.dir().join(report::TIMING);
+    let timings = disk::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
     let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_real).collect();
     let mut all = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
@@ -110,7 +110,7 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Fa
                 let later = timings.iter().filter(|run| {
                     !all.iter().any(|known| known["label"] == run["label"] && known["seed"] == run["seed"])
                 });
-                store::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
+                disk::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
                 break;
             }
             let faults = timing["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -170,7 +170,7 @@ fn run(plan: &Plan, job: Job) -> Result<Value, String> {
     let (to_near, to_far) = (shared(&results)?, shared(&results)?);
     let play = |results, sends| traffic::play(&net, job.seed, (near, far), times, results, sends);
     let child = site.play(|| play(to_near, true), || play(to_far, false)).map_err(|failure| failure.to_string())?;
-    let fabric = Fabric::new(&net, job.seed, net.sample, net.duration, false);
+    let fabric = Fabric::new(&net, job.seed, Rows::all(net.sample), net.duration, false);
     let router = |end: usize, bytes: &[u8]| way(&net, end, bytes);
     let times = Times { start, end: Some(end) };
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)

@@ -53,6 +53,8 @@ use serde_json::{Value, json};
 /// Does what the words say; the exit code.
 pub fn main(program: Program) -> u8 {
     let program = program::set(program);
+    #[cfg(target_os = "linux")]
+    forebay_live::sys::process::ignore_file_size_signal();
     let exit = args::parse(program.words()).and_then(|cli| {
         let ui = Ui::new(cli.json, cli.quiet);
         command(&cli, &ui).map_err(|failure| {
@@ -88,8 +90,8 @@ pub fn document(
     quiet: bool,
     scenario: Option<String>,
 ) -> Result<Value, Refusal> {
-    let words = std::iter::once(OsString::from("forebay")).chain(words);
-    let cli = args::understood(words).map_err(|error| {
+    let words: Vec<OsString> = std::iter::once(OsString::from("forebay")).chain(words).collect();
+    let cli = args::understood(words.into_iter()).map_err(|error| {
         let message = args::one_line(&error.to_string());
         let error = json!({ "kind": "usage", "message": message });
         Refusal { exit: Exit::Input.code(), message, error }

@@ -28,7 +28,8 @@ touched, and no right is needed but that of namespaces for ordinary users. Far i
 link within a link has 100.64.1.0/24 and so on, and what is beyond is reached through it. \
 Up is from near to far. Everything given without --up or --down is so both ways.
 
-It ends with the command's exit code; 1 if the timing was not that of the link: results are kept, and say why.")]
+It ends with the command's exit code; 1 if the timing was not that of the link or packets were lost outside of it: \
+results are kept, and say why.")]
 pub(crate) struct LinkArgs {
     /// Capacity, such as 50mbit; 1gbit if neither it nor a trace is given.
     #[arg(long, value_name = "RATE")]
@@ -70,7 +71,7 @@ pub(crate) struct LinkArgs {
     /// Run nothing: judge what was recorded in DIR once more, and say what is different.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
-    /// Time between two rows of the series.
+    /// Time between two rows of the series in DIR; it doubles whenever there are a million rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
     /// One packet in a hundred may go so late; more, and the timing is invalid.
@@ -224,7 +225,7 @@ impl LinkArgs {
         }
     }
 
-    /// Time between two rows of the series.
+    /// Time between two rows of the series in DIR; it doubles whenever there are a million rows.
     pub(crate) fn sample(&self) -> Result<Span, InputError> {
         time("--sample", &self.sample)
     }
@@ -243,8 +244,12 @@ fn time(argument: &str, words: &str) -> Result<Span, InputError> {
 
 fn check(rate: &str, argument: String) -> Result<(), InputError> {
     let accepts = "a rate above 0 such as 50mbit, at most 100gbit";
-    let known = text::rate(rate).is_ok_and(|rate| (1..=100_000_000_000).contains(&rate.0));
-    known.then_some(()).ok_or_else(|| InputError::new(argument, "", Found::text(rate), accepts))
+    let wrong = |hint| Err(InputError::new(argument, "", Found::text(rate), accepts).hint(hint));
+    match text::rate(rate) {
+        Ok(known) if known.0 <= 100_000_000_000 => Ok(()),
+        Ok(_) => wrong(None),
+        Err(bad) => wrong(bad.hint),
+    }
 }
 
 /// As TOML writes a text.

@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::Value as _;
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
+use forebay_lab::disk;
 use forebay_lab::scenario::{Found, InputError};
-use forebay_lab::store;
 use forebay_lab::theory::map::{self, Axis, Cell};
 use forebay_lab::theory::setting::{Scaled, Setting};
 use serde_json::{Value, json};
@@ -50,7 +51,10 @@ impl Side {
             "flows" => Scaled::Flows,
             "rtt" => Scaled::RoundTrip,
             "rate" => Scaled::Capacity,
-            _ => return Err(bad()),
+            name => {
+                let near = nearest(name, ["flows", "rtt", "rate"]);
+                return Err(BadValue { hint: near.map(|near| format!("did you mean {near}?")), ..bad() });
+            }
         };
         let value = |text: &str| match what {
             Scaled::Flows => text::number(text),
@@ -256,7 +260,7 @@ pub(crate) fn show(
 ) -> Result<(), Failure> {
     let [x, y] = sides;
     if let Some(path) = &args.output {
-        store::write_whole(path, picture(maps, sides).as_bytes())?;
+        disk::write_whole(path, picture(maps, sides).as_bytes())?;
     }
     if ui.json() {
         let results: Vec<Value> = maps.iter().map(Drawn::json).collect();

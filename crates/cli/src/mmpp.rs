@@ -1,7 +1,7 @@
 //! `forebay theory mmpp`: the queue in the long run under datagrams that Markov chains bring.
 
+use forebay_lab::disk;
 use forebay_lab::scenario::Case;
-use forebay_lab::store;
 use forebay_lab::theory::mmpp::{self, Model};
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) ->
             })
         });
         let chart = Chart { x: "in the system, packets", y: "share of the time", log: true, lines: lines.collect() };
-        store::write_whole(path, chart::picture(&[chart]).as_bytes())?;
+        disk::write_whole(path, chart::picture(&[chart]).as_bytes())?;
     }
     if ui.json() {
         let results: Vec<Value> = cases.iter().zip(&models).map(|(case, model)| document(case, model)).collect();
@@ -80,5 +80,6 @@ fn text(ui: &Ui, case: &Case, model: &Model) -> String {
     lines.extend(model.left_out.iter().map(|what| format!("left out: {what}")));
     let of_queues = model.queues.iter().filter_map(|q| q.left_out.as_ref().map(|what| format!("{}: {what}", q.label)));
     lines.extend(of_queues);
+    lines.extend(model.without.iter().map(|without| format!("{}: {}", without.label, without.no_answer)));
     lines.join("\n")
 }

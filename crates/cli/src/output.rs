@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::store::Owner;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -141,6 +142,11 @@ impl Ui {
             // Without a stderr there is nobody to tell.
             let _ = writeln!(io::stderr(), "{text}");
         }
+    }
+
+    /// Says that this command waits for another writer of a directory.
+    pub(crate) fn waits(&self, dir: &Path, owner: &Owner) {
+        self.note(&format!("{} is being written by {owner}: waiting for it to end", dir.display()));
     }
 
     /// Says what went wrong: one message on stderr, or the error document on stdout under `--json`.

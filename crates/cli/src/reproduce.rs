@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use forebay_aqm::base::nearest::nearest;
 use forebay_lab::batch::{BatchError, Control};
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::reproduce::{self, Level, ReproduceError, Reproduction};
 use forebay_lab::scenario::{Found, InputError};
+use forebay_lab::store::Owner;
 
 use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
@@ -36,7 +38,7 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     let index = several.then(|| Index::new(args, level));
     if let Some(index) = &index {
-        index.record(reproductions.iter().map(|(it, dir)| (it.paper().name, dir.as_path())))?;
+        index.record(ui, reproductions.iter().map(|(it, dir)| (it.paper().name, dir.as_path())))?;
         if let [_, _, ..] = reproductions.as_slice() {
             let runs: usize = reproductions.iter().map(|(it, _)| it.runs()).sum();
             ui.note(&format!("{} papers: {runs} runs", reproductions.len()));
@@ -44,13 +46,15 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     let (mut results, mut places) = (Vec::new(), Vec::new());
     for (reproduction, dir) in &reproductions {
-        results.extend(one(reproduction, dir, args, ui)?);
-        places.push(("report", dir.clone(), report::write_report(dir)));
+        let (found, lock) = one(reproduction, dir, args, ui)?;
+        results.extend(found);
+        places.push(("report", dir.clone(), report::of(&lock)));
+        drop(lock);
         // What is finished is in the index, whatever becomes of the others. Why it cannot be written, the last says.
-        let _ = index.as_ref().map(Index::build);
+        let _ = index.as_ref().map(|index| index.build(ui));
     }
     if let Some(index) = &index {
-        places.push(("index ", index.dir.clone(), index.build()));
+        places.push(("index ", index.dir.clone(), index.build(ui)));
     }
     show(args, ui, &results, places)
 }
@@ -90,18 +94,21 @@ impl Index {
     }
 
     /// Says in its directory where the papers are. Without -o they lie beside it, with it inside.
-    fn record<'a>(&self, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
+    fn record<'a>(&self, ui: &Ui, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
         let folder = |dir: &Path| match dir.strip_prefix(&self.dir) {
             Ok(inside) => inside.display().to_string(),
             Err(_) => format!("../{}", dir.file_name().unwrap_or_default().to_string_lossy()),
         };
         let papers: Vec<(&str, String)> = papers.map(|(name, dir)| (name, folder(dir))).collect();
-        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &program::meta())
+        let begins = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
+        let wait = Wait { stop: interrupt::watch(), begins: &begins };
+        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &program::meta(), &wait)
             .map_err(Failure::Store)
     }
 
-    fn build(&self) -> Result<PathBuf, Failure> {
-        Ok(forebay_lab::report::build_index(&self.dir)?)
+    fn build(&self, ui: &Ui) -> Result<PathBuf, Failure> {
+        let begins = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
+        Ok(forebay_lab::report::build_index(&self.dir, &Wait { stop: interrupt::watch(), begins: &begins })?)
     }
 }
 
@@ -148,7 +155,13 @@ fn place(args: &ReproduceArgs, paper: &Paper, level: Level, ids: &[String], seve
     Path::new("runs").join(format!("reproduce-{}{claims}{level}", paper.name))
 }
 
-fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -> Result<Vec<ClaimResult>, Failure> {
+/// The claims of one paper, and the lock of its directory for the report.
+fn one(
+    reproduction: &Reproduction,
+    dir: &Path,
+    args: &ReproduceArgs,
+    ui: &Ui,
+) -> Result<(Vec<ClaimResult>, WriteLock), Failure> {
     let pool = pool(args.jobs)?;
     let stop = interrupt::watch();
     let finished = || pool.install(|| reproduction.finished(dir));
@@ -156,7 +169,8 @@ fn one(reproduction: &Reproduction, dir: &Path, args: &ReproduceArgs, ui: &Ui) -
     let known = if known > 0 { format!(", {known} of them there already") } else { String::new() };
     ui.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
     let progress = Progress::new(ui, reproduction.simulated_s());
-    let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
+    let waits = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
+    let control = Control { stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
     let outcome = pool.install(|| reproduction.run(dir, &program::meta(), &control));
     progress.finish();
     outcome.map_err(|error| match error {

@@ -1,12 +1,15 @@
 //! `forebay run`: a scenario file to tables, results on disk and a report.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::{self, BatchError, Control};
+use forebay_lab::disk;
 use forebay_lab::estimate::excess;
+use forebay_lab::lock::Wait;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
-use forebay_lab::store::{self, Store};
+use forebay_lab::store::{self, Owner, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::Value;
 
@@ -37,19 +40,23 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, program::this().build());
     kernel::check(&plan)?;
+    check_place(&directory(args, &plan))?;
     afford(args, &plan, 1, kernel::real_seconds(&plan), ui)?;
-    let dir = directory(args, &plan);
-    check_place(&dir)?;
-    let store = Store::open(&dir, &plan, program::meta())?;
-    // Before anything else has threads: a process that makes namespaces must have one.
+    // Without a handler of Ctrl-C, which is a thread: a process that makes namespaces must have one only.
+    let store = open(args, &plan, interrupt::flag(), ui)?;
     let timings = kernel::runs(&plan, &store, ui)?;
-    let exit = batch(args, &plan, ui, summary::by_case)?;
+    let mut document = simulate(&plan, &store, &pool(args.jobs)?, ui)?;
     let invalid = timings.iter().filter(|run| run["timing"]["valid"] != true).count();
-    if invalid > 0 {
-        let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
-        return Err(Failure::Run(format!("{what} {}", dir.join(kernel::TIMING).display())));
+    let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
+    (document["valid"], document["timing"]) = ((invalid == 0).into(), timings.into());
+    disk::write_json(&store.dir().join("summary.json"), &document)?;
+    show(&document, &store, ui, summary::by_case)?;
+    match invalid {
+        0 => Ok(Exit::Done),
+        // The document has the reason, and there is to be one.
+        _ if ui.json() => Ok(Exit::Failed),
+        _ => Err(Failure::Run(format!("{what} {}", store.dir().join(forebay_lab::report::TIMING).display()))),
     }
-    Ok(exit)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -70,36 +77,50 @@ pub(crate) fn batch(
     ui: &Ui,
     tables: fn(&Ui, &Value) -> String,
 ) -> Result<Exit, Failure> {
-    let (document, dir) = results(args, plan, ui)?;
-    let report = report::write_report(&dir);
-    if ui.json() {
-        // An error is a document too, and there is to be one.
-        report?;
-        ui.print_json(&document)?;
-    } else {
-        ui.print(&format!("{}\nresults  {}", tables(ui, &document), dir.display()))?;
-        ui.print(&format!("report   {}", report?.display()))?;
-    }
+    let (document, store) = results(args, plan, ui)?;
+    show(&document, &store, ui, tables)?;
     Ok(Exit::Done)
 }
 
-/// Runs a plan; what is on disk already is not run again. The summary, and where the results are.
-pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, PathBuf), Failure> {
-    let dir = directory(args, plan);
-    check_place(&dir)?;
+/// Makes the report of a batch that has ended and prints its tables.
+fn show(document: &Value, store: &Store, ui: &Ui, tables: fn(&Ui, &Value) -> String) -> Result<(), Failure> {
+    let report = report::write(store);
+    if ui.json() {
+        // An error is a document too, and there is to be one.
+        report?;
+        return ui.print_json(document);
+    }
+    ui.print(&format!("{}\nresults  {}", tables(ui, document), store.dir().display()))?;
+    ui.print(&format!("report   {}", report?.display()))
+}
+
+/// Runs a plan; what is on disk already is not run again. The summary, and the directory, still locked.
+pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, Store), Failure> {
+    check_place(&directory(args, plan))?;
     let pool = pool(args.jobs)?;
     afford(args, plan, pool.current_num_threads(), 0.0, ui)?;
-    let stop = interrupt::watch();
-    let store = Store::open(&dir, plan, program::meta())?;
+    let store = open(args, plan, interrupt::watch(), ui)?;
+    let document = simulate(plan, &store, &pool, ui)?;
+    Ok((document, store))
+}
+
+/// Opens the directory for the results; waits for another writer until Ctrl-C.
+fn open(args: &BatchArgs, plan: &Plan, stop: &AtomicBool, ui: &Ui) -> Result<Store, Failure> {
+    let begins = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
+    Ok(Store::open(&directory(args, plan), plan, program::meta(), &Wait { stop, begins: &begins })?)
+}
+
+/// Does the runs that are not on disk yet, and writes the summary.
+fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, ui: &Ui) -> Result<Value, Failure> {
     if !ui.quiet() {
-        announce(ui, plan, pool.install(|| store::finished(&dir, plan)));
+        announce(ui, plan, pool.install(|| store::finished(store.dir(), plan)));
     }
     let progress = Progress::new(ui, plan.simulated_s());
-    let control = Control { stop, progress: &|seconds| progress.advance(seconds) };
-    let outcome = pool.install(|| batch::run(plan, &store, &control));
+    let stop = interrupt::watch();
+    let control = Control { progress: &|seconds| progress.advance(seconds), ..Control::silent(stop) };
+    let outcome = pool.install(|| batch::run(plan, store, &control));
     progress.finish();
-    let document = outcome.map_err(|error| pool.install(|| failure(error, plan, &dir)))?;
-    Ok((document, dir))
+    outcome.map_err(|error| pool.install(|| failure(error, plan, store.dir())))
 }
 
 /// What the arguments ask for, found possible before anything is written.

@@ -1,7 +1,7 @@
 //! `forebay theory`: what the models say about a scenario, no packet simulated.
 
+use forebay_lab::disk;
 use forebay_lab::scenario::{Case, Contender, Found, InputError, Overrides};
-use forebay_lab::store;
 use forebay_lab::theory::setting::{self, Scaled, Setting};
 use forebay_lab::theory::stability::NoAnswer;
 use forebay_lab::theory::{self as models, fluid, stability};
@@ -63,12 +63,11 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
             rows.push(Row { case, contender, answer: answer(asked, args, &ask, case, contender, &setting), setting });
         }
     }
-    if let Some(error) = rows.iter().map(Row::refusal).collect::<Option<Vec<_>>>().and_then(|all| all.first().copied())
-    {
-        return Err(error.clone().into());
+    if let Some(error) = refusal(&file, asked, &rows) {
+        return Err(error.into());
     }
     if let Some(path) = &args.map.output {
-        store::write_whole(path, chart::picture(&charts(asked, &rows)).as_bytes())?;
+        disk::write_whole(path, chart::picture(&charts(asked, &rows)).as_bytes())?;
     }
     if ui.json() {
         let results: Vec<Value> = rows.iter().map(Row::json).collect();
@@ -80,6 +79,29 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print(&text(asked, ui, &rows))?;
     }
     Ok(Exit::Done)
+}
+
+/// Why nothing can be answered: no row has an answer, and none is a loop without a rest.
+fn refusal(file: &str, asked: OfLoop, rows: &[Row<'_>]) -> Option<InputError> {
+    let why = rows.iter().map(|row| row.answer.as_ref().err().filter(|why| !why.is_finding()));
+    let why: Vec<&Why> = why.collect::<Option<_>>()?;
+    let without: Vec<&Row<'_>> =
+        rows.iter().zip(&why).filter(|(_, why)| why.lacks_model()).map(|(row, _)| row).collect();
+    let missing = without.first().map(|row| {
+        let names: Vec<String> = without.iter().map(|row| label(row.case, &row.contender.label)).collect();
+        no_model(file, &names, asked == OfLoop::Stability, &row.setting)
+    });
+    match why.first()? {
+        // Without a model there is an answer all the same, to another question.
+        Why::Input(error, _) => Some(error.clone().hint(missing.map(|missing| missing.accepts.clone()))),
+        Why::Model(_) => missing,
+    }
+}
+
+/// The error for disciplines that the models do not know; `shares`: of those that hold classes to shares they know some.
+fn no_model(file: &str, names: &[String], shares: bool, setting: &Setting) -> InputError {
+    let found = Found::thing(format!("no model of {}", names.join(", ")));
+    InputError::new(file, "compare.aqm", found, stability::with_a_model(&setting.link, shares))
 }
 
 /// What a picture of the answers shows: a course, or a distribution.
@@ -109,10 +131,11 @@ fn charts(asked: OfLoop, rows: &[Row<'_>]) -> Vec<Chart> {
 
 /// A map for every case and every discipline that the model knows.
 fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let (mut found, mut without) = (Vec::new(), Vec::new());
+    let (mut found, mut without, mut known) = (Vec::new(), Vec::new(), String::new());
     for case in cases {
         for contender in &case.scenario.compare {
             let setting = setting::of(case, &contender.spec).map_err(|error| in_file(file, &error))?;
+            known = stability::with_a_model(&setting.link, false);
             match Drawn::of(label(case, &contender.label), &contender.spec, &setting, sides, &args.map) {
                 Ok(map) => found.push(map),
                 Err(why) => without.push(why),
@@ -120,8 +143,7 @@ fn maps(file: &str, cases: &[Case], sides: [Side; 2], args: &TheoryArgs, ui: &Ui
         }
     }
     if found.is_empty() {
-        let accepts = "a discipline that the model brings to rest: a law, RED, AVQ or SVB";
-        return Err(InputError::new(file, "--map", Found::thing(without.join("; ")), accepts).into());
+        return Err(InputError::new(file, "--map", Found::thing(without.join("; ")), known).into());
     }
     map::show(&cases[0].scenario.title, &found, sides, &args.map, ui)?;
     without.iter().for_each(|why| ui.note(why));
@@ -139,8 +161,8 @@ struct Row<'a> {
 enum Why {
     /// The model has none.
     Model(NoAnswer),
-    /// It lacks something, or has something that it cannot use; an error if that is so in every row.
-    Input(InputError),
+    /// It lacks something, or has something that it cannot use; and does it lack a model of the discipline?
+    Input(InputError, bool),
 }
 
 impl From<NoAnswer> for Why {
@@ -153,8 +175,18 @@ impl Why {
     fn text(&self) -> String {
         match self {
             Self::Model(why) => why.text().to_string(),
-            Self::Input(error) => error.to_string(),
+            Self::Input(error, _) => error.to_string(),
         }
+    }
+
+    /// Does the model not know the discipline?
+    fn lacks_model(&self) -> bool {
+        matches!(self, Self::Model(NoAnswer::NoModel) | Self::Input(_, true))
+    }
+
+    /// Did the model look and find no rest? That is worth a row.
+    const fn is_finding(&self) -> bool {
+        matches!(self, Self::Model(why) if !matches!(why, NoAnswer::NoModel))
     }
 }
 
@@ -193,19 +225,12 @@ fn answer(
         }
         OfLoop::Markov => match models::markov::of(&contender.spec, setting, ask) {
             Ok(found) => Ok(map(json!(found))),
-            Err(why) => Err(Why::Input(args.markov.no_answer(&why))),
+            Err(why) => Err(Why::Input(args.markov.no_answer(&why), why == models::markov::NoAnswer::NoModel)),
         },
     }
 }
 
 impl Row<'_> {
-    fn refusal(&self) -> Option<&InputError> {
-        match &self.answer {
-            Err(Why::Input(error)) => Some(error),
-            _ => None,
-        }
-    }
-
     fn json(&self) -> Value {
         let axes: Map<String, Value> =
             self.case.axes.iter().map(|(axis, value)| (axis.clone(), json!(value))).collect();
@@ -276,7 +301,13 @@ fn text(asked: OfLoop, ui: &Ui, rows: &[Row<'_>]) -> String {
                 };
                 table.row([label].into_iter().chain(columns.iter().map(cell)).collect());
             }
-            Err(why) => notes.push(format!("{label}: {}", why.text())),
+            Err(why) => {
+                notes.push(format!("{label}: {}", why.text()));
+                if why.is_finding() {
+                    let none = columns.iter().map(|_| "-".to_string());
+                    table.row([label].into_iter().chain(none).collect());
+                }
+            }
         }
         for what in &row.setting.left_out {
             let note = format!("left out: {what}");
@@ -290,6 +321,9 @@ fn text(asked: OfLoop, ui: &Ui, rows: &[Row<'_>]) -> String {
         OfLoop::Fluid => "-: nothing repeats",
         OfLoop::Markov => markov::ABOUT,
     };
+    if let Some(row) = rows.iter().find(|row| row.answer.as_ref().is_err_and(Why::lacks_model)) {
+        notes.push(stability::with_a_model(&row.setting.link, asked == OfLoop::Stability));
+    }
     notes.insert(0, about.to_string());
     format!("{}\n{}", table.render(ui, "").trim_end(), notes.join("\n"))
 }

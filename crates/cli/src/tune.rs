@@ -4,6 +4,7 @@ use forebay_aqm::Spec;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::setting::{self, Setting};
+use forebay_lab::theory::stability;
 use forebay_lab::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let file = args.batch.scenario.display().to_string();
     let of = |case: &Case| setting::of(case, &spec).map_err(|error| crate::models::in_file(&file, &error));
     let settings = cases.iter().map(of).collect::<Result<Vec<Setting>, _>>()?;
-    let tuned = tune::tune(&words, &spec, &settings, &aims).map_err(|why| nothing(given, &why))?;
+    let tuned = tune::tune(&words, &spec, &settings, &aims).map_err(|why| nothing(given, &why, &settings[0]))?;
     if !tuned.met {
         return Err(unmet(&tuned, &aims, &settings).into());
     }
@@ -45,8 +46,8 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let (scenario, set, output) = (scenario.clone(), set.clone(), output.clone());
     let batch = BatchArgs { scenario, aqm, seed: *seed, runs: *runs, set, output, force: *force, jobs: *jobs };
     let plan = run::plan(&batch, &args.vary, ui)?;
-    let (document, dir) = run::results(&batch, &plan, ui)?;
-    let report = report::write_report(&dir)?;
+    let (document, store) = run::results(&batch, &plan, ui)?;
+    let (dir, report) = (store.dir(), report::write(&store)?);
     let rows = rows(&tuned, &aims, &cases, &settings, &document);
     if ui.json() {
         ui.print_json(&json!({
@@ -77,13 +78,12 @@ fn begun(given: &str, spec: &Spec) -> String {
     }
 }
 
-fn nothing(given: &str, why: &NotTuned) -> InputError {
+fn nothing(given: &str, why: &NotTuned, setting: &Setting) -> InputError {
     let (found, accepts) = match why {
-        NotTuned::Model(why) => {
-            (why.text(), "a discipline that the model brings to rest: a law, RED, AVQ, SVB or MSVB")
-        }
+        NotTuned::Model(why) => (why.text(), stability::with_a_model(&setting.link, true)),
         NotTuned::NothingFree => {
-            ("every number set", "a discipline with a parameter free that is a number above 0; red has with min_th=20p")
+            let free = "a discipline with a parameter free that is a number above 0; red has with min_th=20p";
+            ("every number set", free.to_string())
         }
     };
     InputError::new("--aqm", given, Found::thing(found.to_string()), accepts)

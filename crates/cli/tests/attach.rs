@@ -23,22 +23,31 @@ const FLOWS: usize = 4;
 /// Holds 60 packets, 24 ms, whatever the few flows.
 const LAW: &str = "pi preset=tuned q_ref=60 n=4 rtt=60ms";
 
-/// The rig, or a line that says what is lacking.
-fn rig(test: &str) -> Option<Rig> {
-    Rig::new().map_err(|lacking| skip(test, &lacking)).ok()
+/// The rig; none, and the test is skipped, where something is lacking for it.
+fn rig() -> Option<Rig> {
+    Rig::new().map_err(skip).ok()
 }
 
-/// Attaches in the background; the daemon, or nothing where this machine cannot.
-fn attach(rig: &Rig, test: &str, aqm: &str, more: &[&str]) -> Option<u64> {
+/// Attaches in the background; the daemon's process id, or what this machine lacks.
+fn try_attach(rig: &Rig, aqm: &str, more: &[&str]) -> Result<u64, String> {
     let words = [&["attach", DEVICE, "--rate", RATE, "--aqm", aqm, "--background", "--json"], more].concat();
     let out = rig.ended(&words);
     let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     if out.status.code() == Some(4) {
-        skip(test, document["error"]["message"].as_str().unwrap_or_default());
-        return None;
+        return Err(document["error"]["message"].as_str().unwrap_or_default().to_string());
     }
     assert!(out.status.success(), "{out:?}");
-    document["attached"]["pid"].as_u64()
+    Ok(document["attached"]["pid"].as_u64().unwrap())
+}
+
+/// The first attachment of a test; none, and the test is skipped, where this machine cannot.
+fn attach(rig: &Rig, aqm: &str, more: &[&str]) -> Option<u64> {
+    try_attach(rig, aqm, more).map_err(skip).ok()
+}
+
+/// A later attachment of the same kind: what the machine could do, it can do again.
+fn attach_again(rig: &Rig, aqm: &str, more: &[&str]) -> u64 {
+    try_attach(rig, aqm, more).unwrap()
 }
 
 /// The device as `forebay top` shows it, over the next second.
@@ -65,10 +74,10 @@ fn role() {
 }
 
 /// Every drop is sent again once, and nothing else is.
-fn drops_are_retransmissions(test: &str, actuator: &str) {
-    let Some(rig) = rig(test) else { return };
+fn drops_are_retransmissions(actuator: &str) {
+    let Some(rig) = rig() else { return };
     let law = format!("{LAW} ecn=off");
-    if attach(&rig, test, &law, &["--actuator", actuator, "--limit", "600p"]).is_none() {
+    if attach(&rig, &law, &["--actuator", actuator, "--limit", "600p"]).is_none() {
         return;
     }
     let load = rig.load(FLOWS, 8);
@@ -80,7 +89,7 @@ fn drops_are_retransmissions(test: &str, actuator: &str) {
     let after = top(&rig);
     let dropped = number(&after, "/dropped_early/pkts") + number(&after, "/dropped_overflow/pkts");
     let again = rig.counter(0, "snmp", "Tcp", "RetransSegs");
-    println!("{test}: {dropped} dropped, {again} sent again; {during}");
+    println!("{actuator}: {dropped} dropped, {again} sent again; {during}");
     assert!(dropped >= 30, "{after}");
     assert!(dropped.abs_diff(again) <= 2 + dropped / 50, "{dropped} dropped, {again} sent again");
     assert!(real(&during, "/per_second/sent_bits") > 0.9 * BITS, "{during}");
@@ -91,18 +100,18 @@ fn drops_are_retransmissions(test: &str, actuator: &str) {
 
 #[test]
 fn drops_of_a_tcx_link_are_retransmissions() {
-    drops_are_retransmissions("drops_of_a_tcx_link_are_retransmissions", "tcx");
+    drops_are_retransmissions("tcx");
 }
 
 #[test]
 fn drops_of_nftables_are_retransmissions() {
-    drops_are_retransmissions("drops_of_nftables_are_retransmissions", "nft");
+    drops_are_retransmissions("nft");
 }
 
 /// Every mark is received.
-fn marks_are_received(test: &str, actuator: &str) {
-    let Some(rig) = rig(test) else { return };
-    if attach(&rig, test, LAW, &["--actuator", actuator, "--limit", "600p"]).is_none() {
+fn marks_are_received(actuator: &str) {
+    let Some(rig) = rig() else { return };
+    if attach(&rig, LAW, &["--actuator", actuator, "--limit", "600p"]).is_none() {
         return;
     }
     rig.load(FLOWS, 8).finish();
@@ -110,7 +119,7 @@ fn marks_are_received(test: &str, actuator: &str) {
     let after = top(&rig);
     let (marked, received) = (number(&after, "/marked/pkts"), rig.counter(2, "netstat", "IpExt", "InCEPkts"));
     let dropped = number(&after, "/dropped_early/pkts");
-    println!("{test}: {marked} marked, {received} received, {dropped} dropped");
+    println!("{actuator}: {marked} marked, {received} received, {dropped} dropped");
     // What is marked and then finds no room is not received.
     assert!(marked >= 30 && received <= marked, "{after}");
     assert!(marked - received <= number(&after, "/dropped_overflow/pkts"), "{received} received: {after}");
@@ -121,25 +130,25 @@ fn marks_are_received(test: &str, actuator: &str) {
 
 #[test]
 fn marks_of_a_tcx_link_are_received() {
-    marks_are_received("marks_of_a_tcx_link_are_received", "tcx");
+    marks_are_received("tcx");
 }
 
 #[test]
 fn marks_of_a_clsact_filter_are_received() {
-    marks_are_received("marks_of_a_clsact_filter_are_received", "clsact");
+    marks_are_received("clsact");
 }
 
 #[test]
 fn marks_of_nftables_are_received() {
-    marks_are_received("marks_of_nftables_are_received", "nft");
+    marks_are_received("nft");
 }
 
 /// Traffic goes on, early drops end within 1.5 s, and what is left can be taken down.
-fn outlives_its_daemon(test: &str, actuator: &str) {
-    let Some(rig) = rig(test) else { return };
+fn outlives_its_daemon(actuator: &str) {
+    let Some(rig) = rig() else { return };
     // A set point so low that there is always something to drop.
     let law = "pi preset=tuned q_ref=5 n=4 rtt=60ms ecn=off";
-    let Some(pid) = attach(&rig, test, law, &["--actuator", actuator]) else { return };
+    let Some(pid) = attach(&rig, law, &["--actuator", actuator]) else { return };
     let load = rig.load(FLOWS, 12);
     sleep(Duration::from_secs(4));
     let before = top(&rig);
@@ -148,15 +157,13 @@ fn outlives_its_daemon(test: &str, actuator: &str) {
     run(&format!("kill -9 {pid}")).unwrap();
     sleep(Duration::from_millis(1500).saturating_sub(killed.elapsed()));
     let after = top(&rig);
-    println!("{test}: before {}, after {}", before["per_second"], after["per_second"]);
+    println!("{actuator}: before {}, after {}", before["per_second"], after["per_second"]);
     assert_eq!(after["served"], false);
     assert_eq!(real(&after, "/per_second/dropped_early") + real(&after, "/p"), 0.0, "{after}");
     assert!(real(&after, "/per_second/sent_bits") > 0.9 * BITS, "{after}");
     assert!(actuator == "nft" || number(&after, "/passed_without_daemon/pkts") > 0, "{after}");
     // The next attachment takes down what is left of that one.
-    if attach(&rig, test, law, &["--actuator", actuator]).is_none() {
-        return;
-    }
+    attach_again(&rig, law, &["--actuator", actuator]);
     assert!(top(&rig)["served"] == true);
     let out = rig.ended(&["detach", DEVICE]);
     assert!(out.status.success(), "{out:?}");
@@ -166,75 +173,93 @@ fn outlives_its_daemon(test: &str, actuator: &str) {
 
 #[test]
 fn a_tcx_link_outlives_its_daemon() {
-    outlives_its_daemon("a_tcx_link_outlives_its_daemon", "tcx");
+    outlives_its_daemon("tcx");
 }
 
 #[test]
 fn a_clsact_filter_outlives_its_daemon() {
-    outlives_its_daemon("a_clsact_filter_outlives_its_daemon", "clsact");
+    outlives_its_daemon("clsact");
 }
 
 #[test]
 fn rules_of_nftables_outlive_their_daemon_for_a_second() {
-    outlives_its_daemon("rules_of_nftables_outlive_their_daemon_for_a_second", "nft");
+    outlives_its_daemon("nft");
+}
+
+fn tc(rig: &Rig, words: &str) -> Result<(), String> {
+    let out = rig.within(1, "tc").args(words.split(' ')).output().unwrap();
+    if out.status.success() { Ok(()) } else { Err(said(&out)) }
+}
+
+/// Attaches where a root qdisc and somebody else's filter are, and detaches; false, and the test is skipped, where this
+/// machine cannot.
+fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
+    if let Err(refusal) = tc(rig, &format!("qdisc add dev {DEVICE} root handle 17: {qdisc}")) {
+        assert!(refusal.contains("unknown"), "{qdisc}: {refusal}");
+        skip(format!("not in this kernel: {qdisc}"));
+        return false;
+    }
+    tc(rig, &format!("qdisc add dev {DEVICE} clsact")).unwrap();
+    // Somebody else's, at our preference.
+    let at = ["filter", "add", "dev", DEVICE, "egress", "protocol", "all", "pref", "64251", "handle", "1"];
+    let filter = rig.within(1, "tc").args(at).args(["bpf", "bytecode", "1,6 0 0 0"]).output().unwrap();
+    assert!(filter.status.success(), "{filter:?}");
+    let before = (rig.qdisc(), rig.filters());
+    if attach(rig, "raqm", &["--actuator", "clsact"]).is_none() {
+        return false;
+    }
+    assert!(rig.qdisc().contains("qdisc tbf fb:") && rig.qdisc().contains("rate 30Mbit"), "{}", rig.qdisc());
+    let second = rig.ended(&["attach", DEVICE, "--rate", RATE]);
+    assert!(second.status.code() == Some(2) && said(&second).contains("forebay detach"), "{second:?}");
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
+    assert_eq!((rig.qdisc(), rig.filters()), before);
+    tc(rig, &format!("qdisc del dev {DEVICE} clsact")).unwrap();
+    tc(rig, &format!("qdisc del dev {DEVICE} root")).unwrap();
+    assert_eq!(rig.left(), Vec::<String>::new());
+    true
 }
 
 #[test]
 fn what_was_there_is_put_back() {
-    let test = "what_was_there_is_put_back";
-    let Some(rig) = rig(test) else { return };
-    let tc = |words: &str| {
-        let out = rig.within(1, "tc").args(words.split(' ')).output().unwrap();
-        if out.status.success() { Ok(()) } else { Err(said(&out)) }
-    };
-    let mut unknown = Vec::new();
-    for kind in [
-        "pfifo limit 321",
-        "bfifo limit 123456b",
+    let Some(rig) = rig() else { return };
+    // Attaching needs tbf, and the FIFOs are part of every kernel with qdiscs: where the first is possible, all are.
+    let qdiscs = [
         "tbf rate 1gbit burst 64kb limit 1000000b",
         "tbf rate 7mbit burst 10kb latency 50ms peakrate 8mbit mtu 1540",
-        "fq flow_limit 50 quantum 3000",
-        "fq_codel",
-        "codel ecn",
-        "pie",
-        "fq_pie",
-        "sfq perturb 10",
-        "cake",
-    ] {
-        if let Err(refusal) = tc(&format!("qdisc add dev {DEVICE} root handle 17: {kind}")) {
-            assert!(refusal.contains("unknown"), "{kind}: {refusal}");
-            unknown.push(kind);
-            continue;
+        "pfifo limit 321",
+        "bfifo limit 123456b",
+    ];
+    for (n, qdisc) in qdiscs.iter().enumerate() {
+        if !is_put_back(&rig, qdisc) {
+            return assert_eq!(n, 0, "{qdisc}");
         }
-        tc(&format!("qdisc add dev {DEVICE} clsact")).unwrap();
-        // Somebody else's, at our preference.
-        let at = ["filter", "add", "dev", DEVICE, "egress", "protocol", "all", "pref", "64251", "handle", "1"];
-        let filter = rig.within(1, "tc").args(at).args(["bpf", "bytecode", "1,6 0 0 0"]).output().unwrap();
-        assert!(filter.status.success(), "{filter:?}");
-        let before = (rig.qdisc(), rig.filters());
-        if attach(&rig, test, "raqm", &["--actuator", "clsact"]).is_none() {
-            return;
-        }
-        assert!(rig.qdisc().contains("qdisc tbf fb:") && rig.qdisc().contains("rate 30Mbit"), "{}", rig.qdisc());
-        let second = rig.ended(&["attach", DEVICE, "--rate", RATE]);
-        assert!(second.status.code() == Some(2) && said(&second).contains("forebay detach"), "{second:?}");
-        assert!(rig.ended(&["detach", DEVICE]).status.success());
-        assert_eq!((rig.qdisc(), rig.filters()), before);
-        tc(&format!("qdisc del dev {DEVICE} clsact")).unwrap();
-        tc(&format!("qdisc del dev {DEVICE} root")).unwrap();
     }
-    if !unknown.is_empty() {
-        skip(test, &format!("not in this kernel: {}", unknown.join(", ")));
-    }
-    assert_eq!(rig.left(), Vec::<String>::new());
 }
 
-#[test]
-fn a_start_that_fails_half_way_leaves_what_was_there() {
-    let test = "a_start_that_fails_half_way_leaves_what_was_there";
-    let Some(rig) = rig(test) else { return };
-    let tc = |words: &str| assert!(rig.within(1, "tc").args(words.split(' ')).status().unwrap().success(), "{words}");
-    tc("qdisc add dev out root handle 17: pfifo limit 321");
+/// A test for each qdisc that a kernel may lack.
+macro_rules! are_put_back {
+    ($($test:ident: $qdisc:literal,)*) => { $(
+        #[test]
+        fn $test() {
+            if let Some(rig) = rig() {
+                is_put_back(&rig, $qdisc);
+            }
+        }
+    )* };
+}
+
+are_put_back! {
+    fq_is_put_back: "fq flow_limit 50 quantum 3000",
+    fq_codel_is_put_back: "fq_codel",
+    codel_is_put_back: "codel ecn",
+    pie_is_put_back: "pie",
+    fq_pie_is_put_back: "fq_pie",
+    sfq_is_put_back: "sfq perturb 10",
+    cake_is_put_back: "cake",
+}
+
+/// Attaches where a program that it takes is not installed: the queue that was there stays.
+fn starts_that_fail(rig: &Rig) {
     let before = rig.qdisc();
     // Where a program is not installed: its place is taken, for this command alone.
     for (program, actuator) in [("nft", "nft"), ("tc", "nft"), ("tc", "tcx"), ("tc", "clsact")] {
@@ -250,19 +275,34 @@ fn a_start_that_fails_half_way_leaves_what_was_there() {
         assert_eq!(rig.qdisc(), before, "{program}, {actuator}");
         assert_eq!(rig.left(), Vec::<String>::new(), "{program}, {actuator}");
     }
-    // And nothing of it is in the way of the next.
-    if attach(&rig, test, "pi", &[]).is_some() {
-        assert!(rig.ended(&["detach", DEVICE]).status.success());
+}
+
+#[test]
+fn a_start_that_fails_half_way_leaves_what_was_there() {
+    let Some(rig) = rig() else { return };
+    tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
+    starts_that_fail(&rig);
+}
+
+#[test]
+fn a_start_that_failed_is_in_nobodys_way() {
+    let Some(rig) = rig() else { return };
+    tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
+    let before = rig.qdisc();
+    if attach(&rig, "pi", &[]).is_none() {
+        return;
     }
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
+    starts_that_fail(&rig);
+    attach_again(&rig, "pi", &[]);
+    assert!(rig.ended(&["detach", DEVICE]).status.success());
     assert_eq!(rig.qdisc(), before);
-    tc("qdisc del dev out root");
     assert_eq!(rig.left(), Vec::<String>::new());
 }
 
 #[test]
 fn of_two_at_once_one_is_attached() {
-    let test = "of_two_at_once_one_is_attached";
-    let Some(rig) = rig(test) else { return };
+    let Some(rig) = rig() else { return };
     for _ in 0..5 {
         let words = ["attach", DEVICE, "--rate", RATE, "--background"];
         let both = [(); 2].map(|()| rig.forebay(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
@@ -279,77 +319,98 @@ fn of_two_at_once_one_is_attached() {
     }
 }
 
-#[test]
-fn a_device_under_another_name_is_the_same_device() {
-    let test = "a_device_under_another_name_is_the_same_device";
-    let Some(rig) = rig(test) else { return };
+fn a_renamed_device_is_the_same(actuator: &str) {
+    let Some(rig) = rig() else { return };
     let ip = |words: &str| assert!(rig.within(1, "ip").args(words.split(' ')).status().unwrap().success(), "{words}");
     ip("link property add dev out altname the-way-out-of-here");
-    for actuator in ["tcx", "clsact", "nft"] {
-        let words = ["attach", "the-way-out-of-here", "--rate", RATE, "--background", "--actuator", actuator];
-        let out = rig.ended(&words);
-        if out.status.code() == Some(4) {
-            skip(test, &said(&out));
-            continue;
-        }
-        assert!(out.status.success(), "{out:?}");
-        // As udev does it, and something else has the old name.
-        for words in
-            ["link set out down", "link set out name wan", "link set wan up", "link add out type veth peer name other"]
-        {
-            ip(words);
-        }
-        sleep(Duration::from_millis(1200));
-        let seen = rig.document(&["top", "wan"])["devices"][0].clone();
-        assert!(seen["served"] == true && seen["attachment"]["device"] == "out", "{actuator}: {seen}");
-        let other = rig.ended(&["detach", "out"]);
-        assert!(other.status.code() == Some(2) && said(&other).contains("expected wan"), "{other:?}");
-        // An attachment of that one is another attachment.
-        assert!(rig.ended(&["attach", "out", "--rate", RATE, "--background"]).status.success());
-        for device in ["out", "wan"] {
-            let out = rig.ended(&["detach", device]);
-            assert!(out.status.success(), "{actuator}: {out:?}");
-            assert!(device == "wan" || rig.document(&["top", "wan"])["devices"][0]["served"] == true, "{actuator}");
-        }
-        for words in ["link del out", "link set wan down", "link set wan name out", "link set out up"] {
-            ip(words);
-        }
-        assert_eq!(rig.left(), Vec::<String>::new(), "{actuator}");
+    let words = ["attach", "the-way-out-of-here", "--rate", RATE, "--background", "--actuator", actuator];
+    let out = rig.ended(&words);
+    if out.status.code() == Some(4) {
+        return skip(said(&out));
     }
+    assert!(out.status.success(), "{out:?}");
+    // As udev does it, and something else has the old name.
+    for words in
+        ["link set out down", "link set out name wan", "link set wan up", "link add out type veth peer name other"]
+    {
+        ip(words);
+    }
+    sleep(Duration::from_millis(1200));
+    let seen = rig.document(&["top", "wan"])["devices"][0].clone();
+    assert!(seen["served"] == true && seen["attachment"]["device"] == "out", "{actuator}: {seen}");
+    let other = rig.ended(&["detach", "out"]);
+    assert!(other.status.code() == Some(2) && said(&other).contains("expected wan"), "{other:?}");
+    // An attachment of that one is another attachment.
+    assert!(rig.ended(&["attach", "out", "--rate", RATE, "--background"]).status.success());
+    for device in ["out", "wan"] {
+        let out = rig.ended(&["detach", device]);
+        assert!(out.status.success(), "{actuator}: {out:?}");
+        assert!(device == "wan" || rig.document(&["top", "wan"])["devices"][0]["served"] == true, "{actuator}");
+    }
+    for words in ["link del out", "link set wan down", "link set wan name out", "link set out up"] {
+        ip(words);
+    }
+    assert_eq!(rig.left(), Vec::<String>::new(), "{actuator}");
 }
 
 #[test]
-fn what_is_not_back_is_said() {
-    let test = "what_is_not_back_is_said";
-    let Some(rig) = rig(test) else { return };
-    let tc = |words: &str| assert!(rig.within(1, "tc").args(words.split(' ')).status().unwrap().success(), "{words}");
-    for killed in [false, true] {
-        tc("qdisc add dev out root handle 17: pfifo limit 321");
-        let Some(pid) = attach(&rig, test, "pi", &[]) else { return };
-        // The kernel gives no two qdiscs of a device one handle.
-        tc("qdisc add dev out parent fb:1 handle 17: bfifo limit 9999");
-        if killed {
-            run(&format!("kill -9 {pid}")).unwrap();
-        }
-        let out = rig.ended(&["detach", DEVICE]);
-        assert!(out.status.code() == Some(1) && said(&out).contains("pfifo 17:"), "{out:?}");
-        assert_eq!(rig.left(), Vec::<String>::new());
+fn a_tcx_link_follows_a_renamed_device() {
+    a_renamed_device_is_the_same("tcx");
+}
+
+#[test]
+fn a_clsact_filter_follows_a_renamed_device() {
+    a_renamed_device_is_the_same("clsact");
+}
+
+#[test]
+fn rules_of_nftables_follow_a_renamed_device() {
+    a_renamed_device_is_the_same("nft");
+}
+
+/// Its handle is taken when the device's own queue is to be put back, by the daemon or, if that was killed, by `detach`.
+fn what_is_not_back_is_said(killed: bool) {
+    let Some(rig) = rig() else { return };
+    tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
+    let Some(pid) = attach(&rig, "pi", &[]) else { return };
+    // The kernel gives no two qdiscs of a device one handle.
+    tc(&rig, "qdisc add dev out parent fb:1 handle 17: bfifo limit 9999").unwrap();
+    if killed {
+        run(&format!("kill -9 {pid}")).unwrap();
     }
-    if attach(&rig, test, "pi", &[]).is_some() {
-        tc("qdisc replace dev out root handle 99: pfifo limit 7");
-        sleep(Duration::from_millis(300));
-        // The daemon has noticed, and put back what was left to put back.
-        assert!(rig.qdisc().contains("pfifo 99:"), "{}", rig.qdisc());
-        tc("qdisc del dev out root");
-        assert_eq!(rig.left(), Vec::<String>::new());
+    let out = rig.ended(&["detach", DEVICE]);
+    assert!(out.status.code() == Some(1) && said(&out).contains("pfifo 17:"), "{out:?}");
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_daemon_cannot_put_back_is_said() {
+    what_is_not_back_is_said(false);
+}
+
+#[test]
+fn what_detach_cannot_put_back_is_said() {
+    what_is_not_back_is_said(true);
+}
+
+#[test]
+fn a_queue_that_is_replaced_ends_the_attachment() {
+    let Some(rig) = rig() else { return };
+    if attach(&rig, "pi", &[]).is_none() {
+        return;
     }
+    tc(&rig, "qdisc replace dev out root handle 99: pfifo limit 7").unwrap();
+    sleep(Duration::from_millis(300));
+    // The daemon has noticed, and put back what was left to put back.
+    assert!(rig.qdisc().contains("pfifo 99:"), "{}", rig.qdisc());
+    tc(&rig, "qdisc del dev out root").unwrap();
+    assert_eq!(rig.left(), Vec::<String>::new());
 }
 
 #[test]
 fn what_others_left_lying_about_is_in_nobodys_way() {
-    let test = "what_others_left_lying_about_is_in_nobodys_way";
-    let Some(rig) = rig(test) else { return };
-    if attach(&rig, test, "pi", &[]).is_none() {
+    let Some(rig) = rig() else { return };
+    if attach(&rig, "pi", &[]).is_none() {
         return;
     }
     let stray = std::path::Path::new("/run/forebay/7@1.json");
@@ -370,8 +431,7 @@ fn what_others_left_lying_about_is_in_nobodys_way() {
 
 #[test]
 fn under_nohup_it_ends_when_it_is_asked_to() {
-    let test = "under_nohup_it_ends_when_it_is_asked_to";
-    let Some(rig) = rig(test) else { return };
+    let Some(rig) = rig() else { return };
     let script = format!("trap '' HUP; exec {} attach {DEVICE} --rate {RATE}", env!("CARGO_BIN_EXE_forebay"));
     let mut daemon = rig.within(1, "sh").args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
     sleep(Duration::from_secs(1));
@@ -379,7 +439,7 @@ fn under_nohup_it_ends_when_it_is_asked_to() {
         let ended = daemon.try_wait().unwrap();
         assert!(ended.is_none() || ended.unwrap().code() == Some(4), "{ended:?}");
         if ended.is_some() {
-            return skip(test, "nothing can be attached here");
+            return skip("nothing can be attached here");
         }
         run(&format!("kill -{signal} {}", daemon.id())).unwrap();
         sleep(Duration::from_millis(300));
@@ -390,8 +450,7 @@ fn under_nohup_it_ends_when_it_is_asked_to() {
 
 #[test]
 fn wrong_input_changes_nothing() {
-    let test = "wrong_input_changes_nothing";
-    let Some(rig) = rig(test) else { return };
+    let Some(rig) = rig() else { return };
     let before = rig.qdisc();
     for (words, says) in [
         ("attach nowhere --rate 10mbit", "DEV: found 'nowhere', expected a network device"),
@@ -451,9 +510,8 @@ fn refused(out: &Output) {
 
 #[test]
 fn where_bpf_is_refused_nftables_acts() {
-    let test = "where_bpf_is_refused_nftables_acts";
     // A rig only for what it takes.
-    let Some(_rig) = rig(test) else { return };
+    let Some(_rig) = rig() else { return };
     let program = env!("CARGO_BIN_EXE_forebay");
     let script = format!(
         "ip link add ve type veth peer name vf && ip link set ve up || exit 77
@@ -463,7 +521,7 @@ fn where_bpf_is_refused_nftables_acts() {
     );
     let out = Command::new("unshare").args(["-Urn", "bash", "-c", &script]).output();
     let Some(out) = out.ok().filter(|out| out.status.success()) else {
-        return skip(test, "no user namespaces");
+        return skip("no user namespaces");
     };
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(said(&out).contains("tcx: BPF: cannot") && said(&out).contains("the actuator is nft"), "{out:?}");
@@ -471,40 +529,54 @@ fn where_bpf_is_refused_nftables_acts() {
     assert!(text.contains("everything is as it was\nstatus 124\nstatus 4\nqdisc noqueue 0:"), "{out:?}");
 }
 
-#[test]
-fn a_device_that_goes_leaves_nothing() {
-    let test = "a_device_that_goes_leaves_nothing";
-    let Some(rig) = rig(test) else { return };
-    for actuator in ["tcx", "clsact", "nft"] {
-        let made = rig.within(1, "ip").args("link add gone type veth peer name other".split(' ')).status();
-        assert!(made.unwrap().success());
-        let mut daemon = rig.forebay(&["attach", "gone", "--rate", RATE, "--aqm", "raqm", "--actuator", actuator]);
-        let mut daemon = daemon.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        sleep(Duration::from_millis(1500));
-        let refused = daemon.try_wait().unwrap();
-        assert!(rig.within(1, "ip").args(["link", "del", "gone"]).status().unwrap().success());
-        let out = daemon.wait_with_output().unwrap();
-        if refused.is_some_and(|status| status.code() == Some(4)) {
-            skip(test, &said(&out));
-            continue;
-        }
-        assert!(out.status.code() == Some(4) && said(&out).contains("gone is gone"), "{actuator}: {out:?}");
-        assert_eq!(rig.left(), Vec::<String>::new());
+fn a_device_that_goes_leaves_nothing(actuator: &str) {
+    let Some(rig) = rig() else { return };
+    let made = rig.within(1, "ip").args("link add gone type veth peer name other".split(' ')).status();
+    assert!(made.unwrap().success());
+    let mut daemon = rig.forebay(&["attach", "gone", "--rate", RATE, "--aqm", "raqm", "--actuator", actuator]);
+    let mut daemon = daemon.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_millis(1500));
+    let refused = daemon.try_wait().unwrap();
+    assert!(rig.within(1, "ip").args(["link", "del", "gone"]).status().unwrap().success());
+    let out = daemon.wait_with_output().unwrap();
+    if refused.is_some_and(|status| status.code() == Some(4)) {
+        return skip(said(&out));
     }
+    assert!(out.status.code() == Some(4) && said(&out).contains("gone is gone"), "{actuator}: {out:?}");
+    assert_eq!(rig.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_tcx_link_goes_with_its_device() {
+    a_device_that_goes_leaves_nothing("tcx");
+}
+
+#[test]
+fn a_clsact_filter_goes_with_its_device() {
+    a_device_that_goes_leaves_nothing("clsact");
+}
+
+#[test]
+fn rules_of_nftables_go_with_their_device() {
+    a_device_that_goes_leaves_nothing("nft");
 }
 
 #[test]
 fn metrics_are_offered_and_every_law_runs() {
-    let test = "metrics_are_offered_and_every_law_runs";
-    let Some(rig) = rig(test) else { return };
+    let Some(rig) = rig() else { return };
     let laws = ENTRIES.iter().filter(|entry| entry.rung == "law").map(|entry| entry.name);
-    for law in laws.chain(["droptail"]) {
-        if attach(&rig, test, law, &["--metrics", "127.0.0.1:9551"]).is_none() {
+    for (n, law) in laws.chain(["droptail"]).enumerate() {
+        let metrics = ["--metrics", "127.0.0.1:9551"];
+        if n == 0 && attach(&rig, law, &metrics).is_none() {
             return;
+        }
+        if n > 0 {
+            attach_again(&rig, law, &metrics);
         }
         rig.load(1, 1).finish();
         sleep(Duration::from_millis(300));
-        let get = "exec 3<>/dev/tcp/127.0.0.1/9551; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+        let get = "exec 3<>/dev/tcp/127.0.0.1/9551; \
+                   printf 'GET /metrics HTTP/1.1\\r\\nHost: 127.0.0.1:9551\\r\\n\\r\\n' >&3; cat <&3";
         let out = rig.within(1, "bash").args(["-c", get]).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         let value = |name: &str| {

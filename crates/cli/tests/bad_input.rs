@@ -85,6 +85,20 @@ const BAD: &[Bad] = &[
         says: &["--set: topology.bottleneck.rate", "found '10mbps'", "write 10mbit"],
     },
     Bad {
+        name: "set-rate-without-unit",
+        from: "",
+        to: "",
+        words: &["--set", "topology.bottleneck.rate=5"],
+        says: &["--set: topology.bottleneck.rate", "found '5'", "a rate such as", "write 5mbit or 5bit"],
+    },
+    Bad {
+        name: "aqm-rate-without-unit",
+        from: "",
+        to: "",
+        words: &["--aqm", "raqm r0=5"],
+        says: &["--aqm: ", "r0", "found '5'", "a rate such as", "write 5mbit or 5bit"],
+    },
+    Bad {
         name: "set-without-value",
         from: "",
         to: "",
@@ -229,6 +243,22 @@ fn words_of_the_command_line_are_checked() {
     assert_eq!(place.names(), ["short.toml"]);
 }
 
+#[test]
+fn a_rate_without_a_unit_is_refused_for_devices_too() {
+    let place = Place::new("rates");
+    if cfg!(target_os = "linux") {
+        let hint = &["found '5', expected a rate", "write 5mbit or 5bit"][..];
+        refused(&place, "link", &["link", "--rate", "5"], &[&["--rate: "], hint].concat());
+        refused(&place, "up", &["link", "--up-rate", "5"], &[&["--up-rate: "], hint].concat());
+        refused(&place, "attach", &["attach", "lo", "--rate", "5"], &[&["attach: --rate: "], hint].concat());
+    }
+    let map = ["theory", "stability", "short.toml", "--map", "rate=5..10mbit", "--map", "flows=1..5"];
+    refused(&place, "map", &map, &["--map: found 'rate=5..10mbit'", "write 5mbit or 5bit"]);
+    let sigma = ["theory", "markov", "short.toml", "--sigma", "5"];
+    refused(&place, "sigma", &sigma, &["--sigma: found '5'", "write 5mbit or 5bit"]);
+    refused(&place, "axis", &["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5,10"], &["5mbit or 5bit"]);
+}
+
 /// All that people are told but the usage, also under --json.
 #[test]
 fn a_wrong_word_is_told_whole_under_json() {
@@ -289,5 +319,13 @@ fn what_takes_too_long_or_too_much_is_refused_with_the_estimate() {
     let words: Vec<&str> = ["run", "short.toml", "-o", "out", "--jobs", "2"].into_iter().chain(sets).collect();
     let ended = place.run(&words);
     assert!(ended.code == Some(2) && ended.stderr.contains("GiB of memory"), "{ended:?}");
-    assert_eq!(place.names(), ["short.toml"]);
+    // A buffer that is not under study, filled by datagrams.
+    let flow = ("kind = \"ftp\"", "kind = \"cbr\"\nrate = \"300mbit\"\npacket = 41");
+    let flood = SCENARIO.replace("tcp = \"newreno\"\n", "").replace(flow.0, flow.1);
+    place.write("flood.toml", &flood);
+    let sets = ["topology.access.queue=4000000000p", "duration=1000s"].iter().flat_map(|set| ["--set", set]);
+    let words: Vec<&str> = ["run", "flood.toml", "-o", "out", "--jobs", "1"].into_iter().chain(sets).collect();
+    let ended = place.run(&words);
+    assert!(ended.code == Some(2) && ended.stderr.contains("GiB of memory"), "{ended:?}");
+    assert_eq!(place.names(), ["flood.toml", "short.toml"]);
 }

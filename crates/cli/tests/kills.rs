@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Ended, Place, names};
+use common::{Ended, Place, names, temporaries};
 use forebay_aqm::base::rng::Rng;
 use serde_json::Value;
 use skips::skip;
@@ -106,6 +106,7 @@ fn a_hundred_kills_lose_no_finished_run() {
             }
         }
         assert!(results(&out) == expected, "sweep {sweeps} ended with other results");
+        assert!(temporaries(&out).is_empty(), "sweep {sweeps} left temporary files");
         for (name, bytes) in &kept {
             assert!(runs(&out)[name] == *bytes, "{name} was run again");
         }
@@ -149,7 +150,7 @@ fn a_full_disk_is_an_error_and_keeps_what_there_is() {
     );
     let unshare = Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(&place.dir).output();
     let Some(out) = unshare.ok().filter(|out| out.status.code() != Some(77) && !out.stdout.is_empty()) else {
-        return skip("a_full_disk_is_an_error", "no user namespaces to mount a small disk in");
+        return skip("no user namespaces to mount a small disk in");
     };
     let ended = Ended::new(out);
     let lines: Vec<&str> = ended.stdout.lines().collect();

@@ -26,7 +26,7 @@ fn without_a_network_everything_is_the_same() {
     let mut alone = Command::new("unshare");
     alone.arg("-rn").arg(program.get_program()).args(program.get_args()).current_dir(&place.dir);
     let Some(out) = alone.output().ok().filter(|out| !String::from_utf8_lossy(&out.stderr).contains("unshare:")) else {
-        return skip("without_a_network_everything_is_the_same", "no user namespaces");
+        return skip("no user namespaces");
     };
     let alone = Ended::new(out).good().json();
     assert_eq!(fingerprints(&alone), fingerprints(&connected));
@@ -37,7 +37,6 @@ fn without_a_network_everything_is_the_same() {
 
 #[test]
 fn no_socket_is_opened_that_leads_anywhere() {
-    const NAME: &str = "no_socket_is_opened_that_leads_anywhere";
     let place = Place::new("watched");
     let dimensions = ["--vary", "flows.ftp.count=2,3", "--runs", "1", "-o", "swept"];
     let sweep = [&["sweep", "short.toml"][..], &dimensions].concat();
@@ -47,9 +46,9 @@ fn no_socket_is_opened_that_leads_anywhere() {
         let mut watched = Command::new("strace");
         watched.args(["-f", "-qq", "-e", "trace=socket", "-o", "sockets"]).arg(program.get_program());
         match watched.args(program.get_args()).current_dir(&place.dir).output() {
-            Err(_) => return skip(NAME, "strace is not installed"),
+            Err(_) => return skip("strace is not installed"),
             Ok(out) if String::from_utf8_lossy(&out.stderr).contains("strace:") => {
-                return skip(NAME, String::from_utf8_lossy(&out.stderr).lines().next().unwrap_or_default());
+                return skip(String::from_utf8_lossy(&out.stderr).lines().next().unwrap_or_default());
             }
             Ok(out) => Ended::new(out).good(),
         };

@@ -145,6 +145,36 @@ fn a_typo_in_any_flag_is_answered_with_the_flag() {
 }
 
 #[test]
+fn a_mistyped_word_is_answered_with_the_nearest() {
+    let place = Place::new("near-words");
+    let cases: [(&[&str], &str); 9] = [
+        (&["rnu", "short.toml"], "run"),
+        (&["lits"], "list"),
+        (&["exlpain", "raqm"], "explain"),
+        (&["tpo"], "top"),
+        (&["list", "papres"], "papers"),
+        (&["theory", "fliud", "short.toml"], "fluid"),
+        (&["run", "short.toml", "--no", "kernel"], "--on"),
+        (&["run", "short.toml", "--on", "kerenl"], "kernel"),
+        (&["bench", "--case", "raqm-1-4n0"], "raqm-1-n40"),
+    ];
+    for (words, near) in cases {
+        let ended = place.run(words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {ended:?}");
+        assert!(
+            ended.stderr.contains("similar") && ended.stderr.contains(&format!("'{near}'")),
+            "{words:?}: {ended:?}"
+        );
+        let document = place.run(&[words, &["--json"]].concat()).json();
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("'{near}'")), "{words:?}: {message}");
+    }
+    // What is near to nothing gets no advice.
+    let ended = place.run(&["nonsense"]);
+    assert!(ended.code == Some(2) && !ended.stderr.contains("similar"), "{ended:?}");
+}
+
+#[test]
 fn what_a_shell_and_man_are_told() {
     let place = Place::new("shell");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -19,11 +19,11 @@ fn on_terminal(columns: usize, line: &str) -> Command {
 }
 
 /// Are there no terminals to be had?
-fn without_terminals(test: &str) -> bool {
+fn without_terminals() -> bool {
     let size = on_terminal(80, "stty size").output();
     let without = !size.is_ok_and(|size| String::from_utf8_lossy(&size.stdout).trim() == "50 80");
     if without {
-        skip(test, "script(1) and stty(1) make no terminal of 80 columns");
+        skip("script(1) and stty(1) make no terminal of 80 columns");
     }
     without
 }
@@ -67,7 +67,7 @@ fn running(text: &str) -> Vec<String> {
 
 #[test]
 fn running_text_fits_the_terminal() {
-    if without_terminals("running_text_fits_the_terminal") {
+    if without_terminals() {
         return;
     }
     let place = Place::new("fits");
@@ -88,7 +88,7 @@ fn running_text_fits_the_terminal() {
 
 #[test]
 fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
-    if without_terminals("helps_fit_the_terminal_and_their_examples_can_be_copied") {
+    if without_terminals() {
         return;
     }
     let place = Place::new("helps");
@@ -113,7 +113,7 @@ fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
 
 #[test]
 fn colours_are_for_terminals_and_for_those_who_want_them() {
-    if without_terminals("colours_are_for_terminals_and_for_those_who_want_them") {
+    if without_terminals() {
         return;
     }
     let place = Place::new("colours");

@@ -171,6 +171,47 @@ fn what_the_models_cannot_take_is_said() {
 }
 
 #[test]
+fn disciplines_without_a_model_are_refused() {
+    let place = place("theory-no-model");
+    for topic in ["stability", "fluid", "markov"] {
+        let words = ["theory", topic, "loop.toml", "--aqm", "codel", "--aqm", "fq_codel"];
+        let ended = place.run(&words);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{topic}: {ended:?}");
+        let message = ended.stderr.trim();
+        assert_eq!(message.lines().count(), 1, "{message}");
+        let at = if topic == "markov" { "--p: found nothing" } else { "loop.toml: compare.aqm: found" };
+        for part in [at, "no model of ", "raqm, ", "pi, ", "rem, ", "red, ", "avq", "svb"] {
+            assert!(message.contains(part), "{topic}: no {part} in {message}");
+        }
+        assert!(topic == "markov" || message.contains("no model of codel, fq_codel"), "{message}");
+        assert_eq!(message.contains("msvb"), topic == "stability", "of MSVB there is the linear loop alone: {message}");
+        let document = place.run(&[&words[..], &["--json"]].concat());
+        assert_eq!((document.code, document.stderr.as_str()), (Some(2), ""), "{topic}");
+        assert_eq!(document.json()["error"]["kind"], "input", "{topic}");
+    }
+    let map = ["--map", "flows=5..50", "--map", "rtt=20ms..1s", "--points", "4"];
+    let words = [&["theory", "stability", "loop.toml", "--aqm", "codel"][..], &map].concat();
+    let ended = place.run(&words);
+    assert!(ended.code == Some(2) && ended.stderr.contains("codel") && ended.stderr.contains("raqm"), "{ended:?}");
+    let mmpp = ["theory", "mmpp", "datagrams.toml", "--aqm", "codel", "--aqm", "red"];
+    let ended = place.run(&mmpp);
+    assert!(ended.code == Some(2) && ended.stderr.contains("no model of codel, red"), "{ended:?}");
+    let some = place.run(&[&mmpp[..], &["--aqm", "droptail"]].concat()).good().stdout;
+    assert!(some.lines().any(|line| line.starts_with("droptail ")) && some.contains("codel: no model of"), "{some}");
+    let some = &results(&place, &[&mmpp[1..], &["--aqm", "droptail"]].concat())[0];
+    assert_eq!((&some["queues"][0]["label"], &some["without"][1]["label"]), (&"droptail".into(), &"red".into()));
+    // An answer is printed, and what has none is named.
+    let some = place.run(&["theory", "stability", "loop.toml", "--aqm", "codel", "--aqm", "pi q_ref=200"]).good();
+    assert!(some.stdout.contains("codel: no model of this discipline"), "{}", some.stdout);
+    assert!(some.stdout.lines().any(|line| line.starts_with("pi q_ref=200 ")), "{}", some.stdout);
+    // A loop that has no rest is an answer too, with a row of its own.
+    let crowd = ["theory", "stability", "loop.toml", "--aqm", "pi q_ref=200", "--set", "flows.ftp.count=5000"];
+    let none = place.run(&crowd).good();
+    assert!(none.stdout.lines().any(|line| line.starts_with("pi q_ref=200 ") && line.contains(" - ")), "{none:?}");
+    assert!(none.stdout.contains("no rest"), "{}", none.stdout);
+}
+
+#[test]
 fn mmpp_is_the_worked_table() {
     let place = place("theory-mmpp");
     let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
@@ -249,5 +290,5 @@ fn maps_that_cannot_be_are_refused() {
     refused(&["stability", "loop.toml", "-o", "map.svg"], &["only with --map"]);
     refused(&[&["stability", "loop.toml", "--critical"][..], &flows, &rtt].concat(), &["--critical", "one of the two"]);
     let words = [&["stability", "loop.toml", "--aqm", "codel"][..], &flows, &rtt].concat();
-    refused(&words, &["codel: no model of this discipline", "a law, RED, AVQ or SVB"]);
+    refused(&words, &["codel: no model of this discipline", "a discipline with a model: raqm, "]);
 }

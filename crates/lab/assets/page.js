@@ -161,10 +161,16 @@
   function buildHeader(data) {
     const claims = list(data.claims), facts = list(data.facts);
     document.getElementById("top").append(
+      data.real ? realNotice(data.real) : "",
       data.subtitle ? h("p", { class: "subtitle" }, data.subtitle) : "",
       claims.length ? verdictSummary(claims) : "",
       facts.length ? h("dl", { class: "facts" }, facts.map(([name, fact]) => h("div", {}, h("dt", {}, name), h("dd", {}, fact)))) : "",
       data.command ? commandBox(data.command) : "");
+  }
+  /** That packets were real, and whether the link did what was asked of it. */
+  function realNotice(real) {
+    return h("div", { class: real.valid ? "real" : "real invalid", role: real.valid ? null : "alert" },
+      h("p", {}, badge(real.valid ? "reproduced" : "not-reproduced", real.title)), list(real.text).map((line) => h("p", {}, line)));
   }
   function commandBox(command) {
     const code = h("code", {}, command);

@@ -1,5 +1,6 @@
 //! Runs a plan on all cores, keeps every finished run, stops when asked.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_aqm::base::time::Instant;
@@ -8,9 +9,10 @@ use forebay_sim::world::Observer;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::lock::Wait;
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
-use crate::store::{Store, StoreError};
+use crate::store::{Owner, Store, StoreError};
 
 /// How the owner of a batch follows and ends it.
 pub struct Control<'a> {
@@ -18,6 +20,20 @@ pub struct Control<'a> {
     pub stop: &'a AtomicBool,
     /// Called with simulated seconds as they pass, from any thread; finished runs found on disk count too.
     pub progress: &'a (dyn Fn(f64) + Sync),
+    /// Called once before waiting for another writer of a directory.
+    pub waits: &'a (dyn Fn(&Path, &Owner) + Sync),
+}
+
+impl<'a> Control<'a> {
+    /// One that reports to nobody.
+    pub fn silent(stop: &'a AtomicBool) -> Self {
+        Self { stop, progress: &|_| (), waits: &|_, _| () }
+    }
+
+    /// How to wait for a directory.
+    pub fn wait(&self) -> Wait<'a> {
+        Wait { stop: self.stop, begins: self.waits }
+    }
 }
 
 /// Why a batch did not finish.

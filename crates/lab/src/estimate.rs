@@ -1,11 +1,13 @@
 //! What runs will take, before they begin: a guess from above, for the refusal of what nobody means.
 
-use crate::lower;
-use crate::plan::Plan;
-use forebay_aqm::base::time::{Instant, Span};
-use forebay_aqm::base::units::Limit;
-use forebay_sim::network::{FlowSpec, LinkSpec, Network, Traffic};
+use forebay_aqm::base::time::Span;
+use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::Pattern;
+
+use crate::backlog::{self, Backlog};
+use crate::plan::Plan;
+use crate::scenario::Case;
+use crate::{lower, report};
 
 /// What may be taken without being asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,12 +34,17 @@ impl Budget {
 
 /// Memory of a machine that does not say.
 const UNKNOWN: f64 = 8.0 * 1024.0 * 1024.0 * 1024.0;
-/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a packet under way or in a queue, and of a
-/// number in a series.
+/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a packet that waits (descriptor and segment in
+/// buffers that double as they grow), of one that travels, and of a number in a series.
 const PROGRAM: f64 = 6e6;
 const FLOW: f64 = 2_000.0;
-const PACKET: f64 = 64.0;
+const WAITING: f64 = 136.0;
+const TRAVELLING: f64 = 64.0;
 const NUMBER: f64 = 8.0;
+/// Bytes for each length that a queue under study may have: while it is measured and kept, and while the report of all
+/// contenders shows its distribution.
+const LENGTH: f64 = 64.0;
+const SHOWN: f64 = 450.0;
 /// Numbers in a row of the series at a link under study, probes included; a class has three more.
 const COLUMNS: f64 = 16.0;
 /// Seconds of a packet through a link under study, with its acknowledgement and everything on the way (docs/performance.md: 0.1
@@ -53,35 +60,40 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
+/// One run, and what its part of a report takes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Run {
+    takes: Estimate,
+    shown: f64,
+}
+
 /// The run of this network.
-fn of(net: &Network) -> Estimate {
+fn of(net: &Network) -> Run {
+    let secs = net.duration.secs();
     let shortest = net.flows.iter().map(|flow| f64::from(flow.packet)).fold(1500.0, f64::min).max(1.0);
-    let (mut waiting, mut passed) = (0.0, 0.0);
-    for link in &net.links {
-        let most = most_rate(link) / 8.0 / shortest;
-        let room = match link.limit {
-            Limit::Packets(n) => f64::from(n),
-            Limit::Bytes(bytes) => bytes as f64 / shortest,
-        };
-        let sent = most * net.duration.secs();
-        if link.study || link.discipline.is_some() {
-            // No queue holds more than what could ever come.
-            waiting += PACKET * (most * link.delay.secs() + room.min(sent));
-            passed += sent;
-        } else {
-            // Other lines are as a rule idle, and keep a number for each packet under way.
-            waiting += NUMBER * most * link.delay.secs();
+    let (mut bytes, mut passed, mut lengths) = (0.0, 0.0, 0.0);
+    for (link, Backlog { waiting, travelling }) in net.links.iter().zip(backlog::of(net)) {
+        let mut held = WAITING * waiting;
+        if link.study {
+            held += LENGTH * waiting;
+            lengths += waiting;
         }
+        if link.study || link.discipline.is_some() {
+            // Taken to be busy all the time, whoever sends.
+            let sent = link.most_rate() / 8.0 / shortest * secs;
+            passed += sent;
+            held = held.max(TRAVELLING * backlog::room(link, 8.0 * shortest).min(sent));
+        }
+        bytes += held + TRAVELLING * travelling;
     }
     // What nobody controls comes also where the link has no room for it.
-    passed += net.flows.iter().map(|flow| datagrams(flow, net.duration.secs())).sum::<f64>();
+    passed += net.flows.iter().map(|flow| datagrams(flow, secs)).sum::<f64>();
     let studied = net.links.iter().filter(|link| link.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
     let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
-    Estimate {
-        bytes: PROGRAM + FLOW * net.flows.len() as f64 + waiting + series,
-        seconds: EVENT * passed + 1e-6 * net.flows.len() as f64,
-    }
+    let flows = net.flows.len() as f64;
+    let bytes = PROGRAM + FLOW * flows + bytes + series;
+    Run { takes: Estimate { bytes, seconds: EVENT * passed + 1e-6 * flows }, shown: SHOWN * lengths }
 }
 
 /// The datagrams that a flow sends in so many seconds.
@@ -101,31 +113,33 @@ fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     }
 }
 
-/// The most that a link ever sends in a second, in bits.
-fn most_rate(link: &LinkSpec) -> f64 {
-    let own = link.rate.0 as f64;
-    let drawn = link.conditions.levels.as_ref().map_or(0.0, |levels| levels.most().0 as f64);
-    let second = Instant::from_nanos(1_000_000_000);
-    let planned = link.conditions.schedule.as_ref().map_or(0.0, |schedule| schedule.bits(Instant::ZERO, second));
-    own.max(drawn).max(planned)
-}
-
 /// What all runs of a plan take on `jobs` processors: memory of those that run at once, and time until the last has ended.
 pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let seed = plan.seeds.first().copied().unwrap_or(1);
-    let of_case = |case: &crate::scenario::Case| {
-        // Disciplines differ in what they cost by far less than the estimate is wrong.
-        let first = case.scenario.compare.first()?;
-        let one = of(&lower::network(&case.scenario, &first.spec, seed));
-        Some((one, case.scenario.compare.len() as f64))
+    let of_case = |case: &Case| {
+        // Disciplines differ in what they cost by far less than the estimate is wrong, but for a buffer of their own.
+        let mut buffers: Vec<(Option<String>, Run)> = Vec::new();
+        let runs = case.scenario.compare.iter().map(|contender| {
+            let buffer = contender.spec.get("hard_limit");
+            if let Some((_, run)) = buffers.iter().find(|(known, _)| *known == buffer) {
+                return *run;
+            }
+            let run = of(&lower::network(&case.scenario, &contender.spec, seed));
+            buffers.push((buffer, run));
+            run
+        });
+        runs.collect::<Vec<Run>>()
     };
-    let all: Vec<(Estimate, f64)> = plan.cases.iter().filter_map(of_case).collect();
-    let at_once = jobs.max(1) as f64;
-    let runs: f64 = all.iter().map(|(_, contenders)| contenders).sum::<f64>() * plan.seeds.len() as f64;
+    let cases: Vec<Vec<Run>> = plan.cases.iter().map(of_case).collect();
+    let all = || cases.iter().flatten();
+    let (seeds, largest) = (plan.seeds.len() as f64, all().map(|run| run.takes.bytes).fold(0.0, f64::max));
+    let at_once = (jobs.max(1) as f64).min(all().count() as f64 * seeds);
+    // A report shows some of the cases, each with all contenders, once the runs have ended.
+    let mut shown: Vec<f64> = cases.iter().map(|case| case.iter().map(|run| run.shown).sum()).collect();
+    shown.sort_by(|a, b| b.total_cmp(a));
     Estimate {
-        bytes: all.iter().map(|(one, _)| one.bytes).fold(0.0, f64::max) * at_once.min(runs),
-        seconds: all.iter().map(|(one, contenders)| one.seconds * contenders).sum::<f64>() * plan.seeds.len() as f64
-            / at_once.min(runs.max(1.0)),
+        bytes: (largest * at_once).max(PROGRAM + shown.iter().take(report::CASES_OVER_TIME).sum::<f64>()),
+        seconds: all().map(|run| run.takes.seconds).sum::<f64>() * seeds / at_once.max(1.0),
     }
 }
 
@@ -231,6 +245,118 @@ mod tests {
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
         assert!(deep.bytes > 1e9 && deep.bytes < 1e12, "{deep:?}");
+    }
+
+    /// Bytes that a run of 20 s may take on this topology with these flows, and the packets that it is known to hold at least.
+    fn bytes_of(topology: &str, flows: &str) -> f64 {
+        let text = format!("version = 1\nduration = \"20s\"\npacket = 500\n[topology]\n{topology}\n{flows}");
+        let cases = scenario::parse("x.toml", &text, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        estimate(&Plan::new(cases, 1, 1), 1).bytes
+    }
+
+    const HUGE: &str = "queue = \"4000000000p\"";
+    /// Ten sources of 41 bytes at 300 Mb/s: 9.1 million packets a second.
+    const FLOOD: &str = "[[flows]]\nkind = \"cbr\"\nrate = \"300mbit\"\npacket = 41\ncount = 10\n";
+    /// What 9 million packets a second need in 20 s, at 48 bytes each.
+    const FLOODED: f64 = 48.0 * 9e6 * 20.0;
+
+    #[test]
+    fn a_buffer_anywhere_counts_that_datagrams_fill() {
+        let bell = |bottleneck: &str, access: &str, egress: &str| {
+            format!(
+                "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10mbit\", delay = \"10ms\", {bottleneck} }}\n\
+                 access = {{ hosts = 5, delays = [\"10ms\"], {access} }}\negress = {{ delay = \"10ms\", {egress} }}\n"
+            )
+        };
+        let (small, slow, fast) = ("queue = \"100p\"", "rate = \"10mbit\"", "rate = \"10gbit\"");
+        let access = bell(small, &format!("{slow}, {HUGE}"), slow);
+        assert!(bytes_of(&access, FLOOD) > FLOODED, "{:e}", bytes_of(&access, FLOOD));
+        // The same sources over wide lines into a small buffer take none.
+        assert!(bytes_of(&bell(small, fast, slow), FLOOD) < 30e6);
+        let bottleneck = bell(HUGE, fast, slow);
+        assert!(bytes_of(&bottleneck, FLOOD) > FLOODED, "{:e}", bytes_of(&bottleneck, FLOOD));
+        let own = bell(&format!("{small}, aqm = \"droptail hard_limit=1000000000p\""), fast, slow);
+        assert!(bytes_of(&own, FLOOD) > FLOODED, "{:e}", bytes_of(&own, FLOOD));
+        // Behind a bottleneck of 10 Gb/s: 5 lines of 1 Mb/s.
+        let wide = bell(small, fast, &format!("rate = \"1mbit\", {HUGE}")).replace("10mbit", "10gbit");
+        assert!(bytes_of(&wide, FLOOD) > FLOODED, "{:e}", bytes_of(&wide, FLOOD));
+        let back = bell(&format!("{small}, reverse = {{ {HUGE} }}"), fast, fast);
+        assert!(bytes_of(&back, FLOOD) < 30e6, "nothing goes that way");
+        let turned = FLOOD.replace("count = 10", "count = 10\ndirection = \"reverse\"");
+        assert!(bytes_of(&back, &turned) > FLOODED, "{:e}", bytes_of(&back, &turned));
+    }
+
+    #[test]
+    fn the_largest_backlog_is_found_in_chains_and_graphs() {
+        let lot = |middle: &str| {
+            let one = |name: &str, more: &str| format!("{{ name = \"{name}\", delay = \"1ms\", {more} }}");
+            let links = [one("a", "rate = \"10gbit\", queue = \"10p\""), one("b", middle)].join(", ");
+            let ends = "access = { rate = \"10gbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }";
+            format!("kind = \"parking-lot\"\nbottlenecks = [{links}]\n{ends}\n")
+        };
+        let middle = lot(&format!("rate = \"10mbit\", {HUGE}"));
+        assert!(bytes_of(&middle, FLOOD) > FLOODED, "{:e}", bytes_of(&middle, FLOOD));
+        // Overload before it holds it back: what gets through of 10 Mb/s is 30,000 packets a second.
+        let after = middle.replacen("10gbit", "10mbit", 1).replacen("10p", "20p", 1);
+        let held = bytes_of(&after, FLOOD);
+        assert!(held < 0.1 * FLOODED, "{held:e}");
+        let graph = format!(
+            "kind = \"graph\"\nnodes = [\"a\", \"b\", \"c\"]\n\
+             [[topology.links]]\nname = \"in\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10gbit\"\ndelay = \"1ms\"\nqueue = \"10p\"\nstudy = true\n\
+             [[topology.links]]\nname = \"out\"\nfrom = \"b\"\nto = \"c\"\nrate = \"10mbit\"\ndelay = \"1ms\"\n{HUGE}\n"
+        );
+        let flows = FLOOD.replace("count = 10", "count = 10\nfrom = \"a\"\nto = \"c\"");
+        assert!(bytes_of(&graph, &flows) > FLOODED, "{:e}", bytes_of(&graph, &flows));
+    }
+
+    #[test]
+    fn a_link_that_slows_down_or_stops_holds_what_comes() {
+        let bell = |wire: &str, access: &str| {
+            format!(
+                "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10gbit\", delay = \"1ms\", queue = \"10p\" }}\n\
+                 access = {{ hosts = 5, delays = [\"1ms\"], {access}{wire}, {HUGE} }}\negress = {{ delay = \"1ms\" }}\n"
+            )
+        };
+        let rate = "rate = \"10gbit\"";
+        assert!(bytes_of(&bell("", rate), FLOOD) < 30e6);
+        let down = bell(", rate_steps = [[\"5s\", 0]]", rate);
+        assert!(bytes_of(&down, FLOOD) > 0.75 * FLOODED, "{:e}", bytes_of(&down, FLOOD));
+        let levels = bell(", rate_levels = { rates = [\"1mbit\", \"10gbit\"], hold = \"20s\" }", rate);
+        assert!(bytes_of(&levels, FLOOD) > FLOODED, "{:e}", bytes_of(&levels, FLOOD));
+        // 12 Mb/s each.
+        let trace = bell("rate_trace = [1]", "");
+        assert!(bytes_of(&trace, FLOOD) > 0.95 * FLOODED, "{:e}", bytes_of(&trace, FLOOD));
+        // A link that is fast only later brings more to the next one.
+        let later = bell(", rate_steps = [[\"5s\", \"10gbit\"]]", "rate = \"1mbit\"").replace(HUGE, "queue = \"10p\"");
+        let later = later.replacen(
+            "\"10gbit\", delay = \"1ms\", queue = \"10p\"",
+            &format!("\"10mbit\", delay = \"1ms\", {HUGE}"),
+            1,
+        );
+        assert!(bytes_of(&later, FLOOD) > 0.75 * FLOODED, "{:e}", bytes_of(&later, FLOOD));
+    }
+
+    #[test]
+    fn windows_and_pipes_of_connections_count() {
+        let bell = |delay: &str, access: &str| {
+            format!(
+                "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\
+                 access = {{ hosts = 5, delays = [\"1ms\"], {access} }}\negress = {{ rate = \"100gbit\", delay = \"1ms\" }}\n"
+            )
+        };
+        let flows = "[[flows]]\nkind = \"ftp\"\ncount = 50\n";
+        // Windows without end into buffers without end: slow start brings a packet too many for each that is carried.
+        let deep = bell("1ms", &format!("rate = \"10gbit\", {HUGE}"));
+        let carried = 5.0 * 10e9 / 4000.0 * 20.0;
+        assert!(bytes_of(&deep, flows) > 48.0 * carried, "{:e}", bytes_of(&deep, flows));
+        let bounded = flows.replace("count = 50", "count = 50\nwindow = 64");
+        assert!(bytes_of(&deep, &bounded) < 0.2 * bytes_of(&deep, flows), "{:e}", bytes_of(&deep, &bounded));
+        // 20 Gb/s over five seconds are 25 million packets on their way.
+        let long = bell("5s", "rate = \"10gbit\", queue = \"100p\"");
+        let cbr = "[[flows]]\nkind = \"cbr\"\nrate = \"4gbit\"\npacket = 500\ncount = 5\n";
+        assert!(bytes_of(&long, cbr) > 32.0 * 25e6, "{:e}", bytes_of(&long, cbr));
+        let thin = cbr.replace("4gbit", "1mbit");
+        assert!(bytes_of(&long, &thin) < 0.5 * bytes_of(&long, cbr), "{:e}", bytes_of(&long, &thin));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`plan`] multiplies it by contenders and seeds, [`batch`] runs that on all cores, [`store`] keeps
 //! every finished run; [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] are the figures.
 
+mod backlog;
 pub mod batch;
 pub mod bench;
 pub mod claim_file;
@@ -11,11 +12,13 @@ pub mod claims;
 pub mod class_column;
 pub mod column;
 pub mod compare;
+pub mod disk;
 pub mod estimate;
 pub mod exhibits;
 pub mod judge;
 mod layout;
 pub mod level;
+pub mod lock;
 pub mod lower;
 pub mod metrics;
 pub mod models;
@@ -31,6 +34,7 @@ pub mod scenario;
 pub mod settling;
 pub mod stats;
 pub mod store;
+mod store_error;
 pub mod table;
 pub mod theorems;
 mod theorems_msvb;

@@ -17,7 +17,7 @@ use forebay_sim::tcp;
 use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
-use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario, TcpOptions};
+use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -123,6 +123,7 @@ fn add_group(
                     Class::Fixed(class) => class,
                     Class::Host => host as u8,
                 }),
+                ecn: group.codepoint(),
                 pair,
                 marker,
             });
@@ -177,10 +178,10 @@ fn traffic(
 ) -> (Traffic, u32) {
     let (pattern, packet) = match group.kind {
         FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => {
-            return (Traffic::Tcp(tcp_options(&group.transport, group.ecn)), packet);
+            return (Traffic::Tcp(tcp_options(group)), packet);
         }
         FlowKind::Files(files) => {
-            return (Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Files(files)), packet);
+            return (Traffic::Application(tcp_options(group), Work::Files(files)), packet);
         }
         FlowKind::Cbr { rate, packet } => (Pattern::Constant { every: rate.time_for(packet) }, packet),
         FlowKind::Poisson { rate, packet, exponential } => {
@@ -205,7 +206,7 @@ fn traffic(
         }
     };
     let traffic = if group.over_tcp {
-        Traffic::Application(tcp_options(&group.transport, group.ecn), Work::Written(pattern))
+        Traffic::Application(tcp_options(group), Work::Written(pattern))
     } else {
         Traffic::Datagrams(pattern)
     };
@@ -238,7 +239,8 @@ fn replay(recording: &Arc<Recording>, (repeat, begin): (bool, Begin), place: f64
     Replay { recording: recording.clone(), from, repeat }
 }
 
-fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
+fn tcp_options(group: &FlowGroup) -> tcp::TcpOptions {
+    let options = &group.transport;
     tcp::TcpOptions {
         variant: options.variant,
         initial_window: options.initial_window,
@@ -249,7 +251,7 @@ fn tcp_options(options: &TcpOptions, ecn: bool) -> tcp::TcpOptions {
         min_rto: options.min_rto,
         max_rto: options.max_rto,
         tick: options.tick,
-        ecn,
+        ecn: group.codepoint().is_capable(),
         pacing: options.pacing,
         ..tcp::TcpOptions::default()
     }

@@ -196,6 +196,18 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Reads one as JSON has it; why it is none. Whatever the bytes, what is read can be put into tables.
+    ///
+    /// # Errors
+    /// They are no JSON of a record, or its columns have different lengths.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, String> {
+        let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if let Some((link, _)) = record.all_series().find(|(_, series)| !series.is_even()) {
+            return Err(format!("the columns of the series of {link} have different lengths"));
+        }
+        Ok(record)
+    }
+
     /// The summaries of all links under study.
     pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
         std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))
@@ -220,6 +232,12 @@ impl RunRecord {
 }
 
 impl SeriesRecord {
+    /// Have the columns of the queue a value in each row? Those of probes may have fewer.
+    fn is_even(&self) -> bool {
+        let rows = self.time_s.len();
+        self.queue_pkts.len() == rows && self.queue_mean_pkts.len() == rows
+    }
+
     fn slim(self) -> Self {
         let probes = self.probes.into_iter().map(|(name, _)| (name, Vec::new())).collect();
         Self { probes, ..Self::default() }

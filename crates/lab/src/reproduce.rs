@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::batch::{self, BatchError, Control};
 use crate::claim_file::{self, ClaimFile};
 use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
+use crate::disk;
 pub use crate::level::Level;
+use crate::lock::{Wait, WriteLock};
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
 use crate::scenario::{self, Overrides};
@@ -110,12 +112,18 @@ impl Reproduction {
 
     /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
     /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
-    /// `meta` is what `meta.json` says beside the plans' own facts.
-    pub fn run(&self, dir: &Path, meta: &Value, control: &Control) -> Result<Vec<ClaimResult>, ReproduceError> {
-        let earlier = self.open(dir, meta).map_err(ReproduceError::Store)?;
+    /// `meta` is what `meta.json` says beside the plans' own facts. Gives the claims, and the lock of `dir` for its report.
+    pub fn run(
+        &self,
+        dir: &Path,
+        meta: &Value,
+        control: &Control,
+    ) -> Result<(Vec<ClaimResult>, WriteLock), ReproduceError> {
+        let (lock, earlier) = self.open(dir, meta, &control.wait()).map_err(ReproduceError::Store)?;
         let mut stores = Vec::new();
         for (name, plan) in &self.plans {
-            let store = Store::open(&dir.join(name), plan, meta.clone()).map_err(ReproduceError::Store)?;
+            let store = Store::open(&dir.join(name), plan, meta.clone(), &control.wait());
+            let store = store.map_err(ReproduceError::Store)?;
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
             stores.push((name, plan, store));
         }
@@ -135,8 +143,8 @@ impl Reproduction {
         }
         let results = self.merged(Vec::new(), &results);
         let all = self.merged(earlier, &results);
-        store::write_json(&dir.join("claims.json"), &document(&all)).map_err(ReproduceError::Store)?;
-        Ok(results)
+        disk::write_json(&dir.join("claims.json"), &document(&all)).map_err(ReproduceError::Store)?;
+        Ok((results, lock))
     }
 
     /// The results that `dir` holds already and that still count; an error if it is not ours to write to.
@@ -160,7 +168,7 @@ impl Reproduction {
         if known["engine"] != engine(&self.revision) || !path.exists() {
             return Ok(Vec::new());
         }
-        let claims = store::read_json(&path)?["claims"].take();
+        let claims = disk::read_json(&path)?["claims"].take();
         serde_json::from_value(claims).map_err(|e| StoreError::Damaged { path, reason: e.to_string() })
     }
 
@@ -170,18 +178,15 @@ impl Reproduction {
         self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
     }
 
-    /// Takes possession of `dir`; gives the results there that still count.
-    fn open(&self, dir: &Path, meta: &Value) -> Result<Vec<ClaimResult>, StoreError> {
+    /// Locks `dir` and makes it this paper's; gives the results there that still count.
+    fn open(&self, dir: &Path, meta: &Value, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
+        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        self.earlier(dir)?;
+        let lock = WriteLock::take(dir, wait)?;
         let earlier = self.earlier(dir)?;
-        std::fs::create_dir_all(dir).map_err(|error| StoreError::Io { path: dir.to_path_buf(), error })?;
-        let (path, meta) = (dir.join("meta.json"), self.meta(meta));
-        if store::make_json(&path, &meta)? {
-            return Ok(earlier);
-        }
-        // It was there, or another process was faster.
-        let earlier = self.earlier(dir)?;
-        store::write_json(&path, &meta)?;
-        Ok(earlier)
+        disk::remove_orphans(dir);
+        disk::write_json(&dir.join("meta.json"), &self.meta(meta))?;
+        Ok((lock, earlier))
     }
 
     fn meta(&self, meta: &Value) -> Value {

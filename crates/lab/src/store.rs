@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -14,53 +14,19 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::compare;
+use crate::disk::{
+    self, damaged, fill_whole, io_error, make_dir, read_regular, remove_orphans, write_json, write_whole,
+};
+use crate::lock::{self, Wait, WriteLock};
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
 use crate::scenario::{self, Case, Overrides};
 use crate::table::{self, Parquet};
 
+pub use crate::store_error::{Owner, StoreError};
+
 /// How many runs the tables take into memory at once.
 const RUNS_AT_A_TIME: usize = 64;
-
-/// Why a directory could not be used.
-#[derive(Debug)]
-pub enum StoreError {
-    /// It holds something that must not be mixed or overwritten.
-    Foreign {
-        /// The directory.
-        dir: PathBuf,
-        /// What it holds.
-        holds: &'static str,
-    },
-    /// The file system refused.
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A file cannot be understood.
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl std::fmt::Display for StoreError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Foreign { dir, holds } => {
-                write!(f, "{} holds {holds}: choose another -o", dir.display())
-            }
-            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Damaged { path, reason } => write!(f, "{}: {reason}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 /// One run as it lies on disk: whose it is, and the record with the sum over its bytes.
 #[derive(Serialize, Deserialize)]
@@ -83,7 +49,7 @@ impl<'a> Shard<'a> {
     }
 
     fn record(&self) -> Option<RunRecord> {
-        serde_json::from_str(self.record.get()).ok()
+        RunRecord::from_json(self.record.get().as_bytes()).ok()
     }
 }
 
@@ -91,66 +57,12 @@ fn sum(record: &RawValue) -> String {
     Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An open run directory.
+/// A run directory, open for writing or joined.
 pub struct Store {
     dir: PathBuf,
     shards: bool,
-}
-
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
-    let path = path.to_path_buf();
-    move |error| StoreError::Io { path, error }
-}
-
-/// What a file is called until it is whole: no other file's and no other process's name.
-fn part_of(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{name}.{}.tmp", std::process::id()))
-}
-
-/// Writes a file so that a reader sees the old or the new content, never a part.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    fill_whole(path, |file| file.write_all(bytes).map_err(io(path)))
-}
-
-/// The same for content that `fill` writes bit by bit.
-fn fill_whole(path: &Path, fill: impl FnOnce(&mut fs::File) -> Result<(), StoreError>) -> Result<(), StoreError> {
-    put_whole(path, fill, |part| fs::rename(part, path))
-}
-
-/// Fills a file beside `path` and has `put` give it that name.
-fn put_whole<T>(
-    path: &Path,
-    fill: impl FnOnce(&mut fs::File) -> Result<(), StoreError>,
-    put: impl FnOnce(&Path) -> std::io::Result<T>,
-) -> Result<T, StoreError> {
-    let part = part_of(path);
-    let write = || {
-        let mut file = fs::File::create(&part).map_err(io(path))?;
-        fill(&mut file)?;
-        let placed = file.sync_data().and_then(|()| put(&part)).map_err(io(path))?;
-        // The name lasts once its folder is on disk too.
-        sync_folder(path).map_err(io(path))?;
-        Ok(placed)
-    };
-    let written = write();
-    // Where it has its name, there is nothing to remove; the error that counts is the first.
-    let _ = fs::remove_file(&part);
-    written
-}
-
-/// Puts the names in a file's folder on disk. Some systems cannot be asked that.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match fs::File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(error)
-            if [ErrorKind::InvalidInput, ErrorKind::Unsupported, ErrorKind::PermissionDenied]
-                .contains(&error.kind()) =>
-        {
-            Ok(())
-        }
-        outcome => outcome,
-    }
+    /// None if it was joined: another process has the lock.
+    lock: Option<WriteLock>,
 }
 
 /// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
@@ -158,51 +70,22 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
     let entries = match dir.read_dir() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        entries => entries.map_err(io(dir))?,
+        entries => entries.map_err(io_error(dir))?,
     };
     Ok(entries.flatten().all(|entry| {
         let path = entry.path();
         match entry.file_name().to_string_lossy().as_ref() {
             "runs" => path.read_dir().is_ok_and(|mut runs| runs.next().is_none()),
-            "scenario.toml" => fs::read_to_string(&path).is_ok_and(|text| text == scenario),
-            name => name.starts_with("meta.json.") && name.ends_with(".tmp"),
+            "scenario.toml" => read_regular(&path).is_ok_and(|text| text == scenario.as_bytes()),
+            name => name == lock::NAME || disk::is_temporary(name),
         }
     }))
-}
-
-/// JSON for people and machines.
-fn json_text(path: &Path, value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(damaged(path))
-}
-
-/// Writes JSON for people and machines.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    write_whole(path, json_text(path, value)?.as_bytes())
-}
-
-/// The same for a file that is not there yet; false, and nothing is written, if it is: of several processes that
-/// begin at the same time one makes it.
-pub fn make_json(path: &Path, value: &impl Serialize) -> Result<bool, StoreError> {
-    let text = json_text(path, value)?;
-    let fill = |file: &mut fs::File| file.write_all(text.as_bytes()).map_err(io(path));
-    put_whole(path, fill, |part| match fs::hard_link(part, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Ok(()) => Ok(true),
-        // Some file systems have no links: there the last one wins, as a process that begins later would.
-        Err(_) => fs::rename(part, path).map(|()| true),
-    })
-}
-
-/// Reads JSON.
-pub fn read_json(path: &Path) -> Result<Value, StoreError> {
-    let text = fs::read_to_string(path).map_err(io(path))?;
-    serde_json::from_str(&text).map_err(|e| StoreError::Damaged { path: path.to_path_buf(), reason: e.to_string() })
 }
 
 /// Reads the `meta.json` of a run directory or a reproduction, without which `dir` can only be left or deleted.
 pub fn read_meta(dir: &Path) -> Result<Value, StoreError> {
     let path = dir.join("meta.json");
-    let bytes = fs::read(&path).map_err(io(&path))?;
+    let bytes = read_regular(&path).map_err(io_error(&path))?;
     serde_json::from_slice(&bytes).map_err(|e| {
         let reason = format!(
             "no longer says whose results these are ({e}): choose another --output, or delete {}",
@@ -213,36 +96,46 @@ pub fn read_meta(dir: &Path) -> Result<Value, StoreError> {
 }
 
 impl Store {
-    /// The directory for `plan`: made if it is not there, refused if it belongs to another plan.
+    /// The directory for `plan`: made if it is not there, refused if it belongs to another plan. It is locked until the
+    /// store is dropped; `wait` says what to do if another writer has it.
     /// `meta` is what `meta.json` says beside the plan's own facts.
-    pub fn open(dir: &Path, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
-        let store = Self { dir: dir.to_path_buf(), shards: false };
-        let meta_path = store.path("meta.json");
-        let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
-        let is_free = is_free(dir, &first_scenario(plan))?;
-        if !is_free && !meta_path.exists() {
-            return refuse("files that are no results");
+    pub fn open(dir: &Path, plan: &Plan, meta: Value, wait: &Wait<'_>) -> Result<Self, StoreError> {
+        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        whose(dir, plan)?;
+        let lock = WriteLock::take(dir, wait)?;
+        whose(dir, plan)?;
+        Self::locked(lock, plan, meta)
+    }
+
+    /// The same for a directory that is locked already and was empty then.
+    pub fn begin(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
+        whose(lock.dir(), plan)?;
+        Self::locked(lock, plan, meta)
+    }
+
+    fn locked(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
+        let store = Self { dir: lock.dir().to_path_buf(), shards: false, lock: Some(lock) };
+        for folder in ["", "runs", "cases", "shards"] {
+            remove_orphans(&store.path(folder));
         }
-        fs::create_dir_all(dir).map_err(io(dir))?;
-        let meta = store.meta(plan, meta);
         // First of all: from here on the directory says whose it is.
-        if !is_free || !make_json(&meta_path, &meta)? {
-            if read_meta(dir)?.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
-                return refuse("the results of another scenario");
-            }
-            write_json(&meta_path, &meta)?;
-        }
-        let runs = store.path("runs");
-        fs::create_dir_all(&runs).map_err(io(&runs))?;
+        write_json(&store.path("meta.json"), &store.meta(plan, meta))?;
+        make_dir(&store.path("runs"))?;
         store.write_scenarios(plan)?;
         Ok(store)
     }
 
-    /// The directory, if it is one that was opened for `plan`: for another process that works on it.
+    /// The directory, if it is one that was opened for `plan`: for another process that works on it beside the owner of its
+    /// lock.
     pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
         let meta = read_meta(dir).ok()?;
         let same = meta["hash"].as_str() == Some(&plan.hash()) && meta["engine"].as_str() == Some(&plan.engine());
-        same.then(|| Self { dir: dir.to_path_buf(), shards: false })
+        same.then(|| Self { dir: dir.to_path_buf(), shards: false, lock: None })
+    }
+
+    /// Its lock, if it was opened.
+    pub fn lock(&self) -> Option<&WriteLock> {
+        self.lock.as_ref()
     }
 
     /// Where it is.
@@ -260,7 +153,7 @@ impl Store {
             return Ok(());
         }
         let cases = self.path("cases");
-        fs::create_dir_all(&cases).map_err(io(&cases))?;
+        make_dir(&cases)?;
         for i in 0..plan.cases.len() {
             write_whole(&cases.join(format!("{i:03}.toml")), case_text(plan, i).as_bytes())?;
         }
@@ -310,7 +203,7 @@ impl Store {
 
     fn save_shard(&self, job: Job, record: &RunRecord) -> Result<(), StoreError> {
         let shards = self.path("shards");
-        fs::create_dir_all(&shards).map_err(io(&shards))?;
+        make_dir(&shards)?;
         let path = shards.join(shard_path(&self.dir, job).file_name().unwrap_or_default()).with_extension("parquet");
         let table = table::summary(std::slice::from_ref(record));
         write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
@@ -357,17 +250,27 @@ impl Store {
     }
 }
 
-/// A file that could not be made sense of.
-fn damaged<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> StoreError {
-    let path = path.to_path_buf();
-    move |error| StoreError::Damaged { path: path.clone(), reason: error.to_string() }
+/// An error if `dir` holds something else than the results of `plan`.
+fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
+    let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
+    if is_free(dir, &first_scenario(plan))? {
+        return Ok(());
+    }
+    if !dir.join("meta.json").exists() {
+        return refuse("files that are no results");
+    }
+    if read_meta(dir)?.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
+        return refuse("the results of another scenario");
+    }
+    Ok(())
 }
 
 /// A case as a run directory has it, without its axes.
 pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
-    let own = dir.join("cases").join(format!("{index:03}.toml"));
-    let path = if own.exists() { own } else { dir.join("scenario.toml") };
-    scenario::load(&path, &Overrides::default()).ok()?.into_iter().next()
+    let of_case = dir.join("cases").join(format!("{index:03}.toml"));
+    let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
+    let text = disk::read_text(&path).ok()?;
+    scenario::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
 
 /// A resolved case; with axes it says at which point.
@@ -391,9 +294,13 @@ fn shard_path(dir: &Path, job: Job) -> PathBuf {
 }
 
 fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
-    let text = fs::read_to_string(shard_path(dir, job)).ok()?;
-    let shard = Shard::read(&text).filter(|shard| shard.key == plan.key(job))?;
-    shard.record()
+    read_keyed(dir, job, &plan.key(job))
+}
+
+/// The run in `dir` that has this [`Plan::key`], if it is there and whole.
+pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
+    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
+    Shard::read(&text).filter(|shard| shard.key == key)?.record()
 }
 
 /// How many of the runs of `plan` are in `dir`.
@@ -406,7 +313,7 @@ pub fn finished(dir: &Path, plan: &Plan) -> usize {
 pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
     let seeds: BTreeSet<u64> = meta["seeds"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-    let jobs = fs::read_dir(&runs).map_err(io(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
+    let jobs = fs::read_dir(&runs).map_err(io_error(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
     let mut jobs: Vec<Job> = jobs.filter(|job| seeds.contains(&job.seed)).collect();
     jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
     Ok(jobs)
@@ -414,7 +321,7 @@ pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
 
 /// One of them; none if another build has run it, or if its file is not whole.
 pub fn read_run(dir: &Path, meta: &Value, job: Job) -> Option<RunRecord> {
-    let text = fs::read_to_string(shard_path(dir, job)).ok()?;
+    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;
     // What a directory of before there were engines says is nothing.
     let engine = meta["engine"].as_str().unwrap_or_default();

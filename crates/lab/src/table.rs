@@ -28,6 +28,12 @@ pub struct Table {
     columns: Vec<(String, Column)>,
 }
 
+impl FromIterator<(String, Column)> for Table {
+    fn from_iter<I: IntoIterator<Item = (String, Column)>>(columns: I) -> Self {
+        Self { columns: columns.into_iter().collect() }
+    }
+}
+
 impl Table {
     fn number(mut self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
         let finite = values.map(|x| x.filter(|x| x.is_finite()));

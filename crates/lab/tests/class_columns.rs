@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::{self, Control};
+use forebay_lab::lock::Wait;
 use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
@@ -89,9 +90,9 @@ fn a_report_has_them_as_rates_and_waits() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("class-columns");
     let _ = fs::remove_dir_all(&dir);
     let plan = plan(SERIES);
-    let store = Store::open(&dir, &plan, json!({})).unwrap();
-    batch::run(&plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
-    let html = fs::read_to_string(report::build(&dir).unwrap()).unwrap();
+    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    batch::run(&plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
+    let html = fs::read_to_string(report::build(store.lock().unwrap(), &Wait::NEVER).unwrap()).unwrap();
     let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();
     let page: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     let figures = page["figures"].as_array().unwrap();

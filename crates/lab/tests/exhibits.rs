@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::Control;
 use forebay_lab::claim_file;
+use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
@@ -202,10 +203,16 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
+/// The page of a directory, built anew.
+fn page(dir: &Path) -> PathBuf {
+    report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
+}
+
 fn reproduce(paper: &'static Paper, level: Level, dir: &Path) -> Value {
-    let control = Control { stop: &AtomicBool::new(false), progress: &|_| () };
+    let stop = AtomicBool::new(false);
+    let control = Control::silent(&stop);
     Reproduction::new(paper, level, |_| true).unwrap().run(dir, &json!({}), &control).unwrap();
-    let html = fs::read_to_string(report::build(dir).unwrap()).unwrap();
+    let html = fs::read_to_string(page(dir)).unwrap();
     let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();
     serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
 }
@@ -483,8 +490,8 @@ fn claims_that_do_not_hold_say_why() {
         .map(|name| fs::read_to_string(dir.join(name).join("claims.json")).unwrap().contains("Too <long>."));
     assert!(!held && failed);
     let folders = ["one", "two"].map(|name| (name, name.to_string()));
-    report::record_index(&dir, "quick", &folders, &json!({})).unwrap();
-    let html = fs::read_to_string(report::build_index(&dir).unwrap()).unwrap();
+    report::record_index(&dir, "quick", &folders, &json!({}), &Wait::NEVER).unwrap();
+    let html = fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap()).unwrap();
     assert_eq!(html.matches("Too &lt;long&gt;.").count(), 1, "{html}");
     assert!(html.contains("papers/two/README.md"));
 }
@@ -496,8 +503,8 @@ fn an_index_has_every_paper_its_claims_and_links() {
     let other = HEAD.replace("ONE-", "TWO-").replace("\"one\"", "\"two\"");
     reproduce(paper("two", &other), Level::Quick, &dir.join("second"));
     let folders = [("two", "second"), ("one", "first one"), ("three", "third")].map(|(p, at)| (p, at.to_string()));
-    report::record_index(&dir, "quick", &folders, &json!({ "command": "a <command>" })).unwrap();
-    let html = fs::read_to_string(report::build_index(&dir).unwrap()).unwrap();
+    report::record_index(&dir, "quick", &folders, &json!({ "command": "a <command>" }), &Wait::NEVER).unwrap();
+    let html = fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap()).unwrap();
     for part in [
         "<title>Reproduction of 3 papers",
         "href=\".&#x2f;first%20one&#x2f;report.html\"",
@@ -512,16 +519,20 @@ fn an_index_has_every_paper_its_claims_and_links() {
         assert!(html.contains(part), "{part}\n{html}");
     }
     assert!(!html.contains("<script") && !html.contains("http://") && !html.contains("https://"));
-    assert_eq!(report::build(&dir).unwrap(), dir.join("index.html"), "report DIR builds it again");
+    assert_eq!(page(&dir), dir.join("index.html"), "report DIR builds it again");
 
     // Another batch adds to it; what is no index is left alone.
-    report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &json!({})).unwrap();
-    assert!(fs::read_to_string(report::build_index(&dir).unwrap()).unwrap().contains("Reproduction of 4 papers"));
-    assert!(report::record_index(&dir, "full", &[], &json!({})).is_err());
-    assert!(report::record_index(&dir.join("second"), "quick", &[], &json!({})).is_err());
+    report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &json!({}), &Wait::NEVER).unwrap();
+    assert!(
+        fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap())
+            .unwrap()
+            .contains("Reproduction of 4 papers")
+    );
+    assert!(report::record_index(&dir, "full", &[], &json!({}), &Wait::NEVER).is_err());
+    assert!(report::record_index(&dir.join("second"), "quick", &[], &json!({}), &Wait::NEVER).is_err());
     let own = folder("own");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("index.html"), "mine").unwrap();
-    assert!(report::record_index(&own, "quick", &[], &json!({})).is_err());
+    assert!(report::record_index(&own, "quick", &[], &json!({}), &Wait::NEVER).is_err());
     assert_eq!(fs::read_to_string(own.join("index.html")).unwrap(), "mine");
 }

@@ -1,12 +1,12 @@
 //! A link by itself that is told of a network's arrivals is the link of that network: the same figures, the same series.
 
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_lab::lower;
 use forebay_lab::scenario::{self, Overrides};
 use forebay_sim::link::Tag;
-use forebay_sim::lone::LoneLink;
-use forebay_sim::network::Traffic;
+use forebay_sim::lone::{LoneLink, Rows};
+use forebay_sim::network::{Network, Traffic};
 use forebay_sim::outcome::LinkOutcome;
 use forebay_sim::segment::{Kind, Mark, Segment};
 use forebay_sim::source::Source;
@@ -14,7 +14,8 @@ use forebay_sim::world::World;
 
 const SEED: u64 = 3;
 
-fn compare(link: &str, aqm: &str) {
+/// The network of one link with these keys under `aqm`.
+fn network(link: &str, aqm: &str) -> Network {
     let text = format!(
         "version = 1\nduration = \"20s\"\npacket = 1000\n[topology]\nkind = \"graph\"\nnodes = [\"a\", \"b\"]\njitter = \"0s\"\n\
          [[topology.links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\ndelay = \"5ms\"\nqueue = \"60p\"\none_way = true\n\
@@ -23,14 +24,16 @@ fn compare(link: &str, aqm: &str) {
          rate = \"20mbit\"\non = \"55ms\"\noff = \"45ms\"\n[compare]\naqm = [\"{aqm}\"]\nlinks = [\"l\"]\n"
     );
     let cases = scenario::parse("lone", &text, &Overrides::default()).unwrap();
-    let net = lower::network(&cases[0].scenario, &cases[0].scenario.compare[0].spec, SEED);
-    let whole = World::new(&net, SEED).unwrap().run(&mut ()).unwrap();
+    lower::network(&cases[0].scenario, &cases[0].scenario.compare[0].spec, SEED)
+}
 
+/// Its link alone, told of the arrivals of the network's one flow.
+fn alone(net: &Network, rows: Rows) -> LinkOutcome {
     let flow = &net.flows[0];
     let Traffic::Datagrams(pattern) = &flow.traffic else { panic!("{:?}", flow.traffic) };
     let mut source = Source::new(pattern.clone(), flow.packet, Rng::stream(SEED, &format!("flow/{}", flow.name)));
     let spec = &net.links[net.routes[flow.forward][0]];
-    let mut link = LoneLink::new(spec, SEED, (net.warmup, net.sample), net.duration);
+    let mut link = LoneLink::new(spec, SEED, (net.warmup, rows), net.duration);
     source.start(flow.start);
     while let Some(at) = source.next().filter(|at| *at < Instant::ZERO + net.duration) {
         let len = source.send(at);
@@ -38,7 +41,14 @@ fn compare(link: &str, aqm: &str) {
         let tag = Tag { pair: flow.pair, proto: forebay_aqm::base::packet::Proto::Udp };
         link.arrive(Segment { len, mark, ..Segment::default() }, tag, at.nanos(), &mut |_, _| ());
     }
-    let alone = link.finish(net.duration.nanos());
+    link.finish(net.duration.nanos())
+}
+
+fn compare(link: &str, aqm: &str) {
+    let net = network(link, aqm);
+    let whole = World::new(&net, SEED).unwrap().run(&mut ()).unwrap();
+
+    let alone = alone(&net, Rows::all(net.sample));
     let of = &whole.links[0];
     assert!(
         of.dropped_early + of.dropped_overflow + of.lost_pkts > 50,
@@ -62,4 +72,19 @@ fn a_link_alone_is_that_of_a_network() {
     compare("rate = \"10mbit\"\nloss = 0.01", "raqm");
     compare("rate_trace = [1, 3, 7, 7, 7, 7, 8, 8, 8, 8, 12]", "red");
     compare("rate = \"10mbit\"\nrate_steps = [[\"5s\", \"5mbit\"]]", "pi q_ref=20");
+}
+
+#[test]
+fn more_rows_than_are_kept_make_them_coarser() {
+    let net = network("rate = \"10mbit\"", "pi q_ref=20");
+    let every = Span::from_millis(1);
+    // 20,000 rows: every other one has to go eight times.
+    let kept = alone(&net, Rows { every, most: 101 }).series;
+    let coarse = alone(&net, Rows::all(Span::from_nanos(every.nanos() << 8))).series;
+    assert_eq!(kept.time_s.len(), 78);
+    assert_eq!((&kept.time_s, &kept.queue_pkts, &kept.probes), (&coarse.time_s, &coarse.queue_pkts, &coarse.probes));
+    for (kept, coarse) in kept.queue_mean_pkts.iter().zip(&coarse.queue_mean_pkts) {
+        assert!((kept - coarse).abs() < 1e-9, "{kept} {coarse}");
+    }
+    assert_eq!(alone(&net, Rows { every, most: 0 }).series.time_s.len(), 1);
 }

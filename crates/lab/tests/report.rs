@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use base64::Engine;
 use forebay_lab::batch::{self, Control};
+use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
 use forebay_lab::scenario::{self, Overrides};
@@ -27,14 +28,24 @@ kind = "dumbbell"
 bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
 "#;
 
+/// The page of a directory, built anew.
+fn build(dir: &Path) -> PathBuf {
+    report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
+}
+
 /// The data of the page for runs over this network.
 fn page(name: &str, topology: &str) -> Value {
     let dir = runs(name, topology, "", "");
-    data(&fs::read_to_string(report::build(&dir).unwrap()).unwrap())
+    data(&fs::read_to_string(build(&dir)).unwrap())
 }
 
-/// The directory of runs over this network; with a title and labels, if there are any.
+/// The directory of two runs of each over this network; with a title and labels, if there are any.
 fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
+    seeds(name, topology, title, labels, 2)
+}
+
+/// The same with so many runs of each.
+fn seeds(name: &str, topology: &str, title: &str, labels: &str, seeds: u64) -> PathBuf {
     let text = format!(
         "version = 1\nduration = \"3s\"\n{title}\n[topology]{topology}access = {{ rate = \"10mbit\", delays = [\"10ms\"] }}\n\
          egress = {{ delay = \"10ms\" }}\n[[flows]]\nkind = \"ftp\"\ncount = 3\n\
@@ -42,9 +53,9 @@ fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
     let _ = fs::remove_dir_all(&dir);
-    let plan = Plan::new(scenario::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, 2);
-    let store = Store::open(&dir, &plan, json!({})).unwrap();
-    batch::run(&plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
+    let plan = Plan::new(scenario::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, seeds);
+    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    batch::run(&plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
     dir
 }
 
@@ -114,7 +125,7 @@ fn hostile(name: &str) -> PathBuf {
 
 #[test]
 fn no_string_of_a_file_becomes_markup_or_ends_the_data() {
-    let html = fs::read_to_string(report::build(&hostile("hostile")).unwrap()).unwrap();
+    let html = fs::read_to_string(build(&hostile("hostile"))).unwrap();
     let count = |what: &str| html.to_lowercase().matches(what).count();
     assert_eq!((count("<script"), count("</script"), count("<title"), count("</title")), (2, 2, 1, 1));
     for what in ["<img", "<!--", "onerror=alert(1)>"] {
@@ -135,7 +146,7 @@ fn no_string_of_a_file_becomes_markup_or_ends_the_data() {
 
 #[test]
 fn the_page_runs_its_own_script_alone_and_makes_no_markup_of_texts() {
-    let html = fs::read_to_string(report::build(&hostile("policy")).unwrap()).unwrap();
+    let html = fs::read_to_string(build(&hostile("policy"))).unwrap();
     let (style, script) = (between(&html, "<style>", "</style>"), html.rsplit_once("<script>").unwrap().1);
     let script = script.split_once("</script>").unwrap().0;
     let sum = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
@@ -151,4 +162,78 @@ fn the_page_runs_its_own_script_alone_and_makes_no_markup_of_texts() {
     {
         assert!(!script.contains(way), "{way}");
     }
+}
+
+/// What an emulator says of its timing.
+fn timing(valid: bool) -> Value {
+    let late = |p50: f64| json!({ "mean": p50, "std": 0.5, "p50": p50, "p99": 7.25, "max": 31.5 });
+    let faults = if valid { json!([]) } else { json!(["1.2 % of packets down were more than 5 ms late"]) };
+    json!({ "valid": valid, "faults": faults, "late_ms": { "up": late(0.125), "down": late(0.375) }, "age_ms": late(0.0625),
+            "missed_pkts": 3, "refused_pkts": 4, "cpu_seconds": 1.5, "wall_seconds": 3.0 })
+}
+
+/// Changes what `meta.json` says.
+fn change_meta(dir: &Path, change: impl FnOnce(&mut Value)) {
+    let path = dir.join("meta.json");
+    let mut meta: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    change(&mut meta);
+    fs::write(&path, meta.to_string()).unwrap();
+}
+
+fn drawn(dir: &Path) -> Value {
+    data(&fs::read_to_string(build(dir)).unwrap())
+}
+
+#[test]
+fn a_real_run_is_called_so_with_its_timing() {
+    for valid in [false, true] {
+        let dir = seeds(&format!("real-{valid}"), BELL, "", "", 1);
+        change_meta(&dir, |meta| {
+            meta["kind"] = "link".into();
+            meta["timing"] = timing(valid);
+        });
+        let page = drawn(&dir);
+        assert_eq!(page["real"]["valid"], valid);
+        let title = page["real"]["title"].as_str().unwrap();
+        assert!(title.contains("eal packets") && title.contains(if valid { "is valid" } else { "INVALID" }), "{title}");
+        let fault = page["real"]["text"].to_string().contains("were more than 5 ms late");
+        assert_eq!(fault, !valid, "{}", page["real"]);
+        let all = page.to_string();
+        for wrong in ["imulated", "Processing jitter", "confidence", "over seeds", "paired by seed"] {
+            assert!(!all.contains(wrong), "{wrong}");
+        }
+        let table = page["tables"].as_array().unwrap().iter().find(|table| table["id"] == "timing").unwrap();
+        for figure in ["0.1250", "0.3750", "7.250", "31.50", if valid { "valid" } else { "invalid" }] {
+            assert!(table["rows"].to_string().contains(&format!("\"{figure}\"")), "{figure}: {table}");
+        }
+        assert!(page["sections"][0]["tables"].as_array().unwrap().contains(&"timing".into()), "it comes first");
+    }
+}
+
+#[test]
+fn real_and_simulated_runs_are_told_apart() {
+    let dir = seeds("mixed", BELL, "", "labels = [\"droptail (kernel)\", \"droptail (simulated)\"]", 2);
+    let run = |seed: u64, valid| json!({ "label": "droptail (kernel)", "seed": seed, "attempts": 3, "timing": timing(valid) });
+    fs::write(dir.join("timing.json"), json!([run(1, true), run(2, false)]).to_string()).unwrap();
+    let page = drawn(&dir);
+    assert_eq!(page["real"]["valid"], false);
+    let said = page["real"].to_string();
+    assert!(said.contains("1 of 2") && said.contains("droptail (kernel), seed 2"), "{said}");
+    for words in ["(kernel)", "(simulated)"] {
+        assert!(page["real"]["text"].to_string().contains(words), "{said}");
+    }
+    let facts = page["facts"].to_string();
+    assert!(facts.contains("Processing jitter of simulated hosts") && !facts.contains("[\"Simulated\""), "{facts}");
+    assert!(page["subtitle"].as_str().unwrap().contains("confidence"), "there are two runs of each");
+    let table = page["tables"].as_array().unwrap().iter().find(|table| table["id"] == "timing").unwrap();
+    assert_eq!(table["rows"].as_array().unwrap().len(), 4, "each way of both");
+}
+
+#[test]
+fn one_run_has_no_confidence_interval() {
+    let page = drawn(&seeds("single", BELL, "", "", 1));
+    let all = page.to_string();
+    assert!(!all.contains("confidence") && !all.contains("paired"), "{} {}", page["subtitle"], page["tables"]);
+    assert!(page["facts"].to_string().contains("Simulated") && page["real"].is_null());
+    assert!(self::page("several", BELL).to_string().contains("confidence"));
 }

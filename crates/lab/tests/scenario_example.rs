@@ -1,11 +1,12 @@
 //! The published example and the words of the format, read, varied, overridden and written back.
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    self, Begin, Case, Chain, Class, Codec, Direction, Dumbbell, FlowGroup, FlowKind, Frames, InputError, Item,
+    self, Begin, Case, Chain, Class, Codec, Direction, Dumbbell, Ect, FlowGroup, FlowKind, Frames, InputError, Item,
     Overrides, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
 };
 use forebay_sim::app::Files;
@@ -56,7 +57,7 @@ fn the_published_example_means_what_it_says() {
     assert_eq!((net.egress[0].rate, net.egress[0].delay), (Rate(10_000_000), Span::from_millis(10)));
     let flows = &scenario.flows[0];
     assert_eq!((flows.name.as_str(), flows.kind, flows.count), ("ftp", FlowKind::Ftp, 40));
-    assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, false, Class::Fixed(0)));
+    assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
     assert_eq!((flows.start, flows.active.as_slice()), (uniform(0, 1000), [(Span::ZERO, None)].as_slice()));
     assert_eq!(flows.transport, TcpOptions::default());
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
@@ -84,8 +85,12 @@ fn every_key_is_read() {
     let [ftp, short, cbr, random, peak, mean, rest @ ..] = scenario.flows.as_slice() else { panic!("groups") };
     let (files, rest) = rest.split_at(3);
     let (rest, chains) = rest.split_at(8);
+    let (chains, scalable) = chains.split_at(3);
     let [sctp, pareto, written, too, voip, trace, rtp, made_up] = rest else { panic!("eight groups") };
-    assert_eq!((ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class), ("bulk", Direction::Reverse, true, Class::Host));
+    assert_eq!(
+        (ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class),
+        ("bulk", Direction::Reverse, Ect::Own, Class::Host)
+    );
     assert_eq!(ftp.start, uniform(2000, 2000));
     assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
     assert!(ftp.transport.delayed_ack && !ftp.transport.limited_transmit);
@@ -103,7 +108,7 @@ fn every_key_is_read() {
     let kind = FlowKind::Pareto { rate: Rate(640_000), on: half, off: half, packet: 210, shape: 1.2 };
     assert_eq!((pareto.kind, pareto.over_tcp, peak.over_tcp), (kind, false, false));
     let kind = FlowKind::Pareto { rate: Rate(128_000), on: half, off: half, packet: 500, shape: 1.5 };
-    assert_eq!((written.kind, written.over_tcp, written.ecn), (kind, true, true));
+    assert_eq!((written.kind, written.over_tcp, written.ecn), (kind, true, Ect::Own));
     assert_eq!((written.transport.variant, too.over_tcp), (TcpVariant::Sack, true));
     let kind = FlowKind::Voip { codec: Codec::G729, talk: Span::from_millis(1500), pause: Span::from_millis(2000) };
     assert_eq!(voip.kind, kind);
@@ -119,6 +124,7 @@ fn every_key_is_read() {
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
     every_key_of_chains_is_read(chains);
+    every_codepoint_is_read(&scenario.flows, scalable);
     assert_eq!(scenario.compare[0].label, "ours");
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
 }
@@ -140,6 +146,19 @@ fn every_key_of_chains_is_read(groups: &[FlowGroup]) {
     assert_eq!(chain(map), Chain { moves, packets });
 }
 
+fn every_codepoint_is_read(all: &[FlowGroup], scalable: &[FlowGroup]) {
+    let of =
+        |name: &str| all.iter().find(|group| group.name == name).map(|group| (group.ecn, group.codepoint())).unwrap();
+    assert_eq!(of("bulk"), (Ect::Own, Ecn::Ect0));
+    assert_eq!([of("mice"), of("written-scalable")], [(Ect::Off, Ecn::Ect1); 2], "DCTCP with l4s");
+    assert_eq!((of("users"), of("written-too")), ((Ect::Own, Ecn::Ect1), (Ect::Ect0, Ecn::Ect0)));
+    assert_eq!(["cbr", "onoff", "scalable", "voip", "rtp"].map(of), [(Ect::Ect1, Ecn::Ect1); 5]);
+    assert_eq!(["pareto", "mmpp"].map(of), [(Ect::Ect0, Ecn::Ect0); 2]);
+    assert_eq!((of("trace"), of("map")), ((Ect::Own, Ecn::Ect0), (Ect::Own, Ecn::Ect0)));
+    assert_eq!(["random", "mail", "streams", "made-up"].map(of), [(Ect::Off, Ecn::NotEct); 4]);
+    assert!(scalable.iter().all(|group| group.transport.l4s && group.transport.variant == TcpVariant::Dctcp));
+}
+
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {
     let [users, mail, back] = groups else { panic!("three groups") };
     let pages = Files {
@@ -150,7 +169,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         request: Some(300),
         handshake: true,
     };
-    assert_eq!((users.kind, users.ecn, users.class), (FlowKind::Files(pages), true, Class::Fixed(1)));
+    assert_eq!((users.kind, users.ecn, users.class), (FlowKind::Files(pages), Ect::Own, Class::Fixed(1)));
     let letters = Files {
         size: Draw::Lognormal { median: 8000.0, sigma: 1.5, most: f64::INFINITY },
         think: Draw::Uniform(1.0, 5.0),
@@ -218,7 +237,7 @@ fn sets_reach_every_part_of_the_file() {
     assert_eq!(net.bottleneck.rate, Rate(20_000_000));
     assert_eq!(net.access[0].delays, [Span::from_millis(1), Span::from_millis(3)]);
     assert_eq!(net.reverse.queue, Limit::Packets(7));
-    assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, true));
+    assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, Ect::Own));
     assert_eq!(scenario.flows[0].start, uniform(1000, 2000));
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
 }

@@ -190,7 +190,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("count = 40", "count = 40\nclass = \"hosts\""),
         ("count = 40", "count = 40\nrate = \"1mbit\""),
         ("\"newreno\"", "\"vegas\""),
-        ("kind  = \"ftp\"", "kind = \"cbr\"\nrate = \"1mbit\"\necn = true"),
+        ("kind  = \"ftp\"", "kind = \"cbr\"\nrate = \"1mbit\"\necn = \"ce\""),
         ("[\"0s\", \"1s\"]", "[\"0s\"]"),
         ("series = [\"queue\", \"raqm.p\"]", "series = \"queue\""),
     ];

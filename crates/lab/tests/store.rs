@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::claims::ClaimResult;
+use forebay_lab::disk;
+use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
 use forebay_lab::reproduce::{Level, ReproduceError, Reproduction};
@@ -48,13 +50,13 @@ fn plan(runs: u64) -> Plan {
 }
 
 fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
-    let store = Store::open(dir, plan, json!({})).unwrap();
-    batch::run(plan, &store, &Control { stop: &AtomicBool::new(false), progress: &|_| () }).unwrap();
+    let store = Store::open(dir, plan, json!({}), &Wait::NEVER).unwrap();
+    batch::run(plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
     store.records(plan)
 }
 
 fn seeds_on_disk(dir: &Path) -> Vec<u64> {
-    let meta = store::read_json(&dir.join("meta.json")).unwrap();
+    let meta = disk::read_json(&dir.join("meta.json")).unwrap();
     let jobs = store::jobs_on_disk(dir, &meta).unwrap();
     jobs.into_iter().filter_map(|job| store::read_run(dir, &meta, job)).map(|record| record.summary.seed).collect()
 }
@@ -67,7 +69,7 @@ fn a_report_reads_what_the_plan_covers() {
     run(&plan(1), &dir);
     assert_eq!(seeds_on_disk(&dir), [1, 1], "the other seeds are not asked for");
     let shard = dir.join("runs/case000-aqm00-seed1.json");
-    fs::copy(&shard, dir.join("runs/case000-aqm00-seed1.json.77.tmp")).unwrap();
+    fs::copy(&shard, dir.join("runs/.forebay-0123456789abcdef.tmp")).unwrap();
     assert_eq!(seeds_on_disk(&dir), [1, 1], "a file that was never whole");
 }
 
@@ -77,7 +79,7 @@ fn a_report_reads_what_the_plan_covers() {
 fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
     let dir = place("order");
     let plan = plan_of(&["duration=100s"], 12);
-    let store = Store::open(&dir, &plan, json!({})).unwrap();
+    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
     let (stop, done_s) = (AtomicBool::new(false), Mutex::new(0.0));
     let progress = |seconds: f64| {
         let mut done_s = done_s.lock().unwrap();
@@ -85,12 +87,12 @@ fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
         stop.store(*done_s > 800.0, Ordering::Relaxed);
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-    let ended = pool.install(|| batch::run(&plan, &store, &Control { stop: &stop, progress: &progress }));
+    let ended = pool.install(|| batch::run(&plan, &store, &Control { progress: &progress, ..Control::silent(&stop) }));
     assert!(matches!(ended, Err(BatchError::Interrupted)));
     let there: Vec<bool> = plan.jobs().into_iter().map(|job| store.load(&plan, job).is_some()).collect();
     let finished = there.iter().filter(|is_there| **is_there).count();
     assert!((6..=8).contains(&finished) && !there[finished + 1..].contains(&true), "{there:?}");
-    let summary = store::read_json(&dir.join("summary.json")).unwrap();
+    let summary = disk::read_json(&dir.join("summary.json")).unwrap();
     let seeds: Vec<u64> = summary["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect();
     assert!(seeds.len() == finished && seeds.is_sorted(), "{seeds:?}");
 }
@@ -101,7 +103,7 @@ fn runs_of_another_build_do_not_count() {
     let (old, new) = (plan(2).with_revision("old"), plan(2).with_revision("new"));
     run(&old, &dir);
     assert_eq!((store::finished(&dir, &old), store::finished(&dir, &new)), (old.jobs().len(), 0));
-    Store::open(&dir, &new, json!({})).unwrap();
+    Store::open(&dir, &new, json!({}), &Wait::NEVER).unwrap();
     assert_eq!(seeds_on_disk(&dir), [0u64; 0]);
 }
 
@@ -110,9 +112,9 @@ fn leftovers_of_a_first_start_are_no_strangers() {
     let dir = place("leftovers");
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
-    fs::write(dir.join("meta.json.77.tmp"), "{").unwrap();
-    Store::open(&dir, &plan(1), json!({})).unwrap();
-    assert_eq!(store::read_json(&dir.join("meta.json")).unwrap()["hash"], plan(1).hash());
+    fs::write(dir.join(".forebay-0123456789abcdef.tmp"), "{").unwrap();
+    Store::open(&dir, &plan(1), json!({}), &Wait::NEVER).unwrap();
+    assert_eq!(disk::read_json(&dir.join("meta.json")).unwrap()["hash"], plan(1).hash());
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn a_file_of_the_users_own_is_left_alone() {
     let dir = place("own-file");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("scenario.toml"), TEXT).unwrap();
-    assert!(matches!(Store::open(&dir, &plan(1), json!({})), Err(StoreError::Foreign { .. })));
+    assert!(matches!(Store::open(&dir, &plan(1), json!({}), &Wait::NEVER), Err(StoreError::Foreign { .. })));
     assert_eq!(fs::read_to_string(dir.join("scenario.toml")).unwrap(), TEXT);
     assert!(!dir.join("meta.json").exists() && !dir.join("runs").exists());
 }
@@ -191,7 +193,7 @@ fn tables_hold_every_run_in_order_however_many() {
 fn reproduce(dir: &Path, level: Level, revision: &str, ids: &[&str]) -> Result<Vec<ClaimResult>, ReproduceError> {
     let paper = papers::find("raqm").unwrap();
     let reproduction = Reproduction::new(paper, level, |id| ids.contains(&id)).unwrap().with_revision(revision);
-    reproduction.run(dir, &json!({}), &Control { stop: &AtomicBool::new(false), progress: &|_| () })
+    Ok(reproduction.run(dir, &json!({}), &Control::silent(&AtomicBool::new(false)))?.0)
 }
 
 fn refused(result: Result<Vec<ClaimResult>, ReproduceError>) -> bool {
@@ -199,7 +201,7 @@ fn refused(result: Result<Vec<ClaimResult>, ReproduceError>) -> bool {
 }
 
 fn ids_on_disk(dir: &Path) -> Vec<String> {
-    let document = store::read_json(&dir.join("claims.json")).unwrap();
+    let document = disk::read_json(&dir.join("claims.json")).unwrap();
     let claims = document["claims"].as_array().unwrap();
     let counted: u64 = document["summary"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(counted, claims.len() as u64);
@@ -212,8 +214,9 @@ fn a_spoilt_meta_says_how_to_go_on() {
     run(&plan(1), &dir);
     for garbage in [&b"{ \"hash\": "[..], b"", b"\xff\xfe"] {
         fs::write(dir.join("meta.json"), garbage).unwrap();
-        let said = Store::open(&dir, &plan(1), json!({})).err().unwrap().to_string();
-        assert_eq!(forebay_lab::report::build(&dir).unwrap_err().to_string(), said);
+        let said = Store::open(&dir, &plan(1), json!({}), &Wait::NEVER).err().unwrap().to_string();
+        let lock = WriteLock::take(&dir, &Wait::NEVER).unwrap();
+        assert_eq!(forebay_lab::report::build(&lock, &Wait::NEVER).unwrap_err().to_string(), said);
         for words in ["spoilt/meta.json: ", "--output", "delete"] {
             assert!(said.contains(words), "{said}");
         }
@@ -242,9 +245,9 @@ fn a_reproduction_writes_to_no_strangers_directory() {
     assert!(!dir.join("meta.json").exists());
     fs::remove_file(dir.join("notes.txt")).unwrap();
     for other in [json!({ "hash": "1", "title": "a scenario" }), json!({ "kind": "reproduction", "paper": "other" })] {
-        store::write_json(&dir.join("meta.json"), &other).unwrap();
+        disk::write_json(&dir.join("meta.json"), &other).unwrap();
         assert!(refused(reproduce(&dir, Level::Quick, "", &["RAQM-TH1"])), "{other}");
-        assert_eq!(store::read_json(&dir.join("meta.json")).unwrap(), other);
+        assert_eq!(disk::read_json(&dir.join("meta.json")).unwrap(), other);
     }
     fs::remove_file(dir.join("meta.json")).unwrap();
     reproduce(&dir, Level::Quick, "", &["RAQM-TH1"]).unwrap();

@@ -77,6 +77,7 @@ fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
 fn what_the_model_cannot_take_is_refused_with_its_reason() {
     for (sets, aqm, key, words) in [
         (&["flows.ftp.erlang=4"][..], &[][..], "flows.ftp.packet", "the model has one service"),
+        (&["flows.www.ecn=ect1"], &["raqm th=0.8"], "flows.www.ecn", "the model drops what its marker signals"),
         (&["flows.ftp.packet=1000"], &[], "flows.ftp.packet", "Erlang-2 lengths of mean 1282"),
         (&["flows.ftp.active=[\"10s\", \"end\"]"], &[], "flows.ftp.active", "flows for all of the run"),
         (&["topology.bottleneck.queue=99kb"], &[], "compare.aqm", "a buffer in packets"),

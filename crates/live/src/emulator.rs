@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use forebay_sim::histogram::Histogram;
 
 use crate::fabric::{FAR, Fabric, NEAR, Report, Way};
-use crate::port::Port;
+use crate::port::{Odd, Port};
 use crate::sys::clock;
 use crate::sys::process::{self, Child, Ended, Signal, Signals};
 use crate::sys::ring::{BATCH, FRAMES};
@@ -42,13 +42,15 @@ pub struct Outcome {
     pub cpu_ns: u64,
     /// How old frames were when they were looked at, in nanoseconds.
     pub age: Histogram,
-    /// Frames for which a ring had no room, by the end from which they came.
+    /// Frames that were lost before they were seen here, by the end from which they came.
     pub missed: [u64; 2],
+    /// Frames that did not come as the packets of a wire, by the same.
+    pub odd: [Odd; 2],
     /// Frames that an interface did not take, by the end at which they were to leave.
     pub refused: [u64; 2],
     /// How the command ended; none if this process was asked to end before.
     pub ended: Option<Ended>,
-    /// Why the timing was not that of the link; empty if it was.
+    /// Why it was not the link that was asked for; empty if it was.
     pub faults: Vec<String>,
 }
 
@@ -204,7 +206,7 @@ impl Emulator<'_> {
     }
 
     fn report(mut self, took_ns: u64, cpu_ns: u64, ended: Option<Ended>) -> Outcome {
-        let missed = [self.ports[0].dropped(), self.ports[1].dropped()];
+        let (missed, odd) = ([0, 1].map(|end| self.ports[end].missed()), [0, 1].map(|end| self.ports[end].odd()));
         let fabric = self.fabric.finish(took_ns);
         let mut faults = Vec::new();
         for (late, name) in fabric.lateness.iter().zip(ENDS) {
@@ -215,14 +217,22 @@ impl Emulator<'_> {
                 ));
             }
         }
-        for (count, what) in [(missed, "not seen for want of room"), (self.refused, "refused by an interface")] {
+        for (count, what) in [
+            (missed, "lost on their way here for want of room"),
+            (self.refused, "refused by an interface, as those that are longer than its MTU are"),
+            (odd.map(|odd| odd.cut), "longer than a place in the ring while the queue of the socket was full"),
+            (
+                odd.map(|odd| odd.unknown),
+                "left unfinished by an offload that is on at an end, in a way that is not known here",
+            ),
+        ] {
             let all: u64 = count.iter().sum();
             if all > 0 {
                 faults.push(format!("{all} packets were {what}"));
             }
         }
         let Self { age, refused, .. } = self;
-        Outcome { fabric, took_ns, cpu_ns, age, missed, refused, ended, faults }
+        Outcome { fabric, took_ns, cpu_ns, age, missed, odd, refused, ended, faults }
     }
 }
 

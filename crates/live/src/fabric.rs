@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 use forebay_sim::histogram::Histogram;
-use forebay_sim::lone::{Gone, LoneLink};
+use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::Network;
 use forebay_sim::outcome::LinkOutcome;
 use forebay_sim::segment::Segment;
@@ -141,9 +141,9 @@ pub struct Report {
 
 impl Fabric {
     /// The links of `net`, idle at time zero, used for at most `horizon`; with a journal of links under study if `keeps` says so.
-    pub fn new(net: &Network, seed: u64, sample: Span, horizon: Span, keeps: bool) -> Self {
+    pub fn new(net: &Network, seed: u64, rows: Rows, horizon: Span, keeps: bool) -> Self {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
-            link: LoneLink::new(spec, seed, (net.warmup, sample), horizon),
+            link: LoneLink::new(spec, seed, (net.warmup, rows), horizon),
             pipe: VecDeque::new(),
             study: spec.study,
             journal: (keeps && spec.study).then(Journal::default),

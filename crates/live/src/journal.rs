@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
-use forebay_sim::lone::{Gone, LoneLink};
+use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::LinkSpec;
 use forebay_sim::segment::{Kind, Mark, Segment};
 
@@ -74,7 +74,7 @@ impl Journal {
 /// What becomes of these arrivals in the link that `spec` describes, with this seed: the verdict on each, in order.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], end: u64) -> Vec<Option<Verdict>> {
     let never = Span::from_nanos(end + 1);
-    let mut link = LoneLink::new(spec, seed, (Span::ZERO, never), never);
+    let mut link = LoneLink::new(spec, seed, (Span::ZERO, Rows::all(never)), never);
     let mut verdicts = vec![None; arrivals.len()];
     let mut gone = |segment: &Segment, gone: Gone| {
         let number = segment.seq as usize;

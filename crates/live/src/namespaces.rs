@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::port::{Kind, Port};
+use crate::port::{Kind, Port, Way};
 use crate::sys::interfaces::{End, Mac, index};
 use crate::sys::netlink::Netlink;
 use crate::sys::offloads;
@@ -286,20 +286,26 @@ fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -
         let tunnel = Tunnel::open(&names[side]);
         let tunnel = tunnel.map_err(|error| Failure { what: "open a tunnel".to_string(), error, hint: TUN })?;
         trying("set an end up", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
-        Ok(Port::Tun(tunnel))
+        let port = || Port::new(Way::Tun(tunnel), Netlink::open()?, index(&names[side])?);
+        trying("look at an interface", port())
     };
     let ports = [dug(0)?, dug(1)?];
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     Ok(ports)
 }
 
+/// The most that a wire between two interfaces can be told.
+const MOST_MTU: u32 = 65_535;
+
 /// Wires near and far to the middle, where this process is; the sockets on both wires.
 fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
     let names = names(addresses, is_nested);
     let own = ["near", "far"];
     for side in 0..2 {
-        let there = End { name: &names[side], mac: addresses.mac(side as u8), namespace: Some(ends[side].as_fd()) };
-        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), namespace: None };
+        let (mac, namespace) = (addresses.mac(side as u8), Some(ends[side].as_fd()));
+        let there = End { name: &names[side], mac, mtu: None, namespace };
+        // Packets are as long as those near and far agree on: none is too long for the middle.
+        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), mtu: Some(MOST_MTU), namespace: None };
         let pair = || Netlink::open().and_then(|netlink| netlink.pair([here, there]));
         // The interface of a link that has just ended here is taken away by the kernel a little later.
         let mut made = pair();
@@ -318,8 +324,9 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     let port = |name: &str| {
         offloads::off(name)?;
         let number = index(name)?;
-        Netlink::open()?.up(number)?;
-        RingSocket::open(number).map(Port::Ring)
+        let netlink = Netlink::open()?;
+        netlink.up(number)?;
+        Port::new(Way::Ring(RingSocket::open(number)?), netlink, number)
     };
     Ok([trying("listen on an interface", port(own[0]))?, trying("listen on an interface", port(own[1]))?])
 }

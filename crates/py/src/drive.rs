@@ -11,14 +11,38 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::errors;
 use crate::seen;
+use crate::turn::Turn;
 use crate::watch::Call;
 
-/// A discipline in front of a link, with a queue of its own or asked about queues of the caller's.
-#[pyclass(module = "forebay._native")]
+/// A discipline in front of a link, with a queue of its own or asked about queues of the caller's. Calls of several threads wait
+/// for each other.
+#[pyclass(frozen, module = "forebay._native")]
 pub(crate) struct Discipline {
+    name: &'static str,
+    rung: &'static str,
+    begun: Begun,
+    turn: Turn<Driven>,
+}
+
+/// How it was made.
+struct Begun {
+    aqm: String,
+    rate: String,
+    queue: String,
+    packet: u64,
+    seed: u64,
+}
+
+/// The same as its class takes it.
+type Arguments = (String, String, String, u64, u64);
+
+/// What a call works on.
+struct Driven {
     spec: Spec,
     link: Link,
     queue: Queue<AnyDiscipline>,
@@ -29,8 +53,30 @@ pub(crate) struct Discipline {
     pretends: Option<bool>,
 }
 
-/// Ticks between two looks for Ctrl-C.
-const TICKS: u32 = 10_000;
+/// Ticks that run before the interpreter's lock is released, which costs more than they do; and between two looks at the clock.
+const FEW: u32 = 1_000;
+
+/// How long ticks run without the interpreter's lock between two looks for Ctrl-C.
+const PIECE: Duration = Duration::from_millis(50);
+
+/// The ECN codepoint of a packet, as a caller says it.
+#[derive(FromPyObject)]
+enum Codepoint {
+    Flag(bool),
+    Word(String),
+}
+
+impl Codepoint {
+    fn read(&self) -> PyResult<Ecn> {
+        match self {
+            Self::Flag(false) => Ok(Ecn::NotEct),
+            Self::Flag(true) => Ok(Ecn::Ect0),
+            Self::Word(word) if word == "ect0" => Ok(Ecn::Ect0),
+            Self::Word(word) if word == "ect1" => Ok(Ecn::Ect1),
+            Self::Word(word) => Err(errors::argument("ecn", word, "True, False, \"ect0\" or \"ect1\"")),
+        }
+    }
+}
 
 /// A stream of its own for a discipline that is driven by hand.
 fn stream(seed: u64) -> Rng {
@@ -39,11 +85,12 @@ fn stream(seed: u64) -> Rng {
 
 /// A word of the caller's as a quantity.
 fn quantity<T>(name: &str, words: &str, read: fn(&str) -> Result<T, text::BadValue>) -> PyResult<T> {
-    read(words).map_err(|bad| errors::argument(name, words, &bad.accepts))
+    read(words).map_err(|bad| errors::quantity(name, words, bad))
 }
 
-impl Discipline {
-    /// Time passes: clocks that are due by `now_s` run.
+impl Driven {
+    /// Time passes: clocks that are due by `now_s` run, the interpreter's lock released where they are many. What interrupts them
+    /// leaves the time at the last one.
     fn pass(&mut self, py: Python<'_>, now_s: f64) -> PyResult<()> {
         if !(now_s.is_finite() && now_s >= 0.0) {
             return Err(errors::argument("now", &now_s.to_string(), "seconds from 0 on"));
@@ -52,20 +99,37 @@ impl Discipline {
         if now < self.now {
             return Err(errors::argument("now", &now_s.to_string(), &format!("{} s or later", self.now.secs())));
         }
-        let queue = &mut self.queue;
-        self.call.here(|| {
-            let mut ticks = 0_u32;
-            while let Some(due) = queue.next_tick().filter(|due| *due <= now) {
-                queue.tick(due);
-                ticks = ticks.wrapping_add(1);
-                if ticks.is_multiple_of(TICKS) {
-                    py.check_signals()?;
+        let mut over = self.tick(now);
+        while !over {
+            over = py.detach(|| {
+                let begun = std::time::Instant::now();
+                let mut over = false;
+                while !over && begun.elapsed() < PIECE {
+                    over = self.tick(now);
+                }
+                over
+            });
+            py.check_signals()?;
+        }
+        self.call.raised()?;
+        self.now = now;
+        Ok(())
+    }
+
+    /// A few of the ticks until `now`; were they all, or has the user's own code raised something?
+    fn tick(&mut self, now: Instant) -> bool {
+        let call = self.call.clone();
+        call.here(|| {
+            for _ in 0..FEW {
+                let Some(due) = self.queue.next_tick().filter(|due| *due <= now) else { return true };
+                self.queue.tick(due);
+                self.now = self.now.max(due);
+                if call.stop.load(Ordering::Relaxed) {
+                    return true;
                 }
             }
-            PyResult::Ok(())
-        })?;
-        self.now = now;
-        self.call.raised()
+            false
+        })
     }
 
     fn uses(&mut self, pretends: bool) -> PyResult<()> {
@@ -78,12 +142,12 @@ impl Discipline {
     }
 
     /// Offers a packet; what became of it, and of others that it pushed out.
-    fn offer(&mut self, length: u32, flow: u32, ecn: bool, service_class: u8) -> PyResult<&'static str> {
+    fn offer(&mut self, length: u32, flow: u32, ecn: &Codepoint, service_class: u8) -> PyResult<&'static str> {
         if !(1..=65_535).contains(&length) {
             return Err(errors::argument("length", &length.to_string(), "1 to 65535 bytes"));
         }
+        let ecn = ecn.read()?;
         self.serial = self.serial.wrapping_add(1);
-        let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
         let (slot, class, proto) = (self.serial, service_class, Proto::Tcp);
         let packet = Packet { slot, len: length, flow, pair: flow, class, ecn, proto, ..Packet::default() };
         let marked = self.queue.port.tally().marked.pkts;
@@ -99,6 +163,25 @@ impl Discipline {
         self.call.raised()?;
         Ok(fate)
     }
+
+    /// Other values of parameters, its state kept.
+    fn retune(&mut self, changes: &[(String, String)]) -> PyResult<()> {
+        let spec = changed(&self.spec, changes)?;
+        let marker = |spec: &Spec| spec.get("th");
+        if spec.ecn() != self.spec.ecn()
+            || spec.link(&self.link) != self.spec.link(&self.link)
+            || marker(&spec) != marker(&self.spec)
+        {
+            return Err(PyValueError::new_err("ecn, hard_limit and th are those of its queue and stay as they are"));
+        }
+        if !self.queue.discipline_mut().retune(&spec, &self.link) {
+            let names = changes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let what = format!("{}: {names} cannot change while it runs", self.spec.name());
+            return Err(PyValueError::new_err(what));
+        }
+        self.spec = spec;
+        Ok(())
+    }
 }
 
 #[pymethods]
@@ -107,6 +190,7 @@ impl Discipline {
     #[pyo3(signature = (aqm, rate = "10mbit", queue = "100p", packet = 1500, seed = 1))]
     fn new(aqm: &str, rate: &str, queue: &str, packet: u64, seed: u64) -> PyResult<Self> {
         let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;
+        let begun = Begun { aqm: spec.canonical(), rate: rate.to_string(), queue: queue.to_string(), packet, seed };
         if !(1..=65_535).contains(&packet) {
             return Err(errors::argument("packet", &packet.to_string(), "1 to 65535 bytes"));
         }
@@ -119,92 +203,105 @@ impl Discipline {
         let call = Arc::new(Call::default());
         let queue = call.here(|| spec.queue(link, stream(seed)));
         call.raised()?;
-        Ok(Self { spec, link, queue, call, now: Instant::ZERO, serial: 0, pretends: None })
+        let (name, rung) = (spec.name(), spec.entry().rung);
+        let driven = Driven { spec, link, queue, call: call.clone(), now: Instant::ZERO, serial: 0, pretends: None };
+        Ok(Self { name, rung, begun, turn: Turn::new(driven, call) })
     }
 
     /// Its name.
     #[getter]
-    fn name(&self) -> &'static str {
-        self.spec.name()
+    const fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Name and every parameter, defaults written out.
     #[getter]
-    fn canonical(&self) -> String {
-        self.spec.canonical()
+    fn canonical(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.turn.take(py)?.spec.canonical())
     }
 
     /// `law`, `aqm` or `queue`: what it sees.
     #[getter]
-    fn rung(&self) -> &'static str {
-        self.spec.entry().rung
+    const fn rung(&self) -> &'static str {
+        self.rung
     }
 
     /// A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
-    /// `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided.
+    /// `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided. `ecn`: see `enqueue`.
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
-    #[pyo3(signature = (now, length, backlog, backlog_bytes = None, ecn = false, flow = 0))]
+    #[pyo3(
+        signature = (now, length, backlog, backlog_bytes = None, ecn = Codepoint::Flag(false), flow = 0),
+        text_signature = "($self, now, length, backlog, backlog_bytes=None, ecn=False, flow=0)",
+    )]
     fn arrival(
-        &mut self,
+        &self,
         py: Python<'_>,
         now: f64,
         length: u32,
         backlog: u32,
         backlog_bytes: Option<u64>,
-        ecn: bool,
+        ecn: Codepoint,
         flow: u32,
     ) -> PyResult<&'static str> {
-        if self.rung() == "queue" {
+        if self.rung == "queue" {
             let what =
-                format!("{} owns its queues and cannot be asked about others: use enqueue and dequeue", self.name());
+                format!("{} owns its queues and cannot be asked about others: use enqueue and dequeue", self.name);
             return Err(PyTypeError::new_err(what));
         }
-        self.uses(true)?;
-        self.pass(py, now)?;
-        let bytes = backlog_bytes.unwrap_or_else(|| u64::from(backlog) * self.link.mean_packet.0);
-        self.queue.port.pretend(backlog, bytes);
-        let fate = self.offer(length, flow, ecn, 0);
-        self.queue.port.pretend(backlog, bytes);
+        let mut driven = self.turn.take(py)?;
+        driven.uses(true)?;
+        driven.pass(py, now)?;
+        let bytes = backlog_bytes.unwrap_or_else(|| u64::from(backlog) * driven.link.mean_packet.0);
+        driven.queue.port.pretend(backlog, bytes);
+        let fate = driven.offer(length, flow, &ecn, 0);
+        driven.queue.port.pretend(backlog, bytes);
         fate
     }
 
-    /// Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`.
-    #[pyo3(signature = (now, length, flow = 0, ecn = false, service_class = 0))]
+    /// Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`. `ecn` is its codepoint: `"ect0"`, `"ect1"`,
+    /// `True` for ECT(0), `False` for Not-ECT.
+    #[pyo3(
+        signature = (now, length, flow = 0, ecn = Codepoint::Flag(false), service_class = 0),
+        text_signature = "($self, now, length, flow=0, ecn=False, service_class=0)",
+    )]
     fn enqueue(
-        &mut self,
+        &self,
         py: Python<'_>,
         now: f64,
         length: u32,
         flow: u32,
-        ecn: bool,
+        ecn: Codepoint,
         service_class: u8,
     ) -> PyResult<&'static str> {
-        self.uses(false)?;
-        self.pass(py, now)?;
-        self.offer(length, flow, ecn, service_class)
+        let mut driven = self.turn.take(py)?;
+        driven.uses(false)?;
+        driven.pass(py, now)?;
+        driven.offer(length, flow, &ecn, service_class)
     }
 
     /// The next packet to send, if there is one.
-    fn dequeue(&mut self, py: Python<'_>, now: f64) -> PyResult<Option<seen::Packet>> {
-        self.uses(false)?;
-        self.pass(py, now)?;
-        let (queue, now) = (&mut self.queue, self.now);
-        let packet = self.call.here(|| queue.depart(now));
-        self.queue.port.discarded().clear();
-        self.call.raised()?;
+    fn dequeue(&self, py: Python<'_>, now: f64) -> PyResult<Option<seen::Packet>> {
+        let mut driven = self.turn.take(py)?;
+        driven.uses(false)?;
+        driven.pass(py, now)?;
+        let Driven { queue, now, call, .. } = &mut *driven;
+        let packet = call.here(|| queue.depart(*now));
+        queue.port.discarded().clear();
+        call.raised()?;
         Ok(packet.as_ref().map(seen::Packet::from))
     }
 
     /// Packets and bytes in its queue.
     #[getter]
-    fn backlog(&self) -> (u32, u64) {
-        (self.queue.port.pkts(), self.queue.port.bytes())
+    fn backlog(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
+        let driven = self.turn.take(py)?;
+        Ok((driven.queue.port.pkts(), driven.queue.port.bytes()))
     }
 
     /// Packets so far: offered, accepted, departed, dropped_early, dropped_overflow, marked.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tally = self.queue.port.tally();
+        let tally = self.turn.take(py)?.queue.port.tally();
         let counts = PyDict::new(py);
         for (name, count) in [
             ("offered", tally.offered),
@@ -222,45 +319,46 @@ impl Discipline {
     /// Its inner state by name, as `forebay explain` lists it.
     #[getter]
     fn probes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let driven = self.turn.take(py)?;
         let probes = PyDict::new(py);
-        for (index, probe) in self.spec.entry().probes.iter().enumerate() {
-            let value = self.call.here(|| self.queue.discipline().probe(index));
+        for (index, probe) in driven.spec.entry().probes.iter().enumerate() {
+            let value = driven.call.here(|| driven.queue.discipline().probe(index));
             probes.set_item(probe.name, value)?;
         }
-        self.call.raised()?;
+        driven.call.raised()?;
         Ok(probes)
     }
 
     /// A parameter, as it is written.
-    fn __getitem__(&self, name: &str) -> PyResult<String> {
-        self.spec.get(name).ok_or_else(|| PyKeyError::new_err(format!("{} has no parameter '{name}'", self.name())))
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        let found = self.turn.take(py)?.spec.get(name);
+        found.ok_or_else(|| PyKeyError::new_err(format!("{} has no parameter '{name}'", self.name)))
     }
 
     /// Other values of parameters from now on, its state kept.
     #[pyo3(signature = (**values))]
-    fn set(&mut self, values: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    fn set(&self, py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let Some(values) = values else { return Ok(()) };
         let changes: Vec<(String, String)> =
             values.iter().map(|(k, v)| Ok((k.extract()?, word(&v)?))).collect::<PyResult<_>>()?;
-        let spec = changed(&self.spec, &changes)?;
-        let marker = |spec: &Spec| spec.get("th");
-        if spec.ecn() != self.spec.ecn()
-            || spec.link(&self.link) != self.spec.link(&self.link)
-            || marker(&spec) != marker(&self.spec)
-        {
-            return Err(PyValueError::new_err("ecn, hard_limit and th are those of its queue and stay as they are"));
-        }
-        if !self.queue.discipline_mut().retune(&spec, &self.link) {
-            let names = changes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-            let what = format!("{}: {names} cannot change while it runs", self.name());
-            return Err(PyValueError::new_err(what));
-        }
-        self.spec = spec;
-        Ok(())
+        self.turn.take(py)?.retune(&changes)
     }
 
-    fn __repr__(&self) -> String {
-        format!("Discipline({:?})", self.spec.canonical())
+    /// Before its first packet it is what it was made of; later its state cannot be kept.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments)> {
+        let this = slf.get();
+        let driven = this.turn.take(slf.py())?;
+        let Begun { aqm, rate, queue, packet, seed } = &this.begun;
+        if driven.serial > 0 || driven.now > Instant::ZERO || driven.spec.canonical() != *aqm {
+            let what = "a Discipline that is in use does not pickle: its state cannot be kept; pickle its .canonical and \
+                        what was offered to it";
+            return Err(PyTypeError::new_err(what));
+        }
+        Ok((slf.get_type().into_any(), (aqm.clone(), rate.clone(), queue.clone(), *packet, *seed)))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Discipline({:?})", self.turn.take(py)?.spec.canonical()))
     }
 }
 

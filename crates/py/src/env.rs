@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::cx::Cx;
@@ -17,18 +18,22 @@ use forebay_aqm::base::verdict::Verdict;
 use forebay_lab::lower;
 use forebay_lab::scenario::Case;
 use forebay_sim::network::LinkId;
-use forebay_sim::world::World;
+use forebay_sim::world::{Observer, World};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::drive::changed;
 use crate::errors;
 use crate::scenario::Scenario;
+use crate::turn::Turn;
 use crate::watch::{Call, pool};
+
+/// The most simulations of one environment.
+const LARGEST: usize = 1_000_000;
 
 /// A probability that is set from outside.
 type Cell = Arc<AtomicU64>;
@@ -118,7 +123,7 @@ impl Seen {
         }
         let known = NAMES.iter().map(|(known, _)| (*known).to_string());
         let all = known.chain(probes.iter().map(|probe| format!("{}.{}", spec.name(), probe.name)));
-        Err(errors::argument("observation", name, &format!("one of {}", all.collect::<Vec<_>>().join(", "))))
+        Err(errors::word("observation", name, &all.collect::<Vec<_>>()))
     }
 }
 
@@ -129,24 +134,72 @@ struct One {
     cells: Vec<Cell>,
     p: f64,
     spec: Spec,
+    /// The end of the step that runs or has run last.
     now: Instant,
-    /// Seconds of the last step.
+    /// Seconds of that step.
     span_s: f64,
     before: Tally,
     during: Tally,
+    seed: u64,
+    /// The actions of all steps since it began, one after the other: what a copy repeats.
+    actions: Vec<f64>,
+    /// How many steps have come to their end.
+    steps: usize,
 }
+
+/// Has enough at a time of the wall clock.
+struct Deadline(std::time::Instant);
+
+impl Observer for Deadline {
+    fn reached(&mut self, _: Instant) -> bool {
+        std::time::Instant::now() < self.0
+    }
+}
+
+/// How long simulations run between two looks for Ctrl-C.
+const PIECE: Duration = Duration::from_millis(50);
 
 impl One {
     fn tally(&self) -> Tally {
         self.world.queue(self.link).map(|queue| queue.port.tally()).unwrap_or_default()
     }
 
-    fn step(&mut self, until: Instant) {
-        self.world.run_until(until);
+    /// What a step does first: sets the probability of a signal, or `parameters`.
+    fn act(&mut self, parameters: &[String], action: &[f64]) -> PyResult<()> {
+        if parameters.is_empty() {
+            self.p = action.first().copied().unwrap_or_default();
+            if !(0.0..=1.0).contains(&self.p) {
+                return Err(bad_action(self.p));
+            }
+            self.cells.iter().for_each(|cell| cell.store(self.p.to_bits(), Ordering::Relaxed));
+        } else {
+            let named = parameters.iter().zip(action);
+            let changes = named.map(|(name, value)| (name.clone(), written(&self.spec, name, *value)));
+            self.spec = changed(&self.spec, &changes.collect::<Vec<_>>())?;
+            if !self.world.retune(self.link, &self.spec) {
+                let accepts = "parameters that can change while it runs";
+                return Err(errors::argument("action", &parameters.join(", "), accepts));
+            }
+        }
+        self.actions.extend(action);
+        Ok(())
+    }
+
+    /// A step that ends at `until` begins.
+    fn begin(&mut self, until: Instant) {
         (self.span_s, self.now) = (until.since(self.now).secs(), until);
+    }
+
+    /// The step goes on; has it come to its end before `deadline`?
+    fn go_on(&mut self, deadline: std::time::Instant) -> bool {
+        if !self.world.run_until(self.now, &mut Deadline(deadline)) {
+            return false;
+        }
         let tally = self.tally();
         self.during = tally.since(&self.before);
         self.before = tally;
+        self.steps += 1;
+        true
     }
 
     fn see(&self, seen: Seen) -> f64 {
@@ -175,53 +228,160 @@ impl One {
 /// Observations, a row each, and which simulations have come to their end.
 type Step<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<bool>>);
 
-/// Simulations of one scenario, stepped together on all cores.
-#[pyclass(module = "forebay._native")]
+/// What a copy of each simulation begins with, repeats and comes to: seed, actions as little-endian bytes, fingerprint.
+type State<'py> = Vec<Option<(u64, Bound<'py, PyBytes>, u64)>>;
+
+/// The same, found in a pickle.
+type Kept = (u64, Vec<u8>, u64);
+
+/// Simulations of one scenario, stepped together on all cores. Calls of several threads wait for each other.
+#[pyclass(frozen, module = "forebay._native")]
 pub(crate) struct Env {
+    asked: Asked,
     case: Case,
     spec: Spec,
-    /// The parameters that an action sets; none: it is the probability of a signal.
-    parameters: Vec<String>,
     seen: Vec<Seen>,
     step: Span,
     end: Instant,
+    turn: Turn<Sims>,
+}
+
+/// How it was made.
+struct Asked {
+    scenario: Py<Scenario>,
+    count: usize,
+    observation: Vec<String>,
+    step_s: f64,
+    /// The parameters that an action sets; none: it is the probability of a signal.
+    parameters: Vec<String>,
+    jobs: Option<usize>,
+    ecn: bool,
+}
+
+/// The same as its class takes it.
+type Arguments = (Py<Scenario>, usize, Vec<String>, f64, Vec<String>, Option<usize>, bool);
+
+/// What a call works on.
+struct Sims {
     ones: Vec<Option<One>>,
     pool: ThreadPool,
-    jobs: Option<usize>,
     process: u32,
-    call: Arc<Call>,
+}
+
+impl Sims {
+    /// The threads; those of a process that was forked are not there, and are made anew.
+    fn pool(&mut self, jobs: Option<usize>, call: &Arc<Call>) -> PyResult<()> {
+        if self.process != std::process::id() {
+            (self.process, self.pool) = (std::process::id(), pool(jobs, call)?);
+        }
+        Ok(())
+    }
 }
 
 impl Env {
+    /// Numbers of an action.
+    fn columns(&self) -> usize {
+        self.asked.parameters.len().max(1)
+    }
+
     fn begin(&self, seed: u64) -> PyResult<One> {
         let net = lower::network(&self.case.scenario, &self.spec, seed);
         let missing = || errors::run("no link of the scenario is compared");
         // The first link under study is the one that the scenario compares.
         let link = net.links.iter().position(|link| link.study).ok_or_else(missing)?;
         BUILT.with_borrow_mut(Vec::clear);
-        let world = self.call.here(|| World::new(&net, seed)).map_err(|error| errors::run(&error.to_string()))?;
-        self.call.raised()?;
+        let world = World::new(&net, seed).map_err(|error| errors::run(&error.to_string()))?;
         if world.queue(link).is_none() {
             return Err(errors::argument("aqm", &self.spec.canonical(), "a discipline other than plain drop-tail"));
         }
-        let cells = BUILT.with_borrow_mut(std::mem::take);
-        let (spec, before, during) = (self.spec.clone(), Tally::default(), Tally::default());
-        let mut one = One { world, link, cells, p: 0.0, spec, now: Instant::ZERO, span_s: 0.0, before, during };
-        if !self.parameters.is_empty() && !one.world.retune(link, &self.spec) {
+        let mut one = One {
+            world,
+            link,
+            cells: BUILT.with_borrow_mut(std::mem::take),
+            p: 0.0,
+            spec: self.spec.clone(),
+            now: Instant::ZERO,
+            span_s: 0.0,
+            before: Tally::default(),
+            during: Tally::default(),
+            seed,
+            actions: Vec::new(),
+            steps: 0,
+        };
+        if !self.asked.parameters.is_empty() && !one.world.retune(link, &self.spec) {
             let accepts = "a discipline that can be tuned while it runs";
             return Err(errors::argument("parameters", self.spec.name(), accepts));
         }
         Ok(one)
     }
 
-    fn observations<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let (rows, columns) = (self.ones.len(), self.seen.len());
+    /// Begins simulations, without the interpreter's lock.
+    fn begin_all(&self, py: Python<'_>, sims: &Sims, seeds: &[u64]) -> PyResult<Vec<One>> {
+        let begun = py.detach(|| sims.pool.install(|| seeds.par_iter().map(|seed| self.begin(*seed)).collect()));
+        self.turn.call.raised()?;
+        begun
+    }
+
+    /// `work` on each simulation until it says that it is over, without the interpreter's lock, in pieces between which Ctrl-C is
+    /// listened for. What interrupts them leaves none of them: they would be at odds.
+    fn finish(
+        &self,
+        py: Python<'_>,
+        sims: &mut Sims,
+        work: impl Fn(usize, &mut One, std::time::Instant) -> PyResult<bool> + Sync,
+    ) -> PyResult<()> {
+        let mut over: Vec<bool> = vec![false; sims.ones.len()];
+        loop {
+            let Sims { ones, pool, .. } = &mut *sims;
+            let piece = py.detach(|| {
+                let deadline = std::time::Instant::now() + PIECE;
+                let left = ones.par_iter_mut().zip(&mut over).enumerate();
+                let go_on = |(at, (one, over)): (usize, (&mut Option<One>, &mut bool))| {
+                    if let Some(one) = one.as_mut().filter(|_| !*over) {
+                        *over = work(at, one, deadline)?;
+                    }
+                    Ok(())
+                };
+                pool.install(|| left.try_for_each(go_on))
+            });
+            let ended = over.iter().zip(&sims.ones).all(|(over, one)| *over || one.is_none());
+            let interrupted = piece.and_then(|()| if ended { Ok(()) } else { py.check_signals() });
+            if let Err(error) = interrupted.and_then(|()| self.turn.call.raised()) {
+                sims.ones.iter_mut().for_each(|one| *one = None);
+                return Err(error);
+            }
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps with the actions of `script` that have not been done; were they all before `deadline`?
+    fn repeat(&self, one: &mut One, script: &[f64], deadline: std::time::Instant) -> PyResult<bool> {
+        let columns = self.columns();
+        while let Some(action) = script.chunks(columns).nth(one.steps) {
+            if std::time::Instant::now() >= deadline {
+                return Ok(false);
+            }
+            if one.actions.len() == one.steps * columns {
+                one.begin((one.now + self.step).min(self.end));
+                one.act(&self.asked.parameters, action)?;
+            }
+            if !one.go_on(deadline) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn observations<'py>(&self, py: Python<'py>, ones: &[Option<One>]) -> Bound<'py, PyArray2<f64>> {
+        let (rows, columns) = (ones.len(), self.seen.len());
         let all = PyArray2::<f64>::zeros(py, [rows, columns], false);
         let mut values = all.try_readwrite();
         if let Ok(values) = &mut values
             && let Ok(values) = values.as_slice_mut()
         {
-            for (one, row) in self.ones.iter().zip(values.chunks_mut(columns.max(1))) {
+            for (one, row) in ones.iter().zip(values.chunks_mut(columns.max(1))) {
                 let see = |seen: &Seen| one.as_ref().map_or(f64::NAN, |one| one.see(*seen));
                 row.iter_mut().zip(&self.seen).for_each(|(value, seen)| *value = see(seen));
             }
@@ -244,6 +404,15 @@ fn bad_action(value: f64) -> PyErr {
     errors::argument("action", &value.to_string(), "a probability from 0 to 1")
 }
 
+fn reset_first() -> PyErr {
+    PyValueError::new_err("reset() comes first")
+}
+
+/// A state that no pickle of ours has.
+fn bad_state(what: &str) -> PyErr {
+    PyValueError::new_err(format!("no pickled environment: {what}"))
+}
+
 #[pymethods]
 impl Env {
     /// `count` simulations of the scenario's first case, `step_s` simulated seconds a step. Without `parameters` an action
@@ -251,7 +420,7 @@ impl Env {
     #[new]
     #[pyo3(signature = (scenario, count, observation, step_s = 0.01, parameters = vec![], jobs = None, ecn = false))]
     fn new(
-        scenario: &Scenario,
+        scenario: Py<Scenario>,
         count: usize,
         observation: Vec<String>,
         step_s: f64,
@@ -259,9 +428,12 @@ impl Env {
         jobs: Option<usize>,
         ecn: bool,
     ) -> PyResult<Self> {
-        let case = scenario.cases.first().cloned().ok_or_else(|| errors::run("a scenario without a case"))?;
+        let case = scenario.get().cases.first().cloned().ok_or_else(|| errors::run("a scenario without a case"))?;
         if !(step_s.is_finite() && (1e-6..=1e3).contains(&step_s)) {
             return Err(errors::argument("step", &step_s.to_string(), "1e-6 to 1000 seconds"));
+        }
+        if count > LARGEST {
+            return Err(errors::argument("count", &count.to_string(), &format!("at most {LARGEST} simulations")));
         }
         let spec = match (parameters.as_slice(), case.scenario.compare.first()) {
             ([], _) => external(ecn)?,
@@ -278,9 +450,9 @@ impl Env {
         let call = Arc::new(Call::default());
         let pool = pool(jobs, &call)?;
         let (end, step) = (Instant::ZERO + case.scenario.duration, Span::from_secs(step_s));
-        let ones = (0..count).map(|_| None).collect();
-        let process = std::process::id();
-        Ok(Self { case, spec, parameters, seen, step, end, ones, pool, jobs, process, call })
+        let sims = Sims { ones: (0..count).map(|_| None).collect(), pool, process: std::process::id() };
+        let asked = Asked { scenario, count, observation, step_s, parameters, jobs, ecn };
+        Ok(Self { asked, case, spec, seen, step, end, turn: Turn::new(sims, call) })
     }
 
     /// The names of what can be observed whatever the discipline.
@@ -291,62 +463,99 @@ impl Env {
     }
 
     /// Begins some of them anew, each with its seed; what all look like then, a row for each.
-    fn reset<'py>(
-        &mut self,
-        py: Python<'py>,
-        which: Vec<usize>,
-        seeds: Vec<u64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn reset<'py>(&self, py: Python<'py>, which: Vec<usize>, seeds: Vec<u64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         if which.len() != seeds.len() {
             return Err(PyValueError::new_err("as many seeds as simulations"));
         }
-        for (at, seed) in which.into_iter().zip(seeds) {
-            let begun = self.begin(seed)?;
-            let one = self.ones.get_mut(at).ok_or_else(|| PyValueError::new_err("no such simulation"))?;
-            *one = Some(begun);
+        if which.iter().any(|at| *at >= self.asked.count) {
+            return Err(PyValueError::new_err("no such simulation"));
         }
-        Ok(self.observations(py))
+        let mut sims = self.turn.take(py)?;
+        sims.pool(self.asked.jobs, &self.turn.call)?;
+        let begun = self.begin_all(py, &sims, &seeds)?;
+        for (at, one) in which.into_iter().zip(begun) {
+            sims.ones[at] = Some(one);
+        }
+        Ok(self.observations(py, &sims.ones))
     }
 
     /// A step of all of them: what they look like then, and which have come to their end. Those that had before stay.
-    fn step<'py>(&mut self, py: Python<'py>, actions: PyReadonlyArray2<'py, f64>) -> PyResult<Step<'py>> {
-        let (rows, columns) = (self.ones.len(), self.parameters.len().max(1));
+    fn step<'py>(&self, py: Python<'py>, actions: PyReadonlyArray2<'py, f64>) -> PyResult<Step<'py>> {
+        let (rows, columns) = (self.asked.count, self.columns());
         let actions = actions.as_array();
         if actions.dim() != (rows, columns) {
             return Err(PyValueError::new_err(format!("actions of shape ({rows}, {columns})")));
         }
-        for (one, action) in self.ones.iter_mut().zip(actions.rows()) {
-            let one = one.as_mut().ok_or_else(|| PyValueError::new_err("reset() comes first"))?;
-            if self.parameters.is_empty() {
-                let p = action[0];
-                if !(0.0..=1.0).contains(&p) {
-                    return Err(bad_action(p));
-                }
-                one.p = p;
-                one.cells.iter().for_each(|cell| cell.store(p.to_bits(), Ordering::Relaxed));
-            } else {
-                let named = self.parameters.iter().zip(action);
-                let changes = named.map(|(name, value)| (name.clone(), written(&one.spec, name, *value)));
-                one.spec = changed(&one.spec, &changes.collect::<Vec<_>>())?;
-                if !one.world.retune(one.link, &one.spec) {
-                    let accepts = "parameters that can change while it runs";
-                    return Err(errors::argument("action", &self.parameters.join(", "), accepts));
-                }
-            }
+        let actions: Vec<f64> = actions.iter().copied().collect();
+        let parameters = &self.asked.parameters;
+        if let Some(p) = actions.iter().find(|p| parameters.is_empty() && !(0.0..=1.0).contains(*p)) {
+            return Err(bad_action(*p));
         }
-        if self.process != std::process::id() {
-            // The threads of a process that was forked are not there.
-            (self.process, self.pool) = (std::process::id(), pool(self.jobs, &self.call)?);
+        let mut sims = self.turn.take(py)?;
+        sims.pool(self.asked.jobs, &self.turn.call)?;
+        if sims.ones.iter().any(Option::is_none) {
+            return Err(reset_first());
         }
-        let (step, end) = (self.step, self.end);
-        let (ones, pool) = (&mut self.ones, &self.pool);
-        py.detach(|| {
-            pool.install(|| {
-                ones.par_iter_mut().flatten().for_each(|one| one.step((one.now + step).min(end)));
-            });
+        let each = sims.ones.iter_mut().flatten().zip(actions.chunks(columns));
+        let acted = each.map(|(one, action)| {
+            one.begin((one.now + self.step).min(self.end));
+            one.act(parameters, action)
         });
-        self.call.raised()?;
-        let done = self.ones.iter().flatten().map(|one| one.now >= end).collect();
-        Ok((self.observations(py), PyArray1::from_vec(py, done)))
+        if let Err(error) = acted.collect::<PyResult<()>>() {
+            // Some have acted and some have not.
+            sims.ones.iter_mut().for_each(|one| *one = None);
+            return Err(error);
+        }
+        self.finish(py, &mut sims, |_, one, deadline| Ok(one.go_on(deadline)))?;
+        let done = sims.ones.iter().flatten().map(|one| one.now >= self.end).collect();
+        Ok((self.observations(py, &sims.ones), PyArray1::from_vec(py, done)))
+    }
+
+    /// What it was made of, and for each simulation its seed and its actions, which the copy repeats.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments, State<'py>)> {
+        let (this, py) = (slf.get(), slf.py());
+        let sims = this.turn.take(py)?;
+        let Asked { scenario, count, observation, step_s, parameters, jobs, ecn } = &this.asked;
+        let kept = |one: &One| {
+            let actions: Vec<u8> = one.actions.iter().flat_map(|action| action.to_le_bytes()).collect();
+            (one.seed, PyBytes::new(py, &actions), one.world.fingerprint())
+        };
+        let parts = (scenario.clone_ref(py), *count, observation.clone(), *step_s, parameters.clone(), *jobs, *ecn);
+        let state = sims.ones.iter().map(|one| one.as_ref().map(kept)).collect();
+        Ok((slf.get_type().into_any(), parts, state))
+    }
+
+    /// Repeats the steps that another one has done.
+    fn __setstate__(&self, py: Python<'_>, state: Vec<Option<Kept>>) -> PyResult<()> {
+        if state.len() != self.asked.count {
+            return Err(bad_state("another number of simulations"));
+        }
+        let mut sims = self.turn.take(py)?;
+        let (mut which, mut seeds, mut scripts) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (seed, bytes, fingerprint)) in state.into_iter().enumerate().filter_map(|(at, one)| Some((at, one?))) {
+            if !bytes.len().is_multiple_of(8 * self.columns()) {
+                return Err(bad_state("actions of another shape"));
+            }
+            let number = |chunk: &[u8]| chunk.try_into().map_or(f64::NAN, f64::from_le_bytes);
+            scripts.push((bytes.chunks(8).map(number).collect::<Vec<f64>>(), fingerprint));
+            which.push(at);
+            seeds.push(seed);
+        }
+        let begun = self.begin_all(py, &sims, &seeds)?;
+        let mut whose = vec![None; self.asked.count];
+        for (n, (at, one)) in which.into_iter().zip(begun).enumerate() {
+            (sims.ones[at], whose[at]) = (Some(one), Some(n));
+        }
+        let script = |at: usize| whose[at].map_or((&[][..], 0), |n: usize| (scripts[n].0.as_slice(), scripts[n].1));
+        self.finish(py, &mut sims, |at, one, deadline| self.repeat(one, script(at).0, deadline))?;
+        let same =
+            |(at, one): (usize, &Option<One>)| one.as_ref().is_none_or(|one| one.world.fingerprint() == script(at).1);
+        if sims.ones.iter().enumerate().all(same) {
+            return Ok(());
+        }
+        sims.ones.iter_mut().for_each(|one| *one = None);
+        Err(errors::run(
+            "an environment's steps, repeated, came to other packets: by another build, or by code whose results vary",
+        ))
     }
 }

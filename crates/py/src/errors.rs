@@ -1,7 +1,9 @@
 //! What went wrong, as the package's own exceptions: `forebay.errors` has the classes.
 
 use forebay::Refusal;
+use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::ParamError;
+use forebay_aqm::base::text::BadValue;
 use forebay_lab::batch::BatchError;
 use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::StoreError;
@@ -25,6 +27,17 @@ pub(crate) fn input(error: &InputError) -> PyErr {
 /// A wrong argument that no file has.
 pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), accepts))
+}
+
+/// A wrong quantity, with the parser's hint.
+pub(crate) fn quantity(name: &str, found: &str, bad: BadValue) -> PyErr {
+    input(&InputError::new(name, "", Found::text(found), bad.accepts).hint(bad.hint))
+}
+
+/// A wrong argument that is none of these words.
+pub(crate) fn word(name: &str, found: &str, words: &[String]) -> PyErr {
+    let near = nearest(found, words.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+    input(&InputError::new(name, "", Found::text(found), format!("one of {}", words.join(", "))).hint(near))
 }
 
 /// The error of a discipline's words.

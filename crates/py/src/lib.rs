@@ -2,7 +2,7 @@
 //!
 //! [`scenario`] reads files, [`runs`] runs them under [`watch`], which listens for Ctrl-C; [`results`] and [`table`] hand
 //! out what was found. [`drive`] is a discipline by itself, [`own`] a discipline written in Python, [`env`] many
-//! simulations stepped side by side. Everything else is a command of the program, whose document [`command`] gives.
+//! simulations stepped side by side; [`turn`] lets one call at a time use either. Everything else is a command of the program, whose document [`command`] gives.
 
 mod command;
 mod drive;
@@ -14,6 +14,7 @@ mod runs;
 mod scenario;
 mod seen;
 mod table;
+mod turn;
 mod watch;
 
 use pyo3::prelude::*;
@@ -32,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
-    use super::runs::{bring, left, run, work};
+    use super::runs::{Sweep, bring, run, work};
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]

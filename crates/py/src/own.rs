@@ -23,7 +23,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 
 use crate::errors;
 use crate::seen;
-use crate::watch::{Call, raise, working};
+use crate::watch::{Call, raise, watched, working};
 
 /// The word for the hash of a class's code.
 const CODE: &str = "code";
@@ -175,7 +175,7 @@ impl Knobs for Kind {
 impl Kind {
     fn make(&self, link: &Link) -> Object {
         let object = Python::attach(|py| {
-            working(py);
+            let _working = working(py);
             let made = (|| {
                 let object = self.class.call_method1(py, "_make", (self.values.clone_ref(py),))?;
                 let start = (link.rate.0 as f64, link.limit_pkts(), link.mean_packet.0);
@@ -199,7 +199,7 @@ impl Object {
     fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
         match Python::attach(|py| {
-            working(py);
+            let _working = working(py);
             ask(object.bind(py))
         }) {
             Ok(answer) => Some(answer),
@@ -214,7 +214,7 @@ impl Object {
     fn probe(&self, index: usize) -> f64 {
         let (Some(object), Some(name)) = (&self.object, self.probes.get(index)) else { return f64::NAN };
         Python::attach(|py| {
-            working(py);
+            let _working = working(py);
             let value = || object.bind(py).getattr(name.as_str())?.extract::<f64>();
             value().map_err(raise).unwrap_or(f64::NAN)
         })
@@ -231,7 +231,7 @@ struct PyLaw {
 impl PyLaw {
     fn new(mut own: Object) -> Self {
         let period = own.ask(|object| period(&object.getattr("period")?)).unwrap_or(Span::from_millis(1000));
-        let initial = own.ask(|object| actuation(&object.call_method0("initial")?));
+        let initial = own.ask(|object| actuation("initial", &object.call_method0("initial")?));
         Self { own, period, now: initial.unwrap_or(Actuation::bernoulli(0.0)) }
     }
 }
@@ -248,19 +248,31 @@ fn period(found: &Bound<'_, PyAny>) -> PyResult<Span> {
     if span.nanos() == 0 { Err(wrong()) } else { Ok(span) }
 }
 
-/// A probability, or a dictionary with `p` and what else a law may say: `q0`, `per_byte`, `at_departure`.
-fn actuation(found: &Bound<'_, PyAny>) -> PyResult<Actuation> {
-    let wrong = || errors::argument("update", &found.to_string(), "a probability, or an Actuation");
-    let chance = |p: f64| if p.is_nan() { Err(wrong()) } else { Ok(p.clamp(0.0, 1.0)) };
-    if let Ok(p) = found.extract::<f64>() {
-        return Ok(Actuation::bernoulli(chance(p)?));
-    }
-    let p = chance(found.getattr("p").and_then(|p| p.extract()).map_err(|_| wrong())?)?;
-    let q0: Option<f64> = found.getattr("q0_packets")?.extract()?;
-    let per_byte: Option<f64> = found.getattr("mean_packet")?.extract()?;
-    if [q0, per_byte].into_iter().flatten().any(|size| !(size.is_finite() && size > 0.0)) {
+/// What `method` of a law gave: a probability, or an object with the attributes of `forebay.Actuation`: `p`, `q0_packets`,
+/// `mean_packet`, `marks_at_departure`. Numbers are finite; a p below 0 or above 1 is taken for 0 or 1.
+fn actuation(method: &str, found: &Bound<'_, PyAny>) -> PyResult<Actuation> {
+    let wrong = || {
+        let accepts = "a probability, or an Actuation: finite numbers, q0_packets and mean_packet above 0";
+        errors::argument(method, &found.to_string(), accepts)
+    };
+    let actuation = match found.extract::<f64>() {
+        Ok(p) => Actuation::bernoulli(p),
+        Err(_) => attributes(found).map_err(|_| wrong())?,
+    };
+    if !actuation.is_sound() {
         return Err(wrong());
     }
+    let signal = match actuation.signal {
+        Signal::Bernoulli(p) => Signal::Bernoulli(p.clamp(0.0, 1.0)),
+        Signal::Scaled { p, q0 } => Signal::Scaled { p: p.clamp(0.0, 1.0), q0 },
+    };
+    Ok(Actuation { signal, ..actuation })
+}
+
+fn attributes(found: &Bound<'_, PyAny>) -> PyResult<Actuation> {
+    let p: f64 = found.getattr("p")?.extract()?;
+    let q0: Option<f64> = found.getattr("q0_packets")?.extract()?;
+    let per_byte: Option<f64> = found.getattr("mean_packet")?.extract()?;
     let late: bool = found.getattr("marks_at_departure")?.extract()?;
     let signal = q0.map_or(Signal::Bernoulli(p), |q0| Signal::Scaled { p, q0: Depth::Packets(q0) });
     Ok(Actuation { signal, per_byte, act_on: if late { ActOn::Departure } else { ActOn::Arrival } })
@@ -278,7 +290,7 @@ impl Law for PyLaw {
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
         let ask = |object: &Bound<'_, PyAny>| {
             let sample = Py::new(object.py(), seen::Sample::from(sample))?;
-            actuation(&object.call_method1("update", (sample,))?)
+            actuation("update", &object.call_method1("update", (sample,))?)
         };
         if let Some(now) = self.own.ask(ask) {
             self.now = now;
@@ -310,7 +322,7 @@ impl BareLaw for PyLaw {
 
     fn duplicate(&self) -> Box<dyn BareLaw> {
         let copy = |py: Python<'_>| {
-            working(py);
+            let _working = working(py);
             let object = self.own.object.as_ref()?;
             let copy = || Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind());
             copy().map_err(raise).ok()
@@ -474,7 +486,6 @@ pub(crate) fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Opti
     let promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: false };
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
     let call = Arc::new(Call::default());
-    let found = py.detach(|| call.here(|| check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises, seed)));
-    call.raised()?;
+    let found = watched(py, &call, None, || check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises, seed))?;
     Ok(found.err())
 }

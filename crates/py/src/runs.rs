@@ -1,13 +1,13 @@
 //! Runs of a scenario: here and now on all cores, or some of them for a sweep that others work on too.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_lab::batch::{self, Control};
+use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::RunRecord;
-use forebay_lab::store::Store;
-use pyo3::exceptions::PyKeyboardInterrupt;
+use forebay_lab::store::{Owner, Store};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeWarning};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::command::build;
 use crate::errors;
 use crate::results::Results;
 use crate::scenario::Scenario;
-use crate::watch::{Call, pool, watched};
+use crate::watch::{Call, pool, raise, watched};
 
 /// What a directory says about how its results came about.
 fn meta() -> serde_json::Value {
@@ -34,7 +34,7 @@ const fn job((case, contender, seed): Place) -> Job {
 /// is not run again. `progress` is called with the simulated seconds that are done. With `shards` each run is a Parquet file
 /// there as soon as it has ended. What would take more than half of the memory, or more than a day, needs `force`.
 #[pyfunction]
-#[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false))]
+#[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false, sweep = None))]
 #[expect(clippy::too_many_arguments, reason = "they are what a caller may say, each by its name")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -45,22 +45,40 @@ pub(crate) fn run(
     progress: Option<Bound<'_, PyAny>>,
     shards: bool,
     force: bool,
+    sweep: Option<&Sweep>,
 ) -> PyResult<Results> {
     let (plan, output) = planned(py, scenario, &seeds, output)?;
     let call = Arc::new(Call::default());
     let pool = pool(jobs, &call)?;
-    scenario.afford(&plan, output.as_deref(), pool.current_num_threads(), force)?;
-    let store = open(&plan, output)?;
-    let store = if shards { store.map(Store::with_shards) } else { store };
+    py.detach(|| scenario.afford(&plan, output.as_deref(), pool.current_num_threads(), force))?;
     let done = watched(py, &call, progress.as_ref(), || {
-        let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
-        pool.install(|| match &store {
+        let control =
+            Control { progress: &|seconds| call.advance(seconds), waits: &waits, ..Control::silent(&call.stop) };
+        let store = match (sweep, output) {
+            (Some(sweep), _) => sweep.take(),
+            (None, Some(dir)) => Some(Store::open(&dir, &plan, meta(), &control.wait()).map_err(BatchError::Store)?),
+            (None, None) => None,
+        };
+        let store = if shards { store.map(Store::with_shards) } else { store };
+        let done = pool.install(|| match &store {
             Some(store) => batch::run(&plan, store, &control).and_then(|_| batch::runs(&plan, Some(store), &control)),
             None => batch::runs(&plan, None, &control),
-        })
+        })?;
+        Ok((done, store))
     })?;
-    let records = done.map_err(errors::batch)?.into_iter().map(|(_, record)| record).collect();
-    Ok(Results { plan, records, store })
+    let (done, store) = done.map_err(errors::batch)?;
+    let records = done.into_iter().map(|(_, record)| record).collect();
+    Ok(py.detach(|| pool.install(|| Results::of(&plan, records, store.as_ref()))))
+}
+
+/// Says that a call waits for another writer of its directory.
+fn waits(dir: &Path, owner: &Owner) {
+    let text = format!("{} is being written by {owner}: waiting for it to end", dir.display());
+    Python::attach(|py| {
+        let warn = || py.import("warnings")?.call_method1("warn", (&text, py.get_type::<PyRuntimeWarning>()));
+        // Where warnings are errors, the call ends with it.
+        let _ = warn().map_err(raise);
+    });
 }
 
 /// The plan with these seeds, and its directory, found again wherever the process goes.
@@ -72,12 +90,8 @@ fn planned(
 ) -> PyResult<(Plan, Option<PathBuf>)> {
     let revision = if directory.is_some() { build(py)? } else { "" };
     let plan = scenario.plan(seeds, revision);
-    scenario.check(&plan)?;
+    py.detach(|| scenario.check(&plan))?;
     Ok((plan, directory.map(|dir| std::path::absolute(&dir).unwrap_or(dir))))
-}
-
-fn open(plan: &Plan, directory: Option<PathBuf>) -> PyResult<Option<Store>> {
-    directory.map(|dir| Store::open(&dir, plan, meta()).map_err(|error| errors::store(&error))).transpose()
 }
 
 /// Does some runs of a sweep, one after the other. Each is kept in the directory of the sweep before the next, where this
@@ -94,7 +108,7 @@ pub(crate) fn work(
     let store = directory.and_then(|directory| Store::join(&directory, &plan)).map(Store::with_shards);
     let call = Arc::new(Call::default());
     let done = watched(py, &call, None, || {
-        let control = Control { stop: &call.stop, progress: &|seconds| call.advance(seconds) };
+        let control = Control { progress: &|seconds| call.advance(seconds), ..Control::silent(&call.stop) };
         let one = |place: &Place| -> Result<Option<Vec<u8>>, PyErr> {
             let known = store.as_ref().and_then(|store| store.load(&plan, job(*place)));
             let fresh = || batch::one(&plan, job(*place), None, &control).map_err(errors::batch);
@@ -129,31 +143,61 @@ pub(crate) fn bring(
     let store = store.with_shards();
     py.detach(|| {
         brought.iter().try_for_each(|(place, bytes)| {
-            let record = serde_json::from_slice(bytes).map_err(|error| errors::run(&error.to_string()))?;
+            let record = RunRecord::from_json(bytes).map_err(|why| errors::run(&why))?;
             keep(&store, &plan, job(*place), &record)
         })
     })
 }
 
-/// Opens the directory of a sweep on which so many work; the runs that are not finished there.
-#[pyfunction]
-pub(crate) fn left(
-    py: Python<'_>,
-    scenario: &Scenario,
-    seeds: Vec<u64>,
-    directory: PathBuf,
-    workers: usize,
-    force: bool,
-) -> PyResult<Vec<Place>> {
-    let (plan, directory) = planned(py, scenario, &seeds, Some(directory))?;
-    scenario.afford(&plan, directory.as_deref(), workers, force)?;
-    let store = open(&plan, directory)?;
-    let pool = pool(None, &Arc::default())?;
-    Ok(py.detach(|| {
-        pool.install(|| {
-            let open = |job: &Job| store.as_ref().and_then(|store| store.load(&plan, *job)).is_none();
+/// The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed.
+#[pyclass(frozen, module = "forebay._native")]
+pub(crate) struct Sweep {
+    store: Mutex<Option<Store>>,
+    left: Vec<Place>,
+}
+
+impl Sweep {
+    fn take(&self) -> Option<Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// Opens the directory of a sweep on which `workers` work at a time; waits for another writer.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        scenario: &Scenario,
+        seeds: Vec<u64>,
+        directory: PathBuf,
+        workers: usize,
+        force: bool,
+    ) -> PyResult<Self> {
+        let (plan, directory) = planned(py, scenario, &seeds, Some(directory))?;
+        let directory = directory.unwrap_or_default();
+        py.detach(|| scenario.afford(&plan, Some(&directory), workers, force))?;
+        let call = Arc::new(Call::default());
+        let pool = pool(None, &call)?;
+        let opened = watched(py, &call, None, || {
+            let control = Control { waits: &waits, ..Control::silent(&call.stop) };
+            let store = Store::open(&directory, &plan, meta(), &control.wait())?;
+            let open = |job: &Job| store.load(&plan, *job).is_none();
             let place = |job: Job| (job.case, job.contender, job.seed);
-            plan.jobs().into_par_iter().filter(open).map(place).collect()
-        })
-    }))
+            let left = pool.install(|| plan.jobs().into_par_iter().filter(open).map(place).collect());
+            Ok(Self { store: Mutex::new(Some(store)), left })
+        })?;
+        opened.map_err(|error| errors::store(&error))
+    }
+
+    /// The runs that were not finished when it was opened.
+    #[getter]
+    fn left(&self) -> Vec<Place> {
+        self.left.clone()
+    }
+
+    /// Releases the directory.
+    fn close(&self) {
+        drop(self.take());
+    }
 }

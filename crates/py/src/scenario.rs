@@ -32,9 +32,9 @@ fn absolute(name: &str) -> String {
 type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
 
 impl Scenario {
-    fn read(text: String, name: String, path: String, overrides: Overrides) -> PyResult<Self> {
+    fn read(py: Python<'_>, text: String, name: String, path: String, overrides: Overrides) -> PyResult<Self> {
         let file = if absolute(&name) == path { &name } else { &path };
-        let cases = scenario::parse(file, &text, &overrides).map_err(|error| errors::input(&error))?;
+        let cases = py.detach(|| scenario::parse(file, &text, &overrides)).map_err(|error| errors::input(&error))?;
         Ok(Self { name, path, text, overrides, cases })
     }
 
@@ -61,29 +61,36 @@ impl Scenario {
 impl Scenario {
     #[new]
     #[pyo3(signature = (text, name = "scenario.toml", set = vec![], vary = vec![], aqm = vec![]))]
-    fn new(text: String, name: &str, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
-        Self::read(text, name.to_string(), absolute(name), Overrides { sets: set, vary, aqm })
+    fn new(
+        py: Python<'_>,
+        text: String,
+        name: &str,
+        set: Vec<String>,
+        vary: Vec<String>,
+        aqm: Vec<String>,
+    ) -> PyResult<Self> {
+        Self::read(py, text, name.to_string(), absolute(name), Overrides { sets: set, vary, aqm })
     }
 
     /// Reads a scenario file.
     #[staticmethod]
-    fn load(path: PathBuf) -> PyResult<Self> {
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let name = path.display().to_string();
         let text = scenario::text(&path).map_err(|error| errors::input(&error))?;
         let path = absolute(&name);
-        Self::read(text, name, path, Overrides::default())
+        Self::read(py, text, name, path, Overrides::default())
     }
 
     /// The same with more changes: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines in place of those compared.
     #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![]))]
-    fn changed(&self, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
+    fn changed(&self, py: Python<'_>, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
         let mut overrides = self.overrides.clone();
         overrides.sets.extend(set);
         overrides.vary.extend(vary);
         if !aqm.is_empty() {
             overrides.aqm = aqm;
         }
-        Self::read(self.text.clone(), self.name.clone(), self.path.clone(), overrides)
+        Self::read(py, self.text.clone(), self.name.clone(), self.path.clone(), overrides)
     }
 
     /// Its title.
@@ -100,8 +107,8 @@ impl Scenario {
 
     /// What makes two scenarios the same experiment: a hash of their cases.
     #[getter]
-    fn hash(&self) -> String {
-        Plan::new(self.cases.clone(), 1, 1).hash()
+    fn hash(&self, py: Python<'_>) -> String {
+        py.detach(|| Plan::new(self.cases.clone(), 1, 1).hash())
     }
 
     /// Simulated seconds of a run of its first case.

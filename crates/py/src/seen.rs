@@ -6,6 +6,24 @@ use forebay_aqm::base::port;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors;
+
+/// What pickle makes one of again: the class and what it is called with.
+type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
+
+/// The attributes that make it, in the order in which its class takes them.
+fn again<'py, T>(one: &Bound<'py, T>, attributes: &[&str]) -> Again<'py> {
+    let values = attributes.iter().map(|name| one.as_any().getattr(*name)).collect::<PyResult<Vec<_>>>()?;
+    Ok((one.as_any().get_type().into_any(), PyTuple::new(one.py(), values)?))
+}
+
+/// The one of these words that was said.
+fn one_of(name: &str, said: &str, words: &[&'static str]) -> PyResult<&'static str> {
+    let known = words.iter().copied().find(|word| *word == said);
+    known.ok_or_else(|| errors::argument(name, said, &words.join(" or ")))
+}
 
 /// A packet, as a discipline sees it.
 #[pyclass(frozen, get_all, module = "forebay._native")]
@@ -24,10 +42,39 @@ pub(crate) struct Packet {
     ecn_capable: bool,
     /// Was it marked before?
     ce: bool,
+    /// `not-ect`, `ect0`, `ect1` or `ce`.
+    ecn: &'static str,
     /// `in` or `out` of its profile.
     colour: &'static str,
     /// `tcp` or `udp`.
     protocol: &'static str,
+}
+
+#[pymethods]
+impl Packet {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn new(
+        length: u32,
+        arrived_s: f64,
+        flow: u32,
+        pair: u32,
+        service_class: u8,
+        ecn: &str,
+        colour: &str,
+        protocol: &str,
+    ) -> PyResult<Self> {
+        let ecn = one_of("ecn", ecn, &["not-ect", "ect0", "ect1", "ce"])?;
+        let colour = one_of("colour", colour, &["in", "out"])?;
+        let protocol = one_of("protocol", protocol, &["tcp", "udp"])?;
+        let (ecn_capable, ce) = (ecn != "not-ect", ecn == "ce");
+        Ok(Self { length, arrived_s, flow, pair, service_class, ecn_capable, ce, ecn, colour, protocol })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Again<'py> {
+        const ALL: [&str; 8] = ["length", "arrived_s", "flow", "pair", "service_class", "ecn", "colour", "protocol"];
+        again(slf, &ALL)
+    }
 }
 
 impl From<&packet::Packet> for Packet {
@@ -40,9 +87,20 @@ impl From<&packet::Packet> for Packet {
             service_class: packet.class,
             ecn_capable: packet.ecn.is_capable(),
             ce: packet.ecn == Ecn::Ce,
+            ecn: word(packet.ecn),
             colour: if packet.colour == Colour::In { "in" } else { "out" },
             protocol: if packet.proto == Proto::Tcp { "tcp" } else { "udp" },
         }
+    }
+}
+
+/// The word of a codepoint.
+const fn word(ecn: Ecn) -> &'static str {
+    match ecn.bits() {
+        0 => "not-ect",
+        1 => "ect1",
+        2 => "ect0",
+        _ => "ce",
     }
 }
 
@@ -57,6 +115,18 @@ pub(crate) struct Level {
     limit_packets: f64,
     /// The link's rate in bits per second.
     rate_bps: f64,
+}
+
+#[pymethods]
+impl Level {
+    #[new]
+    const fn new(packets: u32, bytes: u64, limit_packets: f64, rate_bps: f64) -> Self {
+        Self { packets, bytes, limit_packets, rate_bps }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Again<'py> {
+        again(slf, &["packets", "bytes", "limit_packets", "rate_bps"])
+    }
 }
 
 impl From<&port::Level<'_>> for Level {
@@ -101,6 +171,65 @@ pub(crate) struct Sample {
     dropped_overflow_packets: u64,
     /// Packets marked.
     marked_packets: u64,
+}
+
+#[pymethods]
+impl Sample {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    const fn new(
+        now_s: f64,
+        dt_s: f64,
+        backlog_packets: f64,
+        backlog_bytes: f64,
+        rate_bps: f64,
+        offered_packets: u64,
+        offered_bytes: u64,
+        accepted_packets: u64,
+        accepted_bytes: u64,
+        departed_packets: u64,
+        departed_bytes: u64,
+        dropped_early_packets: u64,
+        dropped_overflow_packets: u64,
+        marked_packets: u64,
+    ) -> Self {
+        Self {
+            now_s,
+            dt_s,
+            backlog_packets,
+            backlog_bytes,
+            rate_bps,
+            offered_packets,
+            offered_bytes,
+            accepted_packets,
+            accepted_bytes,
+            departed_packets,
+            departed_bytes,
+            dropped_early_packets,
+            dropped_overflow_packets,
+            marked_packets,
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Again<'py> {
+        const ALL: [&str; 14] = [
+            "now_s",
+            "dt_s",
+            "backlog_packets",
+            "backlog_bytes",
+            "rate_bps",
+            "offered_packets",
+            "offered_bytes",
+            "accepted_packets",
+            "accepted_bytes",
+            "departed_packets",
+            "departed_bytes",
+            "dropped_early_packets",
+            "dropped_overflow_packets",
+            "marked_packets",
+        ];
+        again(slf, &ALL)
+    }
 }
 
 impl From<&ladder::Sample> for Sample {

@@ -1,16 +1,18 @@
 //! `forebay.Table`: columns of results, handed out as Arrow without a copy, and as numpy arrays.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, StringArray, StructArray};
 use arrow_schema::{ArrowError, Field, Schema};
-use forebay_lab::store;
+use forebay_lab::disk;
 use forebay_lab::table::{Column as Values, Table as Found};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
 
 use crate::errors;
@@ -42,8 +44,79 @@ impl Table {
     }
 }
 
+/// A column as pickle keeps it: its name; its kind, `number`, `count` or `words`; its values as little-endian bytes, of words
+/// their places in the list; a byte for each row, 1 where there is a value; the list of words.
+type Part<'py> = (String, &'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>);
+
+/// The same, found in a pickle.
+type Kept = (String, String, PyBackedBytes, PyBackedBytes, Vec<String>);
+
+fn part<'py>(py: Python<'py>, name: &str, values: &Values) -> Part<'py> {
+    fn bytes<T: Copy>(values: &[Option<T>], write: impl Fn(Option<T>) -> [u8; 8]) -> (Vec<u8>, Vec<u8>) {
+        (
+            values.iter().flat_map(|value| write(*value)).collect(),
+            values.iter().map(|v| u8::from(v.is_some())).collect(),
+        )
+    }
+    let (kind, (values, there), words) = py.detach(|| match values {
+        Values::Number(values) => ("number", bytes(values, |v| v.unwrap_or_default().to_le_bytes()), Vec::new()),
+        Values::Count(values) => ("count", bytes(values, |v| v.unwrap_or_default().to_le_bytes()), Vec::new()),
+        Values::Words(values) => {
+            let (mut places, mut words) = (BTreeMap::<&str, u64>::new(), Vec::new());
+            let rows = values.iter().map(Option::as_deref).map(|word| {
+                Some(*places.entry(word?).or_insert_with_key(|word| {
+                    words.push((*word).to_string());
+                    words.len() as u64 - 1
+                }))
+            });
+            let rows: Vec<Option<u64>> = rows.collect();
+            ("words", bytes(&rows, |v| v.unwrap_or_default().to_le_bytes()), words)
+        }
+    });
+    (name.to_string(), kind, PyBytes::new(py, &values), PyBytes::new(py, &there), words)
+}
+
+/// The values of a pickled column, if it is one.
+fn values(kind: &str, values: &[u8], there: &[u8], words: &[String]) -> Option<Values> {
+    fn read<T>(values: &[u8], there: &[u8], read: impl Fn([u8; 8]) -> Option<T>) -> Option<Vec<Option<T>>> {
+        let rows = values.chunks_exact(8).zip(there);
+        rows.map(|(value, there)| match there {
+            0 => Some(None),
+            _ => read(value.try_into().ok()?).map(Some),
+        })
+        .collect()
+    }
+    if values.len() != there.len().checked_mul(8)? {
+        return None;
+    }
+    let word = |place: [u8; 8]| words.get(usize::try_from(u64::from_le_bytes(place)).ok()?).cloned();
+    match kind {
+        "number" => read(values, there, |v| Some(f64::from_le_bytes(v))).map(Values::Number),
+        "count" => read(values, there, |v| Some(i64::from_le_bytes(v))).map(Values::Count),
+        "words" => read(values, there, word).map(Values::Words),
+        _ => None,
+    }
+}
+
 #[pymethods]
 impl Table {
+    /// One that pickle has kept.
+    #[new]
+    fn from_parts(py: Python<'_>, columns: Vec<Kept>) -> PyResult<Self> {
+        let column = |(name, kind, bytes, there, words): &Kept| {
+            let bad = || PyValueError::new_err(format!("no pickled Table: its column {name:?}"));
+            Ok((name.clone(), values(kind, bytes, there, words).ok_or_else(bad)?))
+        };
+        let found = py.detach(|| columns.iter().map(column).collect::<PyResult<Found>>())?;
+        Self::new(found)
+    }
+
+    /// Its columns.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (Vec<Part<'py>>,)) {
+        let columns = slf.get().found.columns().map(|(name, values)| part(slf.py(), name, values)).collect();
+        (slf.get_type().into_any(), (columns,))
+    }
+
     /// The names of its columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
@@ -95,9 +168,11 @@ impl Table {
     }
 
     /// Writes it as a Parquet file.
-    fn write_parquet(&self, path: PathBuf) -> PyResult<()> {
-        let bytes = self.found.to_parquet().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        store::write_whole(&path, &bytes).map_err(|error| errors::store(&error))
+    fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| {
+            let bytes = self.found.to_parquet().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            disk::write_whole(&path, &bytes).map_err(|error| errors::store(&error))
+        })
     }
 
     /// The Arrow PyCapsule interface: `polars.from_arrow(table)`, `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`.

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,6 +30,8 @@ pub(crate) struct Call {
     error: Mutex<Option<PyErr>>,
     /// Python's numbers of the threads that run a user's own code for it.
     threads: Mutex<BTreeSet<u64>>,
+    /// How many threads are in a user's own code at this moment.
+    inside: AtomicUsize,
 }
 
 thread_local! {
@@ -85,22 +87,47 @@ impl Call {
         Ok(())
     }
 
-    /// What was raised.
+    /// What was raised; the next call goes on.
     pub(crate) fn raised(&self) -> PyResult<()> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        match self.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            None => Ok(()),
+            Some(error) => {
+                self.stop.store(false, Ordering::SeqCst);
+                Err(error)
+            }
+        }
+    }
+
+    /// Does a user's own code run for it at this moment?
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// A user's own code runs in this thread until this is dropped.
+#[must_use]
+pub(crate) struct Working(Option<Arc<Call>>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Some(call) = &self.0 {
+            call.inside.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
 /// This thread is about to run a user's own code.
-pub(crate) fn working(py: Python<'_>) {
-    MINE.with_borrow(|mine| {
-        let Some(call) = mine else { return };
+pub(crate) fn working(py: Python<'_>) -> Working {
+    let mine = MINE.with_borrow(Clone::clone);
+    if let Some(call) = &mine {
+        call.inside.fetch_add(1, Ordering::SeqCst);
         let ask = || py.import("threading").ok()?.call_method0("get_ident").ok()?.extract().ok();
         if let Some(number) = NUMBER.get().or_else(ask) {
             NUMBER.set(Some(number));
             call.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
         }
-    });
+    }
+    Working(mine)
 }
 
 /// A user's own code raised this in a thread of ours: its call ends with it.

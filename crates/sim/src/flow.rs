@@ -111,7 +111,7 @@ impl Flow {
     pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Self {
         let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
         let app = application(spec, seed);
-        let (body, ecn) = match &spec.traffic {
+        let body = match &spec.traffic {
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
                 let phase = Span::from_nanos(rng.below(options.tick.nanos()));
                 let mut sender = Sender::new(*options, phase, rng);
@@ -120,12 +120,12 @@ impl Flow {
                     sender.offer(Instant::ZERO, 0);
                 }
                 let receiver = Receiver::new(options);
-                (Body::Tcp { sender, receiver }, if options.ecn_capable() { Ecn::Ect0 } else { Ecn::NotEct })
+                Body::Tcp { sender, receiver }
             }
-            Traffic::Rtp(rtp) => (Body::Rtp(Box::new(Stream::new(rtp, spec.packet, rng))), Ecn::NotEct),
+            Traffic::Rtp(rtp) => Body::Rtp(Box::new(Stream::new(rtp, spec.packet, rng))),
             Traffic::Datagrams(pattern) => {
                 let source = Source::new(pattern.clone(), spec.packet, rng);
-                (Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }, Ecn::NotEct)
+                Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }
             }
         };
         Self {
@@ -138,7 +138,7 @@ impl Flow {
             packet: spec.packet,
             ack: spec.ack,
             class: spec.class,
-            ecn,
+            ecn: spec.ecn,
             marker: spec.marker.map_or(u32::MAX, |marker| marker as u32),
             watched,
             started: false,

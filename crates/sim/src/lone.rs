@@ -22,6 +22,23 @@ pub enum Gone {
     Lost,
 }
 
+/// The rows of a link's series.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// Time between two of them at first.
+    pub every: Span,
+    /// As many are kept at most, at least two: when there are so many every other one is taken out, and from then on the
+    /// time between two is twice as long. A row that stays has the mean queue of both.
+    pub most: usize,
+}
+
+impl Rows {
+    /// A row each `span`, however many that makes.
+    pub const fn all(every: Span) -> Self {
+        Self { every, most: usize::MAX }
+    }
+}
+
 /// See the module's text.
 pub struct LoneLink {
     link: Link,
@@ -33,21 +50,23 @@ pub struct LoneLink {
     /// Between two rows of the series.
     sample: u64,
     sampled: u64,
+    /// An even number.
+    most_rows: usize,
     series: Series,
 }
 
 impl LoneLink {
     /// The link that `spec` describes, under study and idle at time zero; what happens in `warmup` does not count, and the
-    /// series has a row each `sample`. `horizon` is how long it is used at most; plain drop-tail is a discipline as any other.
-    pub fn new(spec: &LinkSpec, seed: u64, (warmup, sample): (Span, Span), horizon: Span) -> Self {
+    /// series has these `rows`. `horizon` is how long it is used at most; plain drop-tail is a discipline as any other.
+    pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
         let droptail =
             || forebay_aqm::Spec::parse("droptail").unwrap_or_else(|_| unreachable!("it is in the registry"));
         let discipline = Some(spec.discipline.clone().unwrap_or_else(droptail));
         let spec = LinkSpec { study: true, discipline, ..spec.clone() };
         let link = Link::of(&spec, seed, Window { from: warmup.nanos(), to: horizon.nanos() }, None);
-        let sample = sample.nanos().max(1);
+        let (sample, most_rows) = (rows.every.nanos().max(1), rows.most.max(2) & !1);
         let (series, name, tick) = (Series::new(&spec), spec.name, link.next_tick());
-        Self { link, name, now: 0, free: None, tick, sample, sampled: sample, series }
+        Self { link, name, now: 0, free: None, tick, sample, sampled: sample, most_rows, series }
     }
 
     /// When something happens next, if nothing arrives.
@@ -111,7 +130,11 @@ impl LoneLink {
                 values.push(queue.discipline().probe(at));
             }
         }
-        self.sampled += self.sample;
+        if self.series.time_s.len() >= self.most_rows {
+            thin(&mut self.series);
+            self.sample = self.sample.saturating_mul(2);
+        }
+        self.sampled = self.sampled.saturating_add(self.sample);
     }
 
     /// The link itself, to be looked at.
@@ -126,5 +149,20 @@ impl LoneLink {
         self.link.end(end, sending);
         LinkOutcome::of(&self.link, self.name, self.series)
             .unwrap_or_else(|| unreachable!("a link under study has a meter"))
+    }
+}
+
+/// Takes every other row out, the first one included, of an even number of rows that are equally far apart.
+fn thin(series: &mut Series) {
+    let Series { time_s, queue_pkts, queue_mean_pkts, probes, .. } = series;
+    // A row has the mean since the one before: both are of the same length.
+    queue_mean_pkts.chunks_exact_mut(2).for_each(|pair| pair[1] = pair[0].midpoint(pair[1]));
+    let columns = [time_s, queue_pkts, queue_mean_pkts].into_iter().chain(probes.iter_mut().map(|(_, column)| column));
+    for column in columns {
+        let mut odd = true;
+        column.retain(|_| {
+            odd = !odd;
+            odd
+        });
     }
 }

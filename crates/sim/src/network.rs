@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
@@ -129,6 +130,11 @@ impl Traffic {
         }
     }
 
+    /// What its data says of ECN unless it is told otherwise: ECT(0) where a connection is ECN-capable.
+    pub fn codepoint(&self) -> Ecn {
+        if self.tcp().is_some_and(TcpOptions::ecn_capable) { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
     /// Does the receiver send anything but acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
         match self {
@@ -176,6 +182,9 @@ pub struct FlowSpec {
     pub ack: u16,
     /// Service class.
     pub class: u8,
+    /// ECN codepoint of its data: of a connection an ECT if and only if that is
+    /// [capable](TcpOptions::ecn_capable), never CE.
+    pub ecn: Ecn,
     /// Source-destination pair.
     pub pair: u32,
     /// The marker that its data pass as it leaves the host.
@@ -260,6 +269,10 @@ impl Network {
             if !hosts || flow.forward >= self.routes.len() || flow.back >= self.routes.len() {
                 return fail(format!("flow {} names a host or route that does not exist", flow.name));
             }
+            let is_capable = flow.traffic.tcp().map_or(flow.ecn.is_capable(), TcpOptions::ecn_capable);
+            if flow.ecn == Ecn::Ce || flow.ecn.is_capable() != is_capable {
+                return fail(format!("flow {} has data that its sender does not send: {:?}", flow.name, flow.ecn));
+            }
             if flow.marker.is_some_and(|marker| marker >= self.markers.len()) {
                 return fail(format!("flow {} names a marker that does not exist", flow.name));
             }
@@ -273,13 +286,22 @@ impl Network {
 }
 
 impl LinkSpec {
-    /// What it can send at most in a run of this length, in bits.
-    fn bits(&self, duration: Span) -> f64 {
+    /// The most that it can send in a run of this length, in bits.
+    pub fn bits(&self, duration: Span) -> f64 {
         let end = Instant::ZERO + duration;
         match (&self.conditions.levels, &self.conditions.schedule) {
             (Some(levels), _) => levels.most().0 as f64 * duration.secs(),
             (None, Some(schedule)) => schedule.bits(Instant::ZERO, end),
             (None, None) => self.rate.0 as f64 * duration.secs(),
+        }
+    }
+
+    /// The most that it can send in any second, in bits.
+    pub fn most_rate(&self) -> f64 {
+        match (&self.conditions.levels, &self.conditions.schedule) {
+            (Some(levels), _) => levels.most().0 as f64,
+            (None, Some(schedule)) => schedule.most_in_a_second(),
+            (None, None) => self.rate.0 as f64,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Video over RTP: frames at their times, cut into packets. The receiver reports what share of them was lost, and the
-//! sender makes its frames smaller or larger. Nothing is sent twice.
+//! Video over RTP: frames at their times, cut into packets. The receiver reports what share of them was lost or came with
+//! a congestion mark, and the sender makes its frames smaller or larger. Nothing is sent twice.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -51,10 +51,11 @@ const LARGEST: f64 = (1 << 24) as f64;
 /// Headers of IP, UDP and RTP.
 const HEADERS: u16 = 40;
 
-/// What a report says beyond its number: the share lost in 1/256, if anything has come since the last one.
+/// What a report says beyond its number: the share lost or marked in 1/256, at most 255, if anything has come since the last
+/// one.
 const HEARD: u32 = 1 << 8;
 const NUMBER_SHIFT: u32 = 9;
-/// Of a loss above 2 % the sender goes down to four fifths, otherwise up by a twentieth of its full rate.
+/// Of a loss above 2 %, marks counted as losses (RFC 6679), the sender goes down to four fifths, otherwise up by a twentieth of its full rate.
 const TOLERATED: f64 = 0.02;
 const DOWN: f64 = 0.8;
 const UP: f64 = 0.05;
@@ -166,16 +167,19 @@ struct Receiver {
     /// What was expected and had been received at the last report.
     expected_before: u32,
     received_before: u32,
+    /// What came with CE since the last report.
+    marked: u32,
     /// What has come since the warm-up, in bytes.
     bytes: u64,
 }
 
 impl Receiver {
-    fn receive(&mut self, seq: u32) {
+    fn receive(&mut self, seq: u32, marked: bool) {
         if self.received == 0 {
             self.first = seq;
         }
         self.received += 1;
+        self.marked += u32::from(marked);
         self.highest = self.highest.max(seq);
     }
 
@@ -187,12 +191,14 @@ impl Receiver {
         let expected = self.highest.saturating_sub(self.first) + 1;
         let due = expected.saturating_sub(self.expected_before);
         let come = self.received - self.received_before;
+        let unmarked = come - core::mem::take(&mut self.marked);
         (self.expected_before, self.received_before) = (expected, self.received);
         self.reports += 1;
         let said = if come == 0 {
             0
         } else {
-            HEARD | (u64::from(due.saturating_sub(come)) * 256 / u64::from(due.max(1))) as u32
+            let share = u64::from(due.saturating_sub(unmarked)) * 256 / u64::from(due.max(1));
+            HEARD | share.min(u64::from(HEARD - 1)) as u32
         };
         Some(self.reports << NUMBER_SHIFT | said)
     }
@@ -218,6 +224,7 @@ impl Stream {
                 highest: 0,
                 expected_before: 0,
                 received_before: 0,
+                marked: 0,
                 bytes: 0,
             },
         }
@@ -261,9 +268,9 @@ impl Stream {
         (part as u16 + HEADERS, self.sent)
     }
 
-    /// A packet has arrived, within the measurement window or before.
-    pub(crate) fn receive(&mut self, seq: u32, len: u16, within: bool) {
-        self.receiver.receive(seq);
+    /// A packet has arrived, with a congestion mark or without, within the measurement window or before.
+    pub(crate) fn receive(&mut self, seq: u32, len: u16, marked: bool, within: bool) {
+        self.receiver.receive(seq, marked);
         self.receiver.bytes += if within { u64::from(len) } else { 0 };
     }
 
@@ -337,11 +344,23 @@ mod tests {
         let mut receiver = stream(&[1000], 1.0).receiver;
         assert_eq!(receiver.report(), None, "nothing has come at all");
         // 3 to 10 without 5 and 6: 2 of 8. What was lost before the first to come nobody knows.
-        [3, 4, 7, 8, 9, 10].into_iter().for_each(|seq| receiver.receive(seq));
+        [3, 4, 7, 8, 9, 10].into_iter().for_each(|seq| receiver.receive(seq, false));
         assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 64));
         assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT), "nothing has come since");
-        [12, 5].into_iter().for_each(|seq| receiver.receive(seq));
+        [12, 5].into_iter().for_each(|seq| receiver.receive(seq, false));
         assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "11 is missing, and 5 came late");
+    }
+
+    #[test]
+    fn a_report_counts_marks_as_losses() {
+        let mut receiver = stream(&[1000], 1.0).receiver;
+        // 1 to 8 without 4, and 2 and 3 with a mark: 3 of 8.
+        [1, 2, 3, 5, 6, 7, 8].into_iter().for_each(|seq| receiver.receive(seq, seq == 2 || seq == 3));
+        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 96));
+        (9..=12).for_each(|seq| receiver.receive(seq, true));
+        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT | HEARD | 255), "all of them: 8 bits have no 256");
+        (13..=16).for_each(|seq| receiver.receive(seq, false));
+        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "a mark counts once");
     }
 
     #[test]

@@ -68,6 +68,14 @@ impl Schedule {
         };
         work as f64 / BIT as f64
     }
+
+    /// The most bits that it can carry in any second.
+    pub fn most_in_a_second(&self) -> f64 {
+        match self {
+            Self::Steps(steps) => steps.iter().map(|(_, rate)| rate.0 as f64).fold(0.0, f64::max),
+            Self::Trace(trace) => trace.most_in_a_second() as f64 * f64::from(OPPORTUNITY * 8),
+        }
+    }
 }
 
 /// What `steps` can do in [from, to).
@@ -116,6 +124,12 @@ impl Trace {
         Rate(((work + period / 2) / period) as u64)
     }
 
+    /// The most opportunities in any second: the busiest begins with one of them.
+    fn most_in_a_second(&self) -> u64 {
+        let from_each = self.0.iter().enumerate().map(|(i, &ms)| self.before(nanos(ms) + nanos(1000)) - i as u64);
+        from_each.max().unwrap_or(0)
+    }
+
     /// How long it lasts, in nanoseconds.
     fn period(&self) -> u64 {
         self.0.last().map_or(1, |&ms| nanos(ms))
@@ -149,6 +163,19 @@ mod tests {
 
     fn ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_most_in_a_second_is_that_of_the_busiest() {
+        let rates = [(0, 5), (10, 80), (20, 1)].map(|(s, rate)| (ms(1000 * s), Rate(rate)));
+        assert_eq!(Schedule::steps(rates.to_vec()).unwrap().most_in_a_second(), 80.0);
+        let most = |text: &str| Trace::parse(text).unwrap().most_in_a_second();
+        // Three between 1500 and 2499 ms; the rounds begin anew at 4 s.
+        assert_eq!(most("0\n1500\n1500\n2499\n2500\n4000\n"), 3);
+        // The last of a round and the first of the next.
+        assert_eq!(most("100\n3900\n4000\n"), 3);
+        // Shorter than a second.
+        assert_eq!(most("100\n"), 10);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The running simulation: state, main loop, and what each event does.
 
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::Proto;
+use forebay_aqm::base::packet::{Ecn, Proto};
 use forebay_aqm::base::port::MAIN;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
@@ -187,10 +187,20 @@ impl World {
         self.advance(self.end, observer).then(|| self.finish())
     }
 
-    /// Runs on to `until`, or to the end: for an owner that looks and acts in between.
-    pub fn run_until(&mut self, until: Instant) {
-        self.advance(until.nanos().min(self.end), &mut ());
-        self.now = until.nanos().min(self.end);
+    /// Runs on to `until`, or to the end: for an owner that looks and acts in between. False if the observer has enough before;
+    /// a later call goes on from there.
+    pub fn run_until(&mut self, until: Instant, observer: &mut dyn Observer) -> bool {
+        let until = until.nanos().min(self.end);
+        let reached = self.advance(until, observer);
+        if reached {
+            self.now = until;
+        }
+        reached
+    }
+
+    /// The hash of every packet event so far.
+    pub const fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Events up to and with `until`; false if the observer has enough.
@@ -452,7 +462,7 @@ impl World {
                 None
             }
             Body::Rtp(stream) => {
-                stream.receive(segment.seq, segment.len, at > self.warmup);
+                stream.receive(segment.seq, segment.len, mark.ecn() == Ecn::Ce, at > self.warmup);
                 None
             }
         }

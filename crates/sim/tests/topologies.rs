@@ -3,6 +3,7 @@
 mod common;
 
 use common::{case1, dumbbell, run};
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::dumbbell::Dumbbell;
@@ -56,6 +57,7 @@ fn flow(group: u32, name: String, at: Attachment, pair: u32) -> FlowSpec {
         packet: 500,
         ack: 40,
         class: 0,
+        ecn: Ecn::NotEct,
         pair,
         marker: None,
     }

@@ -36,7 +36,6 @@ fn manifest(text: &str) -> Vec<String> {
     let Some((_, ours, others)) = ARROWS.iter().find(|(crate_name, ..)| *crate_name == name) else {
         return vec![format!("'{name}' is not in the table of xtask/src/tidy/arrows.rs")];
     };
-    let is_ours = |dependency: &String| ARROWS.iter().any(|(name, ..)| name == dependency);
     let mut findings = Vec::new();
     for (kind, names) in dependencies(&table) {
         let wrong = names.iter().filter(|n| is_ours(n) && !ours.contains(&n.as_str()));
@@ -55,8 +54,13 @@ fn manifest(text: &str) -> Vec<String> {
     findings
 }
 
+/// Is it a crate of ours?
+pub(super) fn is_ours(dependency: &str) -> bool {
+    ARROWS.iter().any(|(name, ..)| *name == dependency)
+}
+
 /// Every table of dependencies, those of one platform included, with the crates' true names.
-fn dependencies(table: &Table) -> Vec<(String, Vec<String>)> {
+pub(super) fn dependencies(table: &Table) -> Vec<(String, Vec<String>)> {
     let names = |table: &Table| {
         let real = |(key, value): (&String, &Value)| match value.get("package").and_then(Value::as_str) {
             Some(package) => package.to_string(),

@@ -5,11 +5,14 @@ mod arrows;
 mod circles;
 mod claims;
 mod format;
+mod indent;
 mod invariants;
 pub(crate) mod links;
 mod lints;
+mod readmes;
 mod registry;
 mod safety;
+mod shell;
 mod sizes;
 mod words;
 
@@ -64,6 +67,13 @@ const RULES: &[Rule] = &[
     Rule { name: "scenario", what: "docs/scenario.md has the keys of the schema", check: scenario_page::findings },
     Rule { name: "claims", what: "every claim has a quick verdict on record", check: claims::check },
     Rule { name: "links", what: "files that the documents name exist", check: links::check },
+    Rule {
+        name: "readmes",
+        what: "what READMEs say of crates and of Python is what manifests say",
+        check: readmes::check,
+    },
+    Rule { name: "shell", what: "commands of the documents run in every shell", check: shell::check },
+    Rule { name: "indent", what: "code within braces is indented, in macros too", check: indent::check },
     Rule {
         name: "invariants",
         what: "every invariant of ARCHITECTURE.md names a check that exists",

@@ -13,7 +13,7 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -21,6 +21,7 @@ use crate::parts::adaptive::{AIMD, Adaptive, Clock, INTERVAL, MAX_P, Steering, T
 use crate::parts::early::Config;
 use crate::parts::max_p::Aimd;
 use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
+use crate::parts::red_tc;
 use crate::parts::spacing::Rule;
 use crate::{params, probes};
 
@@ -161,19 +162,22 @@ impl Design for Ared {
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux",
         words: &[
-            ("limit", Tail::Size("hard_limit")),
-            ("min", Tail::Size("min_th")),
-            ("max", Tail::Size("max_th")),
-            ("avpkt", Tail::Size("mean_packet")),
-            ("burst", Tail::Number("burst")),
-            ("probability", Tail::Number("max_p")),
-            ("bandwidth", Tail::Ignored("the link's rate")),
+            ("limit", sets(Form::Size, "hard_limit").tail()),
+            ("min", sets(Form::Size, "min_th").but_zero()),
+            ("max", sets(Form::Size, "max_th").but_zero()),
+            ("avpkt", sets(Form::Size, "mean_packet").tail()),
+            ("burst", sets(Form::Count, "burst").but_zero()),
+            ("probability", sets(Form::Real, "max_p").tail()),
+            ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
             ("ecn", Tail::Flag("ecn=on")),
             ("harddrop", Tail::Flag("harddrop=on")),
             ("nodrop", Tail::Flag("nodrop=on")),
+            ("qevent", Tail::Refused("there are no filters that packets could be handed to")),
             ("adaptive", Tail::Flag("clock=timer")),
             ("adaptative", Tail::Flag("clock=timer")),
         ],
+        needs: &["limit", "avpkt"],
+        together: Some(red_tc::red),
     });
 
     fn check(params: &Params) -> Result<(), String> {

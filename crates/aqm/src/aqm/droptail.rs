@@ -2,7 +2,7 @@
 
 use crate::base::design::{About, Design, Preset, Probes};
 use crate::base::ladder::Aqm;
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{LIMIT_PACKETS, Tc};
 use crate::base::units::Link;
 use crate::params;
 
@@ -40,8 +40,7 @@ impl Design for TailOrFront {
     };
     const PRESETS: &'static [Preset] =
         &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; give it one packet less" }];
-    const TC: Option<Tc> =
-        Some(Tc { defaults: "ecn=off hard_limit=1000p", words: &[("limit", Tail::Packets("hard_limit"))] });
+    const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", LIMIT_PACKETS));
 
     fn build(params: &Params, _: &Link) -> Self {
         Self { front: params.front }

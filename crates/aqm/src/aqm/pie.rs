@@ -9,7 +9,7 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::Verdict;
@@ -163,14 +163,14 @@ impl Design for Pie {
             source: "ns-3 pie-queue-disc.cc: MaxBurstAllowance, MaxSize, UseCapDropAdjustment",
         },
     ];
-    const TC: Option<Tc> = Some(Tc {
-        defaults: "preset=linux",
-        words: &[
-            ("limit", Tail::Packets("hard_limit")),
-            ("target", Tail::Time("target")),
-            ("tupdate", Tail::Time("tupdate")),
-            ("alpha", Tail::Parts("alpha", 16, 32)),
-            ("beta", Tail::Parts("beta", 16, 32)),
+    const TC: Option<Tc> = Some(Tc::new(
+        "preset=linux",
+        &[
+            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
+            ("target", sets(Form::Time, "target").but_zero()),
+            ("tupdate", sets(Form::Time, "tupdate").but_zero()),
+            ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
+            ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
             ("ecn", Tail::Flag("ecn=on")),
             ("noecn", Tail::Flag("ecn=off")),
             ("bytemode", Tail::Flag("bytes=on")),
@@ -178,7 +178,7 @@ impl Design for Pie {
             ("dq_rate_estimator", Tail::Flag("latency=rate")),
             ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
         ],
-    });
+    ));
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);

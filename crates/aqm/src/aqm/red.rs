@@ -14,12 +14,13 @@ use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::early::{Config, Early};
 use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
+use crate::parts::red_tc;
 use crate::parts::spacing::Rule;
 use crate::{params, probes};
 
@@ -150,17 +151,20 @@ impl Design for Red {
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux",
         words: &[
-            ("limit", Tail::Size("hard_limit")),
-            ("min", Tail::Size("min_th")),
-            ("max", Tail::Size("max_th")),
-            ("avpkt", Tail::Size("mean_packet")),
-            ("burst", Tail::Number("burst")),
-            ("probability", Tail::Number("max_p")),
-            ("bandwidth", Tail::Ignored("the link's rate")),
+            ("limit", sets(Form::Size, "hard_limit").tail()),
+            ("min", sets(Form::Size, "min_th").but_zero()),
+            ("max", sets(Form::Size, "max_th").but_zero()),
+            ("avpkt", sets(Form::Size, "mean_packet").tail()),
+            ("burst", sets(Form::Count, "burst").but_zero()),
+            ("probability", sets(Form::Real, "max_p").tail()),
+            ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
             ("ecn", Tail::Flag("ecn=on")),
             ("harddrop", Tail::Flag("harddrop=on")),
             ("nodrop", Tail::Flag("nodrop=on")),
+            ("qevent", Tail::Refused("there are no filters that packets could be handed to")),
         ],
+        needs: &["limit", "avpkt"],
+        together: Some(red_tc::red),
     });
 
     fn check(params: &Params) -> Result<(), String> {
@@ -318,6 +322,6 @@ mod tests {
                     ecn=on harddrop=on";
         let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
         assert_eq!(canonical(words), canonical(ours));
-        assert!(canonical("ared limit 120000 avpkt 500 adaptive nodrop").contains("nodrop=on"));
+        assert!(canonical("ared limit 120000 avpkt 500 adaptive ecn nodrop").contains("nodrop=on"));
     }
 }

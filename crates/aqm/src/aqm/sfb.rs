@@ -15,7 +15,7 @@ use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::rng::Rng;
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -262,21 +262,21 @@ impl Design for Sfb {
                      by XNU; not checked against the text",
         },
     ];
-    const TC: Option<Tc> = Some(Tc {
+    const TC: Option<Tc> = Some(Tc::new(
         // Without a limit tc asks for the interface's queue length.
-        defaults: "preset=linux hard_limit=1000p",
-        words: &[
-            ("rehash", Tail::Millis("rehash")),
-            ("db", Tail::Millis("db")),
-            ("limit", Tail::Packets("hard_limit")),
-            ("max", Tail::Number("max")),
-            ("target", Tail::Number("target")),
-            ("increment", Tail::Number("increment")),
-            ("decrement", Tail::Number("decrement")),
-            ("penalty_rate", Tail::Number("penalty_rate")),
-            ("penalty_burst", Tail::Number("penalty_burst")),
+        "preset=linux hard_limit=1000p",
+        &[
+            ("rehash", sets(Form::Millis, "rehash").tail()),
+            ("db", sets(Form::Millis, "db").tail()),
+            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
+            ("max", sets(Form::Count, "max").but_zero()),
+            ("target", sets(Form::Count, "target").but_zero()),
+            ("increment", sets(Form::Probability, "increment").tail()),
+            ("decrement", sets(Form::Probability, "decrement").tail()),
+            ("penalty_rate", sets(Form::Count, "penalty_rate").tail()),
+            ("penalty_burst", sets(Form::Count, "penalty_burst").tail()),
         ],
-    });
+    ));
 
     fn check(params: &Params) -> Result<(), String> {
         let hashes = u128::from(params.bins).checked_pow(params.levels);

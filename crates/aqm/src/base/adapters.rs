@@ -26,6 +26,7 @@ impl<L: Law> Ticked<L> {
     /// `law`, its clocks starting at time 0.
     pub fn new(law: L) -> Self {
         let actuation = law.initial();
+        debug_assert!(actuation.is_sound(), "{actuation:?}");
         let mut ticked = Self { law, actuation, clocks: [Clock::default(); MAX_CLOCKS] };
         ticked.set_dues();
         ticked
@@ -67,6 +68,7 @@ impl<L: Law> Ticked<L> {
                 period: tally.since(&clock.tally),
             };
             self.actuation = self.law.update(i, &sample);
+            debug_assert!(self.actuation.is_sound(), "{:?}", self.actuation);
             (clock.last, clock.tally) = (now, tally);
             self.set_dues();
         }

@@ -76,6 +76,16 @@ impl Actuation {
         Self { signal: Signal::Bernoulli(p), per_byte: None, act_on: ActOn::Arrival }
     }
 
+    /// Are all its numbers finite, and those that divide above 0?
+    pub fn is_sound(&self) -> bool {
+        let divides = |n: f64| n.is_finite() && n > 0.0;
+        let signal = match self.signal {
+            Signal::Bernoulli(p) => p.is_finite(),
+            Signal::Scaled { p, q0 } => p.is_finite() && divides(q0.value()),
+        };
+        signal && self.per_byte.is_none_or(divides)
+    }
+
     /// The probability that `packet`, meeting `level`, is signalled.
     #[inline]
     pub fn probability(&self, packet: &Packet, level: &Level) -> f64 {
@@ -116,7 +126,7 @@ pub trait Law {
     /// The actuation before the first update.
     fn initial(&self) -> Actuation;
 
-    /// The law itself: one period of `clock` has passed.
+    /// The law itself: one period of `clock` has passed. What it gives is [`Actuation::is_sound`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
@@ -276,4 +286,25 @@ pub trait Discipline {
     /// The time `next_tick` asked for has come.
     #[inline]
     fn tick(&mut self, _port: &mut Port, _cx: &mut Cx) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_actuation_of_finite_numbers_is_sound() {
+        let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };
+        let per_byte = |mean| Actuation { per_byte: Some(mean), ..Actuation::bernoulli(0.5) };
+        // A probability beyond its bounds counts as the bound.
+        assert!([-1.0, 0.0, 0.5, 1.0, 7.0].into_iter().all(|p| Actuation::bernoulli(p).is_sound()));
+        assert!(scaled(0.5, Depth::Packets(50.0)).is_sound() && per_byte(500.0).is_sound());
+        for wild in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(!Actuation::bernoulli(wild).is_sound() && !scaled(wild, Depth::Packets(50.0)).is_sound());
+            assert!(!scaled(0.5, Depth::Bytes(wild)).is_sound() && !per_byte(wild).is_sound());
+        }
+        for no_divisor in [0.0, -1.0] {
+            assert!(!scaled(0.5, Depth::Packets(no_divisor)).is_sound() && !per_byte(no_divisor).is_sound());
+        }
+    }
 }

@@ -490,7 +490,7 @@ macro_rules! params {
             }
 
             #[allow(unused_variables)]
-fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
+            fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
                 $( if key == $crate::base::params::plain(stringify!($field)) {
                     return Some($crate::base::params::Value::show(&self.$field));
                 } )*

@@ -54,7 +54,7 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
         key: "discipline".to_string(),
         found: name.to_string(),
         accepts: format!("one of {}", joined(entries.iter().map(|e| e.name))).into(),
-        hint: nearest(name, known).map(|near| format!("did you mean {near}?")),
+        hint: tc::elsewhere(name).or_else(|| nearest(name, known).map(|near| format!("did you mean {near}?"))),
     }
 }
 

@@ -1,59 +1,142 @@
 //! tc(8)'s way to write a discipline: `fq_codel target 5ms interval 100ms ecn`, with the kernel's names and defaults.
 //!
 //! Each discipline that the kernel has declares its words; they are rewritten as `preset=linux target=5ms ...` and
-//! then read like any other discipline. Bare numbers mean what they mean to tc: microseconds, packets, bytes.
+//! then read like any other discipline. Values are read as iproute2 reads them, also those that change nothing here.
+//!
+//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number and is
+//! no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
 
+mod form;
+mod read;
+
+pub use form::Form;
+
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::nearest::nearest;
 use super::params::ParamError;
-use super::text;
 use super::text::joined;
 
-/// What follows one of tc's words, and which of our parameters it sets.
+/// Which parameter a value sets.
+#[derive(Clone, Copy, Debug)]
+pub struct Sets {
+    form: Form,
+    key: &'static str,
+    /// Parts of one that it counts.
+    parts: u32,
+    least: u32,
+    most: u32,
+    skips_zero: bool,
+}
+
+/// What follows one of tc's words, and what comes of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Tail {
-    /// A time; a bare number is microseconds.
-    Time(&'static str),
-    /// A number of milliseconds.
-    Millis(&'static str),
-    /// A number of packets.
-    Packets(&'static str),
-    /// A size in bytes, as tc writes it.
-    Size(&'static str),
-    /// A size that the kernel raises to so many bytes.
-    Raised(&'static str, u64),
-    /// A number as it is.
-    Number(&'static str),
-    /// A whole number of such parts of one, 16ths or percent, up to so many.
-    Parts(&'static str, u32, u32),
-    /// A value that is read when all words are known: what it is, and what comes out of them.
-    Late(&'static str, fn(&[Typed]) -> Result<Vec<Setting>, ParamError>),
+    /// A value that sets a parameter.
+    Sets(Sets),
+    /// A value that [`Tc::together`] reads when all words are known.
+    Late(Form),
     /// Nothing: the word stands for this `key=value`.
     Flag(&'static str),
-    /// A value that changes nothing here, and why.
-    Ignored(&'static str),
+    /// A value that is checked and changes nothing here, and why.
+    Ignored(Form, &'static str),
     /// A word alone that changes nothing here, and why.
     Moot(&'static str),
     /// A word that asks for what is not to be had here, and why.
     Refused(&'static str),
 }
 
+/// A value of this form sets the parameter `key`.
+pub const fn sets(form: Form, key: &'static str) -> Sets {
+    Sets { form, key, parts: 1, least: 0, most: u32::MAX, skips_zero: false }
+}
+
+impl Sets {
+    /// It is up to so many.
+    #[must_use]
+    pub const fn up_to(self, most: u32) -> Self {
+        Self { most, ..self }
+    }
+
+    /// It counts parts of one, so many of which are one: 16ths, or hundredths.
+    #[must_use]
+    pub const fn over(self, parts: u32) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// The kernel raises it to so many.
+    #[must_use]
+    pub const fn raised_to(self, least: u32) -> Self {
+        Self { least, ..self }
+    }
+
+    /// 0 is the default to tc, as if the word were not there.
+    #[must_use]
+    pub const fn but_zero(self) -> Tail {
+        Tail::Sets(Self { skips_zero: true, ..self })
+    }
+
+    /// 0 is a value like any other.
+    pub const fn tail(self) -> Tail {
+        Tail::Sets(self)
+    }
+
+    /// The parameter.
+    pub const fn key(&self) -> &'static str {
+        self.key
+    }
+
+    /// How its value is read.
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The `key=value` that a number comes to; none if it is the default.
+    fn setting(&self, number: f64) -> Option<String> {
+        if self.skips_zero && number == 0.0 {
+            return None;
+        }
+        let number = match self.form {
+            Form::Percent => libm::rint(number),
+            _ if self.least > 0 => number.max(f64::from(self.least)),
+            _ => number,
+        };
+        Some(format!("{}={}", self.key, self.form.written(number / f64::from(self.parts))))
+    }
+}
+
 /// A word of tc and the value after it, as they were written.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Typed {
     /// The word.
     pub word: String,
-    /// What follows it.
+    /// What follows it; nothing after a word that stands alone.
     pub value: String,
+    /// What that is to tc, in the unit of its form.
+    pub number: f64,
 }
 
 impl Typed {
+    fn new(word: &str, value: &str) -> Self {
+        Self { word: word.to_string(), value: value.to_string(), number: 0.0 }
+    }
+
     /// `word` where it was written last.
     pub fn find<'a>(all: &'a [Self], word: &str) -> Option<&'a Self> {
         all.iter().rev().find(|typed| typed.word == word)
+    }
+
+    /// The number after `word`; 0 if the word is not there, as to tc.
+    pub fn number(all: &[Self], word: &str) -> f64 {
+        Self::find(all, word).map_or(0.0, |typed| typed.number)
+    }
+
+    /// The packets that it is, if it has a unit of packets.
+    pub fn packets(&self) -> Option<u32> {
+        read::packets(&self.value)
     }
 
     /// The `key=value` that comes of it.
@@ -62,57 +145,32 @@ impl Typed {
     }
 
     /// It is wrong.
-    pub fn wrong(&self, accepts: impl Into<String>, hint: Option<String>) -> ParamError {
-        ParamError { key: self.word.clone(), found: self.value.clone(), accepts: accepts.into().into(), hint }
+    pub fn wrong(&self, accepts: impl Into<Cow<'static, str>>, hint: Option<String>) -> ParamError {
+        let found = if self.value.is_empty() { &self.word } else { &self.value };
+        ParamError { key: self.word.clone(), found: found.clone(), accepts: accepts.into(), hint }
     }
 
-    /// Its value as a `key=value`, where `tail` says more than that key's type does.
-    fn read(&self, tail: &Tail) -> Result<Option<String>, ParamError> {
-        let value = self.value.as_str();
-        let wrong = |accepts: &str| self.wrong(accepts, None);
-        let bare = !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let lower = value.to_ascii_lowercase();
-        Ok(Some(match tail {
-            Tail::Time(key) => format!("{key}={}", micros(value)),
-            Tail::Millis(key) if bare => format!("{key}={value}ms"),
-            Tail::Millis(_) => return Err(wrong("a number of milliseconds, without a unit")),
-            Tail::Packets(key) => match value.strip_suffix('p').unwrap_or(value).parse::<u32>() {
-                Ok(packets) => format!("{key}={packets}p"),
-                Err(_) => return Err(wrong("a number of packets")),
-            },
-            Tail::Size(_) if lower.ends_with('p') => return Err(wrong("a size in bytes such as 1500 or 160kb")),
-            Tail::Size("hard_limit") if bare && value.parse().is_ok_and(|bytes: f64| bytes < LEAST_BUFFER) => {
-                let hint =
-                    format!("tc counts it in bytes; for packets write hard_limit={value}p, and key=value throughout");
-                return Err(self.wrong(format!("at least {LEAST_BUFFER} bytes: no packet fits into less"), Some(hint)));
-            }
-            Tail::Size(key) if bare => format!("{key}={value}b"),
-            Tail::Size(key) => format!("{key}={lower}"),
-            Tail::Raised(key, least) => match text::bytes(&lower) {
-                Ok(bytes) => format!("{key}={}b", bytes.0.max(*least)),
-                Err(bad) => return Err(self.wrong(bad.accepts, bad.hint)),
-            },
-            Tail::Number(key) => format!("{key}={lower}"),
-            Tail::Parts(key, parts, most) => {
-                let number = if *parts == 100 { value.strip_suffix('%').unwrap_or(value) } else { value };
-                match number.parse::<u32>() {
-                    Ok(number) if number <= *most => format!("{key}={}", f64::from(number) / f64::from(*parts)),
-                    _ => return Err(wrong(&format!("a whole number from 0 to {most}"))),
-                }
-            }
-            Tail::Flag(_) | Tail::Moot(_) | Tail::Ignored(_) | Tail::Refused(_) | Tail::Late(..) => return Ok(None),
-        }))
+    /// Reads its value.
+    fn read(&mut self, tail: &Tail) -> Result<(), ParamError> {
+        let (form, most) = match tail {
+            Tail::Sets(sets) => (sets.form, sets.most),
+            Tail::Late(form) | Tail::Ignored(form, _) => (*form, u32::MAX),
+            Tail::Flag(_) | Tail::Moot(_) | Tail::Refused(_) => return Ok(()),
+        };
+        let accepts = match most {
+            u32::MAX => form.accepts().into(),
+            most => Cow::from(format!("{} from 0 to {most}", form.accepts())),
+        };
+        self.number = match form.read(&self.value) {
+            Some(number) if most == u32::MAX || number <= f64::from(most) => number,
+            _ => return Err(self.wrong(accepts, form.hint(&self.value))),
+        };
+        Ok(())
     }
-}
-
-/// `value` as a time, of which tc reads a bare number as microseconds.
-pub fn micros(value: &str) -> String {
-    let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
-    format!("{value}{}", if bare { "us" } else { "" })
 }
 
 /// A `key=value`, and the words of tc that it comes from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// `key=value`.
     pub text: String,
@@ -128,11 +186,18 @@ impl Setting {
     /// `error` about it, in the words that it was written in.
     pub fn blame(&self, error: ParamError) -> ParamError {
         match &self.typed {
-            Some(typed) => ParamError { key: typed.word.clone(), found: typed.value.clone(), ..error },
+            Some(typed) => typed.wrong(error.accepts, error.hint),
             None => error,
         }
     }
+
+    fn is_of(&self, word: &str) -> bool {
+        self.typed.as_ref().is_some_and(|typed| typed.word == word)
+    }
 }
+
+/// What comes of all words together, or what is wrong with them.
+pub type Together = fn(&[Typed]) -> Result<Vec<Setting>, ParamError>;
 
 /// How tc(8) writes a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -141,45 +206,88 @@ pub struct Tc {
     pub defaults: &'static str,
     /// Its words.
     pub words: &'static [(&'static str, Tail)],
+    /// Those that must be there, with another number than 0.
+    pub needs: &'static [&'static str],
+    /// What is said of all of them together.
+    pub together: Option<Together>,
 }
 
 impl Tc {
-    /// `codel [limit PACKETS] [target TIME] [ecn]`.
+    /// One whose words may all be left out, and each of which is for itself.
+    pub const fn new(defaults: &'static str, words: &'static [(&'static str, Tail)]) -> Self {
+        Self { defaults, words, needs: &[], together: None }
+    }
+
+    /// `red limit BYTES [min BYTES] avpkt BYTES [ecn]`.
     pub fn synopsis(&self, name: &str) -> String {
         let mut out = name.to_string();
         for (word, tail) in self.words {
-            out.push_str(&match tail {
-                Tail::Time(_) => format!(" [{word} TIME]"),
-                Tail::Millis(_) => format!(" [{word} MS]"),
-                Tail::Packets(_) => format!(" [{word} PACKETS]"),
-                Tail::Size(_) | Tail::Raised(..) => format!(" [{word} BYTES]"),
-                Tail::Number(_) | Tail::Parts(..) => format!(" [{word} NUMBER]"),
-                Tail::Late(what, _) => format!(" [{word} {what}]"),
-                Tail::Flag(_) | Tail::Moot(_) => format!(" [{word}]"),
-                Tail::Ignored(_) => format!(" [{word} ...]"),
-                Tail::Refused(_) => String::new(),
-            });
+            let words = match tail {
+                Tail::Sets(Sets { form, .. }) | Tail::Late(form) | Tail::Ignored(form, _) => {
+                    format!("{word} {}", form.name())
+                }
+                Tail::Flag(_) | Tail::Moot(_) => word.to_string(),
+                Tail::Refused(_) => continue,
+            };
+            let needed = self.needs.contains(word);
+            out.push_str(&if needed { format!(" {words}") } else { format!(" [{words}]") });
         }
         out
     }
 }
 
+/// The word of pfifo.
+pub const LIMIT_PACKETS: &[(&str, Tail)] = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
+
 /// tc's names for disciplines that have another one here, ours, and what tc has under its own.
 const ALIASES: [(&str, &str, Tc); 3] = [
-    ("pfifo", "droptail", fifo("ecn=off hard_limit=1000p", &[("limit", Tail::Packets("hard_limit"))])),
-    (
-        "pfifo_head_drop",
-        "droptail",
-        fifo("ecn=off front=on hard_limit=1000p", &[("limit", Tail::Packets("hard_limit"))]),
-    ),
-    ("bfifo", "droptail", fifo("ecn=off hard_limit=1514000b", &[("limit", Tail::Size("hard_limit"))])),
+    ("pfifo", "droptail", Tc::new("ecn=off hard_limit=1000p", LIMIT_PACKETS)),
+    ("pfifo_head_drop", "droptail", Tc::new("ecn=off front=on hard_limit=1000p", LIMIT_PACKETS)),
+    ("bfifo", "droptail", Tc::new("ecn=off hard_limit=1514000b", &[("limit", sets(Form::Size, "hard_limit").tail())])),
+];
+
+/// Queueing disciplines of tc and of Linux that are not here under any name.
+const ELSEWHERE: [&str; 32] = [
+    "atm",
+    "blackhole",
+    "cake",
+    "cake_mq",
+    "cbq",
+    "cbs",
+    "clsact",
+    "dsmark",
+    "etf",
+    "ets",
+    "fq",
+    "gred",
+    "hfsc",
+    "hhf",
+    "htb",
+    "ingress",
+    "mq",
+    "mqprio",
+    "multiq",
+    "netem",
+    "noop",
+    "noqueue",
+    "pfifo_fast",
+    "plug",
+    "prio",
+    "qfq",
+    "sfq",
+    "skbprio",
+    "taprio",
+    "tbf",
+    "teql",
+    "teql0",
 ];
 
 /// The least buffer in bytes: a packet that every host must take (RFC 791).
 const LEAST_BUFFER: f64 = 576.0;
 
-const fn fifo(defaults: &'static str, words: &'static [(&'static str, Tail)]) -> Tc {
-    Tc { defaults, words }
+/// What to say of a name that is a queueing discipline of Linux, and of none here.
+pub fn elsewhere(name: &str) -> Option<String> {
+    ELSEWHERE.contains(&name).then(|| format!("{name} is a qdisc that Forebay does not have"))
 }
 
 /// What to know about tc's words for the discipline `name`: what is not tc's, and under which other names it has them.
@@ -218,47 +326,61 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
         out.extend(words.iter().map(|word| Setting::new(*word)));
         return Ok(out);
     }
-    let (mut words, mut all, mut late) = (words.iter(), Vec::new(), Vec::new());
-    while let Some(&word) = words.next() {
+    let (mut rest, mut all) = (words.iter(), Vec::new());
+    while let Some(&word) = rest.next() {
         let (_, tail) = tc.words.iter().find(|(name, _)| *name == word).ok_or_else(|| stranger(word, tc))?;
+        let mut typed = Typed::new(word, "");
         match tail {
-            Tail::Flag(setting) => out.push(Setting::new(*setting)),
+            Tail::Flag(setting) => out.push(typed.sets(*setting)),
             Tail::Moot(_) => {}
-            Tail::Refused(why) => {
-                let typed = Typed { word: word.to_string(), value: word.to_string() };
-                return Err(typed.wrong(format!("tc's line without it: {why}"), None));
-            }
-            _ => {
-                let value = words.next().copied().unwrap_or_default().to_string();
-                let typed = Typed { word: word.to_string(), value };
-                if typed.value.is_empty() {
-                    return Err(typed.wrong(format!("a value after {word}"), None));
-                }
-                let text = typed.read(tail)?;
-                out.extend(text.map(|text| typed.sets(text)));
-                if let Tail::Late(_, combine) = tail {
-                    late.push(*combine);
-                }
-                all.push(typed);
+            Tail::Refused(why) => return Err(typed.wrong(format!("tc's line without it: {why}"), None)),
+            Tail::Sets(_) | Tail::Late(_) | Tail::Ignored(..) => {
+                let missing =
+                    || ParamError { found: String::new(), ..typed.wrong(format!("a value after {word}"), None) };
+                typed.value = rest.next().ok_or_else(missing)?.to_string();
+                typed.read(tail)?;
+                // tc takes the last of them, be it the default.
+                out.retain(|setting| !setting.is_of(word));
             }
         }
+        if let Tail::Sets(sets) = tail {
+            out.extend(sets.setting(typed.number).map(|text| typed.sets(text)));
+        }
+        all.push(typed);
     }
-    for combine in late {
-        out.extend(combine(&all)?);
+    holds_a_packet(tc, &all)?;
+    if let Some(word) = tc.needs.iter().find(|word| Typed::number(&all, word) == 0.0) {
+        let accepts = format!("{} too: tc requires them", joined(tc.needs.iter().copied()));
+        return Err(ParamError { found: words.join(" "), ..Typed::new(word, "").wrong(accepts, None) });
+    }
+    if let Some(together) = tc.together {
+        out.extend(together(&all)?);
     }
     Ok(out)
+}
+
+/// Does a packet fit into a buffer in bytes? Those who count packets write a small number.
+fn holds_a_packet(tc: &Tc, all: &[Typed]) -> Result<(), ParamError> {
+    let limits = tc
+        .words
+        .iter()
+        .filter(|(_, tail)| matches!(tail, Tail::Sets(Sets { form: Form::Size, key: "hard_limit", .. })));
+    let said = limits.filter_map(|(word, _)| Typed::find(all, word));
+    let Some(small) = said.into_iter().find(|typed| (1.0..LEAST_BUFFER).contains(&typed.number)) else { return Ok(()) };
+    let packets = small.number;
+    let hint = format!("tc counts it in bytes; for packets write hard_limit={packets}p, and key=value throughout");
+    Err(small.wrong(format!("at least {LEAST_BUFFER} bytes: no packet fits into less"), Some(hint)))
 }
 
 /// The error for a word that tc does not have there.
 fn stranger(word: &str, tc: &Tc) -> ParamError {
     let names = || tc.words.iter().map(|(name, _)| *name);
     if let Some((key, _)) = word.split_once('=') {
-        let typed = Typed { word: if key.is_empty() { word } else { key }.to_string(), value: word.to_string() };
+        let typed = Typed::new(if key.is_empty() { word } else { key }, word);
         return typed.wrong("tc's words throughout or key=value throughout, not both", None);
     }
     let accepts = format!("one of tc's words {}, or key=value throughout", joined(names()));
-    let typed = Typed { word: word.to_string(), value: word.to_string() };
-    typed.wrong(accepts, nearest(word, names()).map(|near| format!("did you mean {near}?")))
+    Typed::new(word, word).wrong(accepts, nearest(word, names()).map(|near| format!("did you mean {near}?")))
 }
 
 #[cfg(test)]
@@ -266,24 +388,28 @@ mod tests {
     use super::*;
     use crate::Spec;
 
-    const TC: Tc = Tc { defaults: "preset=linux hard_limit=10240p", words: WORDS };
+    const TC: Tc =
+        Tc { defaults: "preset=linux hard_limit=10240p", words: WORDS, needs: &["target"], together: Some(twice) };
     const WORDS: &[(&str, Tail)] = &[
-        ("limit", Tail::Packets("hard_limit")),
-        ("target", Tail::Time("target")),
-        ("quantum", Tail::Size("quantum")),
-        ("rehash", Tail::Millis("rehash")),
-        ("beta", Tail::Parts("beta", 16, 32)),
-        ("least", Tail::Raised("quantum", 256)),
-        ("twice", Tail::Late("TIME", twice)),
+        ("limit", sets(Form::Packets, "hard_limit").but_zero()),
+        ("target", sets(Form::Time, "target").tail()),
+        ("quantum", sets(Form::Size, "quantum").tail()),
+        ("rehash", sets(Form::Millis, "rehash").tail()),
+        ("beta", sets(Form::Count, "beta").up_to(32).over(16).tail()),
+        ("least", sets(Form::Bytes, "quantum").raised_to(256).tail()),
+        ("share", sets(Form::Percent, "weight").over(100).tail()),
+        ("p", sets(Form::Real, "max_p").tail()),
+        ("twice", Tail::Late(Form::Time)),
         ("ecn", Tail::Flag("ecn=on")),
         ("split_gso", Tail::Moot("no segments here")),
-        ("memory_limit", Tail::Ignored("no bytes of headers here")),
+        ("memory_limit", Tail::Ignored(Form::Size, "no bytes of headers here")),
+        ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
         ("any_ect", Tail::Refused("nobody asks here")),
     ];
 
     fn twice(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
         let found = ["twice", "beta"].into_iter().filter_map(|word| Typed::find(all, word));
-        Ok(found.map(|typed| typed.sets(format!("{}={}", typed.word, micros(&typed.value)))).collect())
+        Ok(found.map(|typed| typed.sets(format!("{}={}", typed.word, 2.0 * typed.number))).collect())
     }
 
     fn of(text: &str) -> Result<String, ParamError> {
@@ -299,21 +425,78 @@ mod tests {
             of(text).unwrap(),
             "preset=linux hard_limit=10240p hard_limit=1000p target=5000us quantum=1514b ecn=on"
         );
-        assert!(of("rehash 600000").unwrap().ends_with("rehash=600000ms"));
-        assert!(of("split_gso beta 20").unwrap().ends_with(" beta=1.25"));
-        assert!(of("least 64").unwrap().ends_with(" quantum=256b"));
-        assert!(of("least 1Kb").unwrap().ends_with(" quantum=1024b"));
-        assert!(of("twice 7 beta 16").unwrap().ends_with(" beta=1 twice=7us beta=16us"), "whatever the order");
-        let units = of("target 5ms quantum 2Kb limit 10p").unwrap();
-        assert!(units.ends_with("target=5ms quantum=2kb hard_limit=10p"), "{units}");
+        for (text, end) in [
+            ("target 1 rehash 600000", " rehash=600000ms"),
+            ("target 1 split_gso beta 20", " beta=1.25 beta=40"),
+            ("target 1 least 64", " quantum=256b"),
+            ("target 1 least 0x400", " quantum=1024b"),
+            ("target 1 share 10.5", " weight=0.1"),
+            ("target 1 share 12%", " weight=0.12"),
+            ("target 1 p 0x.8", " max_p=0.5"),
+            ("twice 7 beta 16 target 1", " beta=1 target=1us twice=14 beta=32"),
+            ("target 5MS quantum 2Kb limit 0x10", " target=5000us quantum=2048b hard_limit=16p"),
+            ("target 5.9 limit 010p", " target=5us hard_limit=8p"),
+        ] {
+            let read = of(text).unwrap();
+            assert!(read.ends_with(end), "{text}: {read}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_word_counts_and_0_may_be_the_default() {
+        assert_eq!(of("limit 5 target 1 limit 7").unwrap(), "preset=linux hard_limit=10240p target=1us hard_limit=7p");
+        assert_eq!(of("limit 5 target 1 limit 0").unwrap(), "preset=linux hard_limit=10240p target=1us");
+        assert!(of("target 1 limit x limit 7").is_err(), "each is read");
+    }
+
+    #[test]
+    fn values_that_change_nothing_are_read_too() {
+        for (text, error) in [
+            ("memory_limit 32cows", "memory_limit: found '32cows', expected a size in bytes"),
+            ("bandwidth 101%", "bandwidth: found '101%', expected a rate such as 10mbit"),
+            ("bandwidth 40gbit", "bandwidth: found '40gbit', expected a rate such as 10mbit, of less than 2^32"),
+            ("bandwidth", "bandwidth: found '', expected a value after bandwidth"),
+        ] {
+            let said = of(&format!("target 1 {text}")).unwrap_err().to_string();
+            assert!(said.starts_with(error), "{text}: {said}");
+        }
+        assert!(of("target 1 memory_limit 32MBIT bandwidth 10KiBps bandwidth 50%").is_ok());
+    }
+
+    #[test]
+    fn words_that_tc_requires_are_required() {
+        for text in ["limit 5", "limit 5 target 0", "ecn target 0.4"] {
+            let said = of(text).unwrap_err().to_string();
+            assert_eq!(said, format!("target: found '{text}', expected target too: tc requires them"));
+        }
+    }
+
+    #[test]
+    fn what_tc_would_misread_has_a_hint() {
+        let hint = |text: &str| of(&format!("target 1 {text}")).unwrap_err().hint;
+        assert_eq!(hint("limit 08").as_deref(), Some("tc takes a number that begins with 0 as octal"));
+        assert_eq!(hint("p 2%").as_deref(), Some("tc would go by 2 and leave out what follows it"));
+        assert_eq!(hint("p x"), None);
     }
 
     #[test]
     fn a_synopsis_says_what_follows_each_word() {
-        let line = "x [limit PACKETS] [target TIME] [quantum BYTES] [rehash MS] [beta NUMBER] \
-                    [least BYTES] [twice TIME] [ecn] [split_gso] \
-                    [memory_limit ...]";
+        let line = "x [limit PACKETS] target TIME [quantum BYTES] [rehash MS] [beta NUMBER] [least BYTES] \
+                    [share PERCENT] [p NUMBER] [twice TIME] [ecn] [split_gso] [memory_limit BYTES] \
+                    [bandwidth RATE|PERCENT]";
         assert_eq!(TC.synopsis("x"), line);
+    }
+
+    #[test]
+    fn qdiscs_that_are_not_here_are_called_so() {
+        for name in ELSEWHERE {
+            let said = Spec::parse(name).unwrap_err();
+            assert_eq!(
+                (said.found.as_str(), said.hint),
+                (name, Some(format!("{name} is a qdisc that Forebay does not have")))
+            );
+        }
+        assert_eq!(Spec::parse("fq_codl").unwrap_err().hint.as_deref(), Some("did you mean fq_codel?"));
     }
 
     #[test]
@@ -330,6 +513,7 @@ mod tests {
         let error = of("targt 5ms").unwrap_err();
         assert_eq!((error.found.as_str(), error.hint.as_deref()), ("targt", Some("did you mean target?")));
         assert!(error.accepts.contains("memory_limit") && of("target").unwrap_err().accepts.contains("after target"));
+        assert_eq!(of("target").unwrap_err().to_string(), "target: found '', expected a value after target");
     }
 
     #[test]
@@ -339,7 +523,25 @@ mod tests {
             ("sfb rehash 60s", "rehash: found '60s', expected a number of milliseconds, without a unit"),
             ("fq_codel limit 10b", "limit: found '10b', expected a number of packets"),
             ("fq_codel target 5parsec", "target: found '5parsec', expected a time"),
-            ("fq_codel flows 0", "flows: found '0', expected a whole number, from 1"),
+            ("fq_codel flows 65537", "flows: found '65537', expected a whole number, from 1"),
+            ("fq_codel quantum 2kb", "quantum: found '2kb', expected a whole number of bytes, without a unit"),
+            ("fq_pie ecn_prob 10%", "ecn_prob: found '10%', expected a whole number from 0 to 99"),
+            ("codel target 5ns", "target: found '5ns', expected a time such as 5ms"),
+            ("codel target 5000s", "target: found '5000s', expected a time such as 5ms"),
+            ("red limit 60000 avpkt 1000 nodrop", "nodrop: found 'nodrop', expected ecn too"),
+            ("red limit 60000", "avpkt: found 'limit 60000', expected limit, avpkt too: tc requires them"),
+            ("red adaptive avpkt 1000", "limit: found 'adaptive avpkt 1000', expected limit, avpkt too"),
+            ("choke limit 1000", "bandwidth: found 'limit 1000', expected limit, bandwidth too"),
+            ("choke limit 100 bandwidth 10mbit max 101", "max: found '101', expected at most limit"),
+            ("choke limit 100 bandwidth 10mbit min 25", "min: found '25', expected less than max"),
+            ("red limit 60000 avpkt 1000 min 9000 max 8000", "max: found '8000', expected at least min"),
+            ("red limit 60000 avpkt 1000 min 9000 burst 8", "burst: found '8', expected a burst that a weight"),
+            ("red limit 60000 avpkt 1000 probability 0", "probability: found '0', expected a larger probability"),
+            ("red limit 60000 avpkt 1000 bandwidth fast", "bandwidth: found 'fast', expected a rate"),
+            (
+                "red limit 60000 avpkt 1000 qevent early_drop block 10",
+                "qevent: found 'qevent', expected tc's line without",
+            ),
             ("fq_pie ecn_prob 200", "ecn_prob: found '200', expected a whole number from 0 to 99"),
             ("dualpi2 coupling_factor 0", "coupling_factor: found '0', expected a number, from 0.1"),
             ("pie alpha -1", "alpha: found '-1', expected a whole number from 0 to 32"),
@@ -371,10 +573,12 @@ mod tests {
         );
         assert_eq!(["pfifo_head_drop limit 50", "pfifo front=on"].map(|text| of(text, "front")), ["on"; 2]);
         assert!(Spec::parse("codel target 5ms interval=100ms").is_err());
+        assert_eq!(["pfifo limit 10k", "pfifo limit 0x10"].map(|text| of(text, "hard_limit")), ["10240p", "16p"]);
         for text in ["red limit 100", "bfifo limit 575"] {
             let error = Spec::parse(text).unwrap_err();
             assert!(error.key == "limit" && error.hint.is_some_and(|hint| hint.contains("bytes")), "{text}");
         }
-        assert!(Spec::parse("red limit 60000").is_ok() && Spec::parse("pfifo limit 1").is_ok());
+        assert!(Spec::parse("red limit 60000 avpkt 1000").is_ok() && Spec::parse("pfifo limit 1").is_ok());
+        assert!(Spec::parse("red limit 60000 avpkt 1000 ecn nodrop bandwidth 50%").is_ok());
     }
 }

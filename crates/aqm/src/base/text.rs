@@ -2,7 +2,7 @@
 //!
 //! Rates are bits per second (`15mbit`), times carry their unit (`20ms`), sizes are tc's 1024-based
 //! `160kb` or plain `160000b`, queue depths `400p` or bytes. What tc reads in a way that surprises
-//! (`mbps` as megabytes, a bare time as microseconds) is refused with a hint.
+//! (`mbps` as megabytes, a bare time as microseconds, a bare rate as bits per second) is refused with a hint.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -55,12 +55,15 @@ pub fn number(text: &str) -> Result<f64, BadValue> {
     text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| BadValue::new("a number"))
 }
 
-/// A rate in bits per second.
+/// A rate in bits per second, from 1bit to 1000tbit. The unit must be given, as that of a time.
 pub fn rate(text: &str) -> Result<Rate, BadValue> {
     let bad = || BadValue::new("a rate such as 15mbit");
     let (n, unit) = split(text).ok_or_else(bad)?;
     let unit = unit.to_ascii_lowercase();
     let factor = match unit.as_str() {
+        "" if n > 0.0 => {
+            return Err(bad().hint(format!("a bare number is bits per second to tc; write {n}mbit or {n}bit")));
+        }
         "" | "bit" => 1.0,
         "kbit" => 1e3,
         "mbit" => 1e6,
@@ -206,7 +209,7 @@ mod tests {
     fn reads_what_tc_reads() {
         assert_eq!(rate("15mbit"), Ok(Rate(15_000_000)));
         assert_eq!(rate("1.5Gbit"), Ok(Rate(1_500_000_000)));
-        assert_eq!(rate("9600"), Ok(Rate(9600)));
+        assert_eq!(rate("9600bit"), Ok(Rate(9600)));
         assert_eq!(span("20ms"), Ok(Span::from_millis(20)));
         assert_eq!(span("1.5s"), Ok(Span::from_millis(1500)));
         assert_eq!(span("1e-3s"), Ok(Span::from_millis(1)));
@@ -221,6 +224,8 @@ mod tests {
     fn refuses_traps_with_a_hint() {
         let hint = |r: Result<(), BadValue>| r.unwrap_err().hint.unwrap_or_default();
         assert!(hint(rate("10mbps").map(drop)).contains("write 10mbit"));
+        assert!(hint(rate("5").map(drop)).contains("5mbit or 5bit"));
+        assert!(hint(rate("1e6").map(drop)).contains("1000000bit"));
         assert!(hint(depth("30kB").map(drop)).contains("30000b"));
         assert!(hint(span("20").map(drop)).contains("20ms"));
         assert!(span("-5ms").is_err());

@@ -3,49 +3,58 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use crate::base::params::{ParamError, Value};
-use crate::base::tc::{Setting, Typed, micros};
-use crate::base::text;
-use crate::base::time::Span;
+use crate::base::params::ParamError;
+use crate::base::tc::{Setting, Typed};
+
+/// tc's round trip of a link of which only the longest one is said.
+const TYPICAL_PART: f64 = 6.0;
+/// Gains in Hz below one of these are 0 to the kernel, and tc refuses them.
+const LEAST_GAIN: f64 = 1.0 / 256.0;
+const MICROS: f64 = 1e6;
+
+/// What tc makes of a step, and of round trips.
+pub fn together(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+    let mut out = step(all);
+    out.extend(round_trips(all)?);
+    Ok(out)
+}
 
 /// Each of the two round trips gives the other, and both give PI its values, whatever else is said of those.
-pub fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
-    let [most, typical] = ["max_rtt", "typical_rtt"].map(|word| Typed::find(all, word));
-    let time = |typed: &Typed, times: f64| match text::span(&micros(&typed.value)) {
-        Ok(time) => Ok(Span::from_secs(time.secs() * times)),
-        Err(bad) => Err(typed.wrong(bad.accepts, bad.hint)),
-    };
+fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+    let [most, typical] =
+        ["max_rtt", "typical_rtt"].map(|word| Typed::find(all, word).filter(|typed| typed.number > 0.0));
     let (rtt_max, target, said) = match (most, typical) {
-        (Some(most), Some(typical)) => (time(most, 1.0)?, time(typical, 1.0)?, [most, typical]),
-        (Some(one), None) => (time(one, 1.0)?, time(one, 1.0 / 6.0)?, [one, one]),
-        (None, Some(one)) => (time(one, 6.0)?, time(one, 1.0)?, [one, one]),
+        (Some(most), Some(typical)) => (most.number, typical.number, [most, typical]),
+        (Some(one), None) => (one.number, libm::floor(one.number / TYPICAL_PART).max(1.0), [one, one]),
+        (None, Some(one)) => (one.number * TYPICAL_PART, one.number, [one, one]),
         (None, None) => return Ok(Vec::new()),
     };
     if target > rtt_max {
         return Err(said[1].wrong("a time of at most max_rtt", None));
     }
-    let times =
-        [said[0].sets(format!("rtt_max={}", rtt_max.show())), said[1].sets(format!("target={}", target.show()))];
+    // RFC 9332 Figure 2.
+    let (alpha, beta) = (0.1 * target.min(rtt_max / 3.0) / rtt_max * MICROS / rtt_max, 0.3 * MICROS / rtt_max);
+    if alpha.min(beta) < LEAST_GAIN {
+        let hint =
+            format!("it makes alpha {alpha:.5} and beta {beta:.5} Hz, which the kernel rounds to less than 1/256");
+        return Err(said[0].wrong("shorter round trips", Some(hint)));
+    }
+    let times = [said[0].sets(format!("rtt_max={rtt_max}us")), said[1].sets(format!("target={target}us"))];
     Ok(times.into_iter().chain(["tupdate=auto", "alpha=auto", "beta=auto"].map(Setting::new)).collect())
 }
 
 /// A step in time, or in packets that are left behind when one leaves; and packets without which there is none.
-pub fn step(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+fn step(all: &[Typed]) -> Vec<Setting> {
     let (least, thresh) = (Typed::find(all, "min_qlen_step"), Typed::find(all, "step_thresh"));
-    let count = |typed: &Typed| {
-        let packets = typed.value.strip_suffix('p').unwrap_or(&typed.value).parse::<u32>();
-        packets.map_err(|_| typed.wrong("a number of packets", None))
-    };
-    let most_exempt = least.map_or(Ok(0), count)?;
+    let most_exempt = least.map_or(0, |typed| typed.number as u32);
     let mut out: Vec<Setting> = least.map(|typed| typed.sets(format!("th_len={most_exempt}"))).into_iter().collect();
-    let Some(thresh) = thresh else { return Ok(out) };
-    let number = thresh.value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    match (&thresh.value[number.len()..], number.parse::<u32>()) {
-        ("p" | "pkt" | "pkts" | "packet" | "packets", Ok(packets)) => {
+    let Some(thresh) = thresh.filter(|typed| typed.number > 0.0) else { return out };
+    match thresh.packets() {
+        Some(packets) => {
             let exempt = packets.saturating_add(1).max(most_exempt);
             out.extend(["min_th=0s".into(), format!("th_len={exempt}")].map(|text| thresh.sets(text)));
         }
-        _ => out.push(thresh.sets(format!("min_th={}", micros(&thresh.value)))),
+        None => out.push(thresh.sets(format!("min_th={}us", thresh.number))),
     }
-    Ok(out)
+    out
 }

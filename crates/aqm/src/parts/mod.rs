@@ -18,6 +18,7 @@ pub mod pie_rule;
 pub mod pie_state;
 pub mod red_auto;
 pub mod red_curve;
+pub mod red_tc;
 pub mod round_robin;
 pub mod share;
 pub mod spacing;

@@ -12,11 +12,12 @@ use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{MAIN, Port};
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
 use crate::parts::red_auto::tc_weight;
 use crate::parts::red_curve::Average;
+use crate::parts::red_tc;
 use crate::parts::spacing::{Rule, Spacing};
 use crate::{choice, params, probes};
 
@@ -163,15 +164,17 @@ impl Design for Choke {
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux ecn=off",
         words: &[
-            ("limit", Tail::Packets("hard_limit")),
-            ("min", Tail::Packets("min_th")),
-            ("max", Tail::Packets("max_th")),
-            ("burst", Tail::Number("burst")),
-            ("probability", Tail::Number("max_p")),
-            ("avpkt", Tail::Ignored("the link's mean packet")),
-            ("bandwidth", Tail::Ignored("the link's rate")),
+            ("limit", sets(Form::Packets, "hard_limit").tail()),
+            ("min", sets(Form::Packets, "min_th").but_zero()),
+            ("max", sets(Form::Packets, "max_th").but_zero()),
+            ("burst", sets(Form::Count, "burst").but_zero()),
+            ("probability", sets(Form::Real, "max_p").tail()),
+            ("avpkt", Tail::Ignored(Form::Size, "the link's mean packet")),
+            ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
             ("ecn", Tail::Flag("ecn=on")),
         ],
+        needs: &["limit", "bandwidth"],
+        together: Some(red_tc::choke),
     });
 
     fn check(params: &Params) -> Result<(), String> {
@@ -441,7 +444,7 @@ mod tests {
         let ours = "choke preset=linux hard_limit=200p min_th=10p max_th=40p burst=20 max_p=0.05 ecn=on";
         let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
         assert_eq!(canonical(tc), canonical(ours));
-        assert!(canonical("choke limit 200").contains("ecn=off"));
+        assert!(canonical("choke limit 200 bandwidth 25%").contains("ecn=off"));
     }
 
     #[test]

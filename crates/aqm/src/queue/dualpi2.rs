@@ -9,7 +9,7 @@ use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Verdict;
@@ -17,7 +17,7 @@ use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::dual_aqm::{Class, DualAqm, classify};
 use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
-use crate::parts::dual_tc::{round_trips, step};
+use crate::parts::dual_tc;
 use crate::{params, probes};
 
 params! {
@@ -138,11 +138,11 @@ impl Design for DualPi2 {
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux",
         words: &[
-            ("limit", Tail::Packets("hard_limit")),
-            ("memlimit", Tail::Ignored("packets take what they weigh")),
-            ("coupling_factor", Tail::Parts("k", 1, 255)),
-            ("step_thresh", Tail::Late("TIME|PACKETS", step)),
-            ("min_qlen_step", Tail::Late("PACKETS", step)),
+            ("limit", sets(Form::DecimalPackets, "hard_limit").but_zero()),
+            ("memlimit", Tail::Ignored(Form::DecimalBytes, "packets take what they weigh")),
+            ("coupling_factor", sets(Form::Count, "k").up_to(255).tail()),
+            ("step_thresh", Tail::Late(Form::TimeOrPackets)),
+            ("min_qlen_step", Tail::Late(Form::DecimalPackets)),
             ("drop_on_overload", Tail::Flag("overload=drop")),
             ("overflow", Tail::Flag("overload=delay")),
             ("drop_dequeue", Tail::Moot("as here")),
@@ -151,14 +151,16 @@ impl Design for DualPi2 {
             ("any_ect", Tail::Refused("ECT(0) goes to the C queue; pi2 has scalable=ect")),
             ("split_gso", Tail::Moot("no segments here")),
             ("no_split_gso", Tail::Moot("no segments here")),
-            ("classic_protection", Tail::Parts("weight", 100, 100)),
-            ("max_rtt", Tail::Late("TIME", round_trips)),
-            ("typical_rtt", Tail::Late("TIME", round_trips)),
-            ("target", Tail::Time("target")),
-            ("tupdate", Tail::Time("tupdate")),
-            ("alpha", Tail::Number("alpha")),
-            ("beta", Tail::Number("beta")),
+            ("classic_protection", sets(Form::Percent, "weight").over(100).tail()),
+            ("max_rtt", Tail::Late(Form::Time)),
+            ("typical_rtt", Tail::Late(Form::Time)),
+            ("target", sets(Form::Time, "target").but_zero()),
+            ("tupdate", sets(Form::Time, "tupdate").but_zero()),
+            ("alpha", sets(Form::Gain, "alpha").tail()),
+            ("beta", sets(Form::Gain, "beta").tail()),
         ],
+        needs: &[],
+        together: Some(dual_tc::together),
     });
 
     fn build(params: &Params, link: &Link) -> Self {

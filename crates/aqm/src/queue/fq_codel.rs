@@ -13,7 +13,7 @@ use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Reason, Verdict};
@@ -149,22 +149,22 @@ impl Design for FqCodel {
             source: "Linux fq_codel on Ethernet: tc's defaults",
         },
     ];
-    const TC: Option<Tc> = Some(Tc {
-        defaults: "preset=linux",
-        words: &[
-            ("limit", Tail::Packets("hard_limit")),
-            ("flows", Tail::Number("flows")),
-            ("target", Tail::Time("target")),
-            ("interval", Tail::Time("interval")),
-            ("quantum", Tail::Raised("quantum", 256)),
-            ("ce_threshold", Tail::Time("ce_threshold")),
+    const TC: Option<Tc> = Some(Tc::new(
+        "preset=linux",
+        &[
+            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
+            ("flows", sets(Form::Count, "flows").but_zero()),
+            ("target", sets(Form::Time, "target").but_zero()),
+            ("interval", sets(Form::Time, "interval").but_zero()),
+            ("quantum", sets(Form::Bytes, "quantum").raised_to(256).but_zero()),
+            ("ce_threshold", sets(Form::Time, "ce_threshold").tail()),
             ("ce_threshold_selector", Tail::Refused("ce_threshold is for every ECN-capable packet here")),
-            ("memory_limit", Tail::Size("memory_limit")),
-            ("drop_batch", Tail::Number("drop_batch")),
+            ("memory_limit", sets(Form::Size, "memory_limit").tail()),
+            ("drop_batch", sets(Form::Count, "drop_batch").but_zero()),
             ("ecn", Tail::Flag("ecn=on")),
             ("noecn", Tail::Flag("ecn=off")),
         ],
-    });
+    ));
 
     fn build(params: &Params, _: &Link) -> Self {
         let Params { target, interval, mtu, inv_sqrt, ce_threshold, .. } = *params;

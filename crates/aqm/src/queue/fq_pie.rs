@@ -11,7 +11,7 @@ use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{Level, ListId, Port};
-use crate::base::tc::{Tail, Tc};
+use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -160,18 +160,18 @@ impl Design for FqPie {
                    max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off mtu=1514b key=flow hash=salted",
         source: "Linux fq_pie on Ethernet: tc's defaults",
     }];
-    const TC: Option<Tc> = Some(Tc {
-        defaults: "preset=linux",
-        words: &[
-            ("limit", Tail::Packets("hard_limit")),
-            ("flows", Tail::Number("flows")),
-            ("target", Tail::Time("target")),
-            ("tupdate", Tail::Time("tupdate")),
-            ("alpha", Tail::Parts("alpha", 16, 32)),
-            ("beta", Tail::Parts("beta", 16, 32)),
-            ("quantum", Tail::Size("quantum")),
-            ("memory_limit", Tail::Ignored("packets take what they weigh")),
-            ("ecn_prob", Tail::Parts("ecn_cut", 100, 99)),
+    const TC: Option<Tc> = Some(Tc::new(
+        "preset=linux",
+        &[
+            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
+            ("flows", sets(Form::Count, "flows").but_zero()),
+            ("target", sets(Form::Time, "target").but_zero()),
+            ("tupdate", sets(Form::Time, "tupdate").but_zero()),
+            ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
+            ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
+            ("quantum", sets(Form::Size, "quantum").but_zero()),
+            ("memory_limit", Tail::Ignored(Form::Size, "packets take what they weigh")),
+            ("ecn_prob", sets(Form::Count, "ecn_cut").up_to(99).over(100).but_zero()),
             ("ecn", Tail::Flag("ecn=on")),
             ("noecn", Tail::Flag("ecn=off")),
             ("bytemode", Tail::Flag("bytes=on")),
@@ -179,7 +179,7 @@ impl Design for FqPie {
             ("dq_rate_estimator", Tail::Flag("latency=rate")),
             ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
         ],
-    });
+    ));
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);

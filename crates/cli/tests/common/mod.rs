@@ -78,6 +78,19 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Temporary files anywhere below a folder.
+pub(crate) fn temporaries(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in dir.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => found.extend(temporaries(&entry)),
+            false if entry.extension().is_some_and(|ending| ending == "tmp") => found.push(entry),
+            false => {}
+        }
+    }
+    found
+}
+
 /// What a run of the program left.
 #[derive(Debug)]
 pub(crate) struct Ended {

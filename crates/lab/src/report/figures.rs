@@ -148,10 +148,11 @@ impl Runs {
         }
         let is_laid_over = series.len() > runs;
         let model = if is_laid_over { " Dashes: the model's." } else { "" };
+        let pooled = if self.are_several() { "; all seeds" } else { "" };
         let mut figure = json!({
             "id": format!("{prefix}-cdf-{case}"),
             "title": format!("Distribution of the queue{}", self.suffix(case)),
-            "caption": format!("Share of the time, after the warm-up, at or below a queue length; all seeds.{model}"),
+            "caption": format!("Share of the time, after the warm-up, at or below a queue length{pooled}.{model}"),
             "kind": "cdf",
             "x": { "label": "queue", "unit": "packets" },
             "y": { "label": "share of the time", "unit": "" },
@@ -183,7 +184,7 @@ impl Runs {
         json!({
             "id": id,
             "title": title,
-            "caption": "Means over the seeds with 95 % confidence intervals.",
+            "caption": self.are_several().then_some("Means over the seeds with 95 % confidence intervals."),
             "kind": "points",
             "x": { "label": "mean queue", "unit": "packets", "min": 0 },
             "y": { "label": label, "unit": "" },

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::tables::significant;
 use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use crate::disk;
+use crate::lock::{Wait, WriteLock};
 use crate::papers::PAPERS;
 use crate::store::{self, StoreError};
 
@@ -20,22 +22,18 @@ const VERDICTS: [Verdict; 5] =
 
 /// Takes possession of `dir` for the papers whose results lie in these folders, given as paths from `dir`; papers that
 /// it has already stay. Refuses a directory that is something else.
-pub fn record(dir: &Path, level: &str, papers: &[(&str, String)], meta: &Value) -> Result<(), StoreError> {
-    let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
-    let path = dir.join("meta.json");
-    let mut folders: BTreeMap<String, String> = BTreeMap::new();
-    if path.exists() {
-        let known = store::read_meta(dir)?;
-        if known["kind"] != KIND {
-            return refuse("the results of one scenario or paper");
-        }
-        if known["level"] != level {
-            return refuse("results with another number of seeds");
-        }
-        folders.extend(self::papers(&known));
-    } else if dir.join("index.html").exists() {
-        return refuse("files that are no results");
-    }
+pub fn record(
+    dir: &Path,
+    level: &str,
+    papers: &[(&str, String)],
+    meta: &Value,
+    wait: &Wait<'_>,
+) -> Result<(), StoreError> {
+    // Before the lock, so that nothing is written into a directory that is somebody else's.
+    known_papers(dir, level)?;
+    let _lock = WriteLock::take(dir, wait)?;
+    disk::remove_orphans(dir);
+    let mut folders = known_papers(dir, level)?;
     folders.extend(papers.iter().map(|(name, folder)| (name.to_string(), folder.clone())));
     let place = |name: &String| PAPERS.iter().position(|p| p.name == name).unwrap_or(PAPERS.len());
     let mut folders: Vec<_> = folders.into_iter().collect();
@@ -52,32 +50,55 @@ pub fn record(dir: &Path, level: &str, papers: &[(&str, String)], meta: &Value) 
     if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
         all.extend(meta);
     }
-    std::fs::create_dir_all(dir).map_err(|error| StoreError::Io { path: dir.to_path_buf(), error })?;
-    store::write_json(&path, &all)
+    disk::write_json(&dir.join("meta.json"), &all)
+}
+
+/// The papers that `dir` names already, with their folders; an error if it is something else.
+fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, StoreError> {
+    let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
+    let path = dir.join("meta.json");
+    let mut folders: BTreeMap<String, String> = BTreeMap::new();
+    if path.exists() {
+        let known = store::read_meta(dir)?;
+        if known["kind"] != KIND {
+            return refuse("the results of one scenario or paper");
+        }
+        if known["level"] != level {
+            return refuse("results with another number of seeds");
+        }
+        folders.extend(self::papers(&known));
+    } else if dir.join("index.html").exists() {
+        return refuse("files that are no results");
+    }
+    Ok(folders)
 }
 
 /// Builds `DIR/index.html` from what its papers have; gives its path.
-pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
-    build_from(dir, &store::read_meta(dir)?)
+pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
+    let lock = WriteLock::take(dir, wait)?;
+    build_from(&lock, &store::read_meta(dir)?)
 }
 
 /// The same after the report of each paper.
-pub(super) fn build_all(dir: &Path, meta: &Value) -> Result<PathBuf, StoreError> {
+pub(super) fn build_all(lock: &WriteLock, meta: &Value, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     for (_, folder) in papers(meta) {
-        if is_there(&dir.join(&folder)) {
-            super::build(&dir.join(folder))?;
+        let place = lock.dir().join(folder);
+        // Nothing but a paper: an index that names itself would wait for its own lock.
+        if is_there(&place) && store::read_meta(&place)?["kind"] == "reproduction" {
+            super::build(&WriteLock::take(&place, wait)?, wait)?;
         }
     }
-    build_from(dir, meta)
+    build_from(lock, meta)
 }
 
-fn build_from(dir: &Path, meta: &Value) -> Result<PathBuf, StoreError> {
+fn build_from(lock: &WriteLock, meta: &Value) -> Result<PathBuf, StoreError> {
+    let dir = lock.dir();
     let path = dir.join("index.html");
     let papers = papers(meta).into_iter().map(|(name, folder)| paper(dir, &name, &folder));
     let papers: Vec<Value> = papers.collect::<Result<_, _>>()?;
     let html = render(meta, &papers);
     let html = html.map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
-    store::write_whole(&path, html.as_bytes())?;
+    disk::write_whole(&path, html.as_bytes())?;
     Ok(path)
 }
 
@@ -101,7 +122,7 @@ fn paper(dir: &Path, name: &str, folder: &str) -> Result<Value, StoreError> {
     }
     let meta = store::read_meta(&place)?;
     let path = place.join("claims.json");
-    let claims: Vec<ClaimResult> = serde_json::from_value(store::read_json(&path)?["claims"].take())
+    let claims: Vec<ClaimResult> = serde_json::from_value(disk::read_json(&path)?["claims"].take())
         .map_err(|e| StoreError::Damaged { path, reason: e.to_string() })?;
     let href = format!("./{}/report.html", encoded(folder));
     let (runs, cpu_seconds) = spent(&meta, &claims);

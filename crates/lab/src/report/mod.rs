@@ -7,6 +7,7 @@ mod finds;
 mod index;
 mod page;
 mod printed;
+mod real;
 mod runs;
 mod tables;
 
@@ -17,13 +18,18 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::claims::ClaimResult;
+use crate::disk;
 use crate::exhibits::{Figure, Table};
+use crate::lock::{Wait, WriteLock};
 use crate::store::{self, StoreError};
 
 use finds::Finds;
+use real::Real;
 use runs::Runs;
 
 pub use index::{build as build_index, record as record_index};
+pub use real::TIMING;
+pub(crate) use runs::CASES_OVER_TIME;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");
@@ -35,23 +41,27 @@ const JS: &str = concat!(
 );
 
 /// Builds `DIR/report.html` anew, and `DIR/tables.json` where the paper has tables; gives the path of the page. Of a
-/// directory of several papers it builds every paper's page and `DIR/index.html`, whose path it gives.
-pub fn build(dir: &Path) -> Result<PathBuf, StoreError> {
+/// directory of several papers it builds every paper's page and `DIR/index.html`, whose path it gives; `wait` says what to
+/// do if another writer has one of these papers.
+pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
+    let dir = lock.dir();
     let meta = store::read_meta(dir)?;
     if meta["kind"] == index::KIND {
-        return index::build_all(dir, &meta);
+        return index::build_all(lock, &meta, wait);
     }
     let data = if meta["kind"] == "reproduction" { reproduction(dir, &meta)? } else { single(dir, &meta)? };
     let path = dir.join("report.html");
     let html = render(&data).map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
-    store::write_whole(&path, html.as_bytes())?;
+    disk::write_whole(&path, html.as_bytes())?;
     Ok(path)
 }
 
 /// The page for one scenario.
 fn single(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
     let links = Runs::read(dir, meta, |_, _| ())?;
-    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
+    let real = Real::read(dir, meta);
+    let several = links.iter().any(Runs::are_several);
+    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default(), real.as_ref(), several);
     page.links(&links);
     page.section(&json!({ "id": "results", "title": "Results", "text": "" }), &links);
     Ok(page.finish(&[]))
@@ -61,11 +71,11 @@ fn single(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
 fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
     let path = dir.join("claims.json");
     let damaged = |e: serde_json::Error| StoreError::Damaged { path: path.clone(), reason: e.to_string() };
-    let claims = store::read_json(&path)?["claims"].take();
+    let claims = disk::read_json(&path)?["claims"].take();
     let claims: Vec<ClaimResult> = serde_json::from_value(claims).map_err(damaged)?;
     let figures: Vec<Figure> = definitions(dir, meta, "figures")?;
     let tables: Vec<Table> = definitions(dir, meta, "tables")?;
-    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default());
+    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default(), None, meta["seeds"] != 1);
     let mut printed = Vec::new();
     for section in meta["sections"].as_array().into_iter().flatten() {
         // A scenario that claims of another section look at too has runs and no claims.
@@ -92,7 +102,7 @@ fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
     }
     if !printed.is_empty() {
         let document = json!({ "version": 1, "paper": meta["paper"], "level": meta["level"], "tables": printed });
-        store::write_json(&dir.join("tables.json"), &document)?;
+        disk::write_json(&dir.join("tables.json"), &document)?;
     }
     Ok(page.finish(&claims))
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::real::Real;
 use super::runs::Runs;
 use super::tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
@@ -15,35 +16,27 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(meta: &Value, title: &str) -> Self {
-        let mut facts = Vec::new();
-        let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|v| json!([name, v])));
-        let seeds = match &meta["seeds"] {
-            Value::Array(seeds) => Some(seeds.len().to_string()),
-            Value::String(words) => Some(words.clone()),
-            count => count.as_u64().map(|n| n.to_string()),
+    /// A page without sections yet. `real`: the real runs among those that it shows; `several`: some contender has several
+    /// runs.
+    pub(super) fn new(meta: &Value, title: &str, real: Option<&Real>, several: bool) -> Self {
+        let subtitle = match meta["subtitle"].as_str() {
+            Some(subtitle) => subtitle,
+            None if several => "Means carry 95 % confidence intervals over seeds; differences are paired by seed.",
+            None => "One run of each: nothing is known of how far another would be from it.",
         };
-        fact("Seeds of each run", seeds);
-        if let (Some(duration), Some(warmup)) = (meta["duration_s"].as_f64(), meta["warmup_s"].as_f64()) {
-            fact("Simulated", Some(format!("{duration} s, the first {warmup} s discarded")));
-        }
-        fact(
-            "Processing jitter of hosts",
-            meta["jitter_us"]
-                .as_f64()
-                .map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.'))),
-        );
-        fact("Authors of the paper", meta["authors"].as_str().map(str::to_string));
-        fact("Version", meta["revision"].as_str().map(str::to_string));
-        fact("Machine", meta["machine"]["cpu"].as_str().map(str::to_string));
-        let head = json!({
+        let mut page = Self { head: Value::Null, sections: Vec::new(), figures: Vec::new(), tables: Vec::new() };
+        page.head = json!({
             "title": title,
-            "subtitle": meta["subtitle"].as_str().unwrap_or("Means carry 95 % confidence intervals over seeds; differences are paired by seed."),
+            "subtitle": subtitle,
             "version": format!("forebay {}", meta["forebay"].as_str().unwrap_or("?")),
             "command": meta["command"],
-            "facts": facts,
+            "facts": facts(meta, real),
         });
-        Self { head, sections: Vec::new(), figures: Vec::new(), tables: Vec::new() }
+        if let Some(real) = real {
+            page.head["real"] = real.notice();
+            page.add("timing", "Timing", &Value::Null, Vec::new(), vec![real.table()]);
+        }
+        page
     }
 
     /// Says which links the figures are of, where they need a name.
@@ -126,6 +119,39 @@ impl Page {
         self.head["tables"] = self.tables.into();
         self.head
     }
+}
+
+/// How the runs were made, by name.
+fn facts(meta: &Value, real: Option<&Real>) -> Vec<Value> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|v| json!([name, v])));
+    let seeds = match &meta["seeds"] {
+        Value::Array(seeds) => Some(seeds.len().to_string()),
+        Value::String(words) => Some(words.clone()),
+        count => count.as_u64().map(|n| n.to_string()),
+    };
+    let length = meta["duration_s"].as_f64().zip(meta["warmup_s"].as_f64());
+    let jitter = meta["jitter_us"]
+        .as_f64()
+        .map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.')));
+    match real {
+        Some(real) if !real.mixed => {
+            fact("Length", length.map(|(duration, _)| format!("{} s on this machine's clock", significant(duration))));
+        }
+        _ => {
+            fact("Seeds of each run", seeds);
+            let [name, jittered] = match real {
+                Some(_) => ["Length of each run", "Processing jitter of simulated hosts"],
+                None => ["Simulated", "Processing jitter of hosts"],
+            };
+            fact(name, length.map(|(duration, warmup)| format!("{duration} s, the first {warmup} s discarded")));
+            fact(jittered, jitter);
+        }
+    }
+    fact("Authors of the paper", meta["authors"].as_str().map(str::to_string));
+    fact("Version", meta["revision"].as_str().map(str::to_string));
+    fact("Machine", meta["machine"]["cpu"].as_str().map(str::to_string));
+    facts
 }
 
 fn claim(c: &ClaimResult, shown: &[Value]) -> Value {

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use forebay_aqm::Spec;
 use serde_json::Value;
 
 use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
-use crate::scenario::Overlay;
+use crate::scenario::{Contender, Overlay};
 use crate::store::{self, StoreError};
 use crate::theory::fluid::{self, Course};
 use crate::theory::markov::{self, Ask};
 use crate::theory::{mmpp, setting};
 
 /// With more cases than this, curves over time are shown for the first, the middle and the last only.
-pub(super) const CASES_OVER_TIME: usize = 3;
+pub(crate) const CASES_OVER_TIME: usize = 3;
 
 /// What the first link of every dumbbell is called.
 const LINK_OF_A_DUMBBELL: &str = "bottleneck";
@@ -120,6 +119,11 @@ impl Runs {
         self.link.as_deref()
     }
 
+    /// Has any contender several runs, so that intervals can be told?
+    pub(super) fn are_several(&self) -> bool {
+        self.entries.iter().any(|entry| entry.runs.len() > 1)
+    }
+
     /// Cases that have runs.
     pub(super) fn cases(&self) -> Vec<usize> {
         let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
@@ -151,7 +155,8 @@ fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
     let Some(it) = store::read_case(dir, case) else { return Vec::new() };
     let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));
     let queues = if asks(Overlay::Mmpp) { mmpp::of(&it).map_or(Vec::new(), |model| model.queues) } else { Vec::new() };
-    let of = |(contender, spec): (usize, &Spec)| {
+    let of = |(contender, one): (usize, &Contender)| {
+        let spec = &one.spec;
         let mut found = Answers::default();
         if asks(Overlay::Fluid) || asks(Overlay::Markov) {
             let setting = setting::of(&it, spec).ok();
@@ -162,13 +167,13 @@ fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
                 found.shares.push((Overlay::Markov.word(), cumulative(chain.q_pkts.into_iter().zip(chain.share))));
             }
         }
-        if let Some(queue) = queues.get(contender) {
+        if let Some(queue) = queues.iter().find(|queue| queue.label == one.label) {
             let waiting = queue.waiting().into_iter().enumerate().map(|(q, share)| (q as f64, share));
             found.shares.push((Overlay::Mmpp.word(), cumulative(waiting)));
         }
         ((case, contender), found)
     };
-    scenario.compare.iter().map(|c| &c.spec).enumerate().map(of).collect()
+    scenario.compare.iter().enumerate().map(of).collect()
 }
 
 fn cumulative(shares: impl Iterator<Item = (f64, f64)>) -> Vec<[f64; 2]> {

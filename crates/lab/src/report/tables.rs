@@ -50,13 +50,14 @@ fn headings(columns: &[Column]) -> Vec<Value> {
 /// Two tables for each case.
 pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
     let mut tables = Vec::new();
-    let columns = &columns(runs);
+    let (columns, several) = (&columns(runs), runs.are_several());
+    let paired = if several { ", paired by seed" } else { "" };
     for case in runs.cases() {
         let entries: Vec<&Entry> = runs.of_case(case).collect();
         let suffix = runs.suffix(case);
         tables.push(json!({
             "id": format!("{prefix}-means-{case}"),
-            "title": format!("Means with 95 % confidence intervals{suffix}"),
+            "title": format!("{}{suffix}", if several { "Means with 95 % confidence intervals" } else { "Figures" }),
             "columns": headings(columns),
             "rows": entries.iter().map(|e| means(e, columns)).collect::<Vec<_>>(),
         }));
@@ -65,7 +66,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
         {
             tables.push(json!({
                 "id": format!("{prefix}-differences-{case}"),
-                "title": format!("Differences from {}, paired by seed{suffix}", first.runs[0].summary.contender()),
+                "title": format!("Differences from {}{paired}{suffix}", first.runs[0].summary.contender()),
                 "columns": headings(columns),
                 "rows": others.iter().map(|e| differences(e, first, columns)).collect::<Vec<_>>(),
             }));

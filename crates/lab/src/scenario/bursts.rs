@@ -4,6 +4,7 @@ use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 
+use super::ecn::ECN;
 use super::error::InputError;
 use super::flow_keys::{COMMON, START, TCP, UDP_PACKET};
 use super::model::FlowKind;
@@ -35,7 +36,7 @@ const BURSTS: &[Key] = &[
 pub(crate) static ONOFF: Shape = Shape {
     doc: "A constant rate while on, nothing while off; both times exponential.",
     tag: Some("onoff"),
-    groups: &[COMMON, BURSTS, TCP],
+    groups: &[COMMON, BURSTS, ECN, TCP],
     later: &[],
 };
 
@@ -50,6 +51,7 @@ pub(crate) static PARETO: Shape = Shape {
             Kind::Quantity,
             "Tail index of both times, from 1.05 to 100; up to 2 the Hurst parameter is (3 - shape)/2. Default 1.5.",
         )],
+        ECN,
         TCP,
     ],
     later: &[],

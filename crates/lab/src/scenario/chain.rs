@@ -4,8 +4,9 @@ use forebay_aqm::base::text::{self, BadValue};
 use forebay_theory::dense::{Matrix, cut_off, stationary};
 
 use super::doc::{Node, Value};
+use super::ecn::ECN;
 use super::error::InputError;
-use super::flow_keys::{COMMON, LARGEST_MEAN, LATER_DATAGRAMS, START, UDP_PACKET};
+use super::flow_keys::{COMMON, LARGEST_MEAN, START, UDP_PACKET};
 use super::shape::{Key, Kind, Shape, may, need};
 use super::table::{Parsed, Table, quantity};
 use super::values::duration;
@@ -88,6 +89,7 @@ pub(crate) static MMPP: Shape = Shape {
     tag: Some("mmpp"),
     groups: &[
         COMMON,
+        ECN,
         LENGTHS,
         &[
             need("rates", Kind::Quantities, "Packets per second in each state, such as 200/s or 0/s; or bit rates."),
@@ -95,7 +97,7 @@ pub(crate) static MMPP: Shape = Shape {
             may("sojourns", Kind::Quantities, "Mean times in each of two states, in place of generator."),
         ],
     ],
-    later: LATER_DATAGRAMS,
+    later: &[],
 };
 
 pub(crate) static MAP: Shape = Shape {
@@ -103,13 +105,14 @@ pub(crate) static MAP: Shape = Shape {
     tag: Some("map"),
     groups: &[
         COMMON,
+        ECN,
         LENGTHS,
         &[
             need("d0", Kind::Matrix, "Moves per second without a packet; rows have sum 0 together with those of d1."),
             need("d1", Kind::Matrix, "Moves per second that bring a packet, also from a state to itself."),
         ],
     ],
-    later: LATER_DATAGRAMS,
+    later: &[],
 };
 
 /// The packets of such flows in bytes, and of how many exponential parts their lengths are, if they vary; `packet` is

@@ -48,12 +48,12 @@ const TCPS: [&str; Variant::TCPS.len()] = {
 
 /// Of kinds over TCP.
 pub(crate) const TCP: &[Key] = &[
-    may(
-        "ecn",
-        Kind::Flag,
-        "Are packets ECN-capable? Default false; those of dctcp always are, and bbr takes no notice of marks.",
-    ),
     may("tcp", Kind::Word(&TCPS), "Congestion control; default newreno."),
+    may(
+        "l4s",
+        Kind::Flag,
+        "Of dctcp: is its own codepoint ECT(1), that of L4S (RFC 9331), and not ECT(0)? Default false.",
+    ),
     may("initial_window", Kind::Whole(1, WIDEST), "First window in packets; default 2."),
     may("delayed_ack", Kind::Flag, "Acknowledge every second packet only? Default false."),
     may(
@@ -73,6 +73,3 @@ pub(crate) const TCP: &[Key] = &[
 /// Of kinds over UDP.
 pub(crate) const UDP_PACKET: Key =
     may("packet", Kind::Whole(41, 65_535), "Packet in bytes on the wire; default the scenario's.");
-
-/// What kinds over UDP do not have yet.
-pub(crate) const LATER_DATAGRAMS: &[&str] = &["ecn"];

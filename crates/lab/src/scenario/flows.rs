@@ -8,9 +8,10 @@ use forebay_aqm::base::time::Span;
 use super::bursts::{ONOFF, PARETO, bursts, over_tcp, spaced};
 use super::chain::{self, Chain, MAP, MMPP};
 use super::doc::{Node, Value};
+use super::ecn::{ECN, Ect, ecn};
 use super::error::InputError;
 use super::files::{FILE, WEB, files};
-use super::flow_keys::{COMMON, LARGEST_MEAN, LATER_DATAGRAMS, MOST_FLOWS, START, TCP, UDP_PACKET, WIDEST};
+use super::flow_keys::{COMMON, LARGEST_MEAN, MOST_FLOWS, START, TCP, UDP_PACKET, WIDEST};
 use super::marker::marker;
 use super::model::{Class, Direction, FlowGroup, FlowKind, TcpOptions, TcpVariant};
 use super::net::{Access, Ends, Topology};
@@ -30,7 +31,7 @@ pub(crate) const KINDS: &[&Shape] =
     &[&FTP, &WEB_FLOWS, &SHORT_TCP, &FILE_FLOWS, &CBR, &ONOFF, &PARETO, &VOIP, &MMPP, &MAP, &TRACE, &RTP, &SCTP];
 
 static FTP: Shape =
-    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], TCP], later: &[] };
+    Shape { doc: "TCP with always more to send.", tag: Some("ftp"), groups: &[COMMON, &[START], ECN, TCP], later: &[] };
 
 static SHORT_TCP: Shape = Shape {
     doc: "TCP flows that arrive, send greedily and leave.",
@@ -41,6 +42,7 @@ static SHORT_TCP: Shape = Shape {
             need("arrivals", Kind::Text, "New flows per second (Poisson), such as 10/s; at most 1000000 flows in all."),
             need("lifetime", Kind::Uniform, "How long a flow lives."),
         ],
+        ECN,
         TCP,
     ],
     later: &[],
@@ -49,14 +51,14 @@ static SHORT_TCP: Shape = Shape {
 static FILE_FLOWS: Shape = Shape {
     doc: "TCP that sends files, one after the other.",
     tag: Some("file"),
-    groups: &[COMMON, &[START], FILE, TCP],
+    groups: &[COMMON, &[START], FILE, ECN, TCP],
     later: &[],
 };
 
 static WEB_FLOWS: Shape = Shape {
     doc: "Users who ask for pages over TCP, read, and ask for more: each page waits for its request.",
     tag: Some("web"),
-    groups: &[COMMON, &[START], WEB, TCP],
+    groups: &[COMMON, &[START], WEB, ECN, TCP],
     later: &[],
 };
 
@@ -65,6 +67,7 @@ static CBR: Shape = Shape {
     tag: Some("cbr"),
     groups: &[
         COMMON,
+        ECN,
         &[
             START,
             need("rate", Kind::Quantity, "Rate of each flow; at most a packet a microsecond."),
@@ -77,7 +80,7 @@ static CBR: Shape = Shape {
             ),
         ],
     ],
-    later: LATER_DATAGRAMS,
+    later: &[],
 };
 
 /// Reads every group; `packet` and `net` are the scenario's.
@@ -124,9 +127,9 @@ fn group(node: &Node, name: &str, packet: u32, net: &Topology) -> Result<FlowGro
         | FlowKind::Rtp { .. } => false,
     };
     let (transport, ecn) = match kind {
-        FlowKind::Sctp => (sctp(&table, packet)?, false),
-        _ if over_tcp => (tcp(&table)?, table.flag("ecn", false)?),
-        _ => (TcpOptions::default(), false),
+        FlowKind::Sctp => (sctp(&table, packet)?, Ect::Off),
+        _ if over_tcp => (tcp(&table)?, ecn(&table)?),
+        _ => (TcpOptions::default(), ecn(&table)?),
     };
     let active = match table.get("active") {
         Some(node) => windows(node, &table.path_of("active"))?,
@@ -327,8 +330,14 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     if initial_rto.is_some_and(|first| first > max_rto) {
         return Err(table.bad("initial_rto", BadValue::new("a time no longer than max_rto")));
     }
+    let variant = table.word("tcp", Some(default.variant), TcpVariant::TCPS, &[])?;
+    let l4s = table.flag("l4s", default.l4s)?;
+    if l4s && variant != TcpVariant::Dctcp {
+        return Err(table.bad("l4s", BadValue::new("false, or tcp = \"dctcp\" beside it")));
+    }
     Ok(TcpOptions {
-        variant: table.word("tcp", Some(default.variant), TcpVariant::TCPS, &[])?,
+        variant,
+        l4s,
         initial_window: table.whole("initial_window", default.initial_window, 1..=WIDEST)?,
         delayed_ack: table.flag("delayed_ack", default.delayed_ack)?,
         initial_rto,

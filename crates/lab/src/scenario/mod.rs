@@ -30,6 +30,7 @@ mod bursts;
 mod cases;
 mod chain;
 mod doc;
+mod ecn;
 mod error;
 mod file;
 mod files;
@@ -65,6 +66,7 @@ use doc::{Entry, Node, Place, Source, Value};
 
 pub use crate::traces::{Item, Recorded};
 pub use chain::Chain;
+pub use ecn::Ect;
 pub use error::{Fault, Found, InputError};
 pub use marker::{Marker, Per};
 pub use model::{

@@ -6,10 +6,12 @@ pub(crate) use forebay_sim::app::Files;
 pub use forebay_sim::tcp::Variant as TcpVariant;
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Rate};
 
 use super::chain::Chain;
+use super::ecn::Ect;
 use super::marker::Marker;
 use super::net::{Ends, Topology};
 use super::values::Uniform;
@@ -102,8 +104,8 @@ pub struct FlowGroup {
     pub rtt: Option<Uniform>,
     /// Do their packets go over TCP connections?
     pub over_tcp: bool,
-    /// Are packets ECN-capable? Only those of TCP can be.
-    pub ecn: bool,
+    /// What their data says of ECN, as they ask for it.
+    pub ecn: Ect,
     /// The class their packets carry.
     pub class: Class,
     /// How long after the start of an active window a flow begins; of no effect for `short-tcp`.
@@ -125,6 +127,19 @@ pub struct FlowGroup {
 }
 
 impl FlowGroup {
+    /// The ECN codepoint of their data. That of DCTCP is ECN-capable whatever `ecn` says: it knows no other congestion
+    /// control (RFC 8257).
+    pub fn codepoint(&self) -> Ecn {
+        let is_dctcp = self.transport.variant == TcpVariant::Dctcp;
+        match self.ecn {
+            Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 => Ecn::Ect1,
+            Ect::Off if !is_dctcp => Ecn::NotEct,
+            Ect::Off | Ect::Own if self.transport.l4s => Ecn::Ect1,
+            Ect::Off | Ect::Own => Ecn::Ect0,
+        }
+    }
+
     /// The active windows, each ended by the end of a run of `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
@@ -312,6 +327,8 @@ pub enum Class {
 pub struct TcpOptions {
     /// Congestion control.
     pub variant: TcpVariant,
+    /// Is its own ECN codepoint that of L4S? DCTCP only.
+    pub l4s: bool,
     /// First window in packets.
     pub initial_window: u32,
     /// Does the receiver acknowledge every second packet only?
@@ -338,6 +355,7 @@ impl Default for TcpOptions {
     fn default() -> Self {
         Self {
             variant: TcpVariant::NewReno,
+            l4s: false,
             initial_window: 2,
             delayed_ack: false,
             initial_rto: None,

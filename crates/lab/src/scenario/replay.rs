@@ -7,6 +7,7 @@ use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 
 use super::doc::Node;
+use super::ecn::ECN;
 use super::error::{Found, InputError};
 use super::flow_keys::{COMMON, START};
 use super::model::{Begin, FlowKind};
@@ -29,6 +30,7 @@ pub(crate) static TRACE: Shape = Shape {
     tag: Some("trace"),
     groups: &[
         COMMON,
+        ECN,
         &[
             START,
             may(
@@ -44,7 +46,7 @@ pub(crate) static TRACE: Shape = Shape {
         ],
         PLAY,
     ],
-    later: &["ecn", "rtt", "size"],
+    later: &["rtt", "size"],
 };
 
 /// Reads what such flows send.

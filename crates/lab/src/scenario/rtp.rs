@@ -7,6 +7,7 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 
 use super::doc::Node;
+use super::ecn::ECN;
 use super::error::InputError;
 use super::flow_keys::{COMMON, START};
 use super::model::{FlowKind, Frames};
@@ -40,6 +41,7 @@ pub(crate) static RTP: Shape = Shape {
     tag: Some("rtp"),
     groups: &[
         COMMON,
+        ECN,
         &[
             START,
             may(
@@ -60,7 +62,7 @@ pub(crate) static RTP: Shape = Shape {
         ],
         PLAY,
     ],
-    later: &["ecn", "rtt", "size", "nack"],
+    later: &["rtt", "size", "nack"],
 };
 
 /// Reads what such flows send; `packet` is the scenario's.

@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     Quantity,
     /// True or false.
     Flag,
+    /// True or false, or one of these words.
+    FlagOr(&'static [&'static str]),
     /// A whole number within bounds.
     Whole(u32, u32),
     /// One of these words.
@@ -124,6 +126,7 @@ impl Kind {
             Self::Text => json!({ "type": "string" }),
             Self::Quantity => quantity(),
             Self::Flag => json!({ "type": "boolean" }),
+            Self::FlagOr(words) => json!({ "anyOf": [{ "type": "boolean" }, { "enum": words }, placeholder()] }),
             Self::Whole(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
             Self::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
             Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),

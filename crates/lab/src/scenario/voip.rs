@@ -2,8 +2,9 @@
 
 use forebay_aqm::base::time::Span;
 
+use super::ecn::ECN;
 use super::error::InputError;
-use super::flow_keys::{COMMON, LATER_DATAGRAMS, START};
+use super::flow_keys::{COMMON, START};
 use super::shape::{Kind, Shape, may};
 use super::table::Table;
 use super::values::state_time;
@@ -54,6 +55,7 @@ pub(crate) static VOIP: Shape = Shape {
     tag: Some("voip"),
     groups: &[
         COMMON,
+        ECN,
         &[
             START,
             may(
@@ -65,7 +67,7 @@ pub(crate) static VOIP: Shape = Shape {
             may("pause", Kind::Quantity, "Mean length of a pause; default 1.587s."),
         ],
     ],
-    later: LATER_DATAGRAMS,
+    later: &[],
 };
 
 /// Reads their codec, and the mean lengths of a talkspurt and of a pause.

@@ -10,7 +10,7 @@ use forebay_sim::schedule::Schedule;
 use super::chain::show as show_matrix;
 use super::files::show as show_amount;
 use super::lines::{Text, list, quote};
-use super::model::{Begin, Class, Direction, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions};
+use super::model::{Begin, Class, Direction, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, TcpVariant};
 use super::net::{Access, Egress, Ends, Graph, Link, Topology};
 use super::sctp::write_sctp;
 use super::values::Uniform;
@@ -202,8 +202,8 @@ fn write_flows(out: &mut Text, group: &FlowGroup, net: &Topology) {
     if let Some(rtt) = group.rtt {
         out.set("rtt", uniform(rtt));
     }
-    if group.over_tcp {
-        out.set("ecn", group.ecn);
+    if group.kind != FlowKind::Sctp {
+        out.set("ecn", group.ecn.show());
     }
     match group.class {
         Class::Fixed(class) => out.set("class", class),
@@ -321,6 +321,9 @@ fn write_files(out: &mut Text, files: &Files) {
 
 fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
     out.text("tcp", tcp.variant.word());
+    if tcp.variant == TcpVariant::Dctcp {
+        out.set("l4s", tcp.l4s);
+    }
     out.set("initial_window", tcp.initial_window);
     out.set("delayed_ack", tcp.delayed_ack);
     if let Some(first) = tcp.initial_rto {

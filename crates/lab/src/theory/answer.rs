@@ -1,5 +1,7 @@
 //! What the model of a loop answers, and why it may not.
 
+use forebay_aqm::base::units::Link;
+use forebay_aqm::{ENTRIES, Spec};
 use serde::Serialize;
 
 /// What the model says of one discipline.
@@ -48,7 +50,7 @@ impl NoAnswer {
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NoModel => "no model of this discipline: a law, RED, AVQ or SVB; of MSVB the linear loop",
+            Self::NoModel => "no model of this discipline",
             Self::NoRest => "no rest: the queue would have to be outside the buffer, or p above 1",
             Self::NotFound => "no rest found",
             Self::Shares => "no rest: the shares (phi) of the classes that send do not add up to 1",
@@ -56,4 +58,12 @@ impl NoAnswer {
             Self::Offered => "no model of rate_basis=offered with drops: a drop empties the queue, not the virtual one",
         }
     }
+}
+
+/// Which disciplines the models of a loop know on `link`, in words; with `shares` also those that hold classes to shares, of
+/// which the linear loop alone is known.
+pub fn with_a_model(link: &Link, shares: bool) -> String {
+    let knows = |spec: Spec| spec.fluid(link).is_some() || shares && spec.shares(link).is_some();
+    let known = ENTRIES.iter().map(|entry| entry.name).filter(|name| Spec::parse(name).is_ok_and(knows));
+    format!("a discipline with a model: {}", known.collect::<Vec<_>>().join(", "))
 }

@@ -38,8 +38,20 @@ pub struct Model {
     pub phases: usize,
     /// What of the scenario the model leaves out.
     pub left_out: Vec<String>,
-    /// By contender.
+    /// By contender, without those that the model does not know.
     pub queues: Vec<Queue>,
+    /// The contenders that the model does not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Without>,
+}
+
+/// A contender that the model does not know.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Without {
+    /// The contender.
+    pub label: String,
+    /// Why.
+    pub no_answer: String,
 }
 
 /// The queue under one contender.
@@ -96,15 +108,25 @@ impl Queue {
     }
 }
 
-/// What the model says of `case`.
+/// What it knows.
+const KNOWN: &str = "droptail, or a discipline behind a threshold marker (th=0.95)";
+
+/// What the model says of `case`; an error if it knows none of its contenders.
 pub fn of(case: &Case) -> Result<Model, InputError> {
     let setting = Setting::of(&case.scenario)?;
-    let queues = case.scenario.compare.iter().map(|contender| {
-        let mut queue = setting.queue(&contender.spec)?;
-        queue.label.clone_from(&contender.label);
-        Ok(queue)
-    });
-    let queues: Vec<Queue> = queues.collect::<Result<_, InputError>>()?;
+    let (mut queues, mut without) = (Vec::new(), Vec::new());
+    for contender in &case.scenario.compare {
+        let (spec, label) = (&contender.spec, contender.label.clone());
+        if knows(spec) {
+            queues.push(Queue { label, ..setting.queue(spec)? });
+        } else {
+            without.push(Without { label, no_answer: format!("no model of this discipline: {KNOWN}") });
+        }
+    }
+    if queues.is_empty() {
+        let names: Vec<&str> = without.iter().map(|without| without.label.as_str()).collect();
+        return Err(wrong(&case.scenario, "compare.aqm", format!("no model of {}", names.join(", ")), KNOWN));
+    }
     let offered: f64 = setting.offered.iter().sum();
     Ok(Model {
         capacity_pkts_s: setting.per_second,
@@ -113,7 +135,14 @@ pub fn of(case: &Case) -> Result<Model, InputError> {
         phases: setting.phases,
         left_out: setting.left_out,
         queues,
+        without,
     })
+}
+
+/// Is it a drop-tail queue, or one behind a threshold marker?
+fn knows(spec: &Spec) -> bool {
+    let plain = spec.name() == "droptail" && spec.get("front").as_deref() != Some("on");
+    plain || spec.get("th").is_some_and(|th| th != "off")
 }
 
 /// A scenario as the model sees it.
@@ -174,8 +203,16 @@ impl<'a> Setting<'a> {
         let wrong = |found: String, accepts: &str| wrong(self.scenario, "compare.aqm", found, accepts);
         let th = self.threshold(spec)?;
         let plain = spec.name() == "droptail";
-        if th.is_none() && (!plain || spec.get("front").as_deref() == Some("on")) {
-            return Err(wrong(spec.canonical(), "droptail, or a discipline behind a threshold marker (th=0.95)"));
+        let of_model = |group: &&FlowGroup| group.count > 0 && group.direction == Direction::Forward;
+        let marked = self.scenario.flows.iter().filter(of_model).find(|group| group.codepoint().is_capable());
+        if let (Some(group), true) = (marked, th.is_some() && spec.ecn()) {
+            let accepts = "false, or ecn=off of the discipline: the model drops what its marker signals";
+            return Err(self::wrong(
+                self.scenario,
+                &format!("flows.{}.ecn", group.name),
+                "ECN-capable packets",
+                accepts,
+            ));
         }
         let own = spec.get("hard_limit").and_then(|words| text::limit(&words).ok());
         let Limit::Packets(waiting) = own.unwrap_or(self.queue) else {

@@ -66,7 +66,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
             left_out.push(format!("flows.{}", group.name));
             continue;
         }
-        all_ecn &= group.ecn;
+        all_ecn &= group.codepoint().is_capable();
         let options = &group.transport;
         let reno = [TcpVariant::Tahoe, TcpVariant::Reno, TcpVariant::NewReno, TcpVariant::Sack];
         let whole = group.active == [(Span::ZERO, None)];

@@ -5,7 +5,7 @@
 use forebay_aqm::Spec;
 use forebay_theory::nyquist;
 
-pub use super::answer::{NoAnswer, Stability};
+pub use super::answer::{NoAnswer, Stability, with_a_model};
 use super::classes;
 use super::controller::{self, Controller, SLOW};
 use super::drive::Rest;

@@ -5,6 +5,7 @@
 //! to spare.
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::Value as _;
 use forebay_aqm::base::text::{self, BadValue};
 use forebay_aqm::base::time::Span;
@@ -72,7 +73,10 @@ impl Aim {
             "delay-margin" => (Figure::DelayMargin, ms(bound)?),
             "phase-margin" => (Figure::PhaseMargin, text::number(bound)?),
             "gain-margin" => (Figure::GainMargin, text::number(bound)?),
-            _ => return Err(bad()),
+            _ => {
+                let near = nearest(name, ["queue", "delay-margin", "phase-margin", "gain-margin"]);
+                return Err(BadValue { hint: near.map(|near| format!("did you mean {near}?")), ..bad() });
+            }
         };
         // A margin is wanted large.
         if bound > 0.0 && (at_least || matches!(figure, Figure::Queue(_))) {

@@ -77,6 +77,7 @@ impl Connection {
             packet: 500,
             ack: 40,
             class: 0,
+            ecn: Traffic::Tcp(self.options()).codepoint(),
             pair: 0,
             marker: None,
         };

@@ -1,6 +1,7 @@
 //! The systems: what theory says of each, and how the simulator runs it.
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use forebay_sim::network::{Conditions, FlowSpec, HostSpec, LinkSpec, Network, Traffic};
@@ -131,6 +132,7 @@ impl System {
             packet: PACKET,
             ack: 40,
             class: 0,
+            ecn: Ecn::NotEct,
             pair: 0,
             marker: None,
         };

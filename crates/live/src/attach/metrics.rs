@@ -1,19 +1,12 @@
 //! The state of an attachment in Prometheus' text format, at a loopback address.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::fault::Fault;
+use super::http;
 use super::look::Live;
-
-/// How long a client may take to ask.
-const ASKS_WITHIN: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(50);
-/// The longest question that is read.
-const LONGEST: usize = 8192;
 
 /// An address of this machine for itself alone.
 pub fn address(text: &str) -> Result<SocketAddr, Fault> {
@@ -39,13 +32,12 @@ impl Metrics {
         let live = Arc::new(Mutex::new(None));
         let seen = Arc::downgrade(&live);
         std::thread::spawn(move || {
-            while let Some(live) = seen.upgrade() {
-                match listener.accept() {
-                    // A client that breaks off has no answer, and no one else is concerned.
-                    Ok((client, _)) => drop(answer(client, &live)),
-                    Err(_) => std::thread::sleep(LOOK),
-                }
-            }
+            let page = || {
+                let live = seen.upgrade().and_then(|live| live.lock().unwrap_or_else(PoisonError::into_inner).clone());
+                let nothing = || ("503 Service Unavailable", "not attached yet\n".to_string());
+                live.map_or_else(nothing, |live| ("200 OK", text(&live)))
+            };
+            http::serve(&listener, &page, &|| seen.strong_count() == 0);
         });
         Ok(Self { live, address })
     }
@@ -54,34 +46,6 @@ impl Metrics {
     pub(super) fn show(&self, live: Live) {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
-}
-
-/// Reads one question and answers it.
-fn answer(mut client: TcpStream, live: &Mutex<Option<Live>>) -> std::io::Result<()> {
-    client.set_nonblocking(false)?;
-    client.set_read_timeout(Some(ASKS_WITHIN))?;
-    client.set_write_timeout(Some(ASKS_WITHIN))?;
-    let mut asked = Vec::new();
-    let mut part = [0u8; 1024];
-    while !asked.windows(4).any(|end| end == b"\r\n\r\n") && asked.len() < LONGEST {
-        match client.read(&mut part)? {
-            0 => break,
-            n => asked.extend_from_slice(&part[..n]),
-        }
-    }
-    let found = asked.starts_with(b"GET /metrics ") || asked.starts_with(b"GET / ");
-    let live = live.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (status, body) = match live {
-        Some(live) if found => ("200 OK", text(&live)),
-        None if found => ("503 Service Unavailable", "not attached yet\n".to_string()),
-        _ => ("404 Not Found", "there is /metrics\n".to_string()),
-    };
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    let length = body.len();
-    write!(
-        client,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
 }
 
 /// Prometheus' text format.
@@ -134,22 +98,135 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_answered_and_an_odd_one_is_told() {
-        let metrics = Metrics::offer("127.0.0.1:0".parse().unwrap()).unwrap();
-        let ask = |words: &str| {
+    fn labels_are_escaped() {
+        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+
+    /// By clients of its own.
+    mod over_a_connection {
+        use std::io::{Read, Write};
+        use std::net::TcpStream;
+        use std::time::{Duration, Instant};
+
+        use super::*;
+
+        fn offered() -> Metrics {
+            Metrics::offer("127.0.0.1:0".parse().unwrap()).unwrap()
+        }
+
+        /// What is answered to these words, until the connection ends.
+        fn ask(metrics: &Metrics, words: &str) -> String {
             let mut client = TcpStream::connect(metrics.address).unwrap();
-            write!(client, "{words} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            client.write_all(words.as_bytes()).unwrap();
             let mut said = String::new();
             client.read_to_string(&mut said).unwrap();
             said
-        };
-        assert!(ask("GET /metrics").starts_with("HTTP/1.1 503"));
-        assert!(ask("POST /metrics").starts_with("HTTP/1.1 404"));
-        assert!(TcpListener::bind(metrics.address).is_err());
-    }
+        }
 
-    #[test]
-    fn labels_are_escaped() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+        /// How long a scrape takes that is asked as Prometheus asks.
+        fn scrape(metrics: &Metrics) -> Duration {
+            let begun = Instant::now();
+            let said = ask(metrics, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9550\r\n\r\n");
+            assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
+            begun.elapsed()
+        }
+
+        #[test]
+        fn a_client_is_answered_and_an_odd_one_is_told() {
+            let metrics = offered();
+            let ask = |line: &str, host: &str| ask(&metrics, &format!("{line}\r\n{host}\r\n"));
+            let here = "Host: localhost\r\n";
+            for (line, host, status) in [
+                ("GET /metrics HTTP/1.1", here, 503),
+                ("GET / HTTP/1.0", "", 503),
+                ("POST /metrics HTTP/1.1", here, 405),
+                ("GET /other HTTP/1.1", here, 404),
+                ("GET /metrics HTTP/1.1", "", 400),
+                ("GET /metrics HTTP/1.1", "Host: localhost\r\nhost: localhost\r\n", 400),
+                ("GET /metrics", here, 400),
+                ("nonsense", here, 400),
+            ] {
+                let said = ask(line, host);
+                assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{line} {host}: {said}");
+            }
+            assert!(TcpListener::bind(metrics.address).is_err());
+        }
+
+        #[test]
+        fn only_names_of_this_machine_are_answered() {
+            let metrics = offered();
+            for (host, status) in [
+                ("127.0.0.1:9550", 503),
+                ("127.8.9.1", 503),
+                ("LOCALHOST:1", 503),
+                ("[::1]:9550", 503),
+                ("[::1]", 503),
+                ("evil.example", 421),
+                ("evil.example:9550", 421),
+                ("localhost.evil.example", 421),
+                ("127.0.0.1.evil.example", 421),
+                ("192.0.2.1:9550", 421),
+                ("[2001:db8::1]:9550", 421),
+                ("0.0.0.0", 421),
+                ("[::1]evil", 421),
+                ("localhost:evil", 421),
+                ("::1", 421),
+                ("", 421),
+            ] {
+                let said = ask(&metrics, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+                assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {said}");
+            }
+        }
+
+        #[test]
+        fn a_slow_client_holds_nobody() {
+            let metrics = offered();
+            let mut slow = TcpStream::connect(metrics.address).unwrap();
+            let dripping = std::thread::spawn(move || {
+                let begun = Instant::now();
+                // Until the connection is cut, or for as long as nobody cuts it.
+                while slow.write_all(b"x").is_ok() && begun.elapsed() < Duration::from_secs(6) {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                begun.elapsed()
+            });
+            std::thread::sleep(Duration::from_millis(300));
+            let took = scrape(&metrics);
+            assert!(took < Duration::from_secs(1), "a scrape took {took:?}");
+            let held = dripping.join().unwrap();
+            assert!(held < Duration::from_secs(4), "it was cut after {held:?}");
+        }
+
+        #[test]
+        fn many_slow_clients_do_not_starve_a_scrape() {
+            let metrics = offered();
+            let mut slow: Vec<TcpStream> = Vec::new();
+            for round in 0..4 {
+                // More than may be open at once: some have sent a part of a question, some nothing.
+                slow.extend((0..150).map(|number| {
+                    let mut client = TcpStream::connect(metrics.address).unwrap();
+                    if number % 2 == 0 {
+                        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: local").unwrap();
+                    }
+                    client
+                }));
+                let took = scrape(&metrics);
+                assert!(took < Duration::from_secs(1), "round {round}: a scrape took {took:?}");
+            }
+        }
+
+        #[test]
+        fn a_question_without_end_is_refused() {
+            let metrics = offered();
+            let mut client = TcpStream::connect(metrics.address).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            // A few bytes more than are read: the answer comes before the end of the question.
+            client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ").unwrap();
+            client.write_all(&[b'x'; 9000]).unwrap();
+            let mut said = [0; 12];
+            client.read_exact(&mut said).unwrap();
+            assert_eq!(&said, b"HTTP/1.1 431");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod actuator;
 mod begin;
 mod fastpath;
 mod fault;
+mod http;
 mod kind;
 mod look;
 mod meter;

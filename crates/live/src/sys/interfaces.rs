@@ -20,8 +20,19 @@ pub struct End<'a> {
     pub name: &'a str,
     /// Its hardware address.
     pub mac: Mac,
+    /// The largest packet that it takes; none is the kernel's choice.
+    pub mtu: Option<u32>,
     /// The namespace that it is to be in; none is the present one.
     pub namespace: Option<BorrowedFd<'a>>,
+}
+
+/// Packets that an interface has dropped since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Drops {
+    /// Of those that came to it.
+    pub received: u64,
+    /// Of those that were to leave by it.
+    pub sent: u64,
 }
 
 /// What an interface is.
@@ -58,6 +69,9 @@ impl Netlink {
         let describe = |message: &mut Message, end: &End<'_>| {
             message.attribute(libc::IFLA_IFNAME, &text(end.name));
             message.attribute(libc::IFLA_ADDRESS, &end.mac);
+            if let Some(mtu) = end.mtu {
+                message.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
+            }
             if let Some(namespace) = end.namespace {
                 message.attribute(libc::IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes());
             }
@@ -125,6 +139,15 @@ impl Netlink {
         let mut message = Message::new(libc::RTM_GETLINK, 0, &fixed(0, 0));
         message.attribute(libc::IFLA_ALT_IFNAME, name.to_bytes_with_nul());
         self.ask(message).map(|answer| word(&answer, 4, 4) as u32)
+    }
+
+    /// What an interface has dropped; `ENODEV` if there is none of this number.
+    pub fn drops(&self, index: u32) -> io::Result<Drops> {
+        let answer = self.ask(Message::new(libc::RTM_GETLINK, 0, &fixed(index, 0)))?;
+        let attributes = answer.get(fixed(0, 0).len()..).unwrap_or_default();
+        // The seventh and eighth word of `struct rtnl_link_stats64`.
+        let counters = find(attributes, libc::IFLA_STATS64).unwrap_or_default();
+        Ok(Drops { received: word(counters, 48, 8), sent: word(counters, 56, 8) })
     }
 
     /// What an interface is; `ENODEV` if there is none of this number.

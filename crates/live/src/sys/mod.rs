@@ -34,7 +34,7 @@ fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
 }
 
 /// Sets a socket option that is a plain value.
-fn set_option<T>(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+fn set_option<T>(socket: &impl AsRawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `len` bytes from `value`, which is that long, and keeps no reference.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), len) })?;

@@ -1,11 +1,14 @@
 //! Namespaces, children, signals, and waiting for any of them.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
+#[cfg(feature = "attach")]
+use std::time::Duration;
 
 use super::{check, owned};
 
@@ -66,10 +69,18 @@ pub fn in_net(command: &mut Command, namespace: Arc<File>) -> &mut Command {
         let set = signals_of_the_end();
         // SAFETY: the call reads `set`, which lives until it returns. A blocked signal stays so through exec.
         check(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) })?;
+        // SAFETY: no handler of ours is called by it. An ignored signal stays so through exec.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
         enter_net(namespace.as_fd())
     };
     // SAFETY: between fork and exec only system calls, with a descriptor that is still open; nothing is allocated.
     unsafe { command.pre_exec(ready) }
+}
+
+/// Makes a write beyond the limit of file sizes an error; without this call it ends the process by SIGXFSZ.
+pub fn ignore_file_size_signal() {
+    // SAFETY: no handler of ours is called by it.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// What a child of [`fork`] is to its parent.
@@ -105,27 +116,73 @@ impl Ended {
     }
 }
 
-/// Runs `work` in a copy of this process, which must have one thread only, and which ends with the code that it gives; the
-/// copy is killed if this process ends before it.
+/// Runs `work` in a copy of this process, which ends with the exit code that `work` returns, or 101 if it panics. The copy
+/// is killed when this process ends first.
+///
+/// # Errors
+///
+/// Fails if this process has more than one thread: in a copy only the caller's thread exists, and a lock that another one
+/// holds is never released there. With one thread nothing can start another between this check and the copy. Fails too if
+/// `/proc` does not say how many threads there are.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
-    // SAFETY: getpid cannot fail and touches no memory.
-    let parent = unsafe { libc::getpid() };
-    // SAFETY: the caller has one thread, so that no lock is held by another one in the copy.
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(io::Error::other(format!(
+            "a process that copies itself must have one thread; this one has {threads} threads"
+        )));
+    }
+    let (ours, theirs) = UnixStream::pair()?;
+    // SAFETY: this process has one thread, so that no other one holds a lock in the copy.
     let number = check(unsafe { libc::fork() })?;
     if number == 0 {
-        // SAFETY: plain numbers.
-        let orphan = unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // In a namespace of processes of its own it cannot see its parent's number: then that is 0.
-            ![0, parent].contains(&libc::getppid())
-        };
-        let code = if orphan { libc::EXIT_FAILURE } else { work() };
+        drop(ours);
+        // SAFETY: plain numbers; it cannot fail.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        let code = if is_expected(theirs) { code_of(work) } else { libc::EXIT_FAILURE };
         // SAFETY: ends the copy without running what belongs to the original.
         unsafe { libc::_exit(code) };
     }
+    drop(theirs);
     // SAFETY: plain numbers; the child has not been waited for, so that its number is still its own.
-    let descriptor = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) } as libc::c_int)?;
-    Ok(Child { number, descriptor })
+    let descriptor = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) } as libc::c_int);
+    // Without the answer the copy ends; what became of it is found when it is waited for.
+    let answer = || (&ours).read_exact(&mut [0]).and_then(|()| (&ours).write_all(&[0]));
+    match descriptor {
+        Ok(descriptor) => {
+            let _ = answer();
+            Ok(Child { number, descriptor })
+        }
+        Err(error) => {
+            drop(ours);
+            wait_for(number)?;
+            Err(error)
+        }
+    }
+}
+
+/// Asks the original whether it is still there, after the copy has arranged to die with it: an original that ended before
+/// that sends no signal, and its number says nothing in another namespace of processes.
+fn is_expected(original: UnixStream) -> bool {
+    (&original).write_all(&[0]).and_then(|()| (&original).read_exact(&mut [0])).is_ok()
+}
+
+/// The exit code of the work of a copy. A panic must not unwind into what the original was doing.
+fn code_of(work: impl FnOnce() -> i32) -> i32 {
+    const PANICKED: i32 = 101;
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED)
+}
+
+/// Waits for the end of the child of that number.
+fn wait_for(number: libc::pid_t) -> io::Result<Ended> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the kernel writes to `status`, which lives until the call returns.
+        match check(unsafe { libc::waitpid(number, &raw mut status, 0) }) {
+            Ok(_) => return Ok(Ended::of(status)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Child {
@@ -142,15 +199,7 @@ impl Child {
 
     /// Waits for its end.
     pub fn wait(self) -> io::Result<Ended> {
-        let mut status = 0;
-        loop {
-            // SAFETY: the kernel writes to `status`, which lives until the call returns.
-            match check(unsafe { libc::waitpid(self.number, &raw mut status, 0) }) {
-                Ok(_) => return Ok(Ended::of(status)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        wait_for(self.number)
     }
 }
 
@@ -274,8 +323,100 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[R
     }
 }
 
+/// Waits until one of these can be read, or written where it says so, or has failed; at most for so long.
+#[cfg(feature = "attach")]
+pub fn wait_for_any<'a>(all: impl Iterator<Item = (BorrowedFd<'a>, bool)>, patience: Duration) -> io::Result<()> {
+    let polled = |(descriptor, writes): (BorrowedFd<'_>, bool)| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: if writes { libc::POLLOUT } else { libc::POLLIN },
+        revents: 0,
+    };
+    let mut polled: Vec<libc::pollfd> = all.map(polled).collect();
+    let millis = patience.as_millis().min(i32::MAX as u128) as i32;
+    // SAFETY: the array has that many entries and lives until the call returns, as their descriptors do.
+    match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The numbers of the user and the group for whom this process works.
 pub fn ids() -> (u32, u32) {
     // SAFETY: they cannot fail and touch no memory.
     unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Runs `work` in a process with one thread, and gives its exit code.
+    fn alone(work: impl FnOnce() -> i32) -> i32 {
+        // SAFETY: a copy of this process has only the thread that made it. The C library sees to its own locks; the work
+        // takes none that another test's thread may hold.
+        let number = check(unsafe { libc::fork() }).unwrap();
+        if number == 0 {
+            let code = code_of(work);
+            // SAFETY: ends the copy without running what belongs to the original.
+            unsafe { libc::_exit(code) };
+        }
+        wait_for(number).unwrap().code()
+    }
+
+    /// Lets this process run on one processor only.
+    fn pin() {
+        // SAFETY: a set of bits, for which zeros are a value; the kernel reads it.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(0, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+        }
+    }
+
+    #[test]
+    fn copies_are_refused_beside_other_threads() {
+        // The harness has threads of its own.
+        let refusal = fork(|| 0).map(Child::wait).map(drop).unwrap_err();
+        assert!(refusal.to_string().contains("threads"), "{refusal}");
+        assert_eq!(alone(|| fork(|| 7).and_then(Child::wait).map_or(98, Ended::code)), 7);
+    }
+
+    #[test]
+    fn a_copy_that_panics_ends() {
+        let within = || fork(|| panic!("on purpose")).and_then(Child::wait).map_or(98, Ended::code);
+        // In the work of another copy: what unwinds out of the inner one would end in its code.
+        assert_eq!(alone(|| within() + 1), 102);
+    }
+
+    /// In a new namespace of processes a copy cannot see its parent's number.
+    #[test]
+    fn a_copy_never_outlives_its_parent() {
+        let new = |user| Namespaces { user, net: false, mount: false, pid: true };
+        for round in 0..40 {
+            let (mut open, theirs) = UnixStream::pair().unwrap();
+            let code = alone(|| {
+                pin();
+                if unshare(new(false)).or_else(|_| unshare(new(true))).is_err() {
+                    return 97;
+                }
+                // This process ends at once, often before the copy has run at all.
+                fork(|| {
+                    std::thread::sleep(Duration::from_secs(20));
+                    drop(theirs);
+                    0
+                })
+                .map_or(98, |_| 0)
+            });
+            if code == 97 {
+                eprintln!("skipped: a_copy_never_outlives_its_parent: no namespaces of processes");
+                return;
+            }
+            assert_eq!(code, 0);
+            open.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            // It is at its end once every process that could write has gone.
+            assert_eq!(open.read(&mut [0]).ok(), Some(0), "round {round}");
+        }
+    }
 }

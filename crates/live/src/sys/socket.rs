@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use forebay_aqm::base::packet::Ecn;
+
 use super::{check, owned, set_option};
 
 /// How a connection behaves.
@@ -79,6 +81,11 @@ pub fn datagrams(port: u16, patience: Duration) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
     socket.set_read_timeout(Some(patience))?;
     Ok(socket)
+}
+
+/// From now on its datagrams have this codepoint in their IP header. Of a connection the kernel decides itself.
+pub fn set_codepoint(socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(ecn.bits()))
 }
 
 /// Segments that this connection has sent again.

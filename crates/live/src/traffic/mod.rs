@@ -13,6 +13,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::tcp::Variant;
@@ -69,6 +70,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 };
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: this kernel has no {control}, but {}", controls.join(", ")));
+                }
+                if flow.ecn == Ecn::Ect1 {
+                    return Some(format!("{name}: ECT(1) over TCP; a kernel's TCP sends ECT(0)"));
                 }
                 let small = u32::from(flow.packet) < LEAST_SEGMENT;
                 small.then(|| {
@@ -248,23 +252,41 @@ pub fn found(mut results: File, count: usize) -> io::Result<Found> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+    use std::process::{Command, Stdio};
+
     use super::*;
-    use crate::sys::{process, socket};
+    use crate::sys::socket;
+
+    const LINES: usize = 20_000;
+    const WRITES: &str = "FOREBAY_TEST_WRITES";
+
+    fn write(words: &str, file: File) {
+        let results = Results(Mutex::new(file));
+        (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
+    }
+
+    /// The second process of the test below, whose standard input is the file; nothing by itself.
+    #[test]
+    fn a_second_writer() {
+        if std::env::var_os(WRITES).is_some() {
+            write("again", File::from(io::stdin().as_fd().try_clone_to_owned().unwrap()));
+        }
+    }
 
     #[test]
     fn two_processes_write_into_one_file_and_nothing_is_lost() {
-        const LINES: usize = 20_000;
         let file = socket::memory_file().unwrap();
-        let write = |words: &'static str, file: File| {
-            let results = Results(Mutex::new(file));
-            (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
-            0
-        };
         let (theirs, ours) = (file.try_clone().unwrap(), file.try_clone().unwrap());
-        // A copy of a process that has other threads may do nothing but this: no lock of theirs is asked for.
-        let child = process::fork(move || write("again", theirs)).unwrap();
+        let mut second = Command::new(std::env::current_exe().unwrap());
+        second
+            .args(["--exact", "traffic::tests::a_second_writer"])
+            .env(WRITES, "1")
+            .stdin(theirs)
+            .stdout(Stdio::null());
+        let mut second = second.spawn().unwrap();
         write("arrived", ours);
-        assert_eq!(child.wait().unwrap(), process::Ended::Code(0));
+        assert!(second.wait().unwrap().success());
         let found = found(file, LINES).unwrap();
         assert_eq!((found.again.iter().sum::<u64>(), found.faults.len()), (LINES as u64, 0));
         assert!(found.arrived.iter().all(|arrived| *arrived == [1, 1]));

@@ -230,6 +230,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<
     let source = Source::new(pattern.clone(), flow.packet, Rng::stream(stage.seed, &format!("flow/{}", flow.name)));
     let socket = UdpSocket::bind((stage.near, 0))?;
     socket.connect((stage.far, port(number)))?;
+    socket::set_codepoint(&socket, flow.ecn)?;
     as_source(stage, flow, source, |len| {
         let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);
         match socket.send(&NOTHING[..len]) {

@@ -145,7 +145,7 @@ pub struct TcpOptions {
     pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
-    /// Set ECT(0) on data and react to ECN-Echo (RFC 3168); DCTCP always does, BBR never reacts.
+    /// Send ECN-capable data and react to ECN-Echo (RFC 3168); DCTCP always does, BBR never reacts.
     pub ecn: bool,
     /// Spread packets over the round trip instead of sending them as acknowledgements come; BBR always does.
     pub pacing: bool,

@@ -52,6 +52,7 @@ pub(crate) fn case1(bell: &Dumbbell, count: usize, secs: u64, options: TcpOption
             packet: 500,
             ack: 40,
             class: 0,
+            ecn: Traffic::Tcp(options).codepoint(),
             pair: i as u32,
             marker: None,
         });

@@ -3,12 +3,13 @@
 mod rules;
 pub(crate) mod setting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::sender::{Send, Sender};
 
 use rules::Rules;
@@ -16,6 +17,9 @@ use setting::Setting;
 
 /// Long enough for a connection that waits for its timer with every packet.
 const PATIENCE: Span = Span::from_millis(100_000_000);
+
+/// An acknowledgement is at most so many acknowledgements late.
+const LATE: usize = 20;
 
 enum Event {
     Data(Send, Ecn),
@@ -34,6 +38,9 @@ pub(crate) struct Connection {
     serial: u64,
     /// When the last packet arrives that is on its way there, and back.
     last_arrival: [u64; 2],
+    /// The latest acknowledgements with their blocks, some of which arrive once more.
+    arrived: VecDeque<(Ack, Vec<Block>)>,
+    repeats: Rng,
     rules: Rules,
 }
 
@@ -48,6 +55,8 @@ impl Connection {
             events: BTreeMap::new(),
             serial: 0,
             last_arrival: [0; 2],
+            arrived: VecDeque::new(),
+            repeats: Rng::stream(seed, "repeats"),
             rules: Rules::new(&setting),
             setting,
         };
@@ -92,8 +101,11 @@ impl Connection {
             }
             Event::Ack(ack) => {
                 let before = self.sender.clone();
-                self.sender.on_ack(self.now, ack.next, ack.ece, self.receiver.collect(ack.ticket));
+                let blocks = self.receiver.collect(ack.ticket);
+                self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
                 self.rules.ack(&before, &self.sender, ack);
+                self.arrived.push_back((ack, blocks.to_vec()));
+                self.repeat();
             }
             Event::Offer => {
                 let before = self.sender.cwnd();
@@ -102,6 +114,20 @@ impl Connection {
                 assert!(self.sender.cwnd() <= before, "silence does not raise the window");
             }
         }
+    }
+
+    /// Now and then an acknowledgement that came before comes again: late, if more is acknowledged by now.
+    fn repeat(&mut self) {
+        if self.arrived.len() > LATE {
+            self.arrived.pop_front();
+        }
+        let (ack, blocks) = &self.arrived[self.repeats.below(self.arrived.len() as u64) as usize];
+        if self.repeats.below(8) > 0 || ack.next >= self.sender.acknowledged() {
+            return;
+        }
+        let before = self.sender.clone();
+        self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
+        self.rules.late(&before, &self.sender, *ack);
     }
 
     fn send(&mut self) {

@@ -80,6 +80,17 @@ impl Rules {
         }
     }
 
+    /// An acknowledgement of less than is acknowledged already has come: only its blocks count (RFC 6675 section 5).
+    pub(crate) fn late(&mut self, before: &Sender, after: &Sender, ack: Ack) {
+        assert_eq!(after.acknowledged(), before.acknowledged(), "RFC 793 section 3.9: it acknowledges nothing");
+        assert!(after.in_flight() <= before.in_flight(), "nothing comes back into the network");
+        let hears = self.is_selective() && !self.is(Variant::Sctp);
+        assert!(hears || after.in_flight() == before.in_flight(), "RFC 9260 section 6.2.1: SCTP drops it");
+        let answers = after.counts().ecn_cuts > before.counts().ecn_cuts;
+        assert!(!self.is_selective() || !answers, "its echo is that of an older window");
+        self.ack(before, after, Ack { ece: ack.ece && answers, ..ack });
+    }
+
     fn check_window(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         let (old, new) = (before.cwnd(), after.cwnd());
         let ece = ack.ece && self.options.ecn_capable();

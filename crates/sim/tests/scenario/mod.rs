@@ -95,6 +95,7 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         back: at.back,
         start,
         stop: dice.once_in(4).then(|| start + Span::from_secs(duration.secs() * dice.0.uniform())),
+        ecn: traffic.codepoint(),
         traffic,
         packet: if dice.once_in(4) { dice.whole(41, 1500) as u16 } else { packet },
         ack: dice.whole(40, 80) as u16,

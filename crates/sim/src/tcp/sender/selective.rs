@@ -113,15 +113,20 @@ impl Sender {
         }
     }
 
+    /// An acknowledgement with these blocks. One of less than is acknowledged already acknowledges nothing and its echo is
+    /// not answered, but what its blocks report has arrived (RFC 6675 section 5: "any ACK containing SACK information").
+    /// SCTP drops it (RFC 9260 section 6.2.1), and so does ns-2's Sack1.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
-        if ack < self.una {
+        let is_late = ack < self.una;
+        if is_late && (blocks.is_empty() || self.is_sctp() || self.as_sack1().is_some()) {
             return;
         }
         if self.as_sack1().is_some() {
             self.on_ack_as_sack1(now, ack, ece, blocks);
             return;
         }
+        let ack = ack.max(self.una);
         let (una, acked, outstanding) = (self.una, ack - self.una, self.high - self.una);
         let Some(Selective { board, control, .. }) = self.selective.as_deref_mut() else { return };
         let before = board.pipe(una, self.high);
@@ -152,7 +157,7 @@ impl Sender {
             // Before a mark moves `recover`: with ns-2 recovery goes on then.
             self.in_recovery &= ack < self.recover;
         }
-        if ece {
+        if ece && !is_late {
             self.on_mark(now, ack);
         }
         if acked > 0 {

@@ -1,0 +1,104 @@
+//! What tc(8) works out of its words for RED and CHOKe, and refuses (iproute2, tc/q_red.c, tc/q_choke.c, tc/tc_red.c): in 32
+//! bits, as there.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use crate::base::params::ParamError;
+use crate::base::tc::{Setting, Typed};
+
+/// tc's probability where none is said.
+const MAX_P: f64 = 0.02;
+/// Powers of 2 that tc tries.
+const LOGS: i32 = 32;
+
+/// What RED is given, in bytes.
+struct Red {
+    min: u32,
+    max: u32,
+    /// In packets.
+    burst: u32,
+    avpkt: u32,
+}
+
+fn whole(all: &[Typed], word: &str) -> u32 {
+    Typed::number(all, word) as u32
+}
+
+/// `word`'s value is wrong, or what it is if the word is left out.
+fn wrong(all: &[Typed], word: &str, value: impl Display, accepts: &str) -> ParamError {
+    match Typed::find(all, word) {
+        Some(typed) => typed.wrong(accepts.to_string(), None),
+        None => ParamError {
+            key: word.to_string(),
+            found: format!("{value}, which tc makes of the rest"),
+            accepts: accepts.to_string().into(),
+            hint: None,
+        },
+    }
+}
+
+/// Of `red`: also, the kernel takes `nodrop` only with ECN.
+pub fn red(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+    if let (Some(nodrop), None) = (Typed::find(all, "nodrop"), Typed::find(all, "ecn")) {
+        return Err(nodrop.wrong("ecn too: the kernel takes nodrop only with it", None));
+    }
+    let [limit, min, max, burst, avpkt] = ["limit", "min", "max", "burst", "avpkt"].map(|word| whole(all, word));
+    let max = match (max, min) {
+        (0, 0) => limit / 4,
+        (0, min) => min.wrapping_mul(3),
+        (max, _) => max,
+    };
+    let min = if min == 0 { max / 3 } else { min };
+    let usual = || min.wrapping_mul(2).wrapping_add(max) / avpkt.wrapping_mul(3).max(1);
+    let burst = if burst == 0 { usual() } else { burst };
+    Red { min, max, burst, avpkt }.check(all)
+}
+
+/// Of `choke`, whose thresholds are packets.
+pub fn choke(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+    let [limit, min, max, burst] = ["limit", "min", "max", "burst"].map(|word| whole(all, word));
+    let avpkt = Typed::find(all, "avpkt").map_or(1000, |typed| typed.number as u32);
+    let max = if max == 0 { limit / 4 } else { max };
+    let min = if min == 0 { max / 3 } else { min };
+    let burst = if burst == 0 { min.wrapping_mul(2).wrapping_add(max) / 3 } else { burst };
+    if max > limit {
+        return Err(wrong(all, "max", max, "at most limit"));
+    }
+    if min >= max {
+        return Err(wrong(all, "min", min, "less than max"));
+    }
+    Red { min: min.wrapping_mul(avpkt), max: max.wrapping_mul(avpkt), burst, avpkt }.check(all)
+}
+
+impl Red {
+    fn check(&self, all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
+        let &Self { min, max, burst, avpkt } = self;
+        if max < min {
+            return Err(wrong(all, "max", max, "at least min"));
+        }
+        if !self.has_weight() {
+            let least = 1 + min.checked_div(avpkt).unwrap_or(0);
+            return Err(wrong(
+                all,
+                "burst",
+                burst,
+                &format!("a burst that a weight of 2^-n lets through, from {least}"),
+            ));
+        };
+        let max_p = Typed::find(all, "probability").map_or(MAX_P, |typed| typed.number);
+        if max > min && !(1..=LOGS).any(|log| libm::scalbn(max_p / f64::from(max - min), log - 1) > 1.0) {
+            return Err(wrong(all, "probability", max_p, "a larger probability, or thresholds that are closer"));
+        }
+        Ok(Vec::new())
+    }
+
+    /// Does a weight 2^-n let the burst through while the average stays below min (Floyd and Jacobson 1993, eq. 3)?
+    fn has_weight(&self) -> bool {
+        let a = f64::from(self.burst) + 1.0 - f64::from(self.min) / f64::from(self.avpkt);
+        let fits = |w: f64| a <= (1.0 - libm::pow(1.0 - w, f64::from(self.burst))) / w;
+        a >= 1.0 && (1..LOGS).any(|n| fits(libm::scalbn(1.0, -n)))
+    }
+}

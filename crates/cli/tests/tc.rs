@@ -1,0 +1,458 @@
+//! tc's words beside tc itself: it refuses what is refused here, and what it would tell the kernel is what is set here.
+//!
+//! tc reads its words before it asks the kernel, so that it answers also where the kernel lacks the discipline; what it
+//! would say is seen in its system call. It runs in a network namespace of its own, whose loopback device nobody uses.
+
+mod skips;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::tc::{self, Form, Tail, Tc};
+use forebay_aqm::{ENTRIES, Spec};
+use skips::skip;
+
+/// Lines at random of each discipline.
+const LINES: u64 = 60;
+
+/// What tc made of a line.
+enum Answer {
+    /// Nothing, and why.
+    Refused(String),
+    /// The attributes that it sent by number; those of a plain structure have the number 0.
+    Sent(BTreeMap<u16, Vec<u8>>),
+}
+
+/// tc, watched.
+struct Oracle;
+
+impl Oracle {
+    /// Why it cannot be asked here, if it cannot.
+    fn new() -> Result<Self, String> {
+        let tried = Command::new("unshare").args(["-rn", "strace", "-V"]).output();
+        let tried = tried.map_err(|_| "no unshare(1)".to_string())?;
+        if !tried.status.success() {
+            return Err(format!("strace in a network namespace: {}", String::from_utf8_lossy(&tried.stderr).trim()));
+        }
+        Command::new("tc").arg("-V").output().map_err(|_| "tc is not installed: iproute2".to_string())?;
+        match Self.ask("pfifo limit 1") {
+            Ok(Answer::Sent(_)) => Ok(Self),
+            Ok(Answer::Refused(said)) => Err(format!("tc refuses pfifo: {said}")),
+            Err(lacking) => Err(lacking),
+        }
+    }
+
+    /// What tc makes of these words; not even an answer where it does not know the discipline.
+    fn ask(&self, line: &str) -> Result<Answer, String> {
+        let mut tc = Command::new("unshare");
+        tc.args([
+            "-rn",
+            "strace",
+            "-qq",
+            "-e",
+            "trace=sendmsg",
+            "-e",
+            "write=all",
+            "tc",
+            "qdisc",
+            "add",
+            "dev",
+            "lo",
+            "root",
+        ]);
+        let out = tc.args(line.split_whitespace()).output().map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&out.stderr);
+        if said.contains("Unknown qdisc") {
+            return Err("this tc does not have it".to_string());
+        }
+        // 2 is the kernel's answer; here most disciplines are not in it.
+        match (out.status.code(), options(&said)) {
+            (Some(0 | 2), Some(sent)) => Ok(Answer::Sent(sent)),
+            (Some(0 | 2), None) => Err(format!("strace shows no message: {said}")),
+            _ => Ok(Answer::Refused(said.lines().next().unwrap_or_default().to_string())),
+        }
+    }
+}
+
+/// Attributes of netlink: each has its length and its number in front, and ends at a multiple of four.
+fn attributes(mut bytes: &[u8]) -> BTreeMap<u16, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    while let [a, b, c, d, ..] = *bytes {
+        let len = usize::from(u16::from_le_bytes([a, b]));
+        if !(4..=bytes.len()).contains(&len) {
+            break;
+        }
+        found.insert(u16::from_le_bytes([c, d]) & 0x3fff, bytes[4..len].to_vec());
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    found
+}
+
+/// What tc says of the discipline in its request for a new one (`RTM_NEWQDISC`), as strace dumps it.
+fn options(dump: &str) -> Option<BTreeMap<u16, Vec<u8>>> {
+    /// `RTM_NEWQDISC`; the lengths of nlmsghdr and tcmsg; `TCA_KIND` and `TCA_OPTIONS`.
+    const NEWQDISC: u8 = 36;
+    const BEFORE: usize = 16 + 20;
+    const KIND: u16 = 1;
+    const OPTIONS: u16 = 2;
+    let mut messages: Vec<Vec<u8>> = Vec::new();
+    for line in dump.lines() {
+        let Some(row) = line.trim_start().strip_prefix("| ") else { continue };
+        let (place, row) = row.split_once("  ")?;
+        if place.trim_start_matches('0').is_empty() {
+            messages.push(Vec::new());
+        }
+        let digits = row.get(..49).unwrap_or(row);
+        messages.last_mut()?.extend(digits.split_whitespace().filter_map(|digits| u8::from_str_radix(digits, 16).ok()));
+    }
+    let message = messages.into_iter().find(|message| message.get(4) == Some(&NEWQDISC))?;
+    let outer = attributes(message.get(BEFORE..)?);
+    let kind = String::from_utf8_lossy(outer.get(&KIND)?).trim_end_matches('\0').to_string();
+    let own = outer.get(&OPTIONS).cloned().unwrap_or_default();
+    let plain = ["pfifo", "bfifo", "pfifo_head_drop"].contains(&kind.as_str());
+    Some(if plain && !own.is_empty() { BTreeMap::from([(0, own)]) } else { attributes(&own) })
+}
+
+/// Where tc sends a value: the attribute, the byte in it, and how many bytes; the parameter, and what it is written with:
+/// a unit, or parts of one.
+type Field = (u16, usize, usize, &'static str, &'static str, f64);
+
+const fn u32_at(attribute: u16, key: &'static str, unit: &'static str) -> Field {
+    (attribute, 0, 4, key, unit, 1.0)
+}
+
+const RED: &[Field] = &[
+    (1, 0, 4, "hard_limit", "b", 1.0),
+    (1, 4, 4, "min_th", "b", 1.0),
+    (1, 8, 4, "max_th", "b", 1.0),
+    (3, 0, 4, "max_p", "", 4_294_967_296.0),
+];
+
+/// What tc sends of each.
+fn fields(name: &str) -> Vec<Field> {
+    match name {
+        "codel" => vec![
+            u32_at(1, "target", "us"),
+            u32_at(2, "hard_limit", "p"),
+            u32_at(3, "interval", "us"),
+            u32_at(4, "ecn", "bool"),
+            u32_at(5, "ce_threshold", "us"),
+        ],
+        "fq_codel" => vec![
+            u32_at(1, "target", "us"),
+            u32_at(2, "hard_limit", "p"),
+            u32_at(3, "interval", "us"),
+            u32_at(4, "ecn", "bool"),
+            u32_at(5, "flows", ""),
+            u32_at(6, "quantum", "b"),
+            u32_at(7, "ce_threshold", "us"),
+            u32_at(8, "drop_batch", ""),
+            u32_at(9, "memory_limit", "b"),
+        ],
+        "pie" => vec![
+            u32_at(1, "target", "us"),
+            u32_at(2, "hard_limit", "p"),
+            u32_at(3, "tupdate", "us"),
+            (4, 0, 4, "alpha", "", 16.0),
+            (5, 0, 4, "beta", "", 16.0),
+            u32_at(6, "ecn", "bool"),
+            u32_at(7, "bytes", "bool"),
+        ],
+        "fq_pie" => vec![
+            u32_at(1, "hard_limit", "p"),
+            u32_at(2, "flows", ""),
+            u32_at(3, "target", "us"),
+            u32_at(4, "tupdate", "us"),
+            (5, 0, 4, "alpha", "", 16.0),
+            (6, 0, 4, "beta", "", 16.0),
+            u32_at(7, "quantum", "b"),
+            (9, 0, 4, "ecn_cut", "", 100.0),
+            u32_at(10, "ecn", "bool"),
+            u32_at(11, "bytes", "bool"),
+        ],
+        "red" | "ared" => RED.to_vec(),
+        "choke" => vec![
+            (1, 0, 4, "hard_limit", "p", 1.0),
+            (1, 4, 4, "min_th", "p", 1.0),
+            (1, 8, 4, "max_th", "p", 1.0),
+            (3, 0, 4, "max_p", "", 4_294_967_296.0),
+        ],
+        "sfb" => vec![
+            (1, 0, 4, "rehash", "ms", 1.0),
+            (1, 4, 4, "db", "ms", 1.0),
+            (1, 8, 4, "max", "", 1.0),
+            (1, 12, 4, "target", "", 1.0),
+            (1, 16, 4, "increment", "", 65_535.0),
+            (1, 20, 4, "decrement", "", 65_535.0),
+            (1, 24, 4, "hard_limit", "p", 1.0),
+            (1, 28, 4, "penalty_rate", "", 1.0),
+            (1, 32, 4, "penalty_burst", "", 1.0),
+        ],
+        "dualpi2" => vec![
+            u32_at(1, "hard_limit", "p"),
+            u32_at(3, "target", "us"),
+            u32_at(4, "tupdate", "us"),
+            (5, 0, 4, "alpha", "", 256.0),
+            (6, 0, 4, "beta", "", 256.0),
+            u32_at(8, "min_th", "us"),
+            u32_at(9, "th_len", ""),
+            (10, 0, 1, "k", "", 1.0),
+            (13, 0, 1, "weight", "", 100.0),
+        ],
+        "pfifo" | "pfifo_head_drop" | "droptail" => vec![u32_at(0, "hard_limit", "p")],
+        "bfifo" => vec![u32_at(0, "hard_limit", "b")],
+        _ => panic!("tc sends nothing of {name} that this test knows"),
+    }
+}
+
+/// A number as the parameter is written, if it is one that the discipline takes.
+fn parameter(name: &str, key: &str, number: f64, unit: &str) -> Option<String> {
+    let value = match (unit, key) {
+        ("bool", _) => if number > 0.0 { "on" } else { "off" }.to_string(),
+        // The kernel raises it.
+        ("b", "quantum") if name == "fq_codel" => format!("{}b", number.max(256.0)),
+        (unit, _) => format!("{number}{unit}"),
+    };
+    Spec::parse(&format!("{name} {key}={value}")).ok()?.get(key)
+}
+
+/// Are these the same but for the steps in which tc counts?
+fn same(ours: &str, sent: &str, parts: f64) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    let near = |(a, b): (f64, f64)| (a - b).abs() <= 1.0 / parts;
+    ours == sent || (parts > 1.0 && number(ours).zip(number(sent)).is_some_and(near))
+}
+
+/// Sets a line that both take the same? Otherwise what differs.
+fn compare(name: &str, spec: &Spec, defaults: &str, sent: &BTreeMap<u16, Vec<u8>>) -> Result<(), String> {
+    let ours_name = spec.name();
+    let plain = Spec::parse(&format!("{ours_name} {defaults}")).unwrap();
+    for &(attribute, at, len, key, unit, parts) in &fields(name) {
+        let bytes = sent.get(&attribute).and_then(|bytes| bytes.get(at..at + len));
+        let number = bytes.map(|bytes| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) as f64);
+        let ours = spec.get(key).unwrap_or_default();
+        // 2^32 of 2^32 parts have no room in 32 bits.
+        let number = number.map(|number| if key == "max_p" && number == 0.0 && ours == "1" { parts } else { number });
+        let said = match number {
+            Some(number) => parameter(ours_name, key, number / parts, unit),
+            None => plain.get(key),
+        };
+        // What is worked out here is worked out by tc too, in whole numbers; a round trip sets it by itself.
+        let is_auto = ours == "auto" || (name == "dualpi2" && spec.get("alpha").as_deref() == Some("auto"));
+        // Packets that leave tc's step at 0, and a limit of 0 that is the device's.
+        let is_zero = (name == "sfb" && key == "hard_limit" || name == "dualpi2" && key == "min_th")
+            && number.unwrap_or(0.0) == 0.0;
+        let steps = name == "dualpi2" && key == "th_len" && sent.contains_key(&7);
+        if !is_auto && !is_zero && !steps && !said.as_ref().is_some_and(|said| same(&ours, said, parts)) {
+            return Err(format!("{key} is {ours} here, {said:?} ({number:?}) to tc"));
+        }
+    }
+    Ok(())
+}
+
+/// Values, good and bad, for words of any form.
+const VALUES: [&str; 44] = [
+    "0",
+    "1",
+    "7",
+    "10",
+    "100",
+    "1000",
+    "5000",
+    "60000",
+    "400000",
+    "010",
+    "08",
+    "0x10",
+    "0X1F",
+    "0x",
+    "+3",
+    "-1",
+    "-0",
+    "2.5",
+    ".5",
+    "1e3",
+    "5ms",
+    "5MS",
+    "0.5s",
+    "1e3us",
+    "0.9us",
+    "5ns",
+    "20msec",
+    "2Secs",
+    "0x10ms",
+    "x",
+    "10k",
+    "10Kb",
+    "1.5m",
+    "64kbit",
+    "2MBIT",
+    "160kb",
+    "30kB",
+    "10mbit",
+    "8Kibit",
+    "1.25MBps",
+    "40gbit",
+    "10mm",
+    "4294967296",
+    "1000b",
+];
+
+/// Numbers; tc goes by the beginning of others where it reads such.
+const REALS: [&str; 14] =
+    ["0.02", ".5", "1", "0", "0x.8", "1e-3", "5E-1", "+0.1", "-0.1", "2", "x", "0.16", "3.2", "-"];
+
+/// Percentages.
+const PERCENT: [&str; 8] = ["10", "10%", "12.5%", "101", "-1%", "0", "x%", "1e1%"];
+
+/// One of the words of `tc` with its value.
+fn word(rng: &mut Rng, (word, tail): &(&str, Tail)) -> Option<String> {
+    let form = match tail {
+        Tail::Refused(_) => return None,
+        Tail::Flag(_) | Tail::Moot(_) => return Some(word.to_string()),
+        Tail::Sets(sets) => sets.form(),
+        Tail::Late(form) | Tail::Ignored(form, _) => *form,
+    };
+    let values = match form {
+        Form::Real | Form::Probability | Form::Gain => &REALS[..],
+        Form::Percent => &PERCENT,
+        Form::TimeOrPackets => &["5p", "1ms", "800", "0", "5pkts", "7packets", "5cows", "0p"],
+        _ => &VALUES,
+    };
+    Some(format!("{word} {}", values[rng.below(values.len() as u64) as usize]))
+}
+
+/// A line of `name` at random, most of them with what tc requires.
+fn line(rng: &mut Rng, name: &str, tc: &Tc) -> String {
+    let mut words = vec![name.to_string()];
+    let needed = |need: &&str| match *need {
+        "limit" => "limit 60000".to_string(),
+        "avpkt" => "avpkt 1000".to_string(),
+        other => format!("{other} 10mbit"),
+    };
+    words.extend(tc.needs.iter().filter(|_| rng.below(10) > 0).map(needed));
+    for _ in 0..1 + rng.below(3) {
+        let chosen = rng.below(tc.words.len() as u64) as usize;
+        words.extend(word(rng, &tc.words[chosen]));
+    }
+    words.join(" ")
+}
+
+/// May we refuse what tc takes? For the kernel would, or because a parameter has no such value here.
+fn may_refuse(name: &str, line: &str, sent: &BTreeMap<u16, Vec<u8>>) -> bool {
+    let nodrop = line.contains("nodrop") && !line.split_whitespace().any(|word| word == "ecn");
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) as f64;
+    let ours = if name == "bfifo" || name.starts_with("pfifo") { "droptail" } else { name };
+    let beyond = fields(name).iter().any(|&(attribute, at, len, key, unit, parts)| {
+        let value = sent.get(&attribute).and_then(|bytes| bytes.get(at..at + len)).map(|bytes| number(bytes) / parts);
+        let small = |value: f64| unit == "b" && key == "hard_limit" && value < 576.0;
+        let auto = name == "sfb" && key == "hard_limit";
+        value.is_some_and(|value| !auto && (small(value) || parameter(ours, key, value, unit).is_none()))
+    });
+    // Thresholds of RED that are equal.
+    let equal = ["red", "ared"].contains(&name) && sent.get(&1).is_some_and(|bytes| bytes[4..8] == bytes[8..12]);
+    // What is negative or beyond 32 bits wraps around in older versions.
+    let wraps = line.contains(" -")
+        || line.contains("4294967296")
+        || line.contains("probability 2")
+        || line.contains("probability 3.2");
+    nodrop || beyond || equal || wraps
+}
+
+/// The disciplines of tc: their names there, what they are here, and tc's words.
+fn disciplines() -> Vec<(&'static str, Tc)> {
+    let own = ENTRIES.iter().filter(|entry| !["ared", "droptail"].contains(&entry.name));
+    let own = own.filter_map(|entry| Some((entry.name, entry.tc?)));
+    own.chain(tc::aliases().map(|(alias, _, tc)| (alias, tc))).collect()
+}
+
+#[test]
+fn tc_reads_its_words_as_they_are_read_here() {
+    let oracle = match Oracle::new() {
+        Ok(oracle) => oracle,
+        Err(lacking) => return skip(lacking),
+    };
+    let mut wrong = Vec::new();
+    for (name, tc) in disciplines() {
+        let mut rng = Rng::stream(1, &format!("tc/{name}"));
+        let (mut taken, mut refused) = (0, 0);
+        for _ in 0..LINES {
+            let line = line(&mut rng, name, &tc);
+            // A bare name is ours.
+            if line == name {
+                continue;
+            }
+            let answer = match oracle.ask(&line) {
+                Ok(answer) => answer,
+                // A discipline that this version lacks: `tc_here_has_every_discipline` says so.
+                Err(_) => break,
+            };
+            match (answer, Spec::parse(&line)) {
+                (Answer::Refused(_), Err(_)) => refused += 1,
+                (Answer::Refused(said), Ok(_)) => wrong.push(format!("{line}: taken here; tc: {said}")),
+                (Answer::Sent(sent), Err(error)) if !may_refuse(name, &line, &sent) => {
+                    wrong.push(format!("{line}: {error}; taken by tc"));
+                }
+                (Answer::Sent(_), Err(_)) => {}
+                (Answer::Sent(sent), Ok(spec)) => {
+                    taken += 1;
+                    if let Err(what) = compare(name, &spec, tc.defaults, &sent) {
+                        wrong.push(format!("{line}: {what}"));
+                    }
+                }
+            }
+        }
+        println!("{name}: {taken} lines taken, {refused} refused");
+    }
+    assert!(wrong.is_empty(), "{} lines:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn tc_here_has_every_discipline() {
+    let oracle = match Oracle::new() {
+        Ok(oracle) => oracle,
+        Err(lacking) => return skip(lacking),
+    };
+    let without =
+        disciplines().into_iter().filter_map(|(name, _)| Some(format!("{name}: {}", oracle.ask(name).err()?)));
+    let without: Vec<String> = without.collect();
+    if !without.is_empty() {
+        skip(without.join("; "));
+    }
+}
+
+/// Where tc is not followed: what it prints itself and does not read, and what it reads only in part.
+#[test]
+fn differences_from_tc_are_those_that_are_named() {
+    let oracle = match Oracle::new() {
+        Ok(oracle) => oracle,
+        Err(lacking) => return skip(lacking),
+    };
+    for (line, ours) in [
+        ("codel limit 1000p", true),
+        ("sfb increment 0.5%", false),
+        ("red limit 60000 avpkt 1000 probability 0.02x", false),
+        ("codel target 5000s", false),
+    ] {
+        let Ok(answer) = oracle.ask(line) else { continue };
+        let theirs = matches!(answer, Answer::Sent(_));
+        assert_eq!((Spec::parse(line).is_ok(), theirs), (ours, !ours), "{line}");
+    }
+}
+
+/// An oracle that never answers would agree with everything.
+#[test]
+fn messages_are_taken_apart() {
+    let dump = " * 76 bytes in buffer 0\n\
+         \u{20}| 00000  4c 00 00 00 24 00 05 06  0b 5e 04 6b 00 00 00 00  L...$....^.k.... |\n\
+         \u{20}| 00010  00 00 00 00 01 00 00 00  00 00 00 00 ff ff ff ff  ................ |\n\
+         \u{20}| 00020  00 00 00 00 0a 00 01 00  63 6f 64 65 6c 00 00 00  ........codel... |\n\
+         \u{20}| 00030  1c 00 02 00 08 00 02 00  08 00 00 00 08 00 03 00  ................ |\n\
+         \u{20}| 00040  80 3e 00 00 08 00 01 00  01 00 00 00              .>..........     |\n";
+    let sent = options(dump).unwrap();
+    assert_eq!(sent, BTreeMap::from([(1, vec![1, 0, 0, 0]), (2, vec![8, 0, 0, 0]), (3, vec![0x80, 0x3e, 0, 0])]));
+    let spec = Spec::parse("codel target 1.7 interval 0x10ms limit 010").unwrap();
+    // 16 ms are 0x3e80 us.
+    assert_eq!(compare("codel", &spec, "preset=linux", &sent), Ok(()));
+}

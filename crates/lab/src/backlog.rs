@@ -1,0 +1,260 @@
+//! The most packets that may wait at each link of a network and travel behind it, from what its flows offer: for the estimate of
+//! memory before a run.
+//!
+//! Bounds, not means: every source sends as fast as it ever does, and every packet gets through to the next link. At a link of
+//! rate C whose arrivals come at a rate of at most R, at least C/R of them are served while they arrive; the rest may wait, as
+//! far as the buffer has room. TCP sends at most two packets for each that is delivered (slow start), so that over the whole run
+//! it brings its first window and twice what the slowest link of its route carries, and never has more than its window under way.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::{Limit, Link};
+use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use forebay_sim::rtp::Frames;
+use forebay_sim::source::Pattern;
+
+/// Packets at one link.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Backlog {
+    /// The most that wait.
+    pub(crate) waiting: f64,
+    /// The most that travel to its far end, or wait a processing time in the host before it.
+    pub(crate) travelling: f64,
+}
+
+/// Packets that begin at one host and take one route.
+#[derive(Clone, Copy, Default)]
+struct Stream {
+    /// The most per second, in bits and in packets.
+    peak: [f64; 2],
+    /// The most in the whole run.
+    total: [f64; 2],
+    /// What may come at once, in packets.
+    burst: f64,
+    /// The most packets under way at any time; without feedback there is no such bound.
+    window: f64,
+    /// The shortest, in bits.
+    shortest: f64,
+}
+
+impl Stream {
+    const NONE: Self = Self { peak: [0.0; 2], total: [0.0; 2], burst: 0.0, window: 0.0, shortest: f64::INFINITY };
+
+    fn add(&mut self, other: &Self) {
+        for i in [0, 1] {
+            self.peak[i] += other.peak[i];
+            self.total[i] += other.total[i];
+        }
+        self.burst += other.burst;
+        self.window += other.window;
+        self.shortest = self.shortest.min(other.shortest);
+    }
+
+    /// The same behind something that carries at most `rate` bits per second, and `all` bits in the whole run.
+    fn through(mut self, rate: f64, all: f64) -> Self {
+        let part = |most: f64, of: f64| if of > most { most / of } else { 1.0 };
+        let (slower, fewer) = (part(rate, self.peak[0]), part(all, self.total[0]));
+        self.peak = self.peak.map(|x| x * slower);
+        self.total = self.total.map(|x| x * fewer);
+        // What came at once waits where it came first.
+        self.burst = 0.0;
+        self
+    }
+}
+
+/// Where a stream comes from: a host, or the link before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Feeder {
+    Host(usize),
+    Link(LinkId),
+}
+
+/// The backlog of each link of `net`, in its order.
+pub(crate) fn of(net: &Network) -> Vec<Backlog> {
+    let mut fed: Vec<BTreeMap<Feeder, Stream>> = vec![BTreeMap::new(); net.links.len()];
+    let secs = net.duration.secs();
+    for ((host, route), stream) in streams(net) {
+        let (mut feeder, mut stream) = (Feeder::Host(host), stream);
+        for &link in &net.routes[route] {
+            fed[link].entry(feeder).or_insert(Stream::NONE).add(&stream);
+            let spec = &net.links[link];
+            (feeder, stream) = (Feeder::Link(link), stream.through(spec.most_rate(), spec.bits(net.duration)));
+        }
+    }
+    let jitter = |feeder: &Feeder| match feeder {
+        Feeder::Host(host) => net.hosts[*host].jitter.secs().min(secs),
+        Feeder::Link(_) => 0.0,
+    };
+    let link = |(spec, fed): (&LinkSpec, BTreeMap<Feeder, Stream>)| {
+        let (mut all, mut held) = (Stream::NONE, 0.0);
+        for (feeder, stream) in fed {
+            held += (stream.peak[1] * jitter(&feeder)).min(stream.total[1]);
+            all.add(&match feeder {
+                Feeder::Host(_) => stream,
+                Feeder::Link(before) => {
+                    let before = &net.links[before];
+                    stream.through(before.most_rate(), before.bits(net.duration))
+                }
+            });
+        }
+        at(spec, &all, net.duration, held)
+    };
+    net.links.iter().zip(fed).map(link).collect()
+}
+
+/// What waits at a link that all of this comes to; `held` packets wait in hosts before it.
+fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
+    let ([peak, packets], [bits, count]) = (all.peak, all.total);
+    let most = count.min(all.window);
+    let waiting =
+        (unserved(spec, all.peak, bits, duration) * count + all.burst).min(most).min(room(spec, all.shortest));
+    let flow = if peak > 0.0 { packets * (spec.most_rate() / peak).min(1.0) } else { 0.0 };
+    Backlog { waiting, travelling: (flow * spec.delay.secs()).min(most) + held }
+}
+
+/// The share of the arrivals, so many bits at `peak` bits per second, that finds no service while they arrive.
+fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
+    /// Parts of a run whose service is looked at one by one.
+    const PARTS: u64 = 1000;
+    let slower = |rate: f64| if peak > rate { 1.0 - rate / peak } else { 0.0 };
+    match (&spec.conditions.levels, &spec.conditions.schedule) {
+        (Some(levels), _) => slower(levels.rates.iter().map(|rate| rate.0).min().unwrap_or(0) as f64),
+        (None, Some(schedule)) => {
+            let time = |part| Instant::from_nanos((u128::from(duration.nanos()) * u128::from(part) / 1000) as u64);
+            let left = (0..PARTS).map(|part: u64| {
+                let (from, to) = (time(part), time(part + 1));
+                (peak * (to.secs() - from.secs()) - schedule.bits(from, to)).max(0.0)
+            });
+            // Within a part all may come before there is service.
+            let all = left.sum::<f64>() + peak * duration.secs() / PARTS as f64;
+            if bits > all { all / bits } else { 1.0 }
+        }
+        (None, None) => slower(spec.rate.0 as f64),
+    }
+}
+
+/// The packets that the buffer of a link holds, of this length in bits or longer.
+pub(crate) fn room(spec: &LinkSpec, shortest: f64) -> f64 {
+    let link = Link { rate: spec.rate, limit: spec.limit, mean_packet: spec.mean_packet };
+    // A discipline may have a buffer of its own.
+    let limit = spec.discipline.as_ref().map_or(spec.limit, |discipline| discipline.link(&link).limit);
+    match limit {
+        Limit::Packets(n) => f64::from(n),
+        Limit::Bytes(bytes) => bytes as f64 * 8.0 / shortest.max(8.0),
+    }
+}
+
+/// The streams of a network, by where they begin and which route they take.
+fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
+    let mut all: BTreeMap<(usize, usize), Stream> = BTreeMap::new();
+    // Connections over the same routes share what the slowest link carries.
+    let mut shared: BTreeMap<(usize, usize, usize), (Stream, &FlowSpec)> = BTreeMap::new();
+    for flow in &net.flows {
+        if flow.traffic.tcp().is_some() {
+            let group = shared.entry((flow.from, flow.forward, flow.back)).or_insert((Stream::NONE, flow));
+            group.0.add(&connection(flow));
+        } else {
+            all.entry((flow.from, flow.forward)).or_insert(Stream::NONE).add(&datagrams(flow, net.duration));
+        }
+    }
+    for (first, flow) in shared.values() {
+        let [data, acks] = under_way(net, flow, first);
+        all.entry((flow.from, flow.forward)).or_insert(Stream::NONE).add(&data);
+        all.entry((flow.to, flow.back)).or_insert(Stream::NONE).add(&acks);
+    }
+    all
+}
+
+/// What connections with these first windows send over the routes of `flow`, and what is acknowledged.
+fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
+    let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link]);
+    let least = |of: &dyn Fn(&LinkSpec) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);
+    let secs = net.duration.secs();
+    // Nothing is acknowledged in the first round trip.
+    let round_trip = links(flow.forward).chain(links(flow.back)).map(|link| link.delay.secs()).sum::<f64>();
+    let rate = least(&LinkSpec::most_rate);
+    let bits = least(&|link| link.bits(net.duration)).min(rate * (secs - round_trip).max(0.0));
+    let [per_second, delivered] = [rate, bits].map(|bits| bits / first.shortest);
+    let ack = 8.0 * f64::from(flow.ack);
+    let data = Stream {
+        peak: [2.0 * rate, 2.0 * per_second],
+        total: [first.total[0] + 2.0 * bits, first.total[1] + 2.0 * delivered],
+        ..*first
+    };
+    let acknowledged = delivered + first.total[1];
+    let acks = Stream {
+        peak: [ack * per_second, per_second],
+        total: [ack * acknowledged, acknowledged],
+        burst: 0.0,
+        window: first.window,
+        shortest: ack,
+    };
+    [data, acks]
+}
+
+/// A connection before anything is acknowledged.
+fn connection(flow: &FlowSpec) -> Stream {
+    let Some(options) = flow.traffic.tcp() else { return Stream::NONE };
+    let (length, first) = (8.0 * f64::from(flow.packet), f64::from(options.initial_window));
+    let window = if options.window == u32::MAX { f64::INFINITY } else { f64::from(options.window) };
+    Stream { peak: [0.0; 2], total: [length * first, first], burst: first, window, shortest: length }
+}
+
+/// Datagrams of one flow.
+fn datagrams(flow: &FlowSpec, duration: Span) -> Stream {
+    let end = flow.stop.map_or(duration.secs(), |stop| stop.secs()).min(duration.secs());
+    let (packets, most) = sent(flow, (end - flow.start.secs()).max(0.0));
+    let length = 8.0 * f64::from(flow.packet);
+    Stream {
+        peak: [length * most, most],
+        total: [length * packets, packets],
+        burst: 1.0,
+        window: f64::INFINITY,
+        shortest: length.max(8.0),
+    }
+}
+
+/// The datagrams that a flow sends in so many seconds, and in any one second, at most; of sources that draw, what is improbable.
+fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
+    /// How much more than its mean a source sends that is now on and now off, in times of the mean and in periods.
+    const MORE: f64 = 2.0;
+    const PERIODS: f64 = 10.0;
+    let rate = |every: Span| 1.0 / every.secs().max(1e-9);
+    let bursts = |every: Span, on: Span, off: Span| {
+        let (peak, cycle) = (rate(every), (on.secs() + off.secs()).max(1e-9));
+        ((peak * (MORE * secs * on.secs() / cycle + PERIODS * on.secs())).min(peak * secs), peak)
+    };
+    let recorded = |replay: &forebay_sim::source::recording::Replay, count: f64| {
+        let round = replay.recording.period().secs().max(1e-3);
+        // All of it may come at once.
+        let all = count * if replay.repeat { (secs / round).max(1.0).ceil() } else { 1.0 };
+        (all, all)
+    };
+    match &flow.traffic {
+        Traffic::Datagrams(Pattern::Constant { every } | Pattern::Poisson { every, .. }) => {
+            (rate(*every) * secs, rate(*every))
+        }
+        Traffic::Datagrams(Pattern::OnOff { every, on, off } | Pattern::Pareto { every, on, off, .. }) => {
+            bursts(*every, *on, *off)
+        }
+        Traffic::Datagrams(Pattern::Chain { chain, .. }) => (chain.most_per_second() * secs, chain.most_per_second()),
+        Traffic::Datagrams(Pattern::Replay(replay)) => recorded(replay, replay.recording.items().len() as f64),
+        Traffic::Rtp(rtp) => {
+            let payload = f64::from(flow.packet).max(41.0) - 40.0;
+            match &rtp.frames {
+                Frames::Recorded(replay) => {
+                    let frames = replay.recording.items().len() as f64;
+                    recorded(replay, frames + replay.recording.bytes() as f64 / payload)
+                }
+                Frames::Synthetic(frames) => {
+                    // A group of pictures may come first with its longest frames.
+                    let each = rate(frames.every) * (1.0 + frames.mean / payload);
+                    let peak = each * f64::from(frames.gop.max(1));
+                    ((MORE * each * secs).min(peak * secs), peak)
+                }
+            }
+        }
+        Traffic::Tcp(_) | Traffic::Application(..) => (0.0, 0.0),
+    }
+}
