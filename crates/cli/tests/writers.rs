@@ -102,7 +102,7 @@ fn the_second_says_whom_it_waits_for() {
 fn a_lock_dies_with_its_owner() {
     let place = Place::new("dies");
     let out = place.dir.join("out");
-    let words = ["run", "short.toml", "--runs", "200", "--set", "duration=20s", "-o", "out"];
+    let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];
     let mut first = begin(&mut place.command(&words));
     locked(&out);
     sleep(Duration::from_millis(100));
@@ -117,7 +117,7 @@ fn a_lock_dies_with_its_owner() {
 #[test]
 fn an_interruption_ends_the_wait() {
     let place = Place::new("interrupted");
-    let words = ["run", "short.toml", "--runs", "200", "--set", "duration=20s", "-o", "out"];
+    let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];
     let mut first = begin(&mut place.command(&words));
     locked(&place.dir.join("out"));
     let second = begin(&mut place.command(&["report", "out"]));

@@ -15,7 +15,17 @@ use crate::base::port::Level;
 use crate::base::time::Instant;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::Verdict;
-use crate::{params, probes};
+use crate::{choice, params, probes};
+
+choice! {
+    /// What a signal does to a packet that is not ECT while ECN is on.
+    pub enum NonEct {
+        /// Drop it.
+        Drop = "drop",
+        /// Let it pass; it counts as an arrival.
+        Pass = "pass",
+    }
+}
 
 params! {
     /// Knobs of AVQ.
@@ -30,6 +40,8 @@ params! {
         ecnlim: f64 = 0.8, in 0.0 ..= 1.0, "C~(0)/C", "ns-2.35 ecnlim_";
         /// Count bytes; off counts packets, each of the link's mean.
         bytes: bool = true, in 0.0 ..= 1.0, "queue_in_bytes_", "ns-2.35 has it on since 2002";
+        /// What a signal does to a packet that is not ECT while ECN is on. While ECN is off every signal is a drop.
+        non_ect: NonEct = NonEct::Drop, in 0.0 ..= 0.0, "", "drop: RFC 3168 section 5; pass: ns-2.35 with markpkts_";
     }
 }
 
@@ -40,6 +52,7 @@ pub struct Avq {
     capacity: f64,
     limit: f64,
     alpha: f64,
+    non_ect: NonEct,
     /// alpha gamma C: how fast C~ grows without arrivals.
     growth: f64,
     vq: f64,
@@ -85,8 +98,9 @@ impl Design for Avq {
                \u{20}         dt since the last arrival, dt' since C~ was last changed",
         deviations: &[
             "ns-2.35's rule: the paper cuts C~ at C before it takes size off (its text was not at hand)",
-            "with ECN on, packets that are not ECT are dropped; ns-2.35 in marking mode lets them pass",
-            "limit is the virtual buffer alone; in ns-2 limit_ is both, so give the queue or hard_limit the same size",
+            "with ECN on and non_ect=drop, packets that are not ECT are dropped; ns-2.35 in marking mode lets them pass",
+            "limit is the virtual buffer alone; in ns-2 limit_ is both, and both count bytes when queue_in_bytes_ is on: \
+             give hard_limit the same size in the same unit",
             "mean packet is the link's; ns-2 has 1000 bytes whatever the traffic",
             "alpha is a parameter; ns-2 has 0.15 hard-coded",
         ],
@@ -94,15 +108,15 @@ impl Design for Avq {
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "ns2",
-            settings: "ecn=off gamma=0.98 alpha=0.15 limit=auto ecnlim=0.8 bytes=on",
-            source: "ns-2.35 defaults, drops instead of marks",
+            settings: "ecn=off gamma=0.98 alpha=0.15 limit=auto ecnlim=0.8 bytes=on non_ect=pass",
+            source: "ns-2.35 defaults, drops instead of marks; with ecn=on as its markpkts_",
         },
         Preset {
             name: "aaqm",
             settings: "gamma=0.9 alpha=0.5",
             source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
         },
-        Preset { name: "msc", settings: "limit=20p", source: "MSC paper, experiment 4, with ECN and without" },
+        Preset { name: "msc", settings: "limit=20p non_ect=pass", source: "MSC paper, experiment 4, with ECN and without" },
     ];
 
     fn build(params: &Params, link: &Link) -> Self {
@@ -115,10 +129,10 @@ impl Design for Avq {
             (Auto::Given(Depth::Bytes(n)), Depth::Packets(_)) => n / mean,
             (Auto::Given(depth), _) => depth.value(),
         };
-        let &Params { gamma, alpha, ecnlim, .. } = params;
+        let &Params { gamma, alpha, ecnlim, non_ect, .. } = params;
         let capacity = unit.per_sec(link.rate, link.mean_packet);
         let (growth, ct) = (alpha * gamma * capacity, ecnlim * capacity);
-        Self { unit, capacity, limit, alpha, growth, vq: 0.0, ct, vq_at: None, ct_at: None }
+        Self { unit, capacity, limit, alpha, non_ect, growth, vq: 0.0, ct, vq_at: None, ct_at: None }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
@@ -147,7 +161,9 @@ impl Aqm for Avq {
         let size = self.unit.weigh(packet);
         // A packet dropped here is no arrival to C~, whose clock does not move on either; a marked one is.
         self.ct_at.get_or_insert(cx.now);
-        let signal = self.overflows(size, cx.now);
+        let overflows = self.overflows(size, cx.now);
+        let passes = !level.marks(packet) && level.is_marking() && self.non_ect == NonEct::Pass;
+        let signal = overflows && !passes;
         if !signal || level.marks(packet) {
             self.adapt(size, cx.now);
         }
@@ -177,11 +193,15 @@ mod tests {
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
     fn queue(settings: &str) -> Queue<Fifo<Avq>> {
+        queue_with(settings, true)
+    }
+
+    fn queue_with(settings: &str, ecn: bool) -> Queue<Fifo<Avq>> {
         let mut params = Params::default();
         for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
             params.set(key, value).unwrap().unwrap();
         }
-        Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+        Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, ecn, Rng::stream(1, "queue"))
     }
 
     /// Offers a packet after `ms`: was it dropped, VQ, C~ in the unit a second.
@@ -226,6 +246,20 @@ mod tests {
                 near(fourth, (false, 500.566_25, 999_733.75 + 0.15 * (0.98 * 1250.0 - 500.0)));
             }
             assert_eq!(queue.port.tally().marked.pkts, u64::from(!drops));
+        }
+    }
+
+    #[test]
+    fn non_ect_passes_only_where_asked_and_marking() {
+        for (settings, ecn, passes) in
+            [("non_ect=pass", true, true), ("non_ect=drop", true, false), ("", true, false), ("non_ect=pass", false, false)]
+        {
+            let mut queue = queue_with(&format!("limit=1p {settings}"), ecn);
+            offer(&mut queue, 0, 1000, Ecn::NotEct);
+            // The virtual queue is at its limit. A packet that passes leaves it so and takes 150 off C~.
+            let ct = if passes { 999_700.0 } else { 999_850.0 };
+            near(offer(&mut queue, 0, 1000, Ecn::NotEct), (!passes, 1000.0, ct));
+            assert_eq!(queue.port.tally().marked.pkts, 0);
         }
     }
 

@@ -371,6 +371,12 @@ impl<'a> Level<'a> {
         self.port.marks(packet)
     }
 
+    /// Is ECN on, so that a signal to an ECT packet is a mark?
+    #[inline]
+    pub const fn is_marking(&self) -> bool {
+        self.port.ecn
+    }
+
     /// What has happened so far, in all lists.
     #[inline]
     pub const fn tally(&self) -> Tally {
