@@ -454,12 +454,11 @@ def work(
 ) -> list[bytes | None]:
     """Does some runs of a sweep; each is kept in its directory where this process reaches that, else given as bytes."""
 
+@final
 class Sweep:
     """The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed."""
 
-    def __init__(
-        self, scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool
-    ) -> None:
+    def __new__(cls, scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool) -> Self:
         """Opens the directory of a sweep on which `workers` work at a time; waits for another writer."""
 
     @property

@@ -44,8 +44,8 @@ class Results:
 
     @functools.cached_property
     def flows(self) -> _native.Table:
-        """A row per run and flow: ``label``, ``seed``, ``flow``, ``group``, ``class``, ``goodput_bytes``, ``active_s``,
-        ``sent_pkts``, ``retransmitted_pkts``, ``timeouts``."""
+        """A row per run and flow: ``label``, ``seed``, ``flow``, ``group``, ``class``, ``goodput_bytes`` (payload that
+        arrived for the first time within the window), ``received_bytes`` (with headers), ``active_s``, ``sent_pkts``, ``retransmitted_pkts``, ``timeouts``."""
         return self._native.flows
 
     @functools.cached_property

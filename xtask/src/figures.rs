@@ -40,7 +40,7 @@ pub(crate) const QUANTITIES: [Quantity; COUNT] = [
         digits: 4,
         tolerance: Some(UTILISATION),
     },
-    Quantity { name: "goodput", column: "goodput", ours: "goodput_ratio", digits: 4, tolerance: None },
+    Quantity { name: "goodput", column: "goodput", ours: "received_ratio", digits: 4, tolerance: None },
 ];
 
 /// The quantities of one run.

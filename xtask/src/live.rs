@@ -109,7 +109,7 @@ fn text(summary: &Value, timing: &Value) -> Result<String, String> {
         let both = |path: &str| [real, simulated].map(|run| number(run, path));
         let signals = [real, simulated].map(|run| number(run, "/loss_ratio") + number(run, "/mark_ratio"));
         let (queues, wait) = (both("/queue_pkts/mean"), both("/sojourn_ms/p99"));
-        let goodput = both("/goodput_bps").map(|bps| bps / 1e6);
+        let received = both("/received_bps").map(|bps| bps / 1e6);
         let agrees = agree(queues, signals);
         all += 1;
         same = [same[0] + u32::from(agrees[0]), same[1] + u32::from(agrees[1])];
@@ -126,8 +126,8 @@ fn text(summary: &Value, timing: &Value) -> Result<String, String> {
             word(agrees[1]),
             wait[0],
             wait[1],
-            goodput[0],
-            goodput[1],
+            received[0],
+            received[1],
         );
     }
     let late = |run: &Value| run.pointer("/timing/late_ms/up/p99").and_then(Value::as_f64).unwrap_or(0.0);
@@ -159,7 +159,7 @@ ECN-capable there. Sender, receiver and link share this machine's processors.
 ";
 
 const COLUMNS: &str = "\
-| discipline | queue real, packets | simulated | signals real, % | simulated | wait p99 real, ms | simulated | goodput real, Mb/s | simulated |
+| discipline | queue real, packets | simulated | signals real, % | simulated | wait p99 real, ms | simulated | received real, Mb/s | simulated |
 |---|---|---|---|---|---|---|---|---|
 ";
 

@@ -19,7 +19,7 @@ use forebay_live::frame::{self, About};
 use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::process::{self, Signals};
 use forebay_live::sys::{clock, socket};
-use forebay_live::traffic::{self, BEFORE_DATA, Found};
+use forebay_live::traffic::{self, Found};
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::Rows;
 use forebay_sim::network::{FlowSpec, Network};
@@ -207,13 +207,9 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
 }
 
 fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {
-    let [window, _] = found.arrived[number];
-    // What arrived of a connection is data alone; figures have headers in them.
-    let whole = u64::from(flow.packet);
-    let goodput_bytes = match flow.traffic.tcp() {
-        Some(_) => window * whole / whole.saturating_sub(u64::from(BEFORE_DATA)).max(1),
-        None => window,
-    };
+    let [goodput_bytes, _] = found.arrived[number];
+    // A packet that is sent again and has come already counts as received, which no receiver tells.
+    let carried = outcome.fabric.flows[number];
     let (warm, end) = (net.warmup.secs(), net.duration.secs());
     let stop = flow.stop.map_or(end, |stop| stop.secs()).min(end);
     let sent = outcome.fabric.entered[number];
@@ -221,7 +217,8 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
         group: flow.group,
         class: flow.class,
         goodput_bytes,
-        delivered_pkts: outcome.fabric.flows[number].packets,
+        received_bytes: carried.bytes,
+        delivered_pkts: carried.packets,
         active_s: (stop - flow.start.secs().max(warm)).max(0.0),
         sender: SenderCounts { sent, retransmitted: found.again[number], ..SenderCounts::default() },
     }

@@ -218,7 +218,9 @@ fn kept(
     let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
         group: group as u32,
         class: 0,
-        goodput_bytes: carried.bytes,
+        // Connections are not followed: what is sent again counts again.
+        goodput_bytes: carried.payload,
+        received_bytes: carried.bytes,
         delivered_pkts: carried.packets,
         active_s,
         sender: Default::default(),

@@ -67,7 +67,7 @@ const AT_THE_LINK: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts"
 /// Spreads of packets at the link.
 const SPREADS_AT_THE_LINK: [&str; 1] = ["sojourn_ms"];
 /// Figures from end to end, which a class has whatever the colour of its packets.
-const END_TO_END: [&str; 2] = ["goodput_bps", "jitter_ms"];
+const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
 /// Spreads from end to end.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
 /// What a spread consists of.
@@ -208,6 +208,7 @@ impl Classes {
             "loss_ratio" => sum(dropped) / sum(offered),
             "utilisation" => run.utilisation * sum(delivered) / run.classes.iter().map(delivered).sum::<f64>(),
             "goodput_bps" => by_class(&rows).iter().map(|c| c.goodput_bps).sum(),
+            "received_bps" => by_class(&rows).iter().map(|c| c.received_bps).sum(),
             "jitter_ms" => self.only(&by_class(&rows))?.jitter_ms.unwrap_or(f64::NAN),
             nested => self.spread(run, &rows, nested)?,
         })
@@ -300,6 +301,7 @@ mod tests {
             jitter_ms: (colour == "in").then_some(1.5),
             fct_s: None,
             goodput_bps: 1000.0 * f64::from(class + 1),
+            received_bps: 1100.0 * f64::from(class + 1),
         }
     }
 
@@ -348,6 +350,7 @@ mod tests {
     fn classes_have_one_goodput_whatever_the_colour() {
         close("class.0.goodput_bps", 1000.0);
         close("class.0+2.goodput_bps", 4000.0);
+        close("class.0+2.received_bps", 4400.0);
         close("class.1.jitter_ms", 1.5);
         assert!(value("class.0.in.goodput_bps").is_err() && value("class.0-1.jitter_ms").is_err());
     }

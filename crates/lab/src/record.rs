@@ -62,8 +62,11 @@ pub struct ClassSummary {
     pub jitter_ms: Option<f64>,
     /// Flow completion time; none where no flow has an end of its own.
     pub fct_s: Option<Spread>,
-    /// In-order bits per second, headers included.
+    /// Payload that reached the receivers for the first time, in bits per second.
     pub goodput_bps: f64,
+    /// The same with headers.
+    #[serde(default)]
+    pub received_bps: f64,
 }
 
 /// One run at one link, as `summary.json` shows it.
@@ -89,10 +92,17 @@ pub struct RunSummary {
     pub loss_ratio: f64,
     /// Marked / offered.
     pub mark_ratio: f64,
-    /// In-order bits per second of the flows whose data passes the link, headers included.
+    /// Goodput (RFC 2647 section 3.17): payload of the flows whose data passes the link that reached the receivers for the first
+    /// time within the window, in bits per second.
     pub goodput_bps: f64,
     /// The same as a share of the link's capacity.
     pub goodput_ratio: f64,
+    /// The same with headers, in bits per second.
+    #[serde(default)]
+    pub received_bps: f64,
+    /// The same with headers, as a share of the link's capacity.
+    #[serde(default)]
+    pub received_ratio: f64,
     /// Packets offered.
     pub offered_pkts: u64,
     /// Packets sent.
@@ -163,8 +173,11 @@ pub struct FlowRecord {
     pub group: String,
     /// Service class.
     pub class: u8,
-    /// In-order bytes in the window, headers included.
+    /// Payload that reached the receiver for the first time within the window.
     pub goodput_bytes: u64,
+    /// The same with headers.
+    #[serde(default)]
+    pub received_bytes: u64,
     /// Seconds active in the window.
     pub active_s: f64,
     /// Packets sent in the whole run.
@@ -331,6 +344,7 @@ pub fn record(
         group: case.scenario.flows[f.group as usize].name.clone(),
         class: f.class,
         goodput_bytes: f.goodput_bytes,
+        received_bytes: f.received_bytes,
         active_s: f.active_s,
         sent_pkts: f.sender.sent,
         retransmitted_pkts: f.sender.retransmitted,
@@ -355,8 +369,9 @@ impl Run<'_> {
         // The flows whose data it carries.
         let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
         let flows: Vec<&FlowOutcome> = outcome.flows.iter().zip(crosses).filter(|(_, c)| *c).map(|(f, _)| f).collect();
-        let goodput: u64 = flows.iter().map(|f| f.goodput_bytes).sum();
-        let goodput_bps = goodput as f64 * 8.0 / window_s;
+        let rate =
+            |bytes: fn(&FlowOutcome) -> u64| flows.iter().copied().map(bytes).sum::<u64>() as f64 * 8.0 / window_s;
+        let (goodput_bps, received_bps) = (rate(|f| f.goodput_bytes), rate(|f| f.received_bytes));
         let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
         let summary = RunSummary {
             label: label(contender, case),
@@ -371,6 +386,8 @@ impl Run<'_> {
             mark_ratio: ratio(link.marked),
             goodput_bps,
             goodput_ratio: goodput_bps / capacity(net, id),
+            received_bps,
+            received_ratio: received_bps / capacity(net, id),
             offered_pkts: link.offered_pkts,
             delivered_pkts: link.delivered_pkts,
             dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
@@ -448,7 +465,10 @@ fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
 
 fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {
     let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
-    let goodput: u64 = flows.iter().filter(|f| f.class == link.class).map(|f| f.goodput_bytes).sum();
+    let rate = |bytes: fn(&FlowOutcome) -> u64| {
+        let of_class = flows.iter().copied().filter(|f| f.class == link.class);
+        of_class.map(bytes).sum::<u64>() as f64 * 8.0 / window_s
+    };
     ClassSummary {
         class: link.class,
         colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),
@@ -458,6 +478,7 @@ fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome],
         owd_ms: end.and_then(|c| c.owd_s).map(|s| Spread::new(s, 1e3)),
         jitter_ms: end.and_then(|c| c.jitter_s).map(|s| s * 1e3),
         fct_s: end.and_then(|c| c.completion_s).map(|s| Spread::new(s, 1.0)),
-        goodput_bps: goodput as f64 * 8.0 / window_s,
+        goodput_bps: rate(|f| f.goodput_bytes),
+        received_bps: rate(|f| f.received_bytes),
     }
 }

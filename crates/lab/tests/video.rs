@@ -36,7 +36,7 @@ fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
     assert_eq!(again[0].scenario, cases[0].scenario);
     let flow = &run(cases).flows[0];
     // Three packets, one, one and one, each with 40 bytes of headers.
-    assert_eq!((flow.sent_pkts, flow.goodput_bytes), (6, 4200 + 6 * 40));
+    assert_eq!((flow.sent_pkts, flow.goodput_bytes, flow.received_bytes), (6, 4200, 4200 + 6 * 40));
 }
 
 /// A group of 12 frames has a mean of 12 * 2500 bytes for 500 kb/s; its sd is 0.31 times the root of the sum of squares
@@ -48,7 +48,7 @@ fn made_up_frames_have_their_rate() {
     let flows =
         "[[flows]]\nkind = \"rtp\"\ncount = 5\nstart = \"0s\"\npacket = 1282\nsynthetic = { rate = \"500kbit\" }";
     let record = run(read(&text(flows)).unwrap());
-    let rate = record.summary.goodput_bps / 5.0;
+    let rate = record.summary.received_bps / 5.0;
     let error = 4.0 * 0.0024 + 1.0 / 416.0;
     let (least, most) = (500e3 * (1.0 + 40.0 / 1242.0), 500e3 * (1.0 + 40.0 / 1242.0) + 25.0 * 40.0 * 8.0);
     assert!((least * (1.0 - error)..=most * (1.0 + error)).contains(&rate), "{rate}");

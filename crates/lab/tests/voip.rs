@@ -26,7 +26,7 @@ fn calls_have_the_rate_of_their_codec_and_little_delay_on_a_free_link() {
         let summary = run("10mbit", &flows);
         let class = &summary.classes[0];
         let expected = 50.0 * packet * 8.0 / 0.02 * 1.004 / 2.591;
-        assert!((class.goodput_bps / expected - 1.0).abs() < 0.032, "{codec}: {} of {expected}", class.goodput_bps);
+        assert!((class.received_bps / expected - 1.0).abs() < 0.032, "{codec}: {} of {expected}", class.received_bps);
         assert_eq!((class.class, class.loss_ratio), (3, 0.0));
         let delay = class.owd_ms.as_ref().unwrap();
         assert!((22.0..23.0).contains(&delay.mean) && class.jitter_ms.is_some_and(|ms| ms < 1.0), "{delay:?}");

@@ -84,6 +84,17 @@ pub struct Carried {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Of these, payload: what stands behind the headers of TCP, UDP and the like.
+    pub payload: u64,
+}
+
+impl Carried {
+    /// A frame got through.
+    fn add(&mut self, frame: &[u8]) {
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        self.payload += frame::payload(frame) as u64;
+    }
 }
 
 /// What the frames of a class met, from end to end.
@@ -212,8 +223,7 @@ impl Fabric {
     fn leave(&mut self, segment: &Segment) {
         let Note { to, flow, came, about, .. } = self.frames.notes[segment.seq as usize];
         if let Some(flow) = flow.filter(|_| segment.at >= self.warmup) {
-            let carried = &mut self.flows[flow];
-            *carried = Carried { packets: carried.packets + 1, bytes: carried.bytes + u64::from(segment.len) };
+            self.flows[flow].add(&self.frames.buffers[segment.seq as usize]);
         }
         if let Some(flow) = flow.filter(|flow| segment.at >= self.warmup && self.watched[*flow]) {
             let class = usize::from(about.class);
@@ -289,9 +299,7 @@ impl Fabric {
         let count = count.min(self.ready[end].len());
         for (at, frame) in self.ready[end].drain(..count) {
             self.lateness[end].add(now.saturating_sub(at));
-            let carried = &mut self.carried[end];
-            carried.packets += 1;
-            carried.bytes += self.frames.buffers[frame as usize].len() as u64;
+            self.carried[end].add(&self.frames.buffers[frame as usize]);
             self.frames.free.push(frame);
         }
     }

@@ -93,6 +93,31 @@ pub fn about(frame: &[u8]) -> About {
     }
 }
 
+/// Bytes behind the headers of Ethernet, IP and TCP, UDP or SCTP; what is no IP has none. Padding of Ethernet is none.
+pub fn payload(frame: &[u8]) -> usize {
+    let Some(ip) = ip(frame) else { return 0 };
+    let (protocol, first, rest) = match ip {
+        Ip::V4(header) => {
+            let length = usize::from(header[0] & 15) * 4;
+            let whole = usize::from(u16::from_be_bytes([header[2], header[3]])).min(header.len());
+            let is_first = (header[6] & 0x1f, header[7]) == (0, 0);
+            (header[9], is_first, header.get(length..whole).unwrap_or_default())
+        }
+        Ip::V6(header) => {
+            let whole = (40 + usize::from(u16::from_be_bytes([header[4], header[5]]))).min(header.len());
+            (header[6], true, &header[40..whole])
+        }
+    };
+    let headers = match protocol {
+        _ if !first => 0,
+        6 => rest.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4),
+        17 => 8,
+        132 => 12,
+        _ => 0,
+    };
+    rest.len().saturating_sub(headers)
+}
+
 const fn ecn(traffic: u8) -> Ecn {
     match traffic & 3 {
         0 => Ecn::NotEct,
@@ -143,6 +168,26 @@ mod tests {
         let sum = checksum(&header);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
         [&[0; 12][..], &IPV4, &header, &ports, &[0; 36]].concat()
+    }
+
+    #[test]
+    fn payload_is_what_follows_the_headers() {
+        let ipv4 = |protocol: u8, fragment: u8, length: u16, rest: &[u8]| {
+            let [high, low] = length.to_be_bytes();
+            let header = [0x45, 0, high, low, 1, 2, 0, fragment, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            payload(&[&[0; 12][..], &IPV4, &header, rest].concat())
+        };
+        let mut tcp = [0; 132];
+        tcp[12] = 0x80;
+        assert_eq!(ipv4(6, 0, 152, &tcp), 100, "32 bytes of header with options");
+        assert_eq!(ipv4(17, 0, 128, &[0; 108]), 100);
+        assert_eq!(ipv4(17, 8, 128, &[0; 108]), 108, "a later fragment has no header of UDP");
+        assert_eq!(ipv4(6, 0, 40, &[0x50; 26]), 0, "padding of a short frame");
+        assert_eq!(ipv4(17, 0, 9000, &[0; 108]), 100, "a length beyond the frame");
+        let mut ipv6 = [0; 40];
+        (ipv6[0], ipv6[5], ipv6[6]) = (0x60, 108, 17);
+        assert_eq!(payload(&[&[0; 12][..], &IPV6, &ipv6, &[0; 108]].concat()), 100);
+        assert_eq!((payload(&[0; 60]), payload(&[])), (0, 0));
     }
 
     /// RFC 1071.

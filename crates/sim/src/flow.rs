@@ -22,7 +22,7 @@ pub(crate) enum Body {
         /// The end that acknowledges.
         receiver: Receiver,
     },
-    /// Datagrams without feedback. `bytes`: what has arrived since the warm-up.
+    /// Datagrams without feedback.
     Datagrams {
         /// When and how much it sends.
         source: Source,
@@ -30,11 +30,33 @@ pub(crate) enum Body {
         sent: u32,
         /// Datagrams that have arrived.
         received: u32,
-        /// What has arrived since the warm-up, in bytes.
-        bytes: u64,
+        /// What has arrived since the warm-up.
+        arrived: Arrived,
     },
     /// Video, with feedback.
     Rtp(Box<Stream>),
+}
+
+/// What has reached a receiver since the warm-up, each packet once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    packets: u64,
+    /// Headers included.
+    bytes: u64,
+}
+
+impl Arrived {
+    /// A packet of so many bytes has come.
+    #[inline]
+    pub(crate) fn add(&mut self, len: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// Bytes without the headers of each packet.
+    const fn payload(self, headers: u16) -> u64 {
+        self.bytes.saturating_sub(self.packets * headers as u64)
+    }
 }
 
 /// An application, and what a connection of its own for each file begins with.
@@ -69,6 +91,8 @@ pub(crate) struct Flow {
     pub(crate) back: u32,
     /// Bytes of a data packet.
     pub(crate) packet: u16,
+    /// Of these, headers.
+    headers: u16,
     /// Bytes of an acknowledgement.
     pub(crate) ack: u16,
     /// Class of service.
@@ -89,7 +113,7 @@ pub(crate) struct Flow {
     pub(crate) stop: u64,
     /// The earliest timer entry that counts; later entries of this flow are stale.
     pub(crate) armed: u64,
-    /// Delivered in order when the window began, once something was delivered after it did.
+    /// Packets that had reached the receiver of a connection when the window began, once something came after it did.
     pub(crate) before_window: Option<u32>,
     /// One-way delay of the last packet in the window.
     pub(crate) last_delay: u64,
@@ -125,11 +149,12 @@ impl Flow {
             Traffic::Rtp(rtp) => Body::Rtp(Box::new(Stream::new(rtp, spec.packet, rng))),
             Traffic::Datagrams(pattern) => {
                 let source = Source::new(pattern.clone(), spec.packet, rng);
-                Body::Datagrams { source, sent: 0, received: 0, bytes: 0 }
+                Body::Datagrams { source, sent: 0, received: 0, arrived: Arrived::default() }
             }
         };
         Self {
             body,
+            headers: spec.traffic.headers(),
             group: spec.group,
             from: spec.from as u32,
             to: spec.to as u32,
@@ -161,6 +186,11 @@ impl Flow {
         }
     }
 
+    /// Packets that have reached the receiver of a connection, each once.
+    pub(crate) fn received(&self) -> u32 {
+        if let Body::Tcp { receiver, .. } = &self.body { receiver.received() } else { 0 }
+    }
+
     /// When it wants to be woken next.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let app = self.app.as_ref().and_then(|app| app.app.wakes()).unwrap_or(u64::MAX);
@@ -182,16 +212,20 @@ impl Flow {
             Body::Datagrams { sent, .. } => SenderCounts { sent: u64::from(*sent), ..SenderCounts::default() },
             Body::Rtp(stream) => SenderCounts { sent: u64::from(stream.sent()), ..SenderCounts::default() },
         };
-        let goodput_bytes = match &self.body {
-            Body::Tcp { .. } => u64::from(total - self.before_window.unwrap_or(0)) * u64::from(self.packet),
-            Body::Datagrams { bytes, .. } => *bytes,
-            Body::Rtp(stream) => stream.bytes(),
+        let arrived = match &self.body {
+            Body::Tcp { receiver, .. } => {
+                let packets = u64::from(receiver.received().saturating_sub(self.before_window.unwrap_or(0)));
+                Arrived { packets, bytes: packets * u64::from(self.packet) }
+            }
+            Body::Datagrams { arrived, .. } => *arrived,
+            Body::Rtp(stream) => stream.arrived(),
         };
         let active = self.stop.min(end).saturating_sub(self.start.max(warmup));
         FlowOutcome {
             group: self.group,
             class: self.class,
-            goodput_bytes,
+            goodput_bytes: arrived.payload(self.headers),
+            received_bytes: arrived.bytes,
             delivered_pkts: u64::from(total),
             active_s: active as f64 * 1e-9,
             sender,

@@ -13,7 +13,7 @@ use crate::loss::LossModel;
 use crate::rtp::Rtp;
 use crate::schedule::Schedule;
 use crate::source::Pattern;
-use crate::tcp::TcpOptions;
+use crate::tcp::{TcpOptions, Variant};
 
 /// Index into [`Network::links`].
 pub type LinkId = usize;
@@ -190,6 +190,23 @@ pub struct FlowSpec {
     /// The marker that its data pass as it leaves the host.
     pub marker: Option<MarkerId>,
 }
+
+impl Traffic {
+    /// Bytes of a data packet that are headers: IP 20; TCP 20, UDP 8, RTP 12 over UDP, SCTP 12 and 16 of a DATA chunk.
+    pub const fn headers(&self) -> u16 {
+        match self {
+            Self::Tcp(options) | Self::Application(options, _) => match options.variant {
+                Variant::Sctp => 48,
+                _ => 40,
+            },
+            Self::Datagrams(_) => 28,
+            Self::Rtp(_) => RTP_HEADERS,
+        }
+    }
+}
+
+/// Headers of IP, UDP and RTP, in bytes.
+pub(crate) const RTP_HEADERS: u16 = 40;
 
 /// Where a flow is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

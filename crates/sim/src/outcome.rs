@@ -121,8 +121,10 @@ pub struct FlowOutcome {
     pub group: u32,
     /// Service class.
     pub class: u8,
-    /// Bytes delivered in order (datagrams: delivered) within the window, headers included.
+    /// Payload that reached the receiver for the first time within the window, in bytes.
     pub goodput_bytes: u64,
+    /// The same with headers: length on the wire of the packets that carried it.
+    pub received_bytes: u64,
     /// Packets delivered in the whole run.
     pub delivered_pkts: u64,
     /// Seconds during which it was active within the window.

@@ -5,6 +5,8 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::draw::Draw;
+use crate::flow::Arrived;
+use crate::network::RTP_HEADERS;
 use crate::source::recording::{Player, Replay};
 
 /// A stream.
@@ -47,9 +49,6 @@ const I_TO_B: f64 = 5.0;
 const SPACING: u32 = 3;
 /// The largest frame in bytes.
 const LARGEST: f64 = (1 << 24) as f64;
-
-/// Headers of IP, UDP and RTP.
-const HEADERS: u16 = 40;
 
 /// What a report says beyond its number: the share lost or marked in 1/256, at most 255, if anything has come since the last
 /// one.
@@ -169,8 +168,8 @@ struct Receiver {
     received_before: u32,
     /// What came with CE since the last report.
     marked: u32,
-    /// What has come since the warm-up, in bytes.
-    bytes: u64,
+    /// What has come since the warm-up.
+    arrived: Arrived,
 }
 
 impl Receiver {
@@ -210,7 +209,7 @@ impl Stream {
         Self {
             show: Show::new(&rtp.frames),
             rng,
-            payload: u32::from(packet.saturating_sub(HEADERS).max(1)),
+            payload: u32::from(packet.saturating_sub(RTP_HEADERS).max(1)),
             floor: rtp.floor,
             share: 1.0,
             rest: 0,
@@ -225,7 +224,7 @@ impl Stream {
                 expected_before: 0,
                 received_before: 0,
                 marked: 0,
-                bytes: 0,
+                arrived: Arrived::default(),
             },
         }
     }
@@ -265,13 +264,15 @@ impl Stream {
             self.show.skip(&mut self.rng);
         }
         self.sent += 1;
-        (part as u16 + HEADERS, self.sent)
+        (part as u16 + RTP_HEADERS, self.sent)
     }
 
     /// A packet has arrived, with a congestion mark or without, within the measurement window or before.
     pub(crate) fn receive(&mut self, seq: u32, len: u16, marked: bool, within: bool) {
         self.receiver.receive(seq, marked);
-        self.receiver.bytes += if within { u64::from(len) } else { 0 };
+        if within {
+            self.receiver.arrived.add(len);
+        }
     }
 
     /// The report that was due, if there is something to report on.
@@ -299,9 +300,9 @@ impl Stream {
         self.receiver.received
     }
 
-    /// Bytes received since the warm-up.
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.receiver.bytes
+    /// What has come since the warm-up.
+    pub(crate) const fn arrived(&self) -> Arrived {
+        self.receiver.arrived
     }
 }
 

@@ -427,7 +427,7 @@ impl World {
         }
         let flow = &mut self.flows[segment.flow as usize];
         if at > self.warmup && flow.before_window.is_none() {
-            flow.before_window = Some(flow.delivered());
+            flow.before_window = Some(flow.received());
         }
         if let Some(ack) = self.receive(segment, at) {
             self.send_ack(segment.flow as usize, ack, at);
@@ -455,10 +455,12 @@ impl World {
                 }
                 ack
             }
-            Body::Datagrams { received, bytes, .. } => {
+            Body::Datagrams { received, arrived, .. } => {
                 *received += 1;
                 // What comes in the warm-up's last nanosecond comes before its end.
-                *bytes += if at > self.warmup { u64::from(segment.len) } else { 0 };
+                if at > self.warmup {
+                    arrived.add(segment.len);
+                }
                 None
             }
             Body::Rtp(stream) => {
@@ -730,7 +732,7 @@ impl World {
     fn window_event(&mut self) {
         self.agenda.set(self.sources.window(), None);
         for flow in &mut self.flows {
-            flow.before_window.get_or_insert(flow.delivered());
+            flow.before_window.get_or_insert(flow.received());
         }
     }
 

@@ -254,7 +254,7 @@ mod tests {
         for (settings, ecn, passes) in
             [("non_ect=pass", true, true), ("non_ect=drop", true, false), ("", true, false), ("non_ect=pass", false, false)]
         {
-            let mut queue = queue_with(&format!("limit=1p {settings}"), ecn);
+            let mut queue = queue_with(&alloc::format!("limit=1p {settings}"), ecn);
             offer(&mut queue, 0, 1000, Ecn::NotEct);
             // The virtual queue is at its limit. A packet that passes leaves it so and takes 150 off C~.
             let ct = if passes { 999_700.0 } else { 999_850.0 };

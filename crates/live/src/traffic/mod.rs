@@ -175,7 +175,7 @@ struct Results(Mutex<File>);
 /// What was found of flows.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Bytes of data that arrived in order, within the window and in all.
+    /// Payload that the receiver read, in bytes: of a connection in order; within the window and in all.
     pub arrived: Vec<[u64; 2]>,
     /// Segments sent again.
     pub again: Vec<u64>,

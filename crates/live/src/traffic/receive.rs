@@ -7,7 +7,7 @@ use forebay_sim::app::Files;
 use forebay_sim::network::Traffic;
 
 use super::send::{HEADER, accept, draws, read, request};
-use super::{BEFORE_DATAGRAM, LOOK, Stage, files, manner, port};
+use super::{LOOK, Stage, files, manner, port};
 use crate::sys::{clock, socket};
 
 /// Plays it to the end of the run.
@@ -133,8 +133,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Res
     let mut buffer = vec![0; 64 << 10];
     while !stage.is_over() {
         match socket.recv(&mut buffer) {
-            // What is counted of datagrams is their length on the wire.
-            Ok(count) => arrived.add(count + BEFORE_DATAGRAM as usize),
+            Ok(count) => arrived.add(count),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }

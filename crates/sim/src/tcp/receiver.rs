@@ -55,6 +55,11 @@ impl Receiver {
         self.next
     }
 
+    /// Packets so far, each once, in order or not.
+    pub const fn received(&self) -> u32 {
+        self.next + self.early.len()
+    }
+
     /// A packet with this codepoint has arrived; the acknowledgement that has to leave before it is looked at.
     ///
     /// RFC 8257 section 3.2: the echo says what the packets acknowledged carried, so that a held
