@@ -49,7 +49,7 @@ pub const PAPERS: &[Paper] = &[
         ["files", "files-tcp", "files-two-way", "files-setup", "files-limited", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
         "exhibits"),
     paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
-        ["load", "load-350", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed", "weighted-mixed-double"],
+        ["load", "load-350", "load-sio", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed", "weighted-mixed-double"],
         "exhibits"),
 ];
 

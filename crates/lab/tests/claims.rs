@@ -37,7 +37,7 @@ fn red_tail_has_every_fixed_id_once() {
 fn msvb_has_every_fixed_id_once() {
     let file = claim_file::parse(papers::find("msvb").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
-    let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
+    let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-F2s", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
     assert_eq!(ids, fixed);
 }
 
