@@ -148,6 +148,7 @@ Made by `cargo xtask sim-to-real`, which runs `forebay run examples/real.toml --
 round trip of 30 ms and a buffer of 400 packets, 20 s of which 5 are discarded, one seed. *Real* are connections of this
 machine's kernel through the emulated link; *simulated* are ours. The discipline is the same code in both, so what differs is
 TCP and the machine. Signals are drops and marks, of the packets that were offered.
+The senders are not ECN-capable, so that `dualpi2` puts all their packets into its C queue: its L queue was not tested.
 
 Tolerances, fixed before the first run: mean queues within 30 % of the larger or 10 packets, signals within a factor of 2.
 30 % is what two real datapaths differed by under one law; signals go with the square of the windows, and 1.3 squared is 1.7.
