@@ -225,7 +225,7 @@ impl LinkArgs {
         }
     }
 
-    /// Time between two rows of the series in DIR; it doubles whenever there are a million rows.
+    /// Time between two rows of the series.
     pub(crate) fn sample(&self) -> Result<Span, InputError> {
         time("--sample", &self.sample)
     }

@@ -41,7 +41,9 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, program::this().build());
     kernel::check(&plan)?;
     check_place(&directory(args, &plan))?;
-    afford(args, &plan, 1, kernel::real_seconds(&plan), ui)?;
+    // No thread may be left behind: each real run is a copy of this process.
+    let finished = || store::finished_in_turn(&directory(args, &plan), &plan);
+    afford(args, &plan, 1, kernel::real_seconds(&plan), finished, ui)?;
     // Without a handler of Ctrl-C, which is a thread: a process that makes namespaces must have one only.
     let store = open(args, &plan, interrupt::flag(), ui)?;
     let timings = kernel::runs(&plan, &store, ui)?;
@@ -98,7 +100,8 @@ fn show(document: &Value, store: &Store, ui: &Ui, tables: fn(&Ui, &Value) -> Str
 pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, Store), Failure> {
     check_place(&directory(args, plan))?;
     let pool = pool(args.jobs)?;
-    afford(args, plan, pool.current_num_threads(), 0.0, ui)?;
+    let finished = || pool.install(|| store::finished(&directory(args, plan), plan));
+    afford(args, plan, pool.current_num_threads(), 0.0, finished, ui)?;
     let store = open(args, plan, interrupt::watch(), ui)?;
     let document = simulate(plan, &store, &pool, ui)?;
     Ok((document, store))
@@ -164,9 +167,18 @@ fn check_place(dir: &Path) -> Result<(), InputError> {
 }
 
 /// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
-fn afford(args: &BatchArgs, plan: &Plan, jobs: usize, real_s: f64, ui: &Ui) -> Result<(), InputError> {
-    let finished = || store::finished(&directory(args, plan), plan);
-    let Some(excess) = excess(plan, jobs, real_s, finished).filter(|_| !args.force) else { return Ok(()) };
+fn afford(
+    args: &BatchArgs,
+    plan: &Plan,
+    jobs: usize,
+    real_s: f64,
+    finished: impl FnOnce() -> usize,
+    ui: &Ui,
+) -> Result<(), InputError> {
+    if args.force {
+        return Ok(());
+    }
+    let Some(excess) = excess(plan, jobs, real_s, finished) else { return Ok(()) };
     let (force, less) = if ui.caught() { ("force=True", "seeds") } else { ("--force", "--runs, --jobs") };
     let hint = format!("{force} runs it all the same; fewer {less} or a shorter duration take less");
     let file = args.scenario.display().to_string();

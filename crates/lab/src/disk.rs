@@ -39,11 +39,16 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// One in the folder of `beside`. `create_new` never follows a link that somebody has put at its name.
+    /// One in the folder of `beside`.
     fn create(beside: &Path) -> io::Result<Self> {
+        // Keys of `RandomState` come from the system's random source.
+        Self::create_as(beside, || RandomState::new().hash_one(std::process::id()))
+    }
+
+    /// The same, named by `numbers`. `create_new` never follows a link that somebody has put at a name.
+    fn create_as(beside: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
         loop {
-            // Keys of `RandomState` come from the system's random source.
-            let random = RandomState::new().hash_one(std::process::id());
+            let random = numbers();
             let path = beside.with_file_name(format!("{}{random:016x}{}", TEMPORARY.0, TEMPORARY.1));
             let file = match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
@@ -77,7 +82,7 @@ pub(crate) enum Lock {
 }
 
 /// `ENOLCK`: a network file system whose server keeps no locks.
-const NO_LOCKS: i32 = 37;
+const NO_LOCKS: i32 = if cfg!(target_os = "macos") { 77 } else { 37 };
 
 /// Tries to lock a file. The lock ends with [`File::unlock`], or with the last process that has the file open.
 pub(crate) fn lock(file: &File) -> io::Result<Lock> {
@@ -214,6 +219,21 @@ mod tests {
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
         dir
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_at_a_temporary_name_are_not_followed() {
+        let dir = place("planted");
+        fs::write(dir.join("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink("victim", dir.join(".forebay-0000000000000001.tmp")).unwrap();
+        let mut numbers = 1..;
+        let mut part = Temporary::create_as(&dir.join("report.html"), || numbers.next().unwrap()).unwrap();
+        part.file.write_all(b"page").unwrap();
+        assert!(part.path.ends_with(".forebay-0000000000000002.tmp"), "{:?}", part.path);
+        assert_eq!(fs::read_to_string(dir.join("victim")).unwrap(), "precious");
+        drop(part);
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

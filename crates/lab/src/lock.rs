@@ -13,6 +13,9 @@ use crate::store_error::{Owner, StoreError};
 /// The file that is locked. It is removed with the lock.
 pub(crate) const NAME: &str = ".lock";
 
+/// Where a run directory has files; the first is itself.
+const FOLDERS: [&str; 4] = ["", "runs", "cases", "shards"];
+
 /// How often a waiting writer tries again.
 const EVERY: Duration = Duration::from_millis(50);
 
@@ -42,13 +45,18 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Takes the lock of `dir`, which is made if it is not there.
+    /// Takes the lock of `dir`, which is made if it is not there, and removes temporary files of writers that were killed.
     pub fn take(dir: &Path, wait: &Wait<'_>) -> Result<Self, StoreError> {
         let mut told = false;
         loop {
             disk::make_dir(dir)?;
             let owner = match Self::try_take(dir).map_err(io_error(&dir.join(NAME)))? {
-                Ok(lock) => return Ok(lock),
+                Ok(lock) => {
+                    for folder in FOLDERS {
+                        disk::remove_orphans(&dir.join(folder));
+                    }
+                    return Ok(lock);
+                }
                 Err(owner) => owner,
             };
             if wait.stop.load(Ordering::SeqCst) {
@@ -157,6 +165,19 @@ mod tests {
         assert!(!dir.join(NAME).exists());
         WriteLock::take(&dir, &Wait::NEVER).unwrap();
         fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn orphans_go_once_the_lock_is_held() {
+        let dir = place("orphans");
+        let orphans = FOLDERS.map(|folder| dir.join(folder).join(".forebay-0123456789abcdef.tmp"));
+        for orphan in &orphans {
+            fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+            fs::write(orphan, "part").unwrap();
+        }
+        drop(WriteLock::take(&dir, &Wait::NEVER).unwrap());
+        assert!(orphans.iter().all(|orphan| !orphan.exists()));
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

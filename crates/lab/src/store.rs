@@ -14,9 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::compare;
-use crate::disk::{
-    self, damaged, fill_whole, io_error, make_dir, read_regular, remove_orphans, write_json, write_whole,
-};
+use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, write_json, write_whole};
 use crate::lock::{self, Wait, WriteLock};
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
@@ -107,17 +105,13 @@ impl Store {
         Self::locked(lock, plan, meta)
     }
 
-    /// The same for a directory that is locked already and was empty then.
+    /// The same for a directory that is locked already and was empty then: what has come there since stays beside the results.
     pub fn begin(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
-        whose(lock.dir(), plan)?;
         Self::locked(lock, plan, meta)
     }
 
     fn locked(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
         let store = Self { dir: lock.dir().to_path_buf(), shards: false, lock: Some(lock) };
-        for folder in ["", "runs", "cases", "shards"] {
-            remove_orphans(&store.path(folder));
-        }
         // First of all: from here on the directory says whose it is.
         write_json(&store.path("meta.json"), &store.meta(plan, meta))?;
         make_dir(&store.path("runs"))?;
@@ -306,6 +300,11 @@ pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
 /// How many of the runs of `plan` are in `dir`.
 pub fn finished(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
+}
+
+/// The same without a thread beside the caller's, for a process that is going to copy itself.
+pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
+    plan.jobs().into_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
 /// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by

@@ -71,7 +71,7 @@ impl Port {
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) {
         let (odd, tagged) = (&mut self.odd, &mut self.tagged);
         let mut complete = |frame: Frame<'_>| {
-            *tagged += u64::from(frame.tag.is_some());
+            *tagged += u64::from(is_dropped_behind_a_tag(&frame));
             match offload::complete(&frame, &mut take) {
                 Ok(done) => odd.completed += u64::from(done),
                 Err(Unfit::Cut) => odd.cut += 1,
@@ -104,11 +104,18 @@ impl Port {
         let (netlink, number) = &self.counters;
         let now = netlink.drops(*number).unwrap_or(self.before);
         match &mut self.way {
-            // The kernel counts one with a tag as dropped where nobody but the ring takes it.
             Way::Ring(ring) => ring.dropped() + now.received.saturating_sub(self.before.received + self.tagged),
             Way::Tun(_) => now.sent.saturating_sub(self.before.sent),
         }
     }
+}
+
+/// Does the kernel count this frame as dropped by the interface, although the ring has it? It does where a VLAN tag that is
+/// no priority tag hides a protocol that nobody but the ring takes.
+fn is_dropped_behind_a_tag(frame: &Frame<'_>) -> bool {
+    let is_vlan = frame.tag.is_some_and(|[_, _, high, low]| (high & 0x0f, low) != (0, 0));
+    let taken = [[0x08, 0x00], [0x86, 0xdd], [0x08, 0x06]];
+    is_vlan && frame.bytes.get(12..14).is_some_and(|kind| !taken.iter().any(|taken| taken == kind))
 }
 
 impl AsFd for Port {
@@ -117,5 +124,23 @@ impl AsFd for Port {
             Way::Ring(ring) => ring.as_fd(),
             Way::Tun(tunnel) => tunnel.as_fd(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_hides_what_no_handler_takes() {
+        let dropped = |vid: u8, kind: [u8; 2]| {
+            let bytes = [&[0; 12][..], &kind, &[0; 46]].concat();
+            is_dropped_behind_a_tag(&Frame { tag: Some([0x81, 0, 0, vid]), ..Frame::complete(&bytes) })
+        };
+        assert!(dropped(5, [0x88, 0xb5]), "a protocol of nobody");
+        for (vid, kind) in [(5, [0x08, 0x00]), (5, [0x08, 0x06]), (5, [0x86, 0xdd]), (0, [0x88, 0xb5])] {
+            assert!(!dropped(vid, kind), "{vid} {kind:?}");
+        }
+        assert!(!is_dropped_behind_a_tag(&Frame::complete(&[0; 60])), "no tag");
     }
 }

@@ -54,7 +54,10 @@ impl Real {
             seed: run["seed"].clone(),
             timing: run["timing"].clone(),
         };
-        let runs: Vec<Run> = known.as_array()?.iter().map(run).collect();
+        // Those of other seeds are kept for a later run of more.
+        let seeds = meta["seeds"].as_array();
+        let counts = |run: &&Value| seeds.is_none_or(|seeds| seeds.contains(&run["seed"]));
+        let runs: Vec<Run> = known.as_array()?.iter().filter(counts).map(run).collect();
         (!runs.is_empty()).then_some(Self { runs, mixed: true })
     }
 

@@ -218,8 +218,10 @@ impl RingSocket {
         self.long.resize(VIRTIO + LONGEST, 0);
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_TRUNC | libc::MSG_DONTWAIT);
         // SAFETY: the kernel writes at most as many bytes as `long` has.
-        let got = unsafe { libc::recv(fd, self.long.as_mut_ptr().cast(), self.long.len(), flags) };
-        let len = check(got as i32)? as usize;
+        let mut recv =
+            || check(unsafe { libc::recv(fd, self.long.as_mut_ptr().cast(), self.long.len(), flags) } as i32);
+        // The first call may report an error of the socket, such as ENETDOWN, and leave the frame in the queue.
+        let len = recv().or_else(|_| recv())? as usize;
         let is_whole = len <= self.long.len();
         self.long.truncate(len);
         self.long.drain(..VIRTIO.min(len));

@@ -148,7 +148,7 @@ impl Sender {
             control.arrived(now, seq);
         });
         delivered += reported;
-        control.observe(delivered, ece, ack, self.high);
+        control.observe(delivered, ece && !is_late, ack, self.high);
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // What lies before the packet that is timed may take long to repair, but says nothing about the round trip.
             self.measure(sent, now);
