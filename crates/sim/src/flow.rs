@@ -5,6 +5,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::app::App;
+use crate::arrived::Arrived;
 use crate::network::{FlowSpec, Traffic};
 use crate::outcome::FlowOutcome;
 use crate::rtp::Stream;
@@ -35,28 +36,6 @@ pub(crate) enum Body {
     },
     /// Video, with feedback.
     Rtp(Box<Stream>),
-}
-
-/// What has reached a receiver since the warm-up, each packet once.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrived {
-    packets: u64,
-    /// Headers included.
-    bytes: u64,
-}
-
-impl Arrived {
-    /// A packet of so many bytes has come.
-    #[inline]
-    pub(crate) fn add(&mut self, len: u16) {
-        self.packets += 1;
-        self.bytes += u64::from(len);
-    }
-
-    /// Bytes without the headers of each packet.
-    const fn payload(self, headers: u16) -> u64 {
-        self.bytes.saturating_sub(self.packets * headers as u64)
-    }
 }
 
 /// An application, and what a connection of its own for each file begins with.
@@ -214,8 +193,8 @@ impl Flow {
         };
         let arrived = match &self.body {
             Body::Tcp { receiver, .. } => {
-                let packets = u64::from(receiver.received().saturating_sub(self.before_window.unwrap_or(0)));
-                Arrived { packets, bytes: packets * u64::from(self.packet) }
+                let packets = receiver.received().saturating_sub(self.before_window.unwrap_or(0));
+                Arrived::of(packets, self.packet)
             }
             Body::Datagrams { arrived, .. } => *arrived,
             Body::Rtp(stream) => stream.arrived(),

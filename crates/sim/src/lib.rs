@@ -7,6 +7,7 @@
 pub mod agenda;
 mod ahead;
 pub mod app;
+mod arrived;
 mod audit;
 mod call;
 mod delays;

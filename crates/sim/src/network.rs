@@ -10,7 +10,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use crate::app::Work;
 use crate::levels::Levels;
 use crate::loss::LossModel;
-use crate::rtp::Rtp;
+use crate::rtp::{self, Rtp};
 use crate::schedule::Schedule;
 use crate::source::Pattern;
 use crate::tcp::{TcpOptions, Variant};
@@ -200,13 +200,10 @@ impl Traffic {
                 _ => 40,
             },
             Self::Datagrams(_) => 28,
-            Self::Rtp(_) => RTP_HEADERS,
+            Self::Rtp(_) => rtp::HEADERS,
         }
     }
 }
-
-/// Headers of IP, UDP and RTP, in bytes.
-pub(crate) const RTP_HEADERS: u16 = 40;
 
 /// Where a flow is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

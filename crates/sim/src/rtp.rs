@@ -4,9 +4,8 @@
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use crate::arrived::Arrived;
 use crate::draw::Draw;
-use crate::flow::Arrived;
-use crate::network::RTP_HEADERS;
 use crate::source::recording::{Player, Replay};
 
 /// A stream.
@@ -49,6 +48,9 @@ const I_TO_B: f64 = 5.0;
 const SPACING: u32 = 3;
 /// The largest frame in bytes.
 const LARGEST: f64 = (1 << 24) as f64;
+
+/// Headers of IP, UDP and RTP, in bytes.
+pub(crate) const HEADERS: u16 = 40;
 
 /// What a report says beyond its number: the share lost or marked in 1/256, at most 255, if anything has come since the last
 /// one.
@@ -209,7 +211,7 @@ impl Stream {
         Self {
             show: Show::new(&rtp.frames),
             rng,
-            payload: u32::from(packet.saturating_sub(RTP_HEADERS).max(1)),
+            payload: u32::from(packet.saturating_sub(HEADERS).max(1)),
             floor: rtp.floor,
             share: 1.0,
             rest: 0,
@@ -264,7 +266,7 @@ impl Stream {
             self.show.skip(&mut self.rng);
         }
         self.sent += 1;
-        (part as u16 + RTP_HEADERS, self.sent)
+        (part as u16 + HEADERS, self.sent)
     }
 
     /// A packet has arrived, with a congestion mark or without, within the measurement window or before.

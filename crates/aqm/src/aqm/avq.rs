@@ -116,7 +116,11 @@ impl Design for Avq {
             settings: "gamma=0.9 alpha=0.5",
             source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
         },
-        Preset { name: "msc", settings: "limit=20p non_ect=pass", source: "MSC paper, experiment 4, with ECN and without" },
+        Preset {
+            name: "msc",
+            settings: "limit=20p non_ect=pass",
+            source: "MSC paper, experiment 4, with ECN and without",
+        },
     ];
 
     fn build(params: &Params, link: &Link) -> Self {
@@ -251,9 +255,12 @@ mod tests {
 
     #[test]
     fn non_ect_passes_only_where_asked_and_marking() {
-        for (settings, ecn, passes) in
-            [("non_ect=pass", true, true), ("non_ect=drop", true, false), ("", true, false), ("non_ect=pass", false, false)]
-        {
+        for (settings, ecn, passes) in [
+            ("non_ect=pass", true, true),
+            ("non_ect=drop", true, false),
+            ("", true, false),
+            ("non_ect=pass", false, false),
+        ] {
             let mut queue = queue_with(&alloc::format!("limit=1p {settings}"), ecn);
             offer(&mut queue, 0, 1000, Ecn::NotEct);
             // The virtual queue is at its limit. A packet that passes leaves it so and takes 150 off C~.

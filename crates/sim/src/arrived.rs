@@ -1,0 +1,28 @@
+//! What reached a receiver within the measurement window.
+
+/// What has reached a receiver since the warm-up, each packet once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    packets: u64,
+    /// Headers included.
+    pub(crate) bytes: u64,
+}
+
+impl Arrived {
+    /// So many packets of `len` bytes each.
+    pub(crate) const fn of(packets: u32, len: u16) -> Self {
+        Self { packets: packets as u64, bytes: packets as u64 * len as u64 }
+    }
+
+    /// A packet of so many bytes has come.
+    #[inline]
+    pub(crate) fn add(&mut self, len: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// Bytes without the headers of each packet.
+    pub(crate) const fn payload(self, headers: u16) -> u64 {
+        self.bytes.saturating_sub(self.packets * headers as u64)
+    }
+}
