@@ -622,11 +622,11 @@ fn memory_does_not_grow_without_results() {
 #[test]
 fn force_runs_what_is_over_the_budget() {
     let file = place().join("long.toml");
-    fs::write(&file, scenario("10mbit", 20.0, "400p", 1, "\"droptail\"", 200_000)).unwrap();
+    fs::write(&file, scenario("10mbit", 20.0, "400p", 1, "\"droptail\"", 20_000)).unwrap();
     let mut command = as_user(Path::new("timeout"));
     command.args(["--signal=INT", "3"]).arg(place().join("forebay"));
     let out =
-        command.args(["run", file.to_str().unwrap(), "--on", "kernel", "--force", "--runs", "1"]).output().unwrap();
+        command.args(["run", file.to_str().unwrap(), "--on", "kernel", "--force", "--runs", "10"]).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(124) && !said.contains("cannot start"), "{said}");
 }

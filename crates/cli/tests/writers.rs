@@ -120,7 +120,11 @@ fn an_interruption_ends_the_wait() {
     let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];
     let mut first = begin(&mut place.command(&words));
     locked(&place.dir.join("out"));
-    let second = begin(&mut place.command(&["report", "out"]));
+    // Whoever runs the tests in the background may ignore SIGINT and SIGHUP, and children inherit that.
+    let report = place.command(&["report", "out"]);
+    let mut defaults = Command::new("env");
+    defaults.arg("--default-signal=HUP,INT").arg(report.get_program()).args(report.get_args());
+    let second = begin(defaults.current_dir(&place.dir));
     sleep(Duration::from_millis(500));
     let signalled = Command::new("kill").args(["-INT", &second.id().to_string()]).status().unwrap();
     let second = Ended::new(end(second));
