@@ -218,7 +218,7 @@ fn kept(
     let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
         group: group as u32,
         class: 0,
-        // Connections are not followed: what is sent again counts again.
+        // Connections are not tracked: a retransmission counts again.
         goodput_bytes: carried.payload,
         received_bytes: carried.bytes,
         delivered_pkts: carried.packets,

@@ -73,7 +73,8 @@ fn role() {
     wire::play();
 }
 
-/// Every drop is sent again once, and nothing else is.
+/// Every drop is sent again once. What else the sender sends again, because an acknowledgement is late on a busy machine, the
+/// receiver already has and reports as duplicate (DSACK).
 fn drops_are_retransmissions(actuator: &str) {
     let Some(rig) = rig() else { return };
     let law = format!("{LAW} ecn=off");
@@ -89,9 +90,15 @@ fn drops_are_retransmissions(actuator: &str) {
     let after = top(&rig);
     let dropped = number(&after, "/dropped_early/pkts") + number(&after, "/dropped_overflow/pkts");
     let again = rig.counter(0, "snmp", "Tcp", "RetransSegs");
-    println!("{actuator}: {dropped} dropped, {again} sent again; {during}");
+    let duplicates = rig.counter(0, "netstat", "TcpExt", "TCPDSACKRecvSegs");
+    println!("{actuator}: {dropped} dropped, {again} sent again, {duplicates} duplicates; {during}");
     assert!(dropped >= 30, "{after}");
-    assert!(dropped.abs_diff(again) <= 2 + dropped / 50, "{dropped} dropped, {again} sent again");
+    let elsewhere = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPRetransFail", "TCPBacklogDrop", "PruneCalled", "TCPOFODrop"]
+        .map(|name| (name, [0, 2].map(|place| rig.counter(place, "netstat", "TcpExt", name))));
+    assert!(
+        dropped.abs_diff(again.saturating_sub(duplicates)) <= 2 + dropped / 50,
+        "{dropped} dropped, {again} sent again, {duplicates} duplicates; client and server: {elsewhere:?}"
+    );
     assert!(real(&during, "/per_second/sent_bits") > 0.9 * BITS, "{during}");
     assert!(number(&during, "/backlog_bytes") < 200 * 1514, "{during}");
     assert!(rig.ended(&["detach", DEVICE]).status.success());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::disk::{self, Lock, io_error};
 use crate::store_error::{Owner, StoreError};
 
-/// The file that is locked. It is removed with the lock.
+/// Name of the lock file. It is deleted when the lock is released.
 pub(crate) const NAME: &str = ".lock";
 
 /// Where a run directory has files; the first is itself.

@@ -42,11 +42,11 @@ pub struct Outcome {
     pub cpu_ns: u64,
     /// How old frames were when they were looked at, in nanoseconds.
     pub age: Histogram,
-    /// Frames that were lost before they were seen here, by the end from which they came.
+    /// Frames lost before reception, per receiving end.
     pub missed: [u64; 2],
-    /// Frames that did not come as the packets of a wire, by the same.
+    /// Frames that were not single wire packets (offloads), per receiving end.
     pub odd: [Odd; 2],
-    /// Frames that an interface did not take, by the end at which they were to leave.
+    /// Frames that an interface refused, per sending end.
     pub refused: [u64; 2],
     /// How the command ended; none if this process was asked to end before.
     pub ended: Option<Ended>,

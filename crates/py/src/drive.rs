@@ -38,7 +38,7 @@ struct Begun {
     seed: u64,
 }
 
-/// The same as its class takes it.
+/// Constructor arguments, in order, for pickling.
 type Arguments = (String, String, String, u64, u64);
 
 /// What a call works on.

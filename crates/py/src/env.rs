@@ -258,7 +258,7 @@ struct Asked {
     ecn: bool,
 }
 
-/// The same as its class takes it.
+/// Constructor arguments, in order, for pickling.
 type Arguments = (Py<Scenario>, usize, Vec<String>, f64, Vec<String>, Option<usize>, bool);
 
 /// What a call works on.

@@ -1,4 +1,4 @@
-//! Commands that people copy from a document run in every shell.
+//! Checks that commands in documents work in every shell.
 
 use crate::tree::Tree;
 

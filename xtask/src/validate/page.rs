@@ -197,7 +197,7 @@ too; the driver turns that off (`SetCWRonRetransmit_`). What is left is `is_retr
 most retransmissions; the receiver stops echoing a mark earlier, and the sender reduces less often. Ours does so in
 `crates/sim/tests/scripts/ns2-cwr.txt`.
 
-How much that is: RED with ECN on the network of `papers/msvb` (10 Mb/s, 120 ms, 1000-byte packets, a buffer of 100, thresholds 20 and
+The effect on RED with ECN, on the network of `papers/msvb` (10 Mb/s, 120 ms, 1000-byte packets, a buffer of 100, thresholds 20 and
 40, w_q 0.002), three seeds, 20 to 120 s. Each cell: mean queue, its deviation, packets dropped. ns-2's are of
 `validation/ns2/red-ecn.tcl`; a test holds ours by the rule to ns-2 without the switch (`crates/lab/tests/ns2_ecn.rs`).
 

@@ -296,7 +296,7 @@ mod tests {
     fn an_actuation_of_finite_numbers_is_sound() {
         let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };
         let per_byte = |mean| Actuation { per_byte: Some(mean), ..Actuation::bernoulli(0.5) };
-        // A probability beyond its bounds counts as the bound.
+        // A probability outside 0..1 is clamped.
         assert!([-1.0, 0.0, 0.5, 1.0, 7.0].into_iter().all(|p| Actuation::bernoulli(p).is_sound()));
         assert!(scaled(0.5, Depth::Packets(50.0)).is_sound() && per_byte(500.0).is_sound());
         for wild in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -37,7 +37,7 @@ pub struct Sets {
 pub enum Tail {
     /// A value that sets a parameter.
     Sets(Sets),
-    /// A value that [`Tc::together`] reads when all words are known.
+    /// A value that [`Tc::together`] evaluates after all words are parsed.
     Late(Form),
     /// Nothing: the word stands for this `key=value`.
     Flag(&'static str),
@@ -129,7 +129,7 @@ impl Typed {
         all.iter().rev().find(|typed| typed.word == word)
     }
 
-    /// The number after `word`; 0 if the word is not there, as to tc.
+    /// The number that follows `word`, or 0 if the word is absent, which is tc's default.
     pub fn number(all: &[Self], word: &str) -> f64 {
         Self::find(all, word).map_or(0.0, |typed| typed.number)
     }
