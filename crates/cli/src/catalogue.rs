@@ -75,7 +75,7 @@ fn of_schema(schema: &Value) -> Named {
 
 /// Every congestion control.
 pub(crate) fn congestion() -> Vec<Named> {
-    TcpVariant::WORDS.iter().map(|(word, variant)| Named::new(word, variant.summary())).collect()
+    TcpVariant::all().iter().map(|variant| Named::new(variant.word(), variant.profile().summary)).collect()
 }
 
 /// Every paper.

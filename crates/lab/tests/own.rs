@@ -1,7 +1,9 @@
-//! A discipline of one's own is known wherever a name is read, and the example of one runs.
+//! Disciplines and controls that are registered are known wherever a name is read, and the examples run.
 
 #[path = "../../../examples/my_first_aqm.rs"]
 mod my_first_aqm;
+#[path = "../../../examples/my_first_control.rs"]
+mod my_first_control;
 
 use std::path::Path;
 
@@ -53,4 +55,19 @@ fn a_copy_of_a_built_in_one_gives_the_same_run() {
         let prints: Vec<String> = runs.map(|run| run.summary.fingerprint.clone()).collect();
         assert_eq!(prints[0], prints[1], "{own}");
     }
+}
+
+#[test]
+fn a_registered_control_is_read_and_written() {
+    std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+    my_first_control::main().unwrap();
+    let sets = vec!["flows.ftp.tcp=scalable".to_string()];
+    let cases =
+        scenario::load("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap();
+    let written = cases[0].scenario.to_toml();
+    assert!(written.contains("tcp = \"scalable\""), "{written}");
+    let sets = vec!["flows.ftp.tcp=scalabel".to_string()];
+    let error =
+        scenario::load("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap_err();
+    assert!(error.to_string().contains("scalable"), "{error}");
 }

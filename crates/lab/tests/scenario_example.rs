@@ -69,7 +69,7 @@ fn the_published_example_means_what_it_says() {
 #[test]
 fn defaults_of_a_transport_are_those_of_the_bench() {
     let tcp = TcpOptions::default();
-    assert_eq!((tcp.variant, tcp.initial_window, tcp.delayed_ack), (TcpVariant::NewReno, 2, false));
+    assert_eq!((tcp.variant, tcp.initial_window, tcp.delayed_ack), (TcpVariant::NEWRENO, 2, false));
     assert_eq!((tcp.min_rto, tcp.tick), (Span::from_millis(200), Span::from_millis(10)));
     assert_eq!((tcp.ack, tcp.window, tcp.limited_transmit), (40, None, true));
 }
@@ -92,7 +92,7 @@ fn every_key_is_read() {
         ("bulk", Direction::Reverse, Ect::Own, Class::Host)
     );
     assert_eq!(ftp.start, uniform(2000, 2000));
-    assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::Reno, Some(20)));
+    assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::RENO, Some(20)));
     assert!(ftp.transport.delayed_ack && !ftp.transport.limited_transmit);
     assert_eq!((short.arrivals, short.lifetime), (Some(10.0), Some(uniform(1000, 2000))));
     assert_eq!(short.active, [(Span::from_millis(50_000), Some(Span::from_millis(150_000)))]);
@@ -103,13 +103,13 @@ fn every_key_is_read() {
     assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
     let options = (sctp.kind, sctp.transport.variant, sctp.transport.initial_window, sctp.transport.delayed_ack);
-    assert_eq!(options, (FlowKind::Sctp, TcpVariant::Sctp, 4, false));
+    assert_eq!(options, (FlowKind::Sctp, TcpVariant::SCTP, 4, false));
     let half = Span::from_millis(500);
     let kind = FlowKind::Pareto { rate: Rate(640_000), on: half, off: half, packet: 210, shape: 1.2 };
     assert_eq!((pareto.kind, pareto.over_tcp, peak.over_tcp), (kind, false, false));
     let kind = FlowKind::Pareto { rate: Rate(128_000), on: half, off: half, packet: 500, shape: 1.5 };
     assert_eq!((written.kind, written.over_tcp, written.ecn), (kind, true, Ect::Own));
-    assert_eq!((written.transport.variant, too.over_tcp), (TcpVariant::Sack, true));
+    assert_eq!((written.transport.variant, too.over_tcp), (TcpVariant::SACK, true));
     let kind = FlowKind::Voip { codec: Codec::G729, talk: Span::from_millis(1500), pause: Span::from_millis(2000) };
     assert_eq!(voip.kind, kind);
     assert_eq!(trace.kind, FlowKind::Trace { packet: 500, repeat: true, begin: Begin::Random });
@@ -156,7 +156,7 @@ fn every_codepoint_is_read(all: &[FlowGroup], scalable: &[FlowGroup]) {
     assert_eq!(["pareto", "mmpp"].map(of), [(Ect::Ect0, Ecn::Ect0); 2]);
     assert_eq!((of("trace"), of("map")), ((Ect::Own, Ecn::Ect0), (Ect::Own, Ecn::Ect0)));
     assert_eq!(["random", "mail", "streams", "made-up"].map(of), [(Ect::Off, Ecn::NotEct); 4]);
-    assert!(scalable.iter().all(|group| group.transport.l4s && group.transport.variant == TcpVariant::Dctcp));
+    assert!(scalable.iter().all(|group| group.transport.l4s && group.transport.variant == TcpVariant::DCTCP));
 }
 
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {
@@ -178,7 +178,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         request: None,
         handshake: false,
     };
-    assert_eq!((mail.kind, mail.transport.variant), (FlowKind::Files(letters), TcpVariant::Sack));
+    assert_eq!((mail.kind, mail.transport.variant), (FlowKind::Files(letters), TcpVariant::SACK));
     let copies = Files { size: Draw::Constant(30.0 * 500.0), think: Draw::Constant(0.0), count: None, ..letters };
     assert_eq!((back.kind, back.direction), (FlowKind::Files(copies), Direction::Reverse));
 }

@@ -34,7 +34,7 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
 fn defaults_are_those_of_the_rfc() {
     let flows = &read(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
     let sctp = flows.transport;
-    assert_eq!((sctp.variant, sctp.initial_window, sctp.delayed_ack, sctp.ack), (TcpVariant::Sctp, 2, true, 48));
+    assert_eq!((sctp.variant, sctp.initial_window, sctp.delayed_ack, sctp.ack), (TcpVariant::SCTP, 2, true, 48));
     assert_eq!((sctp.min_rto, sctp.max_rto), (Span::from_millis(1000), Span::from_millis(60_000)));
     for (key, words) in [("tcp = \"reno\"", "belongs to kind ftp"), ("ecn = true", "belongs to kind ftp")] {
         let refused = read(&bell("", &format!("[[flows]]\nkind = \"sctp\"\n{key}"))).unwrap_err().to_string();

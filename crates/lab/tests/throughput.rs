@@ -12,7 +12,7 @@ use bulk::page::{Row, TOLERANCE, page};
 use forebay_sim::tcp::Variant;
 
 const LOSSES: [f64; 7] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];
-const VARIANTS: [Variant; 3] = [Variant::Reno, Variant::NewReno, Variant::Sack];
+const VARIANTS: [Variant; 3] = [Variant::RENO, Variant::NEWRENO, Variant::SACK];
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -50,8 +50,8 @@ fn formulas_hold_where_their_assumptions_do() {
 /// A sender with another b and one that takes no notice of loss miss every formula that holds for Sack.
 #[test]
 fn wrong_senders_are_found() {
-    let right = Connection { variant: Variant::Sack, delayed: false, loss: 0.002 };
-    for wrong in [Connection { delayed: true, ..right }, Connection { variant: Variant::Bbr, ..right }] {
+    let right = Connection { variant: Variant::SACK, delayed: false, loss: 0.002 };
+    for wrong in [Connection { delayed: true, ..right }, Connection { variant: Variant::BBR, ..right }] {
         let row = Row { connection: right, measured: wrong.measured(4) };
         for formula in Formula::ALL {
             assert!(

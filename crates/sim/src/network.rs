@@ -13,7 +13,7 @@ use crate::loss::LossModel;
 use crate::rtp::{self, Rtp};
 use crate::schedule::Schedule;
 use crate::source::Pattern;
-use crate::tcp::{TcpOptions, Variant};
+use crate::tcp::TcpOptions;
 
 /// Index into [`Network::links`].
 pub type LinkId = usize;
@@ -195,10 +195,7 @@ impl Traffic {
     /// Bytes of a data packet that are headers: IP 20; TCP 20, UDP 8, RTP 12 over UDP, SCTP 12 and 16 of a DATA chunk.
     pub const fn headers(&self) -> u16 {
         match self {
-            Self::Tcp(options) | Self::Application(options, _) => match options.variant {
-                Variant::Sctp => 48,
-                _ => 40,
-            },
+            Self::Tcp(options) | Self::Application(options, _) => options.variant.profile().headers,
             Self::Datagrams(_) => 28,
             Self::Rtp(_) => rtp::HEADERS,
         }

@@ -55,7 +55,7 @@ fn drop_tail_with_options_is_a_discipline() {
 #[test]
 fn answers_ahead_of_time_equal_answers_by_event() {
     let end = Instant::ZERO + Span::from_millis(30_000);
-    for (aqm, variant) in [("droptail", Variant::NewReno), ("raqm", Variant::Reno), ("codel", Variant::Sack)] {
+    for (aqm, variant) in [("droptail", Variant::NEWRENO), ("raqm", Variant::RENO), ("codel", Variant::SACK)] {
         let options = TcpOptions { variant, ecn: aqm == "codel", ..TcpOptions::default() };
         let mut bell = dumbbell(aqm, 100, JITTER);
         bell.access_delays = [1, 10, 50].map(Span::from_millis).to_vec();
@@ -169,7 +169,7 @@ fn a_backlogged_host_does_not_lock_the_others_out() {
 
 #[test]
 fn every_tcp_keeps_the_link_busy() {
-    for (word, variant) in Variant::WORDS {
+    for &(word, variant) in Variant::WORDS {
         for (delayed_ack, ecn) in [(false, false), (true, false), (false, true)] {
             let options = TcpOptions { variant, delayed_ack, ecn, ..TcpOptions::default() };
             let outcome = run(&case1(&dumbbell("pi", 100, JITTER), 40, 30, options, 1), 1);

@@ -18,13 +18,13 @@ use forebay_sim::tcp::{TcpOptions, Variant};
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.txt");
 
 const VARIANTS: [(&str, Variant); 7] = [
-    ("tahoe", Variant::Tahoe),
-    ("reno", Variant::Reno),
-    ("newreno", Variant::NewReno),
-    ("sack", Variant::Sack),
-    ("cubic", Variant::Cubic),
-    ("dctcp", Variant::Dctcp),
-    ("bbr", Variant::Bbr),
+    ("tahoe", Variant::TAHOE),
+    ("reno", Variant::RENO),
+    ("newreno", Variant::NEWRENO),
+    ("sack", Variant::SACK),
+    ("cubic", Variant::CUBIC),
+    ("dctcp", Variant::DCTCP),
+    ("bbr", Variant::BBR),
 ];
 
 fn network(aqm: &str, variant: Variant) -> Network {
@@ -39,7 +39,7 @@ fn marked(aqm: &str, variant: Variant) -> Network {
 
 /// Bursts of losses, and a rate that goes up and down.
 fn weather() -> Network {
-    let mut net = network("raqm", Variant::Sack);
+    let mut net = network("raqm", Variant::SACK);
     let step = |secs: u64, rate| (Instant::ZERO + Span::from_millis(1000 * secs), Rate(rate));
     let steps = vec![step(0, 10_000_000), step(5, 3_333_333), step(8, 0), step(9, 30_000_000)];
     let conditions = &mut net.links[0].conditions;
@@ -61,7 +61,7 @@ fn fingerprints_are_those_on_record() {
         writeln!(found, "{name:<24}{:016x}", run(net, 1).fingerprint).unwrap();
     };
     for entry in ENTRIES {
-        line(&format!("newreno {}", entry.name), &network(entry.name, Variant::NewReno));
+        line(&format!("newreno {}", entry.name), &network(entry.name, Variant::NEWRENO));
     }
     for (name, variant) in VARIANTS {
         line(&format!("{name} red"), &network("red", variant));

@@ -187,7 +187,7 @@ sending in order what the window holds counted from there. RFC 6675 keeps learni
 arrived, and counts only what is in flight against the window: the same window sends more, and nothing twice. In
 recovery `Sack1` takes a lost packet for one in flight until its retransmission is acknowledged. With 400 flows most
 windows end in a timeout, so that ours drops more there and has one to two points more goodput. Our sender with these
-rules is `crates/sim/src/tcp/sender/sack1.rs`, what it does is in `crates/sim/tests/scripts/ns2-sack1.txt`.
+rules is `crates/sim/src/tcp/sender/ns2.rs`, what it does is in `crates/sim/tests/scripts/ns2-sack1.txt`.
 
 ### CWR
 

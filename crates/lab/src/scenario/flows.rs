@@ -319,6 +319,12 @@ fn class(table: &Table<'_>) -> Result<Class, InputError> {
     })
 }
 
+/// The controls that may send ECT(1), for a message.
+fn scalable() -> String {
+    let known = TcpVariant::tcps().into_iter().filter(|(_, variant)| variant.profile().is_scalable);
+    known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+}
+
 fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     let default = TcpOptions::default();
     let min_rto = table.or("min_rto", default.min_rto, duration)?;
@@ -330,10 +336,10 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     if initial_rto.is_some_and(|first| first > max_rto) {
         return Err(table.bad("initial_rto", BadValue::new("a time no longer than max_rto")));
     }
-    let variant = table.word("tcp", Some(default.variant), TcpVariant::TCPS, &[])?;
+    let variant = table.word("tcp", Some(default.variant), &TcpVariant::tcps(), &[])?;
     let l4s = table.flag("l4s", default.l4s)?;
-    if l4s && variant != TcpVariant::Dctcp {
-        return Err(table.bad("l4s", BadValue::new("false, or tcp = \"dctcp\" beside it")));
+    if l4s && !variant.profile().is_scalable {
+        return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {} beside it", scalable()))));
     }
     Ok(TcpOptions {
         variant,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 pub(crate) use forebay_sim::app::Files;
 pub use forebay_sim::tcp::Variant as TcpVariant;
+use forebay_sim::tcp::congestion::EcnUse;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Ecn;
@@ -127,14 +128,13 @@ pub struct FlowGroup {
 }
 
 impl FlowGroup {
-    /// The ECN codepoint of their data. That of DCTCP is ECN-capable whatever `ecn` says: it knows no other congestion
-    /// control (RFC 8257).
+    /// The ECN codepoint of their data. That of a control that always uses ECN is ECN-capable whatever `ecn` says.
     pub fn codepoint(&self) -> Ecn {
-        let is_dctcp = self.transport.variant == TcpVariant::Dctcp;
+        let is_always = self.transport.variant.profile().ecn == EcnUse::Always;
         match self.ecn {
             Ect::Ect0 => Ecn::Ect0,
             Ect::Ect1 => Ecn::Ect1,
-            Ect::Off if !is_dctcp => Ecn::NotEct,
+            Ect::Off if !is_always => Ecn::NotEct,
             Ect::Off | Ect::Own if self.transport.l4s => Ecn::Ect1,
             Ect::Off | Ect::Own => Ecn::Ect0,
         }
@@ -354,7 +354,7 @@ pub struct TcpOptions {
 impl Default for TcpOptions {
     fn default() -> Self {
         Self {
-            variant: TcpVariant::NewReno,
+            variant: TcpVariant::default(),
             l4s: false,
             initial_window: 2,
             delayed_ack: false,

@@ -43,7 +43,7 @@ fn rfc_window(packet: u32) -> u32 {
 /// Reads the keys of SCTP, for packets of so many bytes. Defaults: RFC 9260 section 16; ns-2's window of two packets; an
 /// acknowledgement is an IP header, SCTP's and a SACK chunk without blocks.
 pub(crate) fn sctp(table: &Table<'_>, packet: u32) -> Result<TcpOptions, InputError> {
-    let default = TcpOptions { variant: TcpVariant::Sctp, delayed_ack: true, ack: 48, ..TcpOptions::default() };
+    let default = TcpOptions { variant: TcpVariant::SCTP, delayed_ack: true, ack: 48, ..TcpOptions::default() };
     let min_rto = table.or("min_rto", Span::from_millis(1000), duration)?;
     let max_rto = table.or("max_rto", default.max_rto.max(min_rto), duration)?;
     if max_rto < min_rto {

@@ -10,7 +10,7 @@ use forebay_sim::schedule::Schedule;
 use super::chain::show as show_matrix;
 use super::files::show as show_amount;
 use super::lines::{Text, list, quote};
-use super::model::{Begin, Class, Direction, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions, TcpVariant};
+use super::model::{Begin, Class, Direction, Files, FlowGroup, FlowKind, Frames, Scenario, TcpOptions};
 use super::net::{Access, Egress, Ends, Graph, Link, Topology};
 use super::sctp::write_sctp;
 use super::values::Uniform;
@@ -321,7 +321,7 @@ fn write_files(out: &mut Text, files: &Files) {
 
 fn write_tcp(out: &mut Text, tcp: &TcpOptions) {
     out.text("tcp", tcp.variant.word());
-    if tcp.variant == TcpVariant::Dctcp {
+    if tcp.variant.profile().is_scalable {
         out.set("l4s", tcp.l4s);
     }
     out.set("initial_window", tcp.initial_window);

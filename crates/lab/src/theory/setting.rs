@@ -7,7 +7,7 @@ use forebay_theory::{tcp_fluid, tcp_loop};
 use serde::Serialize;
 
 use crate::scenario::{
-    Access, Case, Class, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, TcpVariant, Topology,
+    Access, Case, Class, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, Topology,
 };
 
 /// Flows with one round trip.
@@ -68,10 +68,9 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         }
         all_ecn &= group.codepoint().is_capable();
         let options = &group.transport;
-        let reno = [TcpVariant::Tahoe, TcpVariant::Reno, TcpVariant::NewReno, TcpVariant::Sack];
         let whole = group.active == [(Span::ZERO, None)];
         for (key, is_left) in [
-            ("tcp, taken for Reno", !reno.contains(&options.variant)),
+            ("tcp, taken for Reno", !options.variant.profile().is_reno),
             ("window", options.window.is_some()),
             ("delayed_ack", options.delayed_ack),
             ("pacing", options.pacing),

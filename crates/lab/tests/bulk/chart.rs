@@ -72,7 +72,7 @@ impl Panel {
         let steps = 60;
         let place = |step| {
             let loss = LOSS.0 * libm::pow(LOSS.1 / LOSS.0, f64::from(step) / f64::from(steps));
-            let connection = Connection { variant: Variant::Reno, delayed: self.delayed, loss };
+            let connection = Connection { variant: Variant::RENO, delayed: self.delayed, loss };
             format!("{:.1} {:.1}", self.x(loss), y(formula.rate(&connection)))
         };
         let path: Vec<String> = (0..=steps).map(place).collect();
@@ -108,9 +108,9 @@ fn stroke(formula: Formula) -> &'static str {
 
 /// Outline around 0, 0 and colour of a variant.
 fn look(variant: Variant) -> (&'static str, &'static str) {
-    match variant {
-        Variant::Reno => ("M-3.5-3.5H3.5V3.5H-3.5Z", "#b3541e"),
-        Variant::NewReno => ("M0-4.5L4 3.2H-4Z", "#2e7d4f"),
+    match variant.word() {
+        "reno" => ("M-3.5-3.5H3.5V3.5H-3.5Z", "#b3541e"),
+        "newreno" => ("M0-4.5L4 3.2H-4Z", "#2e7d4f"),
         _ => ("M-3.5 0A3.5 3.5 0 1 0 3.5 0A3.5 3.5 0 1 0-3.5 0Z", "#1f5f8b"),
     }
 }
@@ -132,7 +132,7 @@ fn legend(out: &mut String) {
         put!(out, "<text x=\"{}\" y=\"22\">{}</text>", x + 36.0, formula.name());
         x += 160.0;
     }
-    for variant in [Variant::Reno, Variant::NewReno, Variant::Sack] {
+    for variant in [Variant::RENO, Variant::NEWRENO, Variant::SACK] {
         mark(out, variant, (x + 6.0, 18.0), true);
         put!(out, "<text x=\"{}\" y=\"22\">{}</text>", x + 16.0, variant.word());
         x += 85.0;

@@ -105,7 +105,7 @@ impl Connection {
             limited_transmit: false,
             min_rto: RTO,
             max_rto: RTO * 64,
-            window: if self.variant == Variant::Bbr { 64 } else { u32::MAX },
+            window: if self.variant == Variant::BBR { 64 } else { u32::MAX },
             ..TcpOptions::default()
         }
     }

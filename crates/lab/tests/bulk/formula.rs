@@ -45,7 +45,7 @@ impl Formula {
         let whole_packets = 0.5 / (0.75 * peak);
         // The chance that a loss ends in a timeout, as the formula and as the connection has it.
         let supposed = if self == Self::SquareRoot { 0.0 } else { 3.0 / peak };
-        let real = if connection.variant == Variant::Reno { p * (peak + 1.0) } else { p };
+        let real = if connection.variant == Variant::RENO { p * (peak + 1.0) } else { p };
         let between_losses = path.rtt * path.per_ack * peak / 2.0;
         let timeouts = (supposed - real).abs() * path.rto / between_losses;
         whole_packets <= SLIGHT && timeouts <= SLIGHT

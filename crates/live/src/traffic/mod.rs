@@ -16,7 +16,6 @@ use std::time::Duration;
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
-use forebay_sim::tcp::Variant;
 
 use crate::sys::clock;
 use crate::sys::socket::Manner;
@@ -65,7 +64,7 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
-                let Some(control) = control(options.variant) else {
+                let Some(control) = options.variant.profile().kernel else {
                     return Some(format!("{name}: a sender that no kernel has; reno, cubic, bbr and dctcp are"));
                 };
                 if !controls.iter().any(|known| known == control) {
@@ -87,17 +86,6 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
 pub fn controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_string).collect()
-}
-
-/// The kernel's word for a sender. Its Reno recovers as NewReno and with selective acknowledgements.
-const fn control(variant: Variant) -> Option<&'static str> {
-    match variant {
-        Variant::Reno | Variant::NewReno | Variant::Sack => Some("reno"),
-        Variant::Cubic => Some("cubic"),
-        Variant::Bbr => Some("bbr"),
-        Variant::Dctcp => Some("dctcp"),
-        Variant::Tahoe | Variant::Sctp => None,
-    }
 }
 
 /// Does any flow ask for ECN?
@@ -153,7 +141,7 @@ fn data(flow: &FlowSpec) -> u64 {
 /// How the connections of a flow behave.
 fn manner(flow: &FlowSpec) -> Manner {
     let Some(options) = flow.traffic.tcp() else { return Manner::default() };
-    let control = control(options.variant).unwrap_or_default().to_string();
+    let control = options.variant.profile().kernel.unwrap_or_default().to_string();
     // A window that no path fills leaves the kernel's buffers alone.
     let window = u64::from(options.window).saturating_mul(data(flow));
     let window = if window < ENDLESS { window as u32 } else { 0 };

@@ -1,157 +1,210 @@
-//! Congestion control: how the window grows and shrinks, for senders with selective acknowledgements.
+//! The registry of congestion controls: those of the tree, and those registered from outside.
 //!
-//! One `match` over a closed list. What each does is in its own file; Reno's rules are those of the window.
+//! A control of the tree is one file and one line here. Its hooks are called statically; those of the others through a pointer.
 
-mod bbr;
-mod cubic;
-mod dctcp;
-mod sctp;
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
-use forebay_aqm::base::rng::Rng;
+use super::congestion::{
+    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Sent, Start, hand_on,
+};
+use super::window::Window;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::window::Window;
-use super::{TcpOptions, Variant};
-pub(super) use bbr::{Bbr, Departing, Progress};
-use cubic::Cubic;
-use dctcp::Dctcp;
-use sctp::Sctp;
+/// A congestion control with the loss recovery that goes with it.
+#[derive(Clone, Copy)]
+pub struct Variant(&'static Registered);
 
-/// An acknowledgement of new data outside of recovery.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Acked {
-    pub(super) now: Instant,
-    /// How many packets it reports, one way or the other, for the first time.
-    pub(super) packets: u32,
-    /// Smoothed round-trip time.
-    pub(super) srtt: Span,
+struct Registered {
+    profile: Profile,
+    start: fn(Start) -> Control,
 }
 
-/// The controls.
-#[derive(Clone, Debug)]
-pub(super) enum Control {
-    Reno,
-    Cubic(Cubic),
-    Dctcp(Dctcp),
-    Bbr(Box<Bbr>),
-    Sctp(Sctp),
+static OWN: RwLock<Vec<Variant>> = RwLock::new(Vec::new());
+
+/// A control from outside the tree.
+pub(super) trait Own: CongestionControl {
+    fn copy(&self) -> Box<dyn Own>;
+}
+
+impl<D: Design> Own for D {
+    fn copy(&self) -> Box<dyn Own> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Own> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+/// Declares the modules, the constants of [`Variant`], and the enum that holds the state of one.
+macro_rules! controls {
+    (
+        ($d:tt)
+        default $default:ident;
+        $(tcp $tcp:ident $tcp_file:ident $tcp_type:ty;)+
+        $(sctp $sctp:ident $sctp_file:ident $sctp_type:ty;)+
+    ) => {
+        $(mod $tcp_file;)+
+        $(mod $sctp_file;)+
+
+        /// The state of a control.
+        #[derive(Clone, Debug)]
+        #[expect(clippy::upper_case_acronyms, reason = "named as the constants of `Variant`")]
+        pub(super) enum Control {
+            $($tcp($tcp_type),)+
+            $($sctp($sctp_type),)+
+            Own(Box<dyn Own>),
+        }
+
+        impl Variant {
+            $(
+                #[doc = concat!("`", stringify!($tcp_file), "`")]
+                pub const $tcp: Self = Self(&Registered {
+                    profile: <$tcp_type as Design>::PROFILE,
+                    start: |start| Control::$tcp(<$tcp_type as Design>::new(start)),
+                });
+            )+
+            $(
+                #[doc = concat!("`", stringify!($sctp_file), "`")]
+                pub const $sctp: Self = Self(&Registered {
+                    profile: <$sctp_type as Design>::PROFILE,
+                    start: |start| Control::$sctp(<$sctp_type as Design>::new(start)),
+                });
+            )+
+
+            /// The TCPs of the tree, with their words in scenario files.
+            pub const TCPS: &'static [(&'static str, Self)] = &[$((Self::$tcp.0.profile.word, Self::$tcp)),+];
+
+            /// All of the tree, with their words; the TCPs first.
+            pub const WORDS: &'static [(&'static str, Self)] = &[
+                $((Self::$tcp.0.profile.word, Self::$tcp),)+
+                $((Self::$sctp.0.profile.word, Self::$sctp),)+
+            ];
+        }
+
+        impl Default for Variant {
+            fn default() -> Self {
+                Self::$default
+            }
+        }
+
+        macro_rules! each {
+            ($d self:ident, $d hook:ident($d($d argument:ident),*)) => {
+                match $d self {
+                    $(Self::$tcp(control) => control.$d hook($d($d argument),*),)+
+                    $(Self::$sctp(control) => control.$d hook($d($d argument),*),)+
+                    Self::Own(control) => control.$d hook($d($d argument),*),
+                }
+            };
+        }
+    };
+}
+
+controls! {
+    ($)
+    default NEWRENO;
+    tcp TAHOE tahoe tahoe::Tahoe;
+    tcp RENO reno reno::Reno;
+    tcp NEWRENO newreno newreno::NewReno;
+    tcp SACK sack sack::Sack;
+    tcp CUBIC cubic cubic::Cubic;
+    tcp DCTCP dctcp dctcp::Dctcp;
+    tcp BBR bbr Box<bbr::Bbr>;
+    sctp SCTP sctp sctp::Sctp;
+}
+
+impl CongestionControl for Control {
+    hand_on!(each);
 }
 
 impl Control {
-    /// `rng` is for what is decided by lot.
-    pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
-        match options.variant {
-            Variant::Cubic => Self::Cubic(Cubic::default()),
-            Variant::Dctcp => Self::Dctcp(Dctcp::default()),
-            Variant::Sctp => Self::Sctp(Sctp::default()),
-            Variant::Bbr => Self::Bbr(Box::new(Bbr::new(options.initial_window, rng))),
-            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Self::Reno,
-        }
+    /// The control of a new connection.
+    pub(super) fn new(variant: Variant, start: Start) -> Self {
+        (variant.0.start)(start)
+    }
+}
+
+impl Variant {
+    /// Facts about it.
+    #[inline]
+    pub const fn profile(self) -> &'static Profile {
+        &self.0.profile
     }
 
-    /// Sees every acknowledgement, before anything is made of it.
-    pub(super) fn observe(&mut self, delivered: u32, ece: bool, una: u32, high: u32) {
-        if let Self::Dctcp(dctcp) = self {
-            dctcp.observe(delivered, ece, una, high);
-        }
+    /// Its word in scenario files.
+    pub const fn word(self) -> &'static str {
+        self.0.profile.word
     }
 
-    /// A packet leaves.
-    pub(super) fn on_sent(&mut self, departing: Departing) {
-        if let Self::Bbr(bbr) = self {
-            bbr.on_sent(departing);
-        }
+    /// The variant with this word, of the tree or registered.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::all().into_iter().find(|variant| variant.word() == word)
     }
 
-    /// Packet `seq` is reported, one way or the other, for the first time.
-    pub(super) fn arrived(&mut self, now: Instant, seq: u32) {
-        if let Self::Bbr(bbr) = self {
-            bbr.arrived(now, seq);
-        }
+    /// All, of the tree or registered.
+    pub fn all() -> Vec<Self> {
+        let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
+        Self::WORDS.iter().map(|(_, variant)| variant).chain(own.iter()).copied().collect()
     }
 
-    /// The acknowledgement has been dealt with, recovery included.
-    pub(super) fn after_ack(&mut self, window: &mut Window, progress: Progress) {
-        match self {
-            Self::Bbr(bbr) => bbr.on_ack(window, progress),
-            Self::Sctp(sctp) => sctp.on_ack(window, progress),
-            Self::Reno | Self::Cubic(_) | Self::Dctcp(_) => {}
-        }
+    /// Every TCP, of the tree or registered, with its word.
+    pub fn tcps() -> Vec<(&'static str, Self)> {
+        let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
+        Self::TCPS.iter().copied().chain(own.iter().map(|variant| (variant.word(), *variant))).collect()
     }
+}
 
-    /// There is room in the window and nothing to send.
-    pub(super) fn application_limits(&mut self, in_flight: u32) {
-        if let Self::Bbr(bbr) = self {
-            bbr.application_limits(in_flight);
-        }
+impl PartialEq for Variant {
+    fn eq(&self, other: &Self) -> bool {
+        self.word() == other.word()
     }
+}
 
-    /// An acknowledgement of new data outside of recovery.
-    pub(super) fn grow(&mut self, window: &mut Window, acked: Acked) {
-        match self {
-            Self::Reno | Self::Dctcp(_) => window.grow(),
-            Self::Cubic(cubic) => cubic.grow(window, acked),
-            Self::Bbr(_) | Self::Sctp(_) => {}
-        }
-    }
+impl Eq for Variant {}
 
-    /// Fast recovery begins.
-    pub(super) fn on_loss(&mut self, window: &mut Window) {
-        match self {
-            // RFC 8257 section 3.5: as any other TCP.
-            Self::Reno | Self::Dctcp(_) => window.halve(),
-            Self::Cubic(cubic) => cubic.on_loss(window),
-            Self::Bbr(bbr) => bbr.on_loss(window),
-            Self::Sctp(sctp) => sctp.on_loss(window),
-        }
+impl fmt::Debug for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
+}
 
-    /// Does a mark reduce the window as much as a loss? DCTCP's need not, so that a loss after it counts in full
-    /// (RFC 8257 section 3.5).
-    pub(super) const fn answers_mark_as_loss(&self) -> bool {
-        !matches!(self, Self::Dctcp(_))
-    }
+/// Why a control cannot be registered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfit {
+    /// Another control has its word, or the word is empty.
+    Word,
+    /// Its recovery is not [selective](super::Recovery::is_selective): its hooks would not be called.
+    Recovery,
+}
 
-    /// The first ECN-Echo in a window of data.
-    pub(super) fn on_mark(&mut self, window: &mut Window) {
-        match self {
-            Self::Reno => window.halve_for_mark(),
-            Self::Cubic(cubic) => cubic.on_mark(window),
-            Self::Dctcp(dctcp) => dctcp.on_mark(window),
-            Self::Bbr(_) | Self::Sctp(_) => {}
-        }
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Word => "the word is empty or taken",
+            Self::Recovery => "its recovery has no selective acknowledgements",
+        })
     }
+}
 
-    /// `reduced`: the threshold stays, this congestion has been answered.
-    pub(super) fn on_timeout(&mut self, window: &mut Window, reduced: bool) {
-        match self {
-            Self::Reno | Self::Dctcp(_) => window.collapse(),
-            Self::Cubic(cubic) => cubic.on_timeout(window, reduced),
-            Self::Bbr(bbr) => bbr.on_timeout(window),
-            Self::Sctp(sctp) => sctp.on_timeout(window),
-        }
-    }
+impl std::error::Error for Unfit {}
 
-    /// Recovery from loss or timeout is over.
-    pub(super) fn on_recovered(&mut self, window: &mut Window) {
-        match self {
-            Self::Bbr(bbr) => bbr.on_recovered(window),
-            Self::Sctp(sctp) => sctp.on_recovered(),
-            Self::Reno | Self::Cubic(_) | Self::Dctcp(_) => {}
-        }
+/// Adds a control to those that scenarios know, for the rest of the program.
+pub fn register<D: Design>() -> Result<Variant, Unfit> {
+    let profile = D::PROFILE;
+    if !profile.recovery.is_selective() {
+        return Err(Unfit::Recovery);
     }
-
-    /// The application, and not the window, was the limit until now.
-    pub(super) fn rest(&mut self, now: Instant) {
-        if let Self::Cubic(cubic) = self {
-            cubic.rest(now);
-        }
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    let known = Variant::WORDS.iter().map(|(_, variant)| variant).chain(own.iter());
+    if profile.word.is_empty() || known.into_iter().any(|variant| variant.word() == profile.word) {
+        return Err(Unfit::Word);
     }
-
-    /// The window was made smaller after silence.
-    pub(super) const fn restart(&mut self) {
-        if let Self::Cubic(cubic) = self {
-            cubic.restart();
-        }
-    }
+    let start = |start| Control::Own(Box::new(D::new(start)));
+    // Never freed: a variant is copied into scenarios without end.
+    let variant = Variant(Box::leak(Box::new(Registered { profile, start })));
+    own.push(variant);
+    Ok(variant)
 }

@@ -3,9 +3,10 @@
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::TcpOptions;
 use super::bits::BitRing;
+use super::congestion::Echo;
 use super::reports::{Block, Reports};
-use super::{Recovery, TcpOptions, Variant};
 
 /// One acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,12 +41,12 @@ pub struct Receiver {
 impl Receiver {
     /// Nothing received yet.
     pub fn new(options: &TcpOptions) -> Self {
-        let selective = options.variant.recovery() == Recovery::Sack;
+        let profile = options.variant.profile();
         Self {
             delayed: options.delayed_ack,
-            delay: options.variant.ack_delay(),
-            accurate: options.variant == Variant::Dctcp,
-            reports: selective.then(|| Box::new(Reports::new())),
+            delay: profile.ack_delay,
+            accurate: profile.echo == Echo::EachPacket,
+            reports: profile.recovery.is_selective().then(|| Box::new(Reports::new())),
             ..Self::default()
         }
     }
@@ -139,7 +140,7 @@ mod tests {
     }
 
     fn selective() -> Receiver {
-        Receiver::new(&TcpOptions { variant: Variant::Sack, ..TcpOptions::default() })
+        Receiver::new(&TcpOptions { variant: crate::tcp::Variant::SACK, ..TcpOptions::default() })
     }
 
     /// The runs of `seen` beyond `next`.

@@ -1,33 +1,26 @@
 //! The sending end of a TCP connection: RFC 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
-//! Where it differs from them it does as ns-2 does, so that the two can be compared: the window itself is
-//! halved, not what is in flight; retransmissions keep the flow's ECT codepoint. Senders that ns-2 has, up to SACK:
-//! every timeout of the same packet takes half of the window again as the threshold; a mark that is echoed after a
-//! timeout reduces once more; the loss of the packet with CWR, the first that is sent after a mark, does not; a mark that
-//! closes the window leaves a running timer alone; one in the acknowledgement that ends SACK's recovery prolongs it.
-//! Without selective acknowledgements also: fast recovery may begin at a window of one; after a timeout the first two
-//! duplicate acknowledgements release the next packet in order, be it new or sent before; a partial acknowledgement
-//! opens a closed window. `docs/tcp.md` has the list for users.
+//! Differs from them: the window itself is halved, not what is in flight; retransmissions keep the flow's ECT codepoint;
+//! `ns2` has what some senders do as ns-2 does, so that the two can be compared. `docs/tcp.md` has the list for users.
 //!
-//! The steps of recovery without selective acknowledgements are in `classic`, those with them in `selective`;
-//! `sack1` is there for the comparison with ns-2 alone. `memory` is what these two keep.
+//! Recovery without selective acknowledgements is in `classic`, with them in `selective`, whose state is in `memory`.
 
 mod classic;
 mod memory;
-mod sack1;
+mod ns2;
 mod selective;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::control::Control;
+use super::TcpOptions;
+use super::congestion::{CongestionControl, Recovery};
 use super::gate::{self, Gate};
 use super::reports::Block;
 use super::rtt::Rtt;
 use super::window::Window;
-use super::{Recovery, TcpOptions, Variant};
 use memory::Selective;
-pub use selective::PathModel;
+use ns2::Ns2;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681).
 const DUP_THRESHOLD: u32 = 3;
@@ -85,8 +78,10 @@ pub struct Sender {
     limited_transmit: bool,
     ecn: bool,
     idle_restart: bool,
-    /// See [`Ns2Rules::cwr`](super::Ns2Rules).
-    cwr_as_ns2: bool,
+    /// See [`Profile::follows_ns2`](super::congestion::Profile).
+    follows_ns2: bool,
+    /// See [`Profile::mark_is_loss`](super::congestion::Profile).
+    mark_is_loss: bool,
     in_recovery: bool,
     partial_seen: bool,
     cwr: bool,
@@ -104,6 +99,7 @@ pub struct Sender {
     rto_at: Instant,
     initial_window: u32,
     selective: Option<Box<Selective>>,
+    ns2: Option<Box<Ns2>>,
     gate: Option<Box<Gate>>,
     counts: SenderCounts,
 }
@@ -112,8 +108,8 @@ impl Sender {
     /// A connection that has sent nothing and has data without end; `phase` is where its clock stands within a
     /// tick, `rng` its own random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
-        let recovery = options.variant.recovery();
-        let selective = (recovery == Recovery::Sack).then(|| Box::new(Selective::new(&options, rng)));
+        let recovery = options.variant.profile().recovery;
+        let selective = recovery.is_selective().then(|| Box::new(Selective::new(&options, rng)));
         Self {
             una: 0,
             next: 0,
@@ -124,9 +120,11 @@ impl Sender {
             inflation: 0,
             recovery,
             limited_transmit: options.limited_transmit,
-            ecn: options.ecn_capable() && options.variant != Variant::Bbr,
-            idle_restart: options.idle_restart,
-            cwr_as_ns2: options.ns2.cwr,
+            ecn: options.answers_echo(),
+            // What is paced by a model does not burst after a pause, however old its window is.
+            idle_restart: options.idle_restart && !options.variant.profile().paces,
+            mark_is_loss: options.variant.profile().mark_is_loss,
+            follows_ns2: options.variant.profile().follows_ns2,
             in_recovery: false,
             partial_seen: false,
             cwr: false,
@@ -142,6 +140,7 @@ impl Sender {
             initial_window: options.initial_window,
             gate: options.paced().then(|| Box::new(Gate::new(true))),
             selective,
+            ns2: Ns2::new(&options).map(Box::new),
             counts: SenderCounts::default(),
         }
     }
@@ -217,15 +216,13 @@ impl Sender {
             return;
         }
         if let Some(selective) = &mut self.selective {
-            selective.control.rest(now);
+            selective.control.on_application_limited(now);
         }
-        // BBR paces what the window allows, however old it is.
-        let paces = matches!(self.selective.as_deref(), Some(Selective { control: Control::Bbr(_), .. }));
         let restart = f64::from(self.initial_window);
-        if self.idle_restart && !paces && silent > self.rtt.timeout() && self.window.cwnd() > restart {
+        if self.idle_restart && silent > self.rtt.timeout() && self.window.cwnd() > restart {
             self.window.set(restart);
             if let Some(selective) = &mut self.selective {
-                selective.control.restart();
+                selective.control.on_restart();
             }
         }
     }
@@ -251,7 +248,7 @@ impl Sender {
             self.counts.retransmitted += 1;
             // Karn's algorithm (RFC 6298 section 3): which of the two is acknowledged nobody could tell.
             self.timed = self.timed.filter(|(timed, _)| *timed != seq);
-            cwr = self.cwr_as_ns2 && seq + 1 == self.high && core::mem::take(&mut self.cwr);
+            cwr = self.ns2.is_some() && self.retransmission_has_cwr(seq) && core::mem::take(&mut self.cwr);
         } else {
             self.high = seq + 1;
             cwr = core::mem::take(&mut self.cwr);
@@ -270,10 +267,8 @@ impl Sender {
 
     #[inline(never)]
     fn pace(&mut self, now: Instant) {
-        let interval = match self.selective.as_deref() {
-            Some(Selective { control: Control::Bbr(bbr), .. }) => bbr.interval(),
-            _ => gate::interval(&self.window, self.rtt.precise()),
-        };
+        let own = self.selective.as_ref().and_then(|selective| selective.control.pacing_interval());
+        let interval = own.unwrap_or_else(|| gate::interval(&self.window, self.rtt.precise()));
         if let Some(gate) = &mut self.gate {
             gate.sent(now, interval);
         }
@@ -352,7 +347,7 @@ impl Sender {
     /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2). At a window of one it
     /// closes the window; as marks go on there, the timer backs off.
     fn on_mark(&mut self, now: Instant, ack: u32) {
-        if ack <= self.recover && !(self.follows_ns2() && self.last_cut == Cut::Timeout) {
+        if ack <= self.recover && !self.answers_mark_after_timeout() {
             return;
         }
         self.counts.ecn_cuts += 1;
@@ -367,27 +362,15 @@ impl Sender {
             Some(selective) => selective.control.on_mark(&mut self.window),
             None => self.window.halve_for_mark(),
         }
-        // Only the timer opens the window again. ns-2 leaves one that runs alone.
-        if self.window.is_closed() && (self.rto_at == Instant::NEVER || !self.follows_ns2()) {
+        // Only the timer opens the window again.
+        if self.window.is_closed() && (self.rto_at == Instant::NEVER || !self.keeps_running_timer()) {
             self.rearm(now);
         }
     }
 
-    /// Is it one of those that are compared with ns-2's?
-    fn follows_ns2(&self) -> bool {
-        self.selective.as_ref().is_none_or(|selective| matches!(selective.control, Control::Reno))
-    }
-
-    /// Does every timeout of the same packet take half of the window again as the threshold? RFC 5681 section 3.1 says the
-    /// first one; ns-2 and RFC 9260 section 7.2.3 say each.
-    fn halves_for_each_timeout(&self) -> bool {
-        self.follows_ns2() || self.is_sctp()
-    }
-
     /// Has a mark in this window of data done what a loss does?
     fn mark_counts_as_loss(&self) -> bool {
-        let control = self.selective.as_ref().map(|selective| &selective.control);
-        self.last_cut == Cut::Mark && control.is_none_or(Control::answers_mark_as_loss)
+        self.last_cut == Cut::Mark && self.mark_is_loss
     }
 
     /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2). It tells
@@ -424,9 +407,12 @@ impl Sender {
         self.inflation = 0;
         self.dup_acks = 0;
         match &mut self.selective {
-            Some(selective) => selective.on_timeout(self.una, self.high, &mut self.window, is_reduced),
+            Some(selective) => {
+                selective.on_timeout(self.recovery, (self.una, self.high), &mut self.window, is_reduced);
+            }
             None => self.window.collapse(),
         }
+        self.forget_reports_as_sack1();
         // RFC 3168 section 6.1.2: the threshold falls once in a round trip. RFC 5681 section 3.1: and once for a packet.
         if is_reduced {
             self.window.restore_threshold(ssthresh);

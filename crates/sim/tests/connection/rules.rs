@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::receiver::Ack;
 use forebay_sim::tcp::sender::{Send, Sender};
-use forebay_sim::tcp::{Recovery, TcpOptions, Variant};
+use forebay_sim::tcp::{TcpOptions, Variant};
 
 use super::setting::Setting;
 
@@ -51,19 +51,19 @@ impl Rules {
     }
 
     fn is_selective(&self) -> bool {
-        self.options.variant.recovery() == Recovery::Sack
+        self.options.variant.profile().recovery.is_selective()
     }
 
     /// Those that ns-2 has keep some of its habits.
     fn follows_ns2(&self) -> bool {
-        !matches!(self.options.variant, Variant::Cubic | Variant::Dctcp | Variant::Bbr | Variant::Sctp)
+        self.options.variant.profile().follows_ns2
     }
 
     /// An acknowledgement has come.
     pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         self.expired = None;
         self.check_measurements(after);
-        if !self.is(Variant::Bbr) {
+        if !self.is(Variant::BBR) {
             self.check_window(before, after, ack);
         }
         let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
@@ -74,7 +74,7 @@ impl Rules {
         }
         if after.ssthresh() < before.ssthresh() {
             // DCTCP answers a loss after a mark, which may have reduced only a little.
-            let twice = self.is(Variant::Cubic) && after.acknowledged() < self.reduced_until;
+            let twice = self.is(Variant::CUBIC) && after.acknowledged() < self.reduced_until;
             assert!(!twice, "RFC 3168 section 6.1.2: one reduction in a window of data");
             self.reduced_until = self.high;
         }
@@ -84,7 +84,7 @@ impl Rules {
     pub(crate) fn late(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         assert_eq!(after.acknowledged(), before.acknowledged(), "RFC 793 section 3.9: it acknowledges nothing");
         assert!(after.in_flight() <= before.in_flight(), "nothing comes back into the network");
-        let hears = self.is_selective() && !self.is(Variant::Sctp);
+        let hears = self.is_selective() && !self.is(Variant::SCTP);
         assert!(hears || after.in_flight() == before.in_flight(), "RFC 9260 section 6.2.1: SCTP drops it");
         let answers = after.counts().ecn_cuts > before.counts().ecn_cuts;
         assert!(!self.is_selective() || !answers, "its echo is that of an older window");
@@ -97,10 +97,10 @@ impl Rules {
         let cut = after.counts().ecn_cuts > before.counts().ecn_cuts;
         let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
         // A partial acknowledgement opens NewReno's closed window, as in ns-2.
-        let opens = self.is(Variant::NewReno) && old < 1.0 && new == 1.0;
+        let opens = self.is(Variant::NEWRENO) && old < 1.0 && new == 1.0;
         assert!(!ece || new <= old || opens, "RFC 3168 section 6.1.2: an echo does not raise the window");
         // RFC 9260 section 7.2.3: four packets after a loss, also where there were fewer.
-        let most = if self.is(Variant::Sctp) { old.max(4.0) } else { old };
+        let most = if self.is(Variant::SCTP) { old.max(4.0) } else { old };
         assert!(!recovers || new <= most, "nor does a loss");
         let acked = ack.next.saturating_sub(before.acknowledged());
         assert!(new <= most.max(old + f64::from(acked.max(1))), "nor anything else by more than is acknowledged");
@@ -118,7 +118,7 @@ impl Rules {
         let una = after.acknowledged();
         let marked = self.marked_until > 0 && una < self.marked_until + u32::from(self.follows_ns2());
         let now = after.counts().ecn_cuts > before.counts().ecn_cuts;
-        let stays = !marked || now || self.is(Variant::Dctcp) || after.ssthresh() == before.ssthresh();
+        let stays = !marked || now || self.is(Variant::DCTCP) || after.ssthresh() == before.ssthresh();
         assert!(stays, "RFC 3168 section 6.1.2: the threshold stays in a marked window");
     }
 
@@ -143,7 +143,7 @@ impl Rules {
         }
         assert!(self.high > after.acknowledged(), "what is acknowledged does not time out");
         assert_eq!(after.cwnd(), 1.0, "RFC 5681 section 3.1: the loss window");
-        let least = if self.is(Variant::Sctp) { 4.0 } else { 2.0 };
+        let least = if self.is(Variant::SCTP) { 4.0 } else { 2.0 };
         let most = before.ssthresh().max(0.7 * before.cwnd()).max(least);
         assert!(after.ssthresh() <= most, "RFC 5681 section 3.1: the threshold does not rise");
         if let Some((at, after)) = self.expired {

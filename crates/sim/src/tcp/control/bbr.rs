@@ -10,8 +10,8 @@ mod rate;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::window::Window;
-pub(crate) use rate::Departing;
 use rate::{MaxRate, Sample, Sampler};
 
 /// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate in a round.
@@ -35,30 +35,16 @@ const NOMINAL_RTT: Span = Span::from_millis(1);
 
 /// Section 4.3: what it is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(super) enum Phase {
     Startup,
     Drain,
     ProbeBw,
     ProbeRtt,
 }
 
-/// An acknowledgement, with the network before and after it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
-    pub(crate) now: Instant,
-    /// Packets in flight before the acknowledgement, and after it.
-    pub(crate) in_flight: (u32, u32),
-    /// Packets found lost.
-    pub(crate) lost: u32,
-    /// Packets reported, one way or the other, for the first time.
-    pub(crate) delivered: u32,
-    /// Is everything acknowledged?
-    pub(crate) is_done: bool,
-}
-
 /// State of the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Bbr {
+pub(in super::super) struct Bbr {
     sampler: Sampler,
     max_rate: MaxRate,
     min_rtt: Option<Span>,
@@ -88,96 +74,22 @@ pub(crate) struct Bbr {
     rng: Rng,
 }
 
+impl Phase {
+    /// As the draft writes it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::ProbeBw => "probe_bw",
+            Self::ProbeRtt => "probe_rtt",
+        }
+    }
+}
+
 impl Bbr {
-    pub(super) fn new(initial_window: u32, rng: Rng) -> Self {
-        Self {
-            sampler: Sampler::default(),
-            max_rate: MaxRate::default(),
-            min_rtt: None,
-            min_rtt_at: Instant::ZERO,
-            phase: Phase::Startup,
-            pacing_gain: HIGH_GAIN,
-            cwnd_gain: HIGH_GAIN,
-            pacing_rate: None,
-            round_ends: 0,
-            round_start: false,
-            full_rate: 0.0,
-            full_rounds: 0,
-            filled_pipe: false,
-            cycle: 0,
-            cycle_began: Instant::ZERO,
-            probe_rtt_ends: None,
-            probe_rtt_round: false,
-            prior_cwnd: 0.0,
-            in_recovery: false,
-            entering: false,
-            conserving: false,
-            from_idle: false,
-            initial_window: f64::from(initial_window),
-            rng,
-        }
-    }
-
-    /// What it is doing, as the draft writes it.
-    pub(crate) const fn phase(&self) -> &'static str {
-        match self.phase {
-            Phase::Startup => "startup",
-            Phase::Drain => "drain",
-            Phase::ProbeBw => "probe_bw",
-            Phase::ProbeRtt => "probe_rtt",
-        }
-    }
-
     /// BBR.BtlBw in packets per second.
-    pub(crate) fn bandwidth(&self) -> f64 {
+    fn bandwidth(&self) -> f64 {
         self.max_rate.get()
-    }
-
-    /// BBR.RTprop.
-    pub(crate) const fn min_rtt(&self) -> Option<Span> {
-        self.min_rtt
-    }
-
-    pub(crate) const fn pacing_gain(&self) -> f64 {
-        self.pacing_gain
-    }
-
-    /// Time between packets.
-    pub(crate) fn interval(&self) -> Span {
-        let nominal = || self.pacing_gain * self.initial_window / NOMINAL_RTT.secs();
-        Span::from_secs(1.0 / self.pacing_rate.unwrap_or_else(nominal))
-    }
-
-    /// Section 4.4 (BBROnTransmit) and the sampler's part.
-    pub(super) fn on_sent(&mut self, departing: Departing) {
-        if departing.in_flight == 0 && self.sampler.is_app_limited() {
-            self.from_idle = true;
-            if self.phase == Phase::ProbeBw {
-                self.set_pacing_rate(1.0);
-            }
-        }
-        self.sampler.sent(departing);
-    }
-
-    pub(super) fn arrived(&mut self, now: Instant, seq: u32) {
-        self.sampler.arrived(now, seq);
-    }
-
-    pub(super) fn application_limits(&mut self, in_flight: u32) {
-        self.sampler.limit(in_flight);
-    }
-
-    /// Section 4.1 (BBRUpdateOnACK).
-    pub(super) fn on_ack(&mut self, window: &mut Window, progress: Progress) {
-        let sample = self.sampler.take(self.min_rtt);
-        self.update_rate(&sample);
-        self.check_cycle(progress);
-        self.check_full_pipe(&sample);
-        self.check_drain(progress);
-        let expired = self.update_min_rtt(progress.now, sample.rtt);
-        self.check_probe_rtt(window, progress, expired);
-        self.set_pacing_rate(self.pacing_gain);
-        self.set_cwnd(window, progress, sample.delivered);
     }
 
     /// Sections 4.1.1.2 and 4.1.1.5.
@@ -309,6 +221,119 @@ impl Bbr {
         let rate = gain * self.bandwidth();
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {
             self.pacing_rate = Some(rate);
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    /// Section 4.4 (BBROnTransmit) and the sampler's part.
+    fn on_sent(&mut self, sent: Sent) {
+        if sent.in_flight == 0 && self.sampler.is_app_limited() {
+            self.from_idle = true;
+            if self.phase == Phase::ProbeBw {
+                self.set_pacing_rate(1.0);
+            }
+        }
+        self.sampler.sent(sent);
+    }
+
+    fn on_delivered(&mut self, now: Instant, seq: u32) {
+        self.sampler.arrived(now, seq);
+    }
+
+    fn on_out_of_data(&mut self, in_flight: u32) {
+        self.sampler.limit(in_flight);
+    }
+
+    /// Section 4.1 (BBRUpdateOnACK).
+    fn after_ack(&mut self, window: &mut Window, progress: Progress) {
+        let sample = self.sampler.take(self.min_rtt);
+        self.update_rate(&sample);
+        self.check_cycle(progress);
+        self.check_full_pipe(&sample);
+        self.check_drain(progress);
+        let expired = self.update_min_rtt(progress.now, sample.rtt);
+        self.check_probe_rtt(window, progress, expired);
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_cwnd(window, progress, sample.delivered);
+    }
+
+    /// The window is set in [`after_ack`](Self::after_ack).
+    fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
+
+    /// As in Linux's version 1: marks are ignored.
+    fn on_mark(&mut self, _window: &mut Window) {}
+
+    /// Section 4.2.3.4: fast recovery begins; for a round trip a packet leaves for each that arrives.
+    fn on_loss(&mut self, window: &mut Window) {
+        self.save(window);
+        (self.in_recovery, self.entering, self.conserving) = (true, true, true);
+        self.round_ends = self.sampler.delivered;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
+        self.save(window);
+        (self.in_recovery, self.conserving) = (true, false);
+        window.set(1.0);
+    }
+
+    /// Everything outstanding when the loss was seen is acknowledged.
+    fn on_recovered(&mut self, window: &mut Window) {
+        (self.in_recovery, self.conserving) = (false, false);
+        self.restore(window);
+    }
+
+    fn pacing_interval(&self) -> Option<Span> {
+        let nominal = || self.pacing_gain * self.initial_window / NOMINAL_RTT.secs();
+        Some(Span::from_secs(1.0 / self.pacing_rate.unwrap_or_else(nominal)))
+    }
+
+    fn path_model(&self) -> Option<PathModel> {
+        Some(PathModel {
+            phase: self.phase.word(),
+            bandwidth: self.bandwidth(),
+            min_rtt: self.min_rtt,
+            pacing_gain: self.pacing_gain,
+        })
+    }
+}
+
+impl Design for Bbr {
+    const PROFILE: Profile = Profile {
+        word: "bbr",
+        summary: "version 1: paces at the rate that a model of the path finds, recovery as in sack",
+        ecn: EcnUse::Unanswered,
+        paces: true,
+        kernel: Some("bbr"),
+        ..Profile::TCP
+    };
+
+    fn new(start: Start) -> Self {
+        Self {
+            sampler: Sampler::default(),
+            max_rate: MaxRate::default(),
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            phase: Phase::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing_rate: None,
+            round_ends: 0,
+            round_start: false,
+            full_rate: 0.0,
+            full_rounds: 0,
+            filled_pipe: false,
+            cycle: 0,
+            cycle_began: Instant::ZERO,
+            probe_rtt_ends: None,
+            probe_rtt_round: false,
+            prior_cwnd: 0.0,
+            in_recovery: false,
+            entering: false,
+            conserving: false,
+            from_idle: false,
+            initial_window: f64::from(start.initial_window),
+            rng: start.rng,
         }
     }
 }

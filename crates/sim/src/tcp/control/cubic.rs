@@ -6,8 +6,8 @@
 
 use forebay_aqm::base::time::Instant;
 
+use super::super::congestion::{Acked, CongestionControl, Design, Profile, Start};
 use super::super::window::Window;
-use super::Acked;
 
 /// Section 4.5: multiplicative decrease.
 const BETA: f64 = 0.7;
@@ -20,7 +20,7 @@ const MOST: f64 = 1.5;
 
 /// State between two reductions.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cubic {
+pub(in super::super) struct Cubic {
     /// `W_max`: where the curve is flat.
     w_max: f64,
     /// `K` in seconds: when it is there.
@@ -42,26 +42,6 @@ impl Cubic {
     fn curve(&self, t: f64) -> f64 {
         let x = t - self.k;
         C * x * x * x + self.w_max
-    }
-
-    pub(super) fn grow(&mut self, window: &mut Window, acked: Acked) {
-        self.seen = acked.now;
-        if window.in_slow_start() {
-            window.grow();
-            return;
-        }
-        let cwnd = window.cwnd();
-        let epoch = self.epoch.unwrap_or_else(|| self.begin(acked.now, cwnd));
-        let t = acked.now.since(epoch).secs();
-        // Section 4.3 eq. 4: back where it was, Reno gains one packet a round trip.
-        let increase = if self.w_est < self.prior { RENO_INCREASE } else { 1.0 };
-        self.w_est += increase * f64::from(acked.packets) / cwnd;
-        if self.curve(t) < self.w_est {
-            window.set(self.w_est.max(cwnd));
-        } else {
-            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MOST * cwnd);
-            window.set(cwnd + (target - cwnd) / cwnd);
-        }
     }
 
     /// A stage of congestion avoidance begins (section 4.2; without a plateau sections 4.8 and 4.10).
@@ -87,20 +67,42 @@ impl Cubic {
         self.has_plateau = true;
         window.cut(BETA, least);
     }
+}
 
-    pub(super) fn on_loss(&mut self, window: &mut Window) {
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, window: &mut Window, acked: Acked) {
+        self.seen = acked.now;
+        if window.in_slow_start() {
+            window.grow();
+            return;
+        }
+        let cwnd = window.cwnd();
+        let epoch = self.epoch.unwrap_or_else(|| self.begin(acked.now, cwnd));
+        let t = acked.now.since(epoch).secs();
+        // Section 4.3 eq. 4: back where it was, Reno gains one packet a round trip.
+        let increase = if self.w_est < self.prior { RENO_INCREASE } else { 1.0 };
+        self.w_est += increase * f64::from(acked.packets) / cwnd;
+        if self.curve(t) < self.w_est {
+            window.set(self.w_est.max(cwnd));
+        } else {
+            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MOST * cwnd);
+            window.set(cwnd + (target - cwnd) / cwnd);
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window) {
         self.reduce(window, 2.0);
     }
 
     /// Section 4.6: down to one packet; a mark there closes the window.
-    pub(super) fn on_mark(&mut self, window: &mut Window) {
+    fn on_mark(&mut self, window: &mut Window) {
         let least = if window.cwnd() > 1.0 { 1.0 } else { 0.0 };
         self.reduce(window, least);
     }
 
-    /// Section 4.8: BETA for the threshold, unless it was `reduced` for this already, and no plateau.
-    pub(super) fn on_timeout(&mut self, window: &mut Window, reduced: bool) {
-        if !reduced {
+    /// Section 4.8: BETA for the threshold, unless it `is_reduced` already, and no plateau.
+    fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
+        if !is_reduced {
             self.reduce(window, 1.0);
         }
         self.epoch = None;
@@ -109,14 +111,27 @@ impl Cubic {
     }
 
     /// Section 4.2: time in which the application limits the window does not count.
-    pub(super) fn rest(&mut self, now: Instant) {
+    fn on_application_limited(&mut self, now: Instant) {
         let rested = now.since(core::mem::replace(&mut self.seen, now));
         self.epoch = self.epoch.map(|epoch| epoch + rested);
     }
 
     /// The window is smaller after silence, for no congestion: the next stage begins from there.
-    pub(super) const fn restart(&mut self) {
+    fn on_restart(&mut self) {
         self.epoch = None;
+    }
+}
+
+impl Design for Cubic {
+    const PROFILE: Profile = Profile {
+        word: "cubic",
+        summary: "a cubic curve in time (RFC 9438), recovery as in sack",
+        kernel: Some("cubic"),
+        ..Profile::TCP
+    };
+
+    fn new(_start: Start) -> Self {
+        Self::default()
     }
 }
 
@@ -129,7 +144,7 @@ mod tests {
     fn grow_to(cubic: &mut Cubic, window: &mut Window, mut now: Instant, cwnd: f64) {
         while window.cwnd() < cwnd {
             now += Span::from_millis(10);
-            cubic.grow(window, Acked { now, packets: 1, srtt: Span::from_millis(100) });
+            cubic.on_ack(window, Acked { now, packets: 1, srtt: Span::from_millis(100) });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Data Center TCP (RFC 8257): the window falls by the share of packets that were marked.
 
+use super::super::congestion::{CongestionControl, Design, Echo, EcnUse, Feedback, Profile, Start};
 use super::super::window::Window;
 
 /// Section 3.3: weight of the newest window in the estimate.
@@ -9,7 +10,7 @@ const LEAST: f64 = 2.0;
 
 /// State of the estimate.
 #[derive(Clone, Debug)]
-pub(crate) struct Dctcp {
+pub(in super::super) struct Dctcp {
     /// Estimated share of marked packets.
     alpha: f64,
     /// Packets acknowledged in this window of data, and those of them with ECN-Echo.
@@ -26,11 +27,13 @@ impl Default for Dctcp {
     }
 }
 
-impl Dctcp {
-    /// Section 3.3, steps 1 to 8: an acknowledgement of `acked` more packets (by blocks too, as Linux counts), up to `una`.
-    pub(super) fn observe(&mut self, acked: u32, ece: bool, una: u32, high: u32) {
-        self.acked += acked;
-        self.marked += if ece { acked } else { 0 };
+/// A loss halves the window, as of any other TCP (section 3.5).
+impl CongestionControl for Dctcp {
+    /// Section 3.3, steps 1 to 8. Packets that blocks report count too, as Linux counts.
+    fn on_feedback(&mut self, feedback: Feedback) {
+        let Feedback { delivered, ece, una, high } = feedback;
+        self.acked += delivered;
+        self.marked += if ece { delivered } else { 0 };
         if una > self.window_end && self.acked > 0 {
             let share = f64::from(self.marked) / f64::from(self.acked);
             self.alpha = (1.0 - GAIN) * self.alpha + GAIN * share;
@@ -39,15 +42,31 @@ impl Dctcp {
     }
 
     /// Step 9; at a window of one RFC 3168 section 6.1.2 still holds, and the window closes.
-    pub(super) fn on_mark(&self, window: &mut Window) {
+    fn on_mark(&mut self, window: &mut Window) {
         match window.cwnd() {
             cwnd if cwnd <= 1.0 => window.halve_for_mark(),
             cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= LEAST { LEAST } else { 1.0 }),
         }
     }
 
-    /// Estimated share of marked packets.
-    pub(crate) const fn alpha(&self) -> f64 {
-        self.alpha
+    fn marked_share(&self) -> Option<f64> {
+        Some(self.alpha)
+    }
+}
+
+impl Design for Dctcp {
+    const PROFILE: Profile = Profile {
+        word: "dctcp",
+        summary: "reduction by the share of marked packets (RFC 8257), recovery as in sack; sets ecn",
+        ecn: EcnUse::Always,
+        echo: Echo::EachPacket,
+        mark_is_loss: false,
+        is_scalable: true,
+        kernel: Some("dctcp"),
+        ..Profile::TCP
+    };
+
+    fn new(_start: Start) -> Self {
+        Self::default()
     }
 }

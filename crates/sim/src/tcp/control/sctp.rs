@@ -1,8 +1,10 @@
 //! SCTP's congestion control (RFC 9260 section 7.2), counted in packets: each carries one DATA chunk as large as the path
 //! takes, so that whatever the RFC says in bytes is a multiple of that.
 
+use forebay_aqm::base::time::Span;
+
+use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start};
 use super::super::window::Window;
-use super::Progress;
 
 /// Section 7.2.3: the least threshold after a loss.
 const LEAST_THRESHOLD: f64 = 4.0;
@@ -11,7 +13,7 @@ const MAX_BURST: u32 = 4;
 
 /// State of the control.
 #[derive(Clone, Debug)]
-pub(crate) struct Sctp {
+pub(in super::super) struct Sctp {
     /// `partial_bytes_acked`.
     partial: f64,
     /// Fast recovery goes on.
@@ -27,14 +29,28 @@ impl Default for Sctp {
 }
 
 impl Sctp {
-    /// Section 6.1, rules B and D: below the window, by whatever little, another packet may leave; but no more than
-    /// `Max.Burst` at once.
-    pub(crate) fn has_room(&self, window: &Window, in_flight: u32) -> bool {
-        f64::from(in_flight) < window.cwnd() && in_flight < self.burst
+    /// Section 7.2.2: a packet more for each window that was used and acknowledged.
+    fn avoid(&mut self, window: &mut Window, delivered: u32, is_used: bool) {
+        let cwnd = window.cwnd();
+        self.partial += f64::from(delivered);
+        if !is_used {
+            self.partial = self.partial.min(cwnd);
+        } else if self.partial >= cwnd {
+            self.partial -= cwnd;
+            window.set(cwnd + 1.0);
+        }
     }
 
-    /// An acknowledgement has been dealt with.
-    pub(super) fn on_ack(&mut self, window: &mut Window, progress: Progress) {
+    fn halve(&mut self, window: &mut Window) -> f64 {
+        let half = (window.cwnd() / 2.0).max(LEAST_THRESHOLD);
+        window.restore_threshold(half);
+        self.partial = 0.0;
+        half
+    }
+}
+
+impl CongestionControl for Sctp {
+    fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         let (before, after) = progress.in_flight;
         let cwnd = window.cwnd();
         let is_used = f64::from(before) >= cwnd;
@@ -53,42 +69,52 @@ impl Sctp {
         self.burst = after + MAX_BURST;
     }
 
-    /// Section 7.2.2: a packet more for each window that was used and acknowledged.
-    fn avoid(&mut self, window: &mut Window, delivered: u32, is_used: bool) {
-        let cwnd = window.cwnd();
-        self.partial += f64::from(delivered);
-        if !is_used {
-            self.partial = self.partial.min(cwnd);
-        } else if self.partial >= cwnd {
-            self.partial -= cwnd;
-            window.set(cwnd + 1.0);
-        }
-    }
+    /// The window grows in [`after_ack`](Self::after_ack).
+    fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
+
+    /// There are none: it is never ECN-capable.
+    fn on_mark(&mut self, _window: &mut Window) {}
 
     /// Sections 7.2.3 and 7.2.4: half of the window, at least four packets, also where it was smaller.
-    pub(super) fn on_loss(&mut self, window: &mut Window) {
+    fn on_loss(&mut self, window: &mut Window) {
         let half = self.halve(window);
         window.set(half);
         self.recovers = true;
     }
 
     /// Section 7.2.3: the same threshold, and a window of one packet. T3-rtx ends fast recovery.
-    pub(super) fn on_timeout(&mut self, window: &mut Window) {
+    fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.halve(window);
         window.set(1.0);
         self.recovers = false;
         self.burst = MAX_BURST;
     }
 
-    fn halve(&mut self, window: &mut Window) -> f64 {
-        let half = (window.cwnd() / 2.0).max(LEAST_THRESHOLD);
-        window.restore_threshold(half);
-        self.partial = 0.0;
-        half
+    fn on_recovered(&mut self, _window: &mut Window) {
+        self.recovers = false;
     }
 
-    /// Fast recovery is over.
-    pub(super) const fn on_recovered(&mut self) {
-        self.recovers = false;
+    /// Section 6.1, rule D: no more than `Max.Burst` at once.
+    fn burst_limit(&self) -> u32 {
+        self.burst
+    }
+}
+
+/// RFC 9260 says nothing of ECN. Section 16: `RTO.Initial` 1 s, `SACK.Delay` 200 ms.
+impl Design for Sctp {
+    const PROFILE: Profile = Profile {
+        word: "sctp",
+        summary: "a window by partial_bytes_acked, recovery by missing reports (RFC 9260); written kind = sctp",
+        recovery: Recovery::Sctp,
+        ecn: EcnUse::Never,
+        initial_rto: Span::from_millis(1000),
+        ack_delay: Span::from_millis(200),
+        // IP 20, SCTP 12, 16 of a DATA chunk.
+        headers: 48,
+        ..Profile::TCP
+    };
+
+    fn new(_start: Start) -> Self {
+        Self::default()
     }
 }

@@ -3,26 +3,13 @@
 //! The window falls at once, and sending resumes when so much has left the network: there is no proportional
 //! rate reduction (RFC 6937). A retransmission that is lost again waits for the timer.
 
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Instant;
 
-use super::super::control::{Acked, Control, Departing, Progress};
+use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
 use super::super::reports::Block;
 use super::super::scoreboard::{Misses, Rules};
 use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
-
-/// BBR's view of its path.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PathModel {
-    /// `startup`, `drain`, `probe_bw` or `probe_rtt`.
-    pub phase: &'static str,
-    /// Bottleneck bandwidth in packets per second.
-    pub bandwidth: f64,
-    /// Round-trip propagation time.
-    pub min_rtt: Option<Span>,
-    /// Present pacing rate over the bandwidth.
-    pub pacing_gain: f64,
-}
 
 impl Sender {
     /// Packets that the network is thought to hold; without selective acknowledgements, all outstanding ones.
@@ -33,30 +20,19 @@ impl Sender {
         }
     }
 
-    /// DCTCP's estimate of the share of marked packets; none for other senders.
+    /// The control's estimate of the share of marked packets, if it has one.
     pub fn marked_share(&self) -> Option<f64> {
-        match &self.selective.as_ref()?.control {
-            Control::Dctcp(dctcp) => Some(dctcp.alpha()),
-            _ => None,
-        }
+        self.selective.as_ref()?.control.marked_share()
     }
 
-    /// BBR's model of the path; none for other senders.
+    /// The control's model of the path, if it has one.
     pub fn path_model(&self) -> Option<PathModel> {
-        match &self.selective.as_ref()?.control {
-            Control::Bbr(bbr) => Some(PathModel {
-                phase: bbr.phase(),
-                bandwidth: bbr.bandwidth(),
-                min_rtt: bbr.min_rtt(),
-                pacing_gain: bbr.pacing_gain(),
-            }),
-            _ => None,
-        }
+        self.selective.as_ref()?.control.path_model()
     }
 
     /// Does it recover as RFC 9260 says?
     pub(super) fn is_sctp(&self) -> bool {
-        matches!(self.selective.as_deref(), Some(Selective { control: Control::Sctp(_), .. }))
+        self.recovery == Recovery::Sctp
     }
 
     /// RFC 6675 section 5, step C: is the window at least a packet larger than the pipe? Without limited
@@ -65,12 +41,19 @@ impl Sender {
         if let Some(sack1) = self.as_sack1() {
             return self.has_room_as_sack1(sack1);
         }
-        if let Some(Selective { control: Control::Sctp(sctp), .. }) = self.selective.as_deref() {
-            return sctp.has_room(&self.window, self.in_flight());
+        if self.is_sctp() {
+            return self.has_room_as_sctp();
         }
         let counts_all = !self.limited_transmit && !self.in_recovery && !self.after_timeout();
         let outstanding = if counts_all { self.high - self.una } else { self.in_flight() };
         f64::from(outstanding) + 1.0 <= self.window.cwnd()
+    }
+
+    /// RFC 9260 section 6.1, rules B and D: below the window, by whatever little, another packet may leave.
+    fn has_room_as_sctp(&self) -> bool {
+        let in_flight = self.in_flight();
+        let limit = self.selective.as_ref().map_or(u32::MAX, |selective| selective.control.burst_limit());
+        f64::from(in_flight) < self.window.cwnd() && in_flight < limit
     }
 
     fn after_timeout(&self) -> bool {
@@ -98,7 +81,7 @@ impl Sender {
         let Selective { board, control, .. } = self.selective.as_deref_mut()?;
         let next = board.next(rules);
         if next.is_none() && !has_data {
-            control.application_limits(board.pipe(self.una, self.high));
+            control.on_out_of_data(board.pipe(self.una, self.high));
         }
         next
     }
@@ -109,7 +92,7 @@ impl Sender {
         let (una, again) = (self.una, seq < self.high);
         let in_flight = self.in_flight().saturating_sub(u32::from(again));
         if let Some(selective) = &mut self.selective {
-            selective.control.on_sent(Departing { now, seq, una, in_flight, again });
+            selective.control.on_sent(Sent { now, seq, una, in_flight, again });
         }
     }
 
@@ -134,27 +117,27 @@ impl Sender {
         let mut delivered = 0;
         board.advance(una, ack, |seq| {
             delivered += 1;
-            control.arrived(now, seq);
+            control.on_delivered(now, seq);
         });
         let timed = self.timed;
         let mut timed_arrived = false;
-        let misses = match control {
-            Control::Sctp(_) if self.in_recovery && acked > 0 => Misses::AllBelow,
-            Control::Sctp(_) => Misses::Acknowledgements,
+        let misses = match self.recovery {
+            Recovery::Sctp if self.in_recovery && acked > 0 => Misses::AllBelow,
+            Recovery::Sctp => Misses::Acknowledgements,
             _ => Misses::Packets,
         };
         let (reported, lost) = board.report((ack, self.high), blocks, misses, |seq| {
             timed_arrived |= timed.is_some_and(|(timed, _)| timed == seq);
-            control.arrived(now, seq);
+            control.on_delivered(now, seq);
         });
         delivered += reported;
-        control.observe(delivered, ece && !is_late, ack, self.high);
+        control.on_feedback(Feedback { delivered, ece: ece && !is_late, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // What lies before the packet that is timed may take long to repair, but says nothing about the round trip.
             self.measure(sent, now);
         }
-        if !self.follows_ns2() {
-            // Before a mark moves `recover`: with ns-2 recovery goes on then.
+        if !self.mark_prolongs_recovery() {
+            // Before a mark moves `recover`.
             self.in_recovery &= ack < self.recover;
         }
         if ece && !is_late {
@@ -179,8 +162,8 @@ impl Sender {
             let limited = self.is_application_limited(outstanding);
             let acked = Acked { now, packets: delivered, srtt: self.rtt.precise() };
             match &mut self.selective {
-                Some(selective) if limited => selective.control.rest(now),
-                Some(selective) => selective.control.grow(&mut self.window, acked),
+                Some(selective) if limited => selective.control.on_application_limited(now),
+                Some(selective) => selective.control.on_ack(&mut self.window, acked),
                 None => {}
             }
         }
@@ -219,8 +202,8 @@ impl Sender {
     /// RFC 6675 section 5, steps 1 to 4, outside of recovery.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
-        // A mark has already reduced the window for what was sent before it; ns-2 takes the packet with CWR for such.
-        let of_marked_window = self.una < self.recover + u32::from(self.follows_ns2());
+        // A mark has already reduced the window for what was sent before it.
+        let of_marked_window = self.una < self.recover + u32::from(self.cwr_packet_is_of_marked_window());
         let is_reduced = self.mark_counts_as_loss() && of_marked_window;
         let Some(selective) = &mut self.selective else { return };
         if self.dup_acks < DUP_THRESHOLD && !selective.board.bottom_is_lost(self.una) {
@@ -233,7 +216,7 @@ impl Sender {
         }
         selective.board.enter_recovery(self.una);
         self.recover = self.high;
-        self.note_cut(Cut::FastRetransmit, !is_reduced || self.follows_ns2());
+        self.note_cut(Cut::FastRetransmit, !is_reduced || self.loss_after_mark_sends_cwr());
         self.in_recovery = true;
         self.timed = None;
         self.retransmit = Some(self.una);

@@ -2,8 +2,9 @@
 
 use forebay_aqm::base::time::Span;
 
+use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
-use super::{Bbr, MIN_CWND, Phase, Progress};
+use super::{Bbr, MIN_CWND, Phase};
 
 /// Section 4.2.3.2: three quanta for delayed and stretched acknowledgements.
 const QUANTA: f64 = 3.0;
@@ -49,24 +50,5 @@ impl Bbr {
 
     pub(super) fn restore(&self, window: &mut Window) {
         window.set(window.cwnd().max(self.prior_cwnd));
-    }
-
-    /// Section 4.2.3.4: fast recovery begins; for a round trip a packet leaves for each that arrives.
-    pub(in super::super) fn on_loss(&mut self, window: &Window) {
-        self.save(window);
-        (self.in_recovery, self.entering, self.conserving) = (true, true, true);
-        self.round_ends = self.sampler.delivered;
-    }
-
-    pub(in super::super) fn on_timeout(&mut self, window: &mut Window) {
-        self.save(window);
-        (self.in_recovery, self.conserving) = (true, false);
-        window.set(1.0);
-    }
-
-    /// Everything outstanding when the loss was seen is acknowledged.
-    pub(in super::super) fn on_recovered(&mut self, window: &mut Window) {
-        (self.in_recovery, self.conserving) = (false, false);
-        self.restore(window);
     }
 }

@@ -2,6 +2,8 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::super::super::congestion::Sent;
+
 /// Rounds over which BBR takes the largest rate (BBR draft section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
 
@@ -16,19 +18,6 @@ struct Departure {
     delivered_at: Instant,
     first_sent_at: Instant,
     sent_at: Instant,
-}
-
-/// A packet that leaves.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departing {
-    pub(crate) now: Instant,
-    pub(crate) seq: u32,
-    /// Lowest packet outstanding.
-    pub(crate) una: u32,
-    /// Other packets in the network.
-    pub(crate) in_flight: u32,
-    /// It was sent before.
-    pub(crate) again: bool,
 }
 
 /// The rate that one acknowledgement shows (section 3.1.3).
@@ -62,8 +51,8 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// A packet leaves.
-    pub(super) fn sent(&mut self, departing: Departing) {
-        let Departing { now, seq, una, in_flight, again } = departing;
+    pub(super) fn sent(&mut self, sent: Sent) {
+        let Sent { now, seq, una, in_flight, again } = sent;
         if in_flight == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -183,7 +172,7 @@ mod tests {
     }
 
     fn send(sampler: &mut Sampler, ms: u64, seq: u32, in_flight: u32, again: bool) {
-        sampler.sent(Departing { now: at(ms), seq, una: 0, in_flight, again });
+        sampler.sent(Sent { now: at(ms), seq, una: 0, in_flight, again });
     }
 
     #[test]

@@ -1,0 +1,25 @@
+//! Reno: fast recovery ends with the first new acknowledgement (RFC 5681), once in a window of data, as in ns-2. Its recovery calls no hooks.
+
+use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
+
+/// The window is that of the default hooks.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Reno;
+
+impl CongestionControl for Reno {}
+
+impl Design for Reno {
+    const PROFILE: Profile = Profile {
+        word: "reno",
+        summary: "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
+        recovery: Recovery::Reno,
+        is_reno: true,
+        follows_ns2: true,
+        kernel: Some("reno"),
+        ..Profile::TCP
+    };
+
+    fn new(_start: Start) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,24 @@
+//! SACK: NewReno's window, recovery with selective acknowledgements (RFC 2018, RFC 6675).
+
+use super::super::congestion::{CongestionControl, Design, Profile, Start};
+
+/// The window is that of the default hooks.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Sack;
+
+impl CongestionControl for Sack {}
+
+impl Design for Sack {
+    const PROFILE: Profile = Profile {
+        word: "sack",
+        summary: "reno's window, recovery with selective acknowledgements (RFC 6675)",
+        is_reno: true,
+        follows_ns2: true,
+        kernel: Some("reno"),
+        ..Profile::TCP
+    };
+
+    fn new(_start: Start) -> Self {
+        Self
+    }
+}

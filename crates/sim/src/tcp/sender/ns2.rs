@@ -1,0 +1,196 @@
+//! What senders do as ns-2 2.35 does, so that the two can be compared.
+//!
+//! Habits of the senders that ns-2 has ([`Profile::follows_ns2`](super::super::congestion::Profile)), where the RFCs leave
+//! a choice:
+//! - each timeout of the same packet takes half of the window again as the threshold;
+//! - a mark that is echoed after a timeout reduces once more;
+//! - the loss of the packet with CWR, the first that is sent after a mark, does not reduce;
+//! - a mark that closes the window leaves a running timer alone;
+//! - a mark in the acknowledgement that ends SACK's recovery prolongs it.
+//!
+//! Without selective acknowledgements also: fast recovery may begin at a window of one; after a timeout the first two
+//! duplicate acknowledgements release the next packet in order, be it new or sent before; a partial acknowledgement opens
+//! a closed window.
+//!
+//! Rules in place of the RFCs' ([`Ns2Rules`]), on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
+//! - blocks count only between two new acknowledgements, each of which clears the scoreboard, and not at all between a
+//!   timeout and the next new acknowledgement;
+//! - after a timeout everything from the first hole on is sent again in order, as without selective acknowledgements;
+//! - in recovery every acknowledgement takes one packet out of the pipe, a new one two. A lost packet stays in it, and
+//!   a hole needs no three packets reported above it;
+//! - the acknowledgement that ends recovery leaves the window as it is.
+
+use forebay_aqm::base::time::Instant;
+
+use super::super::congestion::Recovery;
+use super::super::reports::Block;
+use super::super::scoreboard::{Misses, Scoreboard};
+use super::super::{Ns2Rules, TcpOptions};
+use super::memory::Selective;
+use super::{Cut, DUP_THRESHOLD, Sender};
+
+/// Rules in place of the RFCs', with their state.
+#[derive(Clone, Debug)]
+pub(super) struct Ns2 {
+    cwr: bool,
+    sack1: Option<Sack1>,
+}
+
+/// What `Sack1` keeps in place of RFC 6675's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sack1 {
+    /// Packets thought to be in flight, in recovery.
+    pipe: i64,
+    /// Every hole below has been retransmitted in this recovery.
+    high_rxt: u32,
+    /// Nothing new has been acknowledged since the last timeout.
+    is_deaf: bool,
+}
+
+impl Ns2 {
+    /// The rules that a connection asks for; none if it asks for none.
+    pub(super) fn new(options: &TcpOptions) -> Option<Self> {
+        let Ns2Rules { cwr, sack1 } = options.ns2;
+        let profile = options.variant.profile();
+        let sack1 = (sack1 && profile.follows_ns2 && profile.recovery == Recovery::Sack).then(Sack1::default);
+        (cwr || sack1.is_some()).then_some(Self { cwr, sack1 })
+    }
+}
+
+impl Sack1 {
+    fn on_new_ack(&mut self, board: &mut Scoreboard) {
+        *board = Scoreboard::default();
+        self.is_deaf = false;
+    }
+}
+
+/// Habits.
+impl Sender {
+    /// Does every timeout of the same packet take half of the window again as the threshold? RFC 5681 section 3.1 says the
+    /// first one; ns-2 and RFC 9260 section 7.2.3 say each.
+    pub(super) fn halves_for_each_timeout(&self) -> bool {
+        self.follows_ns2 || self.is_sctp()
+    }
+
+    pub(super) fn answers_mark_after_timeout(&self) -> bool {
+        self.follows_ns2 && self.last_cut == Cut::Timeout
+    }
+
+    pub(super) const fn keeps_running_timer(&self) -> bool {
+        self.follows_ns2
+    }
+
+    pub(super) const fn mark_prolongs_recovery(&self) -> bool {
+        self.follows_ns2
+    }
+
+    pub(super) const fn cwr_packet_is_of_marked_window(&self) -> bool {
+        self.follows_ns2
+    }
+
+    pub(super) const fn loss_after_mark_sends_cwr(&self) -> bool {
+        self.follows_ns2
+    }
+
+    /// Does the retransmission of packet `seq` take CWR with it?
+    pub(super) fn retransmission_has_cwr(&self, seq: u32) -> bool {
+        seq + 1 == self.high && self.ns2.as_ref().is_some_and(|ns2| ns2.cwr)
+    }
+}
+
+/// `Sack1`.
+impl Sender {
+    pub(super) fn as_sack1(&self) -> Option<&Sack1> {
+        self.ns2.as_ref()?.sack1.as_ref()
+    }
+
+    /// Scoreboard and state, of a sender that recovers as `Sack1` does.
+    fn parts<'a>(
+        selective: &'a mut Option<Box<Selective>>,
+        ns2: &'a mut Option<Box<Ns2>>,
+    ) -> Option<(&'a mut Scoreboard, &'a mut Sack1)> {
+        Some((&mut selective.as_deref_mut()?.board, ns2.as_deref_mut()?.sack1.as_mut()?))
+    }
+
+    /// A timeout: the reports until the next new acknowledgement do not count.
+    pub(super) fn forget_reports_as_sack1(&mut self) {
+        if let Some((board, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) {
+            *board = Scoreboard::default();
+            sack1.is_deaf = true;
+        }
+    }
+
+    pub(super) fn has_room_as_sack1(&self, sack1: &Sack1) -> bool {
+        match self.in_recovery {
+            true => sack1.pipe < self.window.cwnd() as i64,
+            false => self.next.wrapping_sub(self.una) < self.allowed(),
+        }
+    }
+
+    /// The next packet, assuming that there is room.
+    pub(super) fn next_as_sack1(&mut self) -> Option<u32> {
+        if !self.in_recovery {
+            return self.next_in_order();
+        }
+        let new_data = self.has_data(self.next) && self.next - self.una < self.receiver_window;
+        let (board, sack1) = Self::parts(&mut self.selective, &mut self.ns2)?;
+        let hole = board.hole_below_reports(sack1.high_rxt.max(self.una));
+        let seq = hole.or(new_data.then_some(self.next))?;
+        sack1.high_rxt = sack1.high_rxt.max(hole.map_or(0, |hole| hole + 1));
+        sack1.pipe += 1;
+        self.next = self.next.max(seq + 1);
+        Some(seq)
+    }
+
+    pub(super) fn on_ack_as_sack1(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
+        if ece {
+            self.on_mark(now, ack);
+        }
+        let (una, high) = (self.una, self.high);
+        let Some((board, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) else { return };
+        if self.in_recovery && ack < self.recover {
+            sack1.pipe -= 1 + i64::from(ack > una);
+            board.advance(una, ack, |_| ());
+            board.report((ack, high), blocks, Misses::Packets, |_| ());
+            if ack > una {
+                self.acknowledge(now, ack, ece);
+                self.rtt.end_backoff();
+                self.rearm(now);
+            }
+        } else if self.in_recovery {
+            sack1.on_new_ack(board);
+            self.in_recovery = false;
+            self.recover = 0;
+            self.acknowledge(now, ack, ece);
+            self.rearm(now);
+        } else if ack > una {
+            sack1.on_new_ack(board);
+            self.on_new_ack(now, ack, ece);
+        } else if !sack1.is_deaf && board.report((ack, high), blocks, Misses::Packets, |_| ()).0 > 0 {
+            self.dup_acks += 1;
+            if self.dup_acks == DUP_THRESHOLD && self.may_fast_retransmit() {
+                self.enter_recovery_as_sack1(now);
+            }
+        }
+    }
+
+    fn enter_recovery_as_sack1(&mut self, now: Instant) {
+        let (una, outstanding) = (self.una, self.high - self.una);
+        let Some((_, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) else { return };
+        sack1.pipe = i64::from(outstanding) - i64::from(DUP_THRESHOLD);
+        sack1.high_rxt = una + 1;
+        self.counts.fast_retransmits += 1;
+        if self.last_cut == Cut::Mark && una <= self.recover {
+            // The mark has halved the window, and `recover` stays where it put it.
+            self.last_cut = Cut::FastRetransmit;
+        } else {
+            self.window.halve();
+            self.recover = self.high;
+            self.note_cut(Cut::FastRetransmit, true);
+        }
+        self.in_recovery = true;
+        self.timed = None;
+        self.retransmit = Some(una);
+        self.rearm(now);
+    }
+}

@@ -1,0 +1,388 @@
+//! The conformance suite of congestion controls as a library: what every control must do, whatever its rule.
+//!
+//! [`check_control`] drives a sender over random paths and names the first rule that it breaks. It is for controls with
+//! selective acknowledgements; only those have hooks.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::congestion::EcnUse;
+use super::receiver::{Ack, Receiver};
+use super::sender::{Send, Sender};
+use super::{TcpOptions, Variant};
+
+/// Everything must have arrived after this.
+const PATIENCE: Span = Span::from_millis(100_000_000);
+/// A window as large as this must shrink after a loss. Smaller ones may be at the control's floor.
+const LARGE: f64 = 8.0;
+
+/// A random path, and the work on it.
+#[derive(Debug)]
+struct Path {
+    rng: Rng,
+    /// One way.
+    delay: Span,
+    /// Time of the bottleneck for a packet.
+    service: Span,
+    /// Packets that the bottleneck holds at most, and from which on it marks.
+    buffer: u64,
+    marks_from: u64,
+    /// Probability of a random loss, there and back.
+    loss: f64,
+    /// Packets of each burst of the application, and how often it hands one over.
+    burst: u32,
+    bursts: u32,
+    pause: Span,
+    /// When the bottleneck has sent what it holds.
+    busy: Instant,
+}
+
+impl Path {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::stream(seed, "path");
+        let buffer = 1 + rng.below(100);
+        let mut one_of = |all: [u64; 4]| all[rng.below(4) as usize];
+        let delay = Span::from_micros(one_of([10, 1_000, 20_000, 300_000]));
+        let service = Span::from_micros(one_of([1, 100, 1_000, 12_000]));
+        let loss = one_of([0, 0, 1, 20]) as f64 / 100.0;
+        let burst = one_of([1, 30, 500, 2_000]) as u32;
+        let bursts = one_of([1, 1, 3, 20]) as u32;
+        let pause = Span::from_millis(one_of([10, 100, 1_000, 10_000]));
+        let marks_from = one_of([1, 5, 20, 1_000]);
+        Self { rng, delay, service, buffer, marks_from, loss, burst, bursts, pause, busy: Instant::ZERO }
+    }
+
+    /// When a packet arrives, and with which codepoint; `None`: it is lost.
+    fn data(&mut self, now: Instant, capable: bool) -> Option<(Instant, Ecn)> {
+        let waits = self.busy.since(now.min(self.busy));
+        let waiting = waits.nanos() / self.service.nanos();
+        if waiting >= self.buffer || self.rng.uniform() < self.loss {
+            return None;
+        }
+        self.busy = now.max(self.busy) + self.service;
+        let ecn = match (capable, waiting >= self.marks_from) {
+            (true, true) => Ecn::Ce,
+            (true, false) => Ecn::Ect0,
+            (false, _) => Ecn::NotEct,
+        };
+        Some((self.busy + self.delay, ecn))
+    }
+
+    /// When an acknowledgement arrives.
+    fn ack(&mut self, now: Instant) -> Option<Instant> {
+        (self.rng.uniform() >= self.loss).then(|| now + self.delay)
+    }
+}
+
+#[derive(Debug)]
+enum Event {
+    Data(Send, Ecn),
+    Ack(Ack),
+    Offer,
+}
+
+/// A connection, and what it has done.
+struct Connection {
+    options: TcpOptions,
+    path: Path,
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    /// By time and order of insertion.
+    events: BTreeMap<(Instant, u64), Event>,
+    serial: u64,
+    /// One beyond the highest packet sent.
+    high: u32,
+    /// Where the window of data ends in which the window was reduced last.
+    reduced_until: u32,
+    has_mark: bool,
+    /// Of all that the sender did, in order.
+    hash: u64,
+}
+
+impl Connection {
+    fn new(variant: Variant, seed: u64) -> Self {
+        let path = Path::new(seed);
+        let mut rng = Rng::stream(seed, "options");
+        let options = TcpOptions {
+            variant,
+            initial_window: 1 + rng.below(10) as u32,
+            delayed_ack: rng.below(2) == 0,
+            ecn: rng.below(2) == 0,
+            pacing: rng.below(4) == 0,
+            ..TcpOptions::default()
+        };
+        let mut new = Self {
+            now: Instant::ZERO,
+            sender: Sender::new(options, Span::ZERO, Rng::stream(seed, "sender")),
+            receiver: Receiver::new(&options),
+            events: BTreeMap::new(),
+            serial: 0,
+            high: 0,
+            reduced_until: 0,
+            has_mark: false,
+            hash: 0,
+            options,
+            path,
+        };
+        // So that data has an end.
+        new.sender.offer(Instant::ZERO, new.path.burst);
+        for burst in 1..new.path.bursts {
+            new.push(Instant::ZERO + new.path.pause * u64::from(burst), Event::Offer);
+        }
+        new
+    }
+
+    fn push(&mut self, at: Instant, event: Event) {
+        self.serial += 1;
+        self.events.insert((at, self.serial), event);
+    }
+
+    /// From the first packet to the last acknowledgement; the hash of what the sender did.
+    fn run(mut self) -> Result<u64, String> {
+        let total = self.path.burst * self.path.bursts;
+        self.send()?;
+        while self.sender.acknowledged() < total {
+            let event = self.events.keys().next().map(|(at, _)| *at);
+            let timers = [self.sender.deadline(), self.receiver.deadline()];
+            let Some(next) = timers.into_iter().chain([event]).flatten().min() else {
+                return Err("stalls: data is outstanding, no timer runs".to_string());
+            };
+            if next > Instant::ZERO + PATIENCE {
+                return Err(format!("stalls: {} of {total} packets after {PATIENCE:?}", self.sender.acknowledged()));
+            }
+            self.now = next.max(self.now);
+            if event == Some(next) {
+                let event = self.events.pop_first();
+                event.map_or(Ok(()), |(_, event)| self.happens(event))?;
+            } else if timers[1] == Some(next) {
+                let ack = self.receiver.ack();
+                self.answer(ack);
+            } else {
+                self.timer()?;
+            }
+            self.send()?;
+        }
+        Ok(self.hash)
+    }
+
+    fn happens(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Offer => self.sender.offer(self.now, self.path.burst),
+            Event::Ack(ack) => return self.ack(ack),
+            Event::Data(send, ecn) => {
+                if let Some(ack) = self.receiver.before_data(ecn) {
+                    self.answer(ack);
+                }
+                if let Some(ack) = self.receiver.on_data(self.now, send.seq, ecn, send.cwr) {
+                    self.answer(ack);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, ack: Ack) {
+        if let Some(at) = self.path.ack(self.now) {
+            self.push(at, Event::Ack(ack));
+        }
+    }
+
+    fn ack(&mut self, ack: Ack) -> Result<(), String> {
+        let (old, counts) = (self.sender.cwnd(), *self.sender.counts());
+        self.has_mark |= ack.ece;
+        let blocks = self.receiver.collect(ack.ticket).to_vec();
+        self.sender.on_ack(self.now, ack.next, ack.ece, &blocks);
+        let (new, after) = (self.sender.cwnd(), *self.sender.counts());
+        let recovers = after.fast_retransmits > counts.fast_retransmits;
+        let cuts = after.ecn_cuts > counts.ecn_cuts;
+        self.check_floor()?;
+        let profile = self.options.variant.profile();
+        if cuts && matches!(profile.ecn, EcnUse::Never | EcnUse::Unanswered) {
+            return Err("a mark counts as a reduction, of a control that ignores marks".to_string());
+        }
+        // What a model of the path decides in other ways is its own.
+        if !profile.paces {
+            self.check_reaction(recovers, cuts, old, new)?;
+        }
+        self.note(u64::from(ack.next));
+        Ok(())
+    }
+
+    /// A loss, or a mark that is answered, makes the window smaller, once per window of data.
+    fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
+        let again = self.sender.acknowledged() < self.reduced_until;
+        if new < old && !recovers && !cuts && again {
+            return Err(format!("the window falls from {old} to {new} a second time in a window of data"));
+        }
+        if (recovers || cuts) && !again && new >= old && old >= LARGE {
+            let why = if recovers { "a loss" } else { "a mark" };
+            return Err(format!("{why} leaves the window at {new}, from {old}"));
+        }
+        if new < old && (recovers || cuts) {
+            self.reduced_until = self.high;
+        }
+        Ok(())
+    }
+
+    fn timer(&mut self) -> Result<(), String> {
+        let timeouts = self.sender.counts().timeouts;
+        self.sender.on_deadline(self.now);
+        self.check_floor()?;
+        if self.sender.counts().timeouts > timeouts {
+            if self.sender.cwnd() > 1.0 {
+                let cwnd = self.sender.cwnd();
+                return Err(format!(
+                    "a timeout leaves a window of {cwnd}, more than one packet (RFC 5681 section 3.1)"
+                ));
+            }
+            self.reduced_until = self.high;
+        }
+        Ok(())
+    }
+
+    /// The window holds a packet, unless a mark has closed it (RFC 3168 section 6.1.2).
+    fn check_floor(&self) -> Result<(), String> {
+        let cwnd = self.sender.cwnd();
+        let floor = if self.has_mark { f64::MIN_POSITIVE } else { 1.0 };
+        if cwnd.is_finite() && cwnd >= floor { Ok(()) } else { Err(format!("a window of {cwnd}")) }
+    }
+
+    /// All that may leave now leaves; new data only within the window.
+    fn send(&mut self) -> Result<(), String> {
+        while let Some(send) = self.sender.poll(self.now) {
+            let is_new = send.seq == self.high;
+            let (in_flight, cwnd) = (self.sender.in_flight(), self.sender.cwnd());
+            // It is among those in flight already.
+            if is_new && f64::from(in_flight) - 1.0 >= cwnd {
+                return Err(format!("{in_flight} packets in flight, and a window of {cwnd}"));
+            }
+            self.high += u32::from(is_new);
+            self.note(u64::from(send.seq) << 1 | u64::from(send.cwr));
+            if let Some((at, ecn)) = self.path.data(self.now, self.options.ecn_capable()) {
+                self.push(at, Event::Data(send, ecn));
+            }
+        }
+        Ok(())
+    }
+
+    /// FNV-1a over words.
+    fn note(&mut self, word: u64) {
+        for word in [self.now.nanos(), word, self.sender.cwnd().to_bits()] {
+            self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// Drives connections of a variant over as many random paths. Rules:
+/// - all data arrives;
+/// - the window is finite and holds at least one packet, unless a mark has closed it;
+/// - new data leaves only while the window has room;
+/// - a loss, and a mark where marks are answered, makes a large window smaller, and not twice in a window of data. Not of
+///   controls that [pace](super::congestion::Profile::paces) by a model;
+/// - a timeout leaves a window of at most one packet;
+/// - the same path has the same outcome.
+///
+/// `Err`: the first rule that it breaks, with the path.
+pub fn check_control(variant: Variant, paths: u64) -> Result<(), String> {
+    for seed in 0..paths {
+        let at = |fault: String| format!("{variant:?} on path {seed}: {fault}");
+        let run = || Connection::new(variant, seed).run().map_err(at);
+        if run()? != run()? {
+            return Err(at("the second run differs from the first".to_string()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::congestion::{Acked, CongestionControl, Design, Profile, Progress, Start};
+    use super::super::register;
+    use super::super::window::Window;
+    use super::*;
+
+    #[test]
+    fn controls_of_the_tree_conform() {
+        for variant in Variant::WORDS.iter().map(|(_, variant)| *variant) {
+            if variant.profile().recovery.is_selective() {
+                check_control(variant, 300).unwrap();
+            }
+        }
+    }
+
+    /// A control with one fault.
+    macro_rules! faulty {
+        ($name:ident, $word:literal, $($hook:item)*) => {
+            #[derive(Clone, Debug)]
+            struct $name;
+
+            impl CongestionControl for $name {
+                $($hook)*
+            }
+
+            impl Design for $name {
+                const PROFILE: Profile = Profile { word: $word, ..Profile::TCP };
+
+                fn new(_: Start) -> Self {
+                    Self
+                }
+            }
+        };
+    }
+
+    faulty!(Deaf, "deaf", fn on_loss(&mut self, _: &mut Window) {});
+    faulty!(Blind, "blind", fn on_mark(&mut self, _: &mut Window) {});
+    faulty!(Stubborn, "stubborn", fn on_timeout(&mut self, _: &mut Window, _: bool) {});
+    faulty!(
+        Shut,
+        "shut",
+        fn on_loss(&mut self, window: &mut Window) {
+            window.set(0.0);
+        }
+    );
+    faulty!(
+        Low,
+        "low",
+        fn on_ack(&mut self, window: &mut Window, _: Acked) {
+            window.set(0.5);
+        }
+    );
+    faulty!(
+        Eager,
+        "eager",
+        fn after_ack(&mut self, window: &mut Window, _: Progress) {
+            window.set((window.cwnd() * 0.99).max(1.0));
+        }
+    );
+
+    #[test]
+    fn faults_are_found() {
+        for (variant, words) in [
+            (register::<Deaf>(), "a loss leaves the window"),
+            (register::<Blind>(), "a mark leaves the window"),
+            (register::<Stubborn>(), "a timeout leaves"),
+            (register::<Shut>(), "a window of 0"),
+            (register::<Low>(), "a window of 0.5"),
+            (register::<Eager>(), "a second time"),
+        ] {
+            let fault = check_control(variant.unwrap(), 300).unwrap_err();
+            assert!(fault.contains(words), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_registered_once() {
+        faulty!(Mine, "mine",);
+        faulty!(Taken, "cubic",);
+        faulty!(Nameless, "",);
+        let mine = register::<Mine>().unwrap();
+        assert_eq!((Variant::parse("mine"), format!("{mine:?}")), (Some(mine), "mine".to_string()));
+        for taken in [register::<Mine>(), register::<Taken>(), register::<Nameless>()] {
+            assert_eq!(taken, Err(super::super::Unfit::Word));
+        }
+    }
+}
