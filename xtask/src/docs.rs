@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use forebay_aqm::ENTRIES;
-use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::design::{Entry, Rung};
 
 use crate::{book, coverage, licences, program, scenario_page};
 
@@ -53,11 +53,11 @@ fn table(entries: &[Entry]) -> String {
 }
 
 /// The trait of a rung.
-fn word(rung: &str) -> &'static str {
+const fn word(rung: Rung) -> &'static str {
     match rung {
-        "law" => "`Law`",
-        "aqm" => "`Aqm`",
-        _ => "`Discipline`",
+        Rung::Law => "`Law`",
+        Rung::Aqm => "`Aqm`",
+        Rung::Queue => "`Discipline`",
     }
 }
 

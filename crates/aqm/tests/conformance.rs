@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{Entry, ProbeSpec, Probes};
+use forebay_aqm::base::design::{Entry, ProbeSpec, Probes, Rung};
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::{Aqm, Discipline};
 use forebay_aqm::base::packet::Packet;
@@ -20,7 +20,7 @@ const CASES: u64 = 1000;
 fn promises(spec: &Spec) -> Promises {
     let entry = spec.entry();
     let order = match (entry.rung, entry.name) {
-        ("law" | "aqm", _) | (_, "choke" | "sfb") => Order::Lists(1),
+        (Rung::Law | Rung::Aqm, _) | (_, "choke" | "sfb") => Order::Lists(1),
         (_, "red_tail" | "dualpi2" | "curvy_red") => Order::Lists(2),
         _ => Order::PerFlow,
     };
@@ -68,7 +68,7 @@ fn check_random_parameters(entry: &Entry) {
     }
 }
 
-fn check_rung(rung: &str) {
+fn check_rung(rung: Rung) {
     for entry in ENTRIES.iter().filter(|entry| entry.rung == rung) {
         check_defaults_and_presets(entry);
         check_random_parameters(entry);
@@ -77,17 +77,17 @@ fn check_rung(rung: &str) {
 
 #[test]
 fn every_law_conforms() {
-    check_rung("law");
+    check_rung(Rung::Law);
 }
 
 #[test]
 fn every_aqm_conforms() {
-    check_rung("aqm");
+    check_rung(Rung::Aqm);
 }
 
 #[test]
 fn every_queue_conforms() {
-    check_rung("queue");
+    check_rung(Rung::Queue);
 }
 
 /// No opinion; the baseline that each faulty design below departs from in one way.

@@ -10,6 +10,7 @@
 //! times have 64 bits of nanoseconds here, counters of bytes 64 too.
 //! Left out: RFC 8289 section 6 (MAY): settings for special networks: each is a parameter.
 
+use forebay_aqm::base::design::Rung;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
@@ -61,7 +62,7 @@ fn default(name: &str, key: &str) -> String {
 /// RFC 8289 section 1 (SHOULD): where there can be many queues the approach of fq_codel is to be used.
 #[test]
 fn rfc8289_1_the_multiple_queue_form_is_there() {
-    assert!(ENTRIES.iter().any(|entry| entry.name == "fq_codel" && entry.rung == "queue"));
+    assert!(ENTRIES.iter().any(|entry| entry.name == "fq_codel" && entry.rung == Rung::Queue));
 }
 
 /// RFC 8289 section 1 (MAY): packets are marked where CoDel indicates a drop, if ECN allows it.

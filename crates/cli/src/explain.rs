@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use forebay_aqm::base::common::Common;
-use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
+use forebay_aqm::base::design::{Entry, Preset, ProbeSpec, Rung};
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::{ParamSet, ParamSpec};
@@ -126,7 +126,7 @@ fn discipline_document(entry: &Entry) -> Value {
         "name": entry.name,
         "summary": entry.summary(),
         "source": entry.about.source,
-        "rung": entry.rung,
+        "rung": entry.rung.word(),
         "variant_of": entry.variant_of.map(|(base, preset)| json!({ "name": base, "preset": preset })),
         "rule": entry.about.rule,
         "parameters": params(entry).map(|param| param_document(param, &default(entry, param))).collect::<Vec<_>>(),
@@ -139,9 +139,9 @@ fn discipline_document(entry: &Entry) -> Value {
 
 fn discipline_text(ui: &Ui, entry: &Entry) -> String {
     let rung = match entry.rung {
-        "law" => "a control law: it sees counters, never a packet",
-        "aqm" => "an opinion on each packet: it holds none",
-        _ => "it owns its queues",
+        Rung::Law => "a control law: it sees counters, never a packet",
+        Rung::Aqm => "an opinion on each packet: it holds none",
+        Rung::Queue => "it owns its queues",
     };
     let mut out = titled(ui, entry.name, &entry.summary());
     out += &wrap("source  ", entry.about.source);

@@ -13,6 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use forebay_aqm::ENTRIES;
+use forebay_aqm::base::design::Rung;
 use serde_json::Value;
 use skips::skip;
 use wire::{DEVICE, Rig, run};
@@ -571,7 +572,7 @@ fn rules_of_nftables_go_with_their_device() {
 #[test]
 fn metrics_are_offered_and_every_law_runs() {
     let Some(rig) = rig() else { return };
-    let laws = ENTRIES.iter().filter(|entry| entry.rung == "law").map(|entry| entry.name);
+    let laws = ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name);
     for (n, law) in laws.chain(["droptail"]).enumerate() {
         let metrics = ["--metrics", "127.0.0.1:9551"];
         if n == 0 && attach(&rig, law, &metrics).is_none() {

@@ -1,5 +1,6 @@
 //! `forebay.Discipline`: any discipline by itself, driven packet by packet.
 
+use forebay_aqm::base::design::Rung;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
@@ -24,7 +25,7 @@ use crate::watch::Call;
 #[pyclass(frozen, module = "forebay._native")]
 pub(crate) struct Discipline {
     name: &'static str,
-    rung: &'static str,
+    rung: Rung,
     begun: Begun,
     turn: Turn<Driven>,
 }
@@ -223,7 +224,7 @@ impl Discipline {
     /// `law`, `aqm` or `queue`: what it sees.
     #[getter]
     const fn rung(&self) -> &'static str {
-        self.rung
+        self.rung.word()
     }
 
     /// A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
@@ -243,7 +244,7 @@ impl Discipline {
         ecn: Codepoint,
         flow: u32,
     ) -> PyResult<&'static str> {
-        if self.rung == "queue" {
+        if self.rung == Rung::Queue {
             let what =
                 format!("{} owns its queues and cannot be asked about others: use enqueue and dequeue", self.name);
             return Err(PyTypeError::new_err(what));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Entry, Probes};
+use forebay_aqm::base::design::{About, Entry, Probes, Rung};
 use forebay_aqm::base::ladder::Aqm;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
@@ -76,7 +76,7 @@ fn external(ecn: bool) -> PyResult<Spec> {
         About { summary: "signals with a probability that is set from outside", source: "", rule: "", deviations: &[] };
     let (params, presets, probes) = (&[], &[], &[]);
     let entry =
-        Entry { name: "external", rung: "aqm", variant_of: None, about: &ABOUT, params, presets, tc: None, probes };
+        Entry { name: "external", rung: Rung::Aqm, variant_of: None, about: &ABOUT, params, presets, tc: None, probes };
     let own = Own::made(entry, |_| Ok((String::new(), Knob)));
     let word = if ecn { "ecn=on" } else { "ecn=off" };
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))

@@ -4,7 +4,7 @@
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Entry, ProbeSpec, Probes};
+use forebay_aqm::base::design::{About, Entry, ProbeSpec, Probes, Rung};
 use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
@@ -55,7 +55,7 @@ pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let about = About { summary: doc(summary), source: "a class in Python", rule: "", deviations: &[] };
     let entry = Entry {
         name: word(&name),
-        rung: if rung == "law" { "law" } else { "aqm" },
+        rung: if rung == "law" { Rung::Law } else { Rung::Aqm },
         variant_of: None,
         about: Box::leak(Box::new(about)),
         params: Vec::leak(defaults.into_iter().map(param).collect()),

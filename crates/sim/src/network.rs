@@ -95,8 +95,7 @@ impl Lane {
 
 /// Is it drop-tail with no option but ECN, which says nothing to it?
 fn is_plain(discipline: &Spec) -> bool {
-    let ecn = if discipline.ecn() { "on" } else { "off" };
-    Spec::parse(&format!("droptail ecn={ecn}")).is_ok_and(|plain| plain == *discipline)
+    discipline.name() == "droptail" && discipline.has_defaults()
 }
 
 /// A host: what it sends waits a random processing time first, order kept.

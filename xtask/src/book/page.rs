@@ -177,7 +177,8 @@ fn checks(entry: &Entry, tree: &Tree) -> String {
          | published listing, transcribed | `crates/aqm/tests/reference/{rule}.rs` |\n\
          | golden trace | `crates/aqm/golden/{}.txt` |\n\
          | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |\n",
-        entry.rung, entry.name
+        entry.rung.word(),
+        entry.name
     )
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
 
 /// Every discipline of the registry whose source is here.
 fn disciplines(tree: &Tree) -> impl Iterator<Item = &str> {
-    let here = |entry: &&Entry| tree.get(&format!("crates/aqm/src/{}/{}.rs", entry.rung, entry.name)).is_some();
+    let here = |entry: &&Entry| tree.get(&format!("crates/aqm/src/{}/{}.rs", entry.rung.word(), entry.name)).is_some();
     ENTRIES.iter().filter(|entry| entry.variant_of.is_none()).filter(here).map(|entry| entry.name)
 }
 

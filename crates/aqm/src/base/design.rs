@@ -112,13 +112,35 @@ pub struct Share {
     pub bounds_pkts: [f64; 2],
 }
 
+/// The trait that a discipline implements, and the folder that it is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rung {
+    /// [`Law`](super::ladder::Law): sees counters.
+    Law,
+    /// [`Aqm`](super::ladder::Aqm): sees packets.
+    Aqm,
+    /// [`Discipline`](super::ladder::Discipline): has its own queues.
+    Queue,
+}
+
+impl Rung {
+    /// `law`, `aqm` or `queue`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Law => "law",
+            Self::Aqm => "aqm",
+            Self::Queue => "queue",
+        }
+    }
+}
+
 /// A registry line, for listings.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The discipline's name.
     pub name: &'static str,
-    /// `law`, `aqm` or `queue`: the trait it implements.
-    pub rung: &'static str,
+    /// The trait it implements.
+    pub rung: Rung,
     /// For a variant of another discipline: that one's name and the preset that makes it.
     pub variant_of: Option<(&'static str, &'static str)>,
     /// Its words.

@@ -5,19 +5,20 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::adapters::{Fifo, Ticked};
 use super::common::Common;
 use super::cx::Cx;
-use super::design::{About, Design, Entry, Probes};
+use super::design::{About, Design, Entry, Probes, Rung};
 use super::ladder::{Aqm, BareLaw, Discipline, Law};
 use super::packet::Packet;
 use super::params::{ParamError, ParamSet};
 use super::port::Port;
-use super::settings::{apply, canonical, once_and_in_order};
+use super::settings::{self, canonical, once_and_in_order};
+use super::tc::Setting;
 use super::time::Instant;
 use super::units::Link;
 use core::marker::PhantomData;
@@ -95,7 +96,7 @@ pub trait Knobs: Send + Sync {
 
 /// How a design of one of the three traits becomes a discipline.
 trait Climb<D> {
-    const RUNG: &'static str;
+    const RUNG: Rung;
     type Full: Discipline + Probes + Send + Sync + 'static;
     fn climb(design: D) -> Self::Full;
 }
@@ -105,7 +106,7 @@ struct FromAqm;
 struct FromQueue;
 
 impl<D: Law + Probes + Send + Sync + 'static> Climb<D> for FromLaw {
-    const RUNG: &'static str = "law";
+    const RUNG: Rung = Rung::Law;
     type Full = Fifo<Ticked<D>>;
     fn climb(law: D) -> Self::Full {
         Fifo::new(Ticked::new(law))
@@ -113,7 +114,7 @@ impl<D: Law + Probes + Send + Sync + 'static> Climb<D> for FromLaw {
 }
 
 impl<D: Aqm + Probes + Send + Sync + 'static> Climb<D> for FromAqm {
-    const RUNG: &'static str = "aqm";
+    const RUNG: Rung = Rung::Aqm;
     type Full = Fifo<D>;
     fn climb(aqm: D) -> Self::Full {
         Fifo::new(aqm)
@@ -121,7 +122,7 @@ impl<D: Aqm + Probes + Send + Sync + 'static> Climb<D> for FromAqm {
 }
 
 impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
-    const RUNG: &'static str = "queue";
+    const RUNG: Rung = Rung::Queue;
     type Full = D;
     fn climb(queue: D) -> D {
         queue
@@ -153,15 +154,9 @@ fn read<D: Design + 'static, C: Climb<D> + 'static>(
 where
     D::Params: Send + Sync,
 {
-    let (mut common, mut params) = (Common::default(), D::Params::default());
     once_and_in_order(words, None)?;
-    apply(&mut common, &mut params, D::PRESETS, words)?;
-    D::check(&params).map_err(|accepts| ParamError {
-        key: entry.name.to_string(),
-        found: words.join(" "),
-        accepts: accepts.into(),
-        hint: None,
-    })?;
+    let settings: Vec<Setting> = words.iter().map(|word| Setting::new(*word)).collect();
+    let (common, params) = settings::read::<D>(entry.name, &words.join(" "), &settings)?;
     let words = canonical(&common, &params);
     Ok((common, OwnParams { entry, words, knobs: Arc::new(Set::<D, C>(params, PhantomData)) }))
 }

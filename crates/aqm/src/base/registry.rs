@@ -2,6 +2,8 @@
 
 use alloc::format;
 use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::cx::Cx;
 use super::design::{Entry, Preset};
@@ -10,7 +12,8 @@ use super::nearest::nearest;
 use super::packet::Packet;
 use super::params::ParamError;
 use super::port::Port;
-use super::tc;
+use super::settings::once_and_in_order;
+use super::tc::{self, Setting};
 use super::text::joined;
 
 /// Of the presets of a discipline the one that a variant is.
@@ -58,6 +61,39 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     }
 }
 
+/// What a text asks for.
+pub struct Asked {
+    /// Its line.
+    pub entry: &'static Entry,
+    /// The discipline whose parameters it has: of a variant its base.
+    pub base: &'static str,
+    /// What is set, in order.
+    pub settings: Vec<Setting>,
+}
+
+/// Reads `NAME [preset=...] [key=value ...]`, or a name and its arguments as tc(8) writes them.
+pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (&name, words) = words.split_first().ok_or_else(|| unknown("", entries))?;
+    let name = tc::meant(name, words);
+    let alias = tc::alias(name);
+    let name = alias.map_or(name, |(name, _)| name);
+    let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| unknown(name, entries))?;
+    let (base, mut settings) = match entry.variant_of {
+        Some((base, preset)) => (base, vec![Setting::new(format!("preset={preset}"))]),
+        None => (entry.name, Vec::new()),
+    };
+    match alias.map(|(_, tc)| tc).or(entry.tc) {
+        Some(tc) if tc::is_tail(words) || alias.is_some() => settings.extend(tc::translate(words, &tc)?),
+        _ => settings.extend(words.iter().map(|word| Setting::new(*word))),
+    }
+    // tc takes the last of its words; ours are each said once.
+    if !tc::is_tail(words) {
+        once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
+    }
+    Ok(Asked { entry, base, settings })
+}
+
 /// Declares every discipline; see `lib.rs`.
 #[macro_export]
 macro_rules! registry {
@@ -75,11 +111,11 @@ macro_rules! registry {
         pub mod queue { $( pub mod $queue; )* }
 
         $crate::registry! { @edge
-            $( [$law, "law", law::$law::$Law, $crate::base::adapters::Fifo<$crate::base::adapters::Ticked<law::$law::$Law>>,
+            $( [$law, Law, law::$law::$Law, $crate::base::adapters::Fifo<$crate::base::adapters::Ticked<law::$law::$Law>>,
                 |d| $crate::base::adapters::Fifo::new($crate::base::adapters::Ticked::new(d))] )*
-            $( [$aqm, "aqm", aqm::$aqm::$Aqm, $crate::base::adapters::Fifo<aqm::$aqm::$Aqm>,
+            $( [$aqm, Aqm, aqm::$aqm::$Aqm, $crate::base::adapters::Fifo<aqm::$aqm::$Aqm>,
                 |d| $crate::base::adapters::Fifo::new(d)] )*
-            $( [$queue, "queue", queue::$queue::$Queue, queue::$queue::$Queue, |d| d] )*
+            $( [$queue, Queue, queue::$queue::$Queue, queue::$queue::$Queue, |d| d] )*
             ; $( [$variant, $base, $preset] )*
         }
 
@@ -127,7 +163,7 @@ macro_rules! registry {
             }
         }
     };
-    (@edge $( [$name:ident, $rung:literal, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
+    (@edge $( [$name:ident, $rung:ident, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
         /// Every line of the registry, in order.
         pub static ENTRIES: &[$crate::base::design::Entry] = &[
             $( Lines::$name, )*
@@ -181,36 +217,22 @@ macro_rules! registry {
         impl Spec {
             /// Reads `NAME [preset=...] [key=value ...]`, or a name and its arguments as tc(8) writes them.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
-                use $crate::alloc::string::ToString;
-                use $crate::base::{design::Design, registry, tc};
-                let words: $crate::alloc::vec::Vec<&str> = text.split_whitespace().collect();
-                let (&asked, words) = words.split_first().ok_or_else(|| registry::unknown("", ENTRIES))?;
-                let asked = tc::meant(asked, words);
-                let alias = tc::alias(asked);
-                let name = alias.map_or(asked, |(name, _)| name);
-                let entry = ENTRIES.iter().find(|e| e.name == name).ok_or_else(|| registry::unknown(name, ENTRIES))?;
-                let (base, mut all) = match entry.variant_of {
-                    Some((base, preset)) => (base, $crate::alloc::vec![tc::Setting::new($crate::alloc::format!("preset={preset}"))]),
-                    None => (entry.name, $crate::alloc::vec![]),
-                };
-                match alias.map(|(_, tc)| tc).or(entry.tc) {
-                    Some(tc) if tc::is_tail(words) || alias.is_some() => all.extend(tc::translate(words, &tc)?),
-                    _ => all.extend(words.iter().map(|word| tc::Setting::new(*word))),
-                }
-                // tc takes the last of its words; ours are each said once.
-                if !tc::is_tail(words) {
-                    $crate::base::settings::once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
-                }
-                let mut common = $crate::base::common::Common::default();
-                $( if base == stringify!($name) {
-                    let mut own = <$design as Design>::Params::default();
-                    $crate::base::settings::apply_all(&mut common, &mut own, <$design>::PRESETS, &all)?;
-                    <$design>::check(&own).map_err(|accepts| $crate::base::params::ParamError {
-                        key: name.to_string(), found: text.to_string(), accepts: accepts.into(), hint: None,
-                    })?;
-                    return Ok(Self { name: entry.name, common, params: AnyParams::$name(own) });
+                use $crate::base::{registry, settings};
+                let asked = registry::asked(text, ENTRIES)?;
+                $( if asked.base == stringify!($name) {
+                    let (common, own) = settings::read::<$design>(asked.entry.name, text, &asked.settings)?;
+                    return Ok(Self { name: asked.entry.name, common, params: AnyParams::$name(own) });
                 } )*
-                Err(registry::unknown(name, ENTRIES))
+                Err(registry::unknown(asked.base, ENTRIES))
+            }
+
+            /// Are all its parameters, but `ecn`, the defaults? Of a discipline of one's own: no.
+            pub fn has_defaults(&self) -> bool {
+                let common = $crate::base::common::Common { ecn: self.common.ecn, ..Default::default() };
+                self.common == common && match &self.params {
+                    $( AnyParams::$name(own) => *own == <$design as $crate::base::design::Design>::Params::default(), )*
+                    AnyParams::own(_) => false,
+                }
             }
 
             /// Reads the words after the name of a discipline of one's own.
@@ -285,10 +307,10 @@ macro_rules! registry {
                 $crate::registry!(@entry $rung, $design, $full, stringify!($name)); )*
         }
     };
-    (@entry $rung:expr, $design:ty, $full:ty, $name:expr) => {
+    (@entry $rung:ident, $design:ty, $full:ty, $name:expr) => {
         $crate::base::design::Entry {
             name: $name,
-            rung: $rung,
+            rung: $crate::base::design::Rung::$rung,
             variant_of: None,
             about: &<$design as $crate::base::design::Design>::ABOUT,
             params: <<$design as $crate::base::design::Design>::Params as $crate::base::params::ParamSet>::SPECS,

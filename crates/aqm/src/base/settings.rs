@@ -5,11 +5,25 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::common::Common;
-use super::design::Preset;
+use super::design::{Design, Preset};
 use super::nearest::nearest;
 use super::params::{ParamError, ParamSet, ParamSpec};
 use super::tc::Setting;
 use super::text::joined;
+
+/// The parameters of a discipline after these settings, checked against each other. `name` is the discipline's, `text` what
+/// was written: both for the message.
+pub fn read<D: Design>(name: &str, text: &str, settings: &[Setting]) -> Result<(Common, D::Params), ParamError> {
+    let (mut common, mut own) = (Common::default(), D::Params::default());
+    apply_all(&mut common, &mut own, D::PRESETS, settings)?;
+    D::check(&own).map_err(|accepts| ParamError {
+        key: name.to_string(),
+        found: text.to_string(),
+        accepts: accepts.into(),
+        hint: None,
+    })?;
+    Ok((common, own))
+}
 
 /// Applies settings in their order; an error shows each as it was written.
 pub fn apply_all<P: ParamSet>(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use forebay_aqm::base::design::Entry;
+use forebay_aqm::base::design::{Entry, Rung};
 use forebay_aqm::base::ladder::BareLaw;
 use forebay_aqm::base::text::show_rate;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
@@ -69,11 +69,11 @@ impl Order {
             ));
         }
         match entry.rung {
-            "law" => Ok(self.spec.fluid(&self.link())),
+            Rung::Law => Ok(self.spec.fluid(&self.link())),
             _ if is(entry, "droptail") => Ok(None),
             _ => {
                 let laws: Vec<&str> =
-                    ENTRIES.iter().filter(|entry| entry.rung == "law").map(|entry| entry.name).collect();
+                    ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name).collect();
                 let accepts = format!("a law, which needs counters and no packets ({}), or droptail", laws.join(", "));
                 Err(Fault::input("--aqm", entry.name, accepts))
             }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_law_can_be_asked_and_droptail_needs_none() {
-        for entry in ENTRIES.iter().filter(|entry| entry.rung == "law") {
+        for entry in ENTRIES.iter().filter(|entry| entry.rung == Rung::Law) {
             assert!(order(entry.name).law().unwrap().is_some(), "{}", entry.name);
         }
         for name in ["droptail", "pfifo"] {
