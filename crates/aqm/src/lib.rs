@@ -29,3 +29,10 @@ registry! {
     }
     variants { raqm_plus: raqm "plus" }
 }
+
+/// Drop-tail.
+impl Default for Spec {
+    fn default() -> Self {
+        Self { name: "droptail", common: Default::default(), params: AnyParams::droptail(Default::default()) }
+    }
+}

@@ -176,7 +176,7 @@ fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     let rate = least(&LinkSpec::most_rate);
     let bits = least(&|link| link.bits(net.duration)).min(rate * (secs - round_trip).max(0.0));
     let [per_second, delivered] = [rate, bits].map(|bits| bits / first.shortest);
-    let ack = 8.0 * f64::from(flow.ack);
+    let ack = 8.0 * f64::from(flow.traffic.answer());
     let data = Stream {
         peak: [2.0 * rate, 2.0 * per_second],
         total: [first.total[0] + 2.0 * bits, first.total[1] + 2.0 * delivered],
@@ -197,7 +197,7 @@ fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
 fn connection(flow: &FlowSpec) -> Stream {
     let Some(options) = flow.traffic.tcp() else { return Stream::NONE };
     let (length, first) = (8.0 * f64::from(flow.packet), f64::from(options.initial_window));
-    let window = if options.window == u32::MAX { f64::INFINITY } else { f64::from(options.window) };
+    let window = options.window.map_or(f64::INFINITY, f64::from);
     Stream { peak: [0.0; 2], total: [length * first, first], burst: first, window, shortest: length }
 }
 

@@ -180,14 +180,9 @@ fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egres
         hosts: access.hosts as usize,
         built: 1,
         jitter: access.jitter,
-        access_rate: access.rate,
-        access_delays: access.delays.clone(),
-        access_limit: access.queue,
-        access_conditions: access.wire.clone(),
-        egress_rate: egress.rate,
-        egress_delay: egress.delay,
-        egress_limit: egress.queue,
-        egress_conditions: egress.wire.clone(),
+        delays: access.delays.clone(),
+        access: Lane { conditions: access.wire.clone(), ..Lane::plain(access.rate, Span::ZERO, access.queue) },
+        egress: Lane { conditions: egress.wire.clone(), ..Lane::plain(egress.rate, egress.delay, egress.queue) },
     }
 }
 

@@ -12,7 +12,7 @@ use forebay_sim::rtp::{self, Rtp, Synthetic};
 use forebay_sim::source::chain::Chain;
 use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
-use forebay_sim::tcp;
+use forebay_sim::tcp::TcpOptions;
 
 use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
@@ -118,7 +118,6 @@ fn add_group(
                 stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
                 traffic,
                 packet: packet as u16,
-                ack: back_packet(group) as u16,
                 class: own_class.unwrap_or(match group.class {
                     Class::Fixed(class) => class,
                     Class::Host => host as u8,
@@ -200,9 +199,9 @@ fn traffic(
             (Pattern::Chain { chain: chain.clone(), sizes }, packet)
         }
         FlowKind::Trace { packet, repeat, begin } => (Pattern::Replay(replay(part, (repeat, begin), place)), packet),
-        FlowKind::Rtp { packet, report, floor, frames, .. } => {
+        FlowKind::Rtp { packet, report, report_size, floor, frames } => {
             let frames = frames_of(frames, part, place);
-            return (Traffic::Rtp(Rtp { frames, report, floor }), packet);
+            return (Traffic::Rtp(Rtp { frames, report, report_size: report_size as u16, floor }), packet);
         }
     };
     let traffic = if group.over_tcp {
@@ -211,14 +210,6 @@ fn traffic(
         Traffic::Datagrams(pattern)
     };
     (traffic, packet)
-}
-
-/// What the receivers of a group send, in bytes.
-const fn back_packet(group: &FlowGroup) -> u32 {
-    match group.kind {
-        FlowKind::Rtp { report_size, .. } => report_size,
-        _ => group.transport.ack,
-    }
 }
 
 fn frames_of(frames: Frames, part: &Arc<Recording>, place: f64) -> rtp::Frames {
@@ -239,22 +230,8 @@ fn replay(recording: &Arc<Recording>, (repeat, begin): (bool, Begin), place: f64
     Replay { recording: recording.clone(), from, repeat }
 }
 
-fn tcp_options(group: &FlowGroup) -> tcp::TcpOptions {
-    let options = &group.transport;
-    tcp::TcpOptions {
-        variant: options.variant,
-        initial_window: options.initial_window,
-        window: options.window.unwrap_or(u32::MAX),
-        delayed_ack: options.delayed_ack,
-        limited_transmit: options.limited_transmit,
-        initial_rto: options.initial_rto,
-        min_rto: options.min_rto,
-        max_rto: options.max_rto,
-        tick: options.tick,
-        ecn: group.codepoint().is_capable(),
-        pacing: options.pacing,
-        ..tcp::TcpOptions::default()
-    }
+fn tcp_options(group: &FlowGroup) -> TcpOptions {
+    TcpOptions { ecn: group.codepoint().is_capable(), ..group.transport }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 
-use crate::network::{Attachment, Conditions, Lane, Network};
+use crate::network::{Attachment, Lane, Network};
 use crate::parking_lot::{Bottleneck, Crossing, ParkingLot};
 
 pub use crate::parking_lot::Direction;
@@ -62,12 +62,9 @@ impl Dumbbell {
     /// The same as a parking lot of one bottleneck.
     pub fn lot(&self) -> ParkingLot {
         let lane = |limit, discipline: &Spec, study| Lane {
-            rate: self.rate,
-            delay: self.delay,
-            limit,
             discipline: discipline.clone(),
-            conditions: Conditions::default(),
             study,
+            ..Lane::plain(self.rate, self.delay, limit)
         };
         let bottleneck = Bottleneck {
             name: "bottleneck".to_string(),
@@ -82,14 +79,9 @@ impl Dumbbell {
             hosts: self.hosts,
             built: self.hosts,
             jitter: self.jitter,
-            access_rate: self.access_rate,
-            access_delays: self.access_delays.clone(),
-            access_limit: self.access_limit,
-            access_conditions: Conditions::default(),
-            egress_rate: self.egress_rate,
-            egress_delay: self.egress_delay,
-            egress_limit: self.access_limit,
-            egress_conditions: Conditions::default(),
+            delays: self.access_delays.clone(),
+            access: Lane::plain(self.access_rate, Span::ZERO, self.access_limit),
+            egress: Lane::plain(self.egress_rate, self.egress_delay, self.access_limit),
         };
         ParkingLot { bottlenecks: vec![bottleneck], crossings: vec![crossing], packet: self.packet }
     }

@@ -140,7 +140,7 @@ impl Flow {
             forward: route_start[spec.forward],
             back: route_start[spec.back],
             packet: spec.packet,
-            ack: spec.ack,
+            ack: spec.traffic.answer(),
             class: spec.class,
             ecn: spec.ecn,
             marker: spec.marker.map_or(u32::MAX, |marker| marker as u32),

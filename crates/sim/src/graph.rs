@@ -120,21 +120,11 @@ fn route_id(net: &mut Network, route: Vec<LinkId>) -> RouteId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_aqm::Spec;
     use forebay_aqm::base::rng::Rng;
     use forebay_aqm::base::units::{Limit, Rate};
 
-    use crate::network::Conditions;
-
     fn graph(nodes: usize, edges: &[(NodeId, NodeId, u32)]) -> Graph {
-        let lane = Lane {
-            rate: Rate(1_000_000),
-            delay: Span::ZERO,
-            limit: Limit::Packets(10),
-            discipline: Spec::parse("droptail").unwrap(),
-            conditions: Conditions::default(),
-            study: false,
-        };
+        let lane = Lane::plain(Rate(1_000_000), Span::ZERO, Limit::Packets(10));
         let edge = |(i, &(from, to, weight))| Edge { name: format!("e{i}"), from, to, weight, lane: lane.clone() };
         Graph {
             nodes: (0..nodes).map(|n| n.to_string()).collect(),

@@ -60,7 +60,7 @@ pub struct LinkSpec {
 }
 
 /// One direction of a link, before it has a name and a place in a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
     /// Capacity.
     pub rate: Rate,
@@ -77,6 +77,12 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// Drop-tail on a wire that loses nothing, not measured.
+    pub fn plain(rate: Rate, delay: Span, limit: Limit) -> Self {
+        let (discipline, conditions) = Default::default();
+        Self { rate, delay, limit, discipline, conditions, study: false }
+    }
+
     /// The link of this name, for packets of about `packet` bytes.
     pub fn link(&self, name: &str, packet: u16) -> LinkSpec {
         LinkSpec {
@@ -116,7 +122,7 @@ pub enum Traffic {
     Application(TcpOptions, Work),
     /// Datagrams.
     Datagrams(Pattern),
-    /// Video over RTP, with reports of its receiver; each is as long as the flow's acknowledgements.
+    /// Video over RTP, with reports of its receiver.
     Rtp(Rtp),
 }
 
@@ -129,9 +135,18 @@ impl Traffic {
         }
     }
 
-    /// What its data says of ECN unless it is told otherwise: ECT(0) where a connection is ECN-capable.
+    /// The ECN codepoint of its data by default: of a connection [its own](TcpOptions::codepoint), else Not-ECT.
     pub fn codepoint(&self) -> Ecn {
-        if self.tcp().is_some_and(TcpOptions::ecn_capable) { Ecn::Ect0 } else { Ecn::NotEct }
+        self.tcp().map_or(Ecn::NotEct, TcpOptions::codepoint)
+    }
+
+    /// Bytes on the wire of a packet without data from the receiver: an acknowledgement or a report; 0 if it sends none.
+    pub const fn answer(&self) -> u16 {
+        match self {
+            Self::Tcp(options) | Self::Application(options, _) => options.ack,
+            Self::Datagrams(_) => 0,
+            Self::Rtp(rtp) => rtp.report_size,
+        }
     }
 
     /// Does the receiver send anything but acknowledgements?
@@ -177,8 +192,6 @@ pub struct FlowSpec {
     /// Length of a data packet on the wire in bytes; the mean, where lengths vary
     /// ([`Sizes`](crate::source::Sizes)); the longest of a recording.
     pub packet: u16,
-    /// Length of an acknowledgement on the wire in bytes.
-    pub ack: u16,
     /// Service class.
     pub class: u8,
     /// ECN codepoint of its data: of a connection an ECT if and only if that is

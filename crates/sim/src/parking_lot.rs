@@ -9,9 +9,8 @@
 //! Every bottleneck has its way back, and acknowledgements take the same routers in the opposite order.
 
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
-use crate::network::{Attachment, Conditions, HostSpec, Lane, LinkSpec, Network};
+use crate::network::{Attachment, HostSpec, Lane, LinkSpec, Network};
 
 /// Shape and figures of a parking lot.
 #[derive(Clone, Debug)]
@@ -52,22 +51,12 @@ pub struct Crossing {
     pub built: usize,
     /// Largest processing time of a host.
     pub jitter: Span,
-    /// Rate of the client links.
-    pub access_rate: Rate,
-    /// Delay of client link h: `access_delays[h mod n]`.
-    pub access_delays: Vec<Span>,
-    /// Buffer of the client links.
-    pub access_limit: Limit,
-    /// Losses and the like of the client links, of either direction by itself.
-    pub access_conditions: Conditions,
-    /// Rate of the server links.
-    pub egress_rate: Rate,
-    /// Delay of the server links.
-    pub egress_delay: Span,
-    /// Buffer of the server links.
-    pub egress_limit: Limit,
-    /// Losses and the like of the server links, of either direction by itself.
-    pub egress_conditions: Conditions,
+    /// Delay of client link h, there and back: `delays[h mod n]`.
+    pub delays: Vec<Span>,
+    /// The client links, there and back, but for their delay.
+    pub access: Lane,
+    /// The server links, there and back.
+    pub egress: Lane,
 }
 
 /// Which way a flow's data goes.
@@ -141,22 +130,10 @@ impl Crossing {
         let prefix = if self.name.is_empty() { String::new() } else { format!("{}/", self.name) };
         for h in 0..self.built {
             let base = net.links.len();
-            let delay = self.access_delays[h % self.access_delays.len()];
-            let near = (self.access_rate, delay, self.access_limit, &self.access_conditions);
-            let far = (self.egress_rate, self.egress_delay, self.egress_limit, &self.egress_conditions);
-            for (name, (rate, delay, limit, conditions)) in
-                [("access", near), ("egress", far), ("egress-back", far), ("access-back", near)]
-            {
-                net.links.push(LinkSpec {
-                    name: format!("{name}/{prefix}{h}"),
-                    rate,
-                    delay,
-                    limit,
-                    discipline: None,
-                    mean_packet: Bytes(u64::from(packet)),
-                    conditions: conditions.clone(),
-                    study: false,
-                });
+            let near = Lane { delay: self.delays[h % self.delays.len()], ..self.access.clone() };
+            let far = &self.egress;
+            for (name, lane) in [("access", &near), ("egress", far), ("egress-back", far), ("access-back", &near)] {
+                net.links.push(lane.link(&format!("{name}/{prefix}{h}"), packet));
             }
             let there = (self.enter..=self.leave).map(|b| 2 * b);
             let back = (self.enter..=self.leave).rev().map(|b| 2 * b + 1);

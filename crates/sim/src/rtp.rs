@@ -15,6 +15,8 @@ pub struct Rtp {
     pub frames: Frames,
     /// Time between two reports of the receiver.
     pub report: Span,
+    /// A report in bytes on the wire.
+    pub report_size: u16,
     /// The smallest share of its full rate that the sender goes down to; 1 never changes its rate.
     pub floor: f64,
 }
@@ -319,7 +321,7 @@ mod tests {
         let items = sizes.iter().enumerate().map(|(i, size)| (Span::from_millis(40 * i as u64), *size)).collect();
         let recording = Arc::new(Recording::new(items).unwrap());
         let frames = Frames::Recorded(Replay { recording, from: Span::ZERO, repeat: true });
-        let rtp = Rtp { frames, report: Span::from_millis(900), floor };
+        let rtp = Rtp { frames, report: Span::from_millis(900), report_size: 80, floor };
         let mut stream = Stream::new(&rtp, 1040, Rng::stream(1, "rtp"));
         stream.start(Instant::ZERO);
         stream

@@ -142,7 +142,7 @@ fn what_is_written_at_a_rate_arrives_at_that_rate() {
     for (every, secs, low, high) in [(10_000, 50, 4990, 5001), (200, 20, 49_000, 50_000)] {
         let work = Work::Written(Pattern::Constant { every: Span::from_micros(every) });
         // More than the path holds, without the losses of an endless slow start.
-        let options = TcpOptions { window: 300, ..TcpOptions::default() };
+        let options = TcpOptions { window: Some(300), ..TcpOptions::default() };
         let flow = run(&network(1, secs, options, &work), 1).flows.remove(0);
         assert!((low..=high).contains(&flow.delivered_pkts), "{}", flow.delivered_pkts);
     }

@@ -24,8 +24,8 @@ fn network(rate: u64, floor: f64) -> Network {
     let recording = Recording::new((0..25).map(|i| (Span::from_millis(40 * i), 5000)).collect()).unwrap();
     let frames = Frames::Recorded(Replay { recording: Arc::new(recording), from: Span::ZERO, repeat: true });
     let flow = &mut net.flows[0];
-    flow.traffic = Traffic::Rtp(Rtp { frames, report: Span::from_millis(900), floor });
-    (flow.start, flow.packet, flow.ack) = (Instant::ZERO, 1040, 80);
+    flow.traffic = Traffic::Rtp(Rtp { frames, report: Span::from_millis(900), report_size: 80, floor });
+    (flow.start, flow.packet) = (Instant::ZERO, 1040);
     net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| link.study = true);
     net.warmup = Span::ZERO;
     net

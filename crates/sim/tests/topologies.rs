@@ -55,7 +55,6 @@ fn flow(group: u32, name: String, at: Attachment, pair: u32) -> FlowSpec {
         stop: None,
         traffic: Traffic::Tcp(TcpOptions::default()),
         packet: 500,
-        ack: 40,
         class: 0,
         ecn: Ecn::NotEct,
         pair,
@@ -111,7 +110,7 @@ fn a_graph_can_spell_the_dumbbell() {
         let lane = |link: usize| match link {
             0 => lot.bottlenecks[0].forward.clone(),
             1 => lot.bottlenecks[0].reverse.clone(),
-            _ => forebay_sim::network::Lane { limit: access.access_limit, ..lot.bottlenecks[0].reverse.clone() },
+            _ => forebay_sim::network::Lane { limit: access.access.limit, ..lot.bottlenecks[0].reverse.clone() },
         };
         let edge = |(i, (from, to)): (usize, (usize, usize))| Edge {
             name: expected.links[i].name.clone(),

@@ -350,9 +350,10 @@ fn tcp(table: &Table<'_>) -> Result<TcpOptions, InputError> {
         min_rto,
         max_rto,
         tick: table.or("tick", default.tick, duration)?,
-        ack: table.whole("ack", default.ack, 1..=65_535)?,
+        ack: table.whole("ack", u32::from(default.ack), 1..=65_535)? as u16,
         window: table.whole_or("window", default.window, 1..=WIDEST, "unlimited")?,
         limited_transmit: table.flag("limited_transmit", default.limited_transmit)?,
         pacing: table.flag("pacing", default.pacing)?,
+        ..default
     })
 }

@@ -174,14 +174,15 @@ fn is_written(root: &Node, path: &[String]) -> bool {
 
 /// The packets of a group, in bytes: data, and acknowledgements.
 const fn packets(scenario: &Scenario, group: &FlowGroup) -> (u32, u32) {
+    let tcp_ack = group.transport.ack as u32;
     let ack = match group.kind {
         FlowKind::Files(files) => match files.request {
-            Some(request) if request as u32 > group.transport.ack => request as u32,
-            _ => group.transport.ack,
+            Some(request) if request as u32 > tcp_ack => request as u32,
+            _ => tcp_ack,
         },
-        FlowKind::Sctp => group.transport.ack,
+        FlowKind::Sctp => tcp_ack,
         FlowKind::Rtp { report_size, .. } => report_size,
-        _ if group.over_tcp => group.transport.ack,
+        _ if group.over_tcp => tcp_ack,
         _ => 0,
     };
     (group.kind.packet(scenario.packet), ack)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 pub(crate) use forebay_sim::app::Files;
-pub use forebay_sim::tcp::Variant as TcpVariant;
 use forebay_sim::tcp::congestion::EcnUse;
+pub use forebay_sim::tcp::{TcpOptions, Variant as TcpVariant};
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Ecn;
@@ -320,52 +320,4 @@ pub enum Class {
     Fixed(u8),
     /// The number of the flow's host.
     Host,
-}
-
-/// How a TCP behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpOptions {
-    /// Congestion control.
-    pub variant: TcpVariant,
-    /// Is its own ECN codepoint that of L4S? DCTCP only.
-    pub l4s: bool,
-    /// First window in packets.
-    pub initial_window: u32,
-    /// Does the receiver acknowledge every second packet only?
-    pub delayed_ack: bool,
-    /// Retransmission timeout before the first measurement; none: the variant's.
-    pub initial_rto: Option<Span>,
-    /// Smallest retransmission timeout.
-    pub min_rto: Span,
-    /// Largest retransmission timeout, backoff included.
-    pub max_rto: Span,
-    /// Granularity of the retransmission clock.
-    pub tick: Span,
-    /// An acknowledgement in bytes on the wire.
-    pub ack: u32,
-    /// Receiver's window in packets; `None` is unlimited.
-    pub window: Option<u32>,
-    /// RFC 3042: a new packet for each of the first two duplicate acknowledgements.
-    pub limited_transmit: bool,
-    /// Are packets spread over the round trip?
-    pub pacing: bool,
-}
-
-impl Default for TcpOptions {
-    fn default() -> Self {
-        Self {
-            variant: TcpVariant::default(),
-            l4s: false,
-            initial_window: 2,
-            delayed_ack: false,
-            initial_rto: None,
-            min_rto: Span::from_millis(200),
-            max_rto: Span::from_millis(60_000),
-            tick: Span::from_millis(10),
-            ack: 40,
-            window: None,
-            limited_transmit: true,
-            pacing: false,
-        }
-    }
 }

@@ -56,7 +56,7 @@ pub(crate) fn sctp(table: &Table<'_>, packet: u32) -> Result<TcpOptions, InputEr
         min_rto,
         max_rto,
         tick: table.or("tick", default.tick, duration)?,
-        ack: table.whole("ack", default.ack, 1..=65_535)?,
+        ack: table.whole("ack", u32::from(default.ack), 1..=65_535)? as u16,
         window: table.whole_or("window", default.window, 1..=WIDEST, "unlimited")?,
         ..default
     })

@@ -122,7 +122,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let on =
         |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
     let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
-        + on(group.transport.ack, [near.rate, bell.reverse.rate, far.rate]);
+        + on(u32::from(group.transport.ack), [near.rate, bell.reverse.rate, far.rate]);
     let used = hosts(near, group.count);
     let class = |host: u32| match group.class {
         Class::Fixed(class) => class,

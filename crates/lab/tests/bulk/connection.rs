@@ -75,7 +75,6 @@ impl Connection {
             stop: None,
             traffic: Traffic::Tcp(self.options()),
             packet: 500,
-            ack: 40,
             class: 0,
             ecn: Traffic::Tcp(self.options()).codepoint(),
             pair: 0,
@@ -105,7 +104,7 @@ impl Connection {
             limited_transmit: false,
             min_rto: RTO,
             max_rto: RTO * 64,
-            window: if self.variant == Variant::BBR { 64 } else { u32::MAX },
+            window: (self.variant == Variant::BBR).then_some(64),
             ..TcpOptions::default()
         }
     }

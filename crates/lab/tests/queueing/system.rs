@@ -130,7 +130,6 @@ impl System {
             stop: None,
             traffic: Traffic::Datagrams(pattern),
             packet: PACKET,
-            ack: 40,
             class: 0,
             ecn: Ecn::NotEct,
             pair: 0,

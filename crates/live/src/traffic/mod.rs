@@ -143,8 +143,8 @@ fn manner(flow: &FlowSpec) -> Manner {
     let Some(options) = flow.traffic.tcp() else { return Manner::default() };
     let control = options.variant.profile().kernel.unwrap_or_default().to_string();
     // A window that no path fills leaves the kernel's buffers alone.
-    let window = u64::from(options.window).saturating_mul(data(flow));
-    let window = if window < ENDLESS { window as u32 } else { 0 };
+    let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
+    let window = window.filter(|bytes| *bytes < ENDLESS).unwrap_or(0) as u32;
     // TCP counts its options into the size of a segment.
     Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
 }

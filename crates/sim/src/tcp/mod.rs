@@ -17,6 +17,7 @@ pub mod testing;
 pub mod window;
 
 use congestion::EcnUse;
+use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 
 pub use congestion::Recovery;
@@ -30,8 +31,10 @@ pub struct TcpOptions {
     pub variant: Variant,
     /// Packets that may be sent before the first acknowledgement.
     pub initial_window: u32,
-    /// Receiver's window in packets.
-    pub window: u32,
+    /// Receiver's window in packets; `None`: unlimited.
+    pub window: Option<u32>,
+    /// An acknowledgement in bytes on the wire.
+    pub ack: u16,
     /// Acknowledge every second packet.
     pub delayed_ack: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
@@ -46,6 +49,8 @@ pub struct TcpOptions {
     pub tick: Span,
     /// Send ECN-capable data and answer ECN-Echo (RFC 3168), unless the variant always or never does.
     pub ecn: bool,
+    /// Send ECT(1), the codepoint of L4S (RFC 9331), and not ECT(0), where the data is ECN-capable.
+    pub l4s: bool,
     /// Spread packets over the round trip instead of sending them as acknowledgements come. Some variants always do.
     pub pacing: bool,
     /// Begin again with the initial window after a timeout's worth of silence (RFC 5681 section 4.1).
@@ -74,6 +79,15 @@ impl TcpOptions {
         }
     }
 
+    /// The ECN codepoint of its data.
+    pub const fn codepoint(&self) -> Ecn {
+        match (self.ecn_capable(), self.l4s) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        }
+    }
+
     /// Does its sender answer ECN-Echo?
     pub(crate) const fn answers_echo(&self) -> bool {
         self.ecn_capable() && !matches!(self.variant.profile().ecn, EcnUse::Unanswered)
@@ -96,7 +110,8 @@ impl Default for TcpOptions {
         Self {
             variant: Variant::default(),
             initial_window: 2,
-            window: u32::MAX,
+            window: None,
+            ack: 40,
             delayed_ack: false,
             limited_transmit: true,
             initial_rto: None,
@@ -104,6 +119,7 @@ impl Default for TcpOptions {
             max_rto: Span::from_millis(60_000),
             tick: Span::from_millis(10),
             ecn: false,
+            l4s: false,
             pacing: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),

@@ -50,7 +50,6 @@ pub(crate) fn case1(bell: &Dumbbell, count: usize, secs: u64, options: TcpOption
             stop: None,
             traffic: Traffic::Tcp(options),
             packet: 500,
-            ack: 40,
             class: 0,
             ecn: Traffic::Tcp(options).codepoint(),
             pair: i as u32,

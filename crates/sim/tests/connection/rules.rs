@@ -164,7 +164,7 @@ impl Rules {
         assert!(new || !send.cwr, "RFC 3168 section 6.1.5: no CWR on what is sent again");
         assert!(!new || !self.waits, "RFC 3168 section 6.1.2: marked at a window of one, a sender waits for its timer");
         self.high += u32::from(new);
-        assert!(self.high - una <= self.options.window, "the receiver's window");
+        assert!(self.high - una <= self.options.window.unwrap_or(u32::MAX), "the receiver's window");
         if !new && self.is_selective() {
             // RFC 6675 section 4, rule 4: the second is the rescue retransmission.
             // A mark prolongs a recovery of Sack, as in ns-2.

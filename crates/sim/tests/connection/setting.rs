@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
-use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
+use forebay_sim::tcp::{TcpOptions, Variant};
 
 /// A connection and its path, drawn from a seed.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Setting {
         let options = TcpOptions {
             variant,
             initial_window: 1 + rng.below(12) as u32,
-            window: if rng.below(3) == 0 { 1 + rng.below(30) as u32 } else { u32::MAX },
+            window: (rng.below(3) == 0).then(|| 1 + rng.below(30) as u32),
             delayed_ack,
             limited_transmit,
             min_rto,
@@ -46,7 +46,7 @@ impl Setting {
             pacing,
             idle_restart,
             initial_rto: [None, Some(Span::from_millis(500))][usize::from(overtakes)],
-            ns2: Ns2Rules::default(),
+            ..TcpOptions::default()
         };
         let mut share = |most: f64, zero: bool| if zero { 0.0 } else { most * rng.uniform() };
         let (loss, ack_loss) = (share(0.3, no_loss), share(0.3, no_ack_loss));

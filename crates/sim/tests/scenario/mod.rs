@@ -96,13 +96,22 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         start,
         stop: dice.once_in(4).then(|| start + Span::from_secs(duration.secs() * dice.0.uniform())),
         ecn: traffic.codepoint(),
-        traffic,
         packet: if dice.once_in(4) { dice.whole(41, 1500) as u16 } else { packet },
-        ack: dice.whole(40, 80) as u16,
+        traffic: answered(traffic, dice.whole(40, 80) as u16),
         class: dice.whole(0, 7) as u8,
         pair: dice.whole(0, 5) as u32,
         marker: None,
     }
+}
+
+/// The same traffic with acknowledgements or reports of `bytes`.
+fn answered(mut traffic: Traffic, bytes: u16) -> Traffic {
+    match &mut traffic {
+        Traffic::Tcp(options) | Traffic::Application(options, _) => options.ack = bytes,
+        Traffic::Rtp(rtp) => rtp.report_size = bytes,
+        Traffic::Datagrams(_) => {}
+    }
+    traffic
 }
 
 /// Datagrams, seldom video.
@@ -117,7 +126,8 @@ fn datagrams_or_video(dice: &mut Dice, service: f64) -> Traffic {
         let (gop, mean) = (dice.whole(1, 15) as u32, dice.scale(50.0, 5000.0));
         Frames::Synthetic(Synthetic { every, gop, mean, sigma: dice.scale(0.01, 2.0) })
     };
-    Traffic::Rtp(Rtp { frames, report: dice.span(service * 5.0, service * 100.0), floor: dice.scale(0.01, 1.0) })
+    let (report, floor) = (dice.span(service * 5.0, service * 100.0), dice.scale(0.01, 1.0));
+    Traffic::Rtp(Rtp { frames, report, report_size: 80, floor })
 }
 
 /// Applications over half of the connections.
@@ -167,7 +177,7 @@ fn options(dice: &mut Dice) -> TcpOptions {
     TcpOptions {
         variant: Variant::WORDS[dice.0.below(Variant::WORDS.len() as u64) as usize].1,
         initial_window: dice.whole(1, 12) as u32,
-        window: if dice.once_in(3) { dice.whole(1, 30) as u32 } else { u32::MAX },
+        window: dice.once_in(3).then(|| dice.whole(1, 30) as u32),
         delayed_ack: dice.once_in(3),
         limited_transmit: dice.once_in(2),
         min_rto: dice.span(1e-3, 1.0),
@@ -178,6 +188,7 @@ fn options(dice: &mut Dice) -> TcpOptions {
         idle_restart: dice.once_in(2),
         ns2: Ns2Rules { cwr: dice.once_in(4), sack1: dice.once_in(4) },
         initial_rto: dice.once_in(2).then(|| dice.span(1e-2, 3.0)),
+        ..TcpOptions::default()
     }
 }
 

@@ -99,21 +99,21 @@ fn lot(dice: &mut Dice, bottlenecks: u64, rate: Rate, packet: u16) -> ParkingLot
 
 fn crossing(dice: &mut Dice, enter: usize, leave: usize, rate: Rate, packet: u16) -> Crossing {
     let hosts = dice.whole(1, 4) as usize;
+    let delays;
     Crossing {
         name: format!("{enter}-{leave}"),
         enter,
         leave,
         hosts,
         built: hosts,
-        access_rate: if dice.once_in(3) { rate } else { relative(dice, rate) },
-        access_delays: (0..dice.whole(1, 3)).map(|_| delay(dice)).collect(),
-        access_limit: dice.limit(packet),
-        access_conditions: Conditions::default(),
+        access: {
+            let rate = if dice.once_in(3) { rate } else { relative(dice, rate) };
+            delays = (0..dice.whole(1, 3)).map(|_| delay(dice)).collect();
+            Lane::plain(rate, Span::ZERO, dice.limit(packet))
+        },
         jitter: dice.jitter(),
-        egress_rate: relative(dice, rate),
-        egress_delay: delay(dice),
-        egress_limit: dice.limit(packet),
-        egress_conditions: Conditions::default(),
+        egress: Lane::plain(relative(dice, rate), delay(dice), dice.limit(packet)),
+        delays,
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
         let (key, value) = setting(word)?;
         match key {
             "initial_window" => options.initial_window = number(value)?,
-            "window" => options.window = number(value)?,
+            "window" => options.window = Some(number(value)?),
             "delayed_ack" => options.delayed_ack = flag(value)?,
             "limited_transmit" => options.limited_transmit = flag(value)?,
             "min_rto" => options.min_rto = span(value)?,
