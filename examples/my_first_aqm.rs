@@ -1,7 +1,8 @@
 //! A discipline of one's own in a comparison: `cargo run --release -p forebay-lab --example my_first_aqm`.
 use forebay_aqm::base::prelude::*;
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 params! { /// Its one knob.
     pub struct Params {
@@ -29,7 +30,7 @@ impl Aqm for MyFirst {
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     forebay_lab::own::register(Own::aqm::<MyFirst>("my_first"));
     let aqm = ["my_first slope=0.002", "red", "droptail"].map(String::from).to_vec();
-    let cases = scenario::load("papers/raqm/case-1.toml".as_ref(), &Overrides { aqm, ..Overrides::default() })?;
+    let cases = load::file("papers/raqm/case-1.toml".as_ref(), &Overrides { aqm, ..Overrides::default() })?;
     let plan = Plan::new(cases, 1, 1);
     for job in plan.jobs() {
         let Some(run) = plan.run(job, &mut ())? else { break };

@@ -1,7 +1,8 @@
 //! A congestion control of one's own beside those of the tree:
 //! `cargo run --release -p forebay-lab --example my_first_control`.
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_sim::tcp::congestion::{Acked, CongestionControl, Design, Profile, Start};
 use forebay_sim::tcp::window::Window;
 use forebay_sim::tcp::{register, testing};
@@ -38,7 +39,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         let sets = [&format!("flows.ftp.tcp={tcp}"), "duration=50s", "warmup=10s"].map(String::from).to_vec();
         let aqm = vec!["red".to_string()];
         let overrides = Overrides { aqm, sets, ..Overrides::default() };
-        let plan = Plan::new(scenario::load("papers/raqm/case-1.toml".as_ref(), &overrides)?, 1, 1);
+        let plan = Plan::new(load::file("papers/raqm/case-1.toml".as_ref(), &overrides)?, 1, 1);
         for job in plan.jobs() {
             let Some(run) = plan.run(job, &mut ())? else { break };
             println!("{tcp:10} mean queue {:4.1} packets", run.summary.queue_pkts.mean);

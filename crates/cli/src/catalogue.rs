@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::markers::MARKERS;
+use forebay_lab::load;
 use forebay_lab::papers::PAPERS;
 use forebay_lab::scenario::{self, Overrides, TcpVariant};
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ pub(crate) struct ScenarioFile {
 
 impl ScenarioFile {
     fn read(path: PathBuf) -> Option<Self> {
-        let cases = scenario::load(&path, &Overrides::default()).ok()?;
+        let cases = load::file(&path, &Overrides::default()).ok()?;
         let first = &cases.first()?.scenario;
         let runs = cases.iter().map(|case| case.scenario.compare.len()).sum();
         Some(Self { title: first.title.clone(), duration_s: first.duration.secs(), runs, path })

@@ -195,8 +195,8 @@ fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     for (group, load) in case.scenario.flows.iter_mut().zip(loads) {
         let packet = (load.bytes / load.packets.max(1)).clamp(64, 65_000);
         let bps = (load.bytes as f64 * 8.0 / took.secs()).clamp(1.0, 1e11);
-        if let FlowKind::Cbr { rate, packet: length, .. } = &mut group.kind {
-            (*rate, *length) = (Rate(bps as u64), packet as u32);
+        if let FlowKind::Cbr(cbr) = &mut group.kind {
+            (cbr.rate, cbr.packet) = (Rate(bps as u64), packet as u32);
         }
     }
     case

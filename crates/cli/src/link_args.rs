@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, value_parser};
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
-use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 
 use crate::batch_args::LARGEST_SEED;
 
@@ -184,7 +185,7 @@ impl LinkArgs {
                 "[[flows]]\nname = \"{name}\"\nkind = \"cbr\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1kbit\""
             );
         }
-        let mut cases = scenario::parse("link", &out, &Overrides::default()).map_err(|error| of_argument(&error))?;
+        let mut cases = load::parse("link", &out, &Overrides::default()).map_err(|error| of_argument(&error))?;
         Ok(cases.swap_remove(0))
     }
 

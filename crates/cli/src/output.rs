@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::{Case, InputError, Overrides};
 use forebay_lab::store::Owner;
 use serde_json::{Value, json};
 
@@ -86,8 +87,8 @@ impl Ui {
     /// The cases of a scenario file, or of what is given in its place.
     pub(crate) fn cases(&self, file: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
         match &self.scenario {
-            Some(text) => scenario::parse(&file.display().to_string(), text, overrides),
-            None => scenario::load(file, overrides),
+            Some(text) => load::parse(&file.display().to_string(), text, overrides),
+            None => load::file(file, overrides),
         }
     }
 

@@ -2,18 +2,19 @@
 
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::Overrides;
 use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
 /// A scenario is refused, or read; every case of it, written again, is the same.
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(cases) = scenario::parse("fuzzed.toml", text, &Overrides::default()) else { return };
+    let Ok(cases) = load::parse("fuzzed.toml", text, &Overrides::default()) else { return };
     // A small file can have ten thousand.
     for case in cases.iter().take(100) {
         let written = case.scenario.to_toml();
-        match scenario::parse("written.toml", &written, &Overrides::default()).as_deref() {
+        match load::parse("written.toml", &written, &Overrides::default()).as_deref() {
             Ok([again]) => assert!(again.scenario == case.scenario, "reads back as another:\n{written}"),
             Ok(more) => panic!("reads back as {} scenarios:\n{written}", more.len()),
             Err(error) => panic!("{error}:\n{written}"),
@@ -80,9 +81,9 @@ mod tests {
     // What starts from nothing that is understood sees little but refusals.
     #[test]
     fn corpora_have_something_of_every_kind_that_is_understood() {
-        let cases = texts("scenario").into_iter().filter_map(|text| {
-            scenario::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len())
-        });
+        let cases = texts("scenario")
+            .into_iter()
+            .filter_map(|text| load::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len()));
         assert!(cases.max() > Some(1), "no scenario with axes");
         assert!(texts("tc").iter().any(|line| Spec::parse(line).is_ok()), "no discipline");
         let claims: Vec<_> = texts("claims").iter().filter_map(|text| claim_file::parse(text).ok()).collect();

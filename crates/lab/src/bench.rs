@@ -11,7 +11,8 @@ use forebay_sim::network::BadNetwork;
 use forebay_sim::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{self, InputError, Overrides};
+use crate::load;
+use crate::scenario::{InputError, Overrides};
 use crate::{lower, plan};
 
 /// Rounds of the bench of disciplines and markers; the best one counts, for a shared machine only ever adds time.
@@ -199,7 +200,7 @@ impl std::error::Error for BenchError {}
 pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
     // Where the system does not tell, this call starts the clock.
     plan::thread_cpu_seconds();
-    let cases = scenario::parse(case.name, &case.scenario(), &Overrides::default()).map_err(BenchError::Input)?;
+    let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).map_err(BenchError::Input)?;
     let scenario = &cases[0].scenario;
     let net = lower::network(scenario, &scenario.compare[0].spec, SEED);
     let world = World::new(&net, SEED).map_err(BenchError::Run)?;
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn every_case_is_a_scenario() {
         for case in CASES.iter().chain(&SCALING_CASES) {
-            let cases = scenario::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
+            let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
             assert!(super::case(case.name).is_some());
         }

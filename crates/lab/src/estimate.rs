@@ -185,7 +185,8 @@ fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{self, Overrides};
+    use crate::load;
+    use crate::scenario::Overrides;
 
     fn of_text(sets: &[&str]) -> Estimate {
         let text = r#"
@@ -203,7 +204,7 @@ mod tests {
         "#;
         let sets = sets.iter().map(ToString::to_string).collect();
         let overrides = Overrides { sets, ..Overrides::default() };
-        let cases = scenario::parse("x.toml", text, &overrides).unwrap();
+        let cases = load::parse("x.toml", text, &overrides).unwrap();
         estimate(&Plan::new(cases, 1, 3), 2)
     }
 
@@ -250,7 +251,7 @@ mod tests {
     /// Bytes that a run of 20 s may take on this topology with these flows, and the packets that it is known to hold at least.
     fn bytes_of(topology: &str, flows: &str) -> f64 {
         let text = format!("version = 1\nduration = \"20s\"\npacket = 500\n[topology]\n{topology}\n{flows}");
-        let cases = scenario::parse("x.toml", &text, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let cases = load::parse("x.toml", &text, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         estimate(&Plan::new(cases, 1, 1), 1).bytes
     }
 
@@ -365,7 +366,7 @@ mod tests {
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
         for file in files.map(|file| file.unwrap().path()) {
-            let Ok(cases) = scenario::load(&file, &Overrides::default()) else { continue };
+            let Ok(cases) = load::file(&file, &Overrides::default()) else { continue };
             let takes = estimate(&Plan::new(cases, 1, 1), 1);
             assert!(takes.bytes < 300e6 && takes.seconds < 3600.0, "{}: {takes:?}", file.display());
         }

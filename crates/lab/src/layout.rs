@@ -6,7 +6,7 @@ use forebay_sim::graph;
 use forebay_sim::network::{Attachment, Lane, Network};
 use forebay_sim::parking_lot::{self, Crossing};
 
-use crate::scenario::{Access, Direction, Egress, Ends, FlowGroup, Graph, Link, NamedLink, Scenario, Topology};
+use crate::scenario::{Access, Direction, Egress, Ends, FlowGroup, Graph, NamedLink, Scenario, Topology};
 
 /// A network without flows.
 pub(crate) enum Layout {
@@ -40,7 +40,8 @@ impl Layout {
     pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
         let lane = |named: &NamedLink<'_>| {
             let is_compared = scenario.compared.contains(&named.name);
-            lane(named.link, if is_compared { discipline } else { &named.link.aqm })
+            let discipline = if is_compared { discipline } else { &named.link.discipline };
+            Lane { discipline: discipline.clone(), ..named.link.clone() }
         };
         let links = scenario.topology.links();
         let packet = scenario.packet as u16;
@@ -181,8 +182,8 @@ fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egres
         built: 1,
         jitter: access.jitter,
         delays: access.delays.clone(),
-        access: Lane { conditions: access.wire.clone(), ..Lane::plain(access.rate, Span::ZERO, access.queue) },
-        egress: Lane { conditions: egress.wire.clone(), ..Lane::plain(egress.rate, egress.delay, egress.queue) },
+        access: access.lane(),
+        egress: egress.lane(),
     }
 }
 
@@ -201,15 +202,4 @@ fn edges(graph: &Graph, links: &[NamedLink<'_>], lane: impl Fn(&NamedLink<'_>) -
         }));
     }
     graph::Graph { nodes: graph.nodes.clone(), edges, jitter: graph.jitter, packet }
-}
-
-fn lane(link: &Link, discipline: &Spec) -> Lane {
-    Lane {
-        rate: link.rate,
-        delay: link.delay,
-        limit: link.queue,
-        discipline: discipline.clone(),
-        conditions: link.wire.clone(),
-        study: link.study,
-    }
 }

@@ -1,23 +1,16 @@
 //! From a scenario to a network the simulator can run: groups become flows, times are drawn.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::app::Work;
-use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network, Traffic};
-use forebay_sim::rtp::{self, Rtp, Synthetic};
-use forebay_sim::source::chain::Chain;
-use forebay_sim::source::recording::{Recording, Replay};
-use forebay_sim::source::{Pattern, Sizes};
-use forebay_sim::tcp::TcpOptions;
+use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network};
 
 use crate::class_column::ClassColumn;
 use crate::layout::{Layout, Place, Way};
 use crate::own_links::OwnLinks;
-use crate::scenario::{self, Begin, Class, FlowGroup, FlowKind, Frames, Marker, Per, Scenario};
+use crate::scenario::{Class, FlowGroup, Marker, Part, Per, Scenario, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -77,9 +70,9 @@ fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
     let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
     let mut lives = Vec::new();
     for (from, to) in group.active_within(duration) {
-        match group.kind {
-            FlowKind::ShortTcp => short_lives(&mut lives, group, from, to, &mut rng),
-            _ => lives.extend((0..group.count).map(|i| (i, from + group.start.draw(&mut rng), to))),
+        match group.kind.arrivals() {
+            Some(arrivals) => short_lives(&mut lives, (group.count, arrivals), (from, to), &mut rng),
+            None => lives.extend((0..group.count).map(|i| (i, from + group.start.draw(&mut rng), to))),
         }
     }
     lives
@@ -92,16 +85,15 @@ fn add_group(
     (number, group): (u32, &FlowGroup),
     lives: Vec<Life>,
 ) {
-    let parts = parts(group);
-    let chain = chain(group);
+    let parts = group.kind.parts(group.codepoint().is_capable());
+    let packet = group.kind.packet(scenario.packet);
     let mut places = Rng::stream(seed, &format!("group/{}/places", group.name));
     for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
         let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
         let at = own.as_mut().map_or(at, |own| own.attach(net, layout, i as usize, at));
         let Attachment { from, to, forward, back } = at;
         let place = places.uniform();
-        for (part, own_class) in &parts {
-            let (traffic, packet) = traffic(group, scenario.packet, (part, &chain), place);
+        for Part { class: own_class, traffic } in &parts {
             let marker = group.marker.map(|marker| {
                 let owner = Owner::of(&marker, packet, (number, i, from));
                 *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
@@ -116,7 +108,7 @@ fn add_group(
                 back,
                 start: Instant::ZERO + start,
                 stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
-                traffic,
+                traffic: traffic(place),
                 packet: packet as u16,
                 class: own_class.unwrap_or(match group.class {
                     Class::Fixed(class) => class,
@@ -130,32 +122,19 @@ fn add_group(
     }
 }
 
-/// What each flow of a group carries: nothing recorded, a recording, or one for each class in it. A flow has one
-/// class, so that a recording of several is as many flows, played together.
-fn parts(group: &FlowGroup) -> Vec<(Arc<Recording>, Option<u8>)> {
-    let Some(recorded) = &group.recorded else { return vec![(Arc::default(), None)] };
-    let classes: Vec<Option<u8>> = match recorded.classes() {
-        classes if classes.is_empty() => vec![None],
-        classes => classes.into_iter().map(Some).collect(),
-    };
-    classes.into_iter().map(|class| (Arc::new(recorded.recording(class).unwrap_or_default()), class)).collect()
-}
-
-/// What brings the packets of all flows of a group, each of which is in a state of its own.
-fn chain(group: &FlowGroup) -> Arc<Chain> {
-    let of = |chain: &scenario::Chain| Chain::new(&chain.moves, &chain.packets, &chain.shares());
-    Arc::new(group.chain.as_deref().map_or_else(|| Chain::new(&[], &[], &[]), of))
-}
-
 fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
     net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
     net.markers.len() - 1
 }
 
 /// Poisson arrivals in [from, to), each with a lifetime of its own.
-fn short_lives(lives: &mut Vec<Life>, group: &FlowGroup, from: Span, to: Span, rng: &mut Rng) {
-    let (Some(rate), Some(lifetime)) = (group.arrivals, group.lifetime) else { return };
-    for _ in 0..group.count {
+fn short_lives(
+    lives: &mut Vec<Life>,
+    (streams, (rate, lifetime)): (u32, (f64, Uniform)),
+    (from, to): (Span, Span),
+    rng: &mut Rng,
+) {
+    for _ in 0..streams {
         let mut at = from;
         loop {
             at = at + Span::from_secs(rng.exponential(1.0 / rate));
@@ -168,75 +147,10 @@ fn short_lives(lives: &mut Vec<Life>, group: &FlowGroup, from: Span, to: Span, r
     }
 }
 
-/// What a flow carries, and its packets in bytes; `place`: where in a recording it begins, from 0 to 1.
-fn traffic(
-    group: &FlowGroup,
-    packet: u32,
-    (part, chain): (&Arc<Recording>, &Arc<Chain>),
-    place: f64,
-) -> (Traffic, u32) {
-    let (pattern, packet) = match group.kind {
-        FlowKind::Ftp | FlowKind::Sctp | FlowKind::ShortTcp => {
-            return (Traffic::Tcp(tcp_options(group)), packet);
-        }
-        FlowKind::Files(files) => {
-            return (Traffic::Application(tcp_options(group), Work::Files(files)), packet);
-        }
-        FlowKind::Cbr { rate, packet } => (Pattern::Constant { every: rate.time_for(packet) }, packet),
-        FlowKind::Poisson { rate, packet, exponential } => {
-            let sizes = if exponential { Sizes::Exponential } else { Sizes::Constant };
-            (Pattern::Poisson { every: rate.time_for(packet), sizes }, packet)
-        }
-        FlowKind::OnOff { rate, on, off, packet } => (Pattern::OnOff { every: rate.time_for(packet), on, off }, packet),
-        FlowKind::Pareto { rate, on, off, packet, shape } => {
-            (Pattern::Pareto { every: rate.time_for(packet), on, off, shape }, packet)
-        }
-        FlowKind::Voip { codec, talk, pause } => {
-            (Pattern::OnOff { every: codec.every(), on: talk, off: pause }, codec.packet())
-        }
-        FlowKind::Mmpp { packet, phases } | FlowKind::Map { packet, phases } => {
-            let sizes = phases.map_or(Sizes::Constant, Sizes::Erlang);
-            (Pattern::Chain { chain: chain.clone(), sizes }, packet)
-        }
-        FlowKind::Trace { packet, repeat, begin } => (Pattern::Replay(replay(part, (repeat, begin), place)), packet),
-        FlowKind::Rtp { packet, report, report_size, floor, frames } => {
-            let frames = frames_of(frames, part, place);
-            return (Traffic::Rtp(Rtp { frames, report, report_size: report_size as u16, floor }), packet);
-        }
-    };
-    let traffic = if group.over_tcp {
-        Traffic::Application(tcp_options(group), Work::Written(pattern))
-    } else {
-        Traffic::Datagrams(pattern)
-    };
-    (traffic, packet)
-}
-
-fn frames_of(frames: Frames, part: &Arc<Recording>, place: f64) -> rtp::Frames {
-    match frames {
-        Frames::Recorded { repeat, begin } => rtp::Frames::Recorded(replay(part, (repeat, begin), place)),
-        Frames::Synthetic { rate, fps, gop, sigma } => {
-            let (every, mean) = (Span::from_secs(1.0 / fps), rate.bytes_per_sec() / fps);
-            rtp::Frames::Synthetic(Synthetic { every, gop, mean, sigma })
-        }
-    }
-}
-
-fn replay(recording: &Arc<Recording>, (repeat, begin): (bool, Begin), place: f64) -> Replay {
-    let from = match begin {
-        Begin::Together => Span::ZERO,
-        Begin::Random => Span::from_secs(recording.period().secs() * place),
-    };
-    Replay { recording: recording.clone(), from, repeat }
-}
-
-fn tcp_options(group: &FlowGroup) -> TcpOptions {
-    TcpOptions { ecn: group.codepoint().is_capable(), ..group.transport }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load;
     use crate::scenario::Overrides;
 
     /// The network of two hosts with these groups of flows, for 10 s.
@@ -258,7 +172,7 @@ mod tests {
             {flows}
             "#
         );
-        let case = scenario::parse("s.toml", &text, &Overrides::default()).unwrap().remove(0);
+        let case = load::parse("s.toml", &text, &Overrides::default()).unwrap().remove(0);
         network(&case.scenario, &case.scenario.compare[0].spec, 1)
     }
 

@@ -292,7 +292,7 @@ pub fn contender_of<'a>(label: &'a str, axes: &serde_json::Map<String, serde_jso
 fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
     let links = scenario.topology.links();
     let own = links.iter().find(|own| own.name == link && !scenario.compared.contains(&own.name));
-    own.map_or_else(|| contender.label.clone(), |own| short_words(&own.link.aqm))
+    own.map_or_else(|| contender.label.clone(), |own| short_words(&own.link.discipline))
 }
 
 /// A discipline by its name and the parameters that are not the default.

@@ -9,10 +9,11 @@ use crate::claim_file::{self, ClaimFile};
 use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
 use crate::disk;
 pub use crate::level::Level;
+use crate::load;
 use crate::lock::{Wait, WriteLock};
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
-use crate::scenario::{self, Overrides};
+use crate::scenario::Overrides;
 use crate::store::{self, Store, StoreError};
 use crate::theorems;
 use crate::trial::{self, Finished};
@@ -269,7 +270,7 @@ fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
     let path = format!("papers/{}/{name}.toml", paper.name);
-    let cases = scenario::parse(&path, text, &Overrides::default());
+    let cases = load::parse(&path, text, &Overrides::default());
     Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
 }
 

@@ -15,10 +15,11 @@ use sha2::{Digest, Sha256};
 
 use crate::compare;
 use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, write_json, write_whole};
+use crate::load;
 use crate::lock::{self, Wait, WriteLock};
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
-use crate::scenario::{self, Case, Overrides};
+use crate::scenario::{Case, Overrides};
 use crate::table::{self, Parquet};
 
 pub use crate::store_error::{Owner, StoreError};
@@ -264,7 +265,7 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
     let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
     let text = disk::read_text(&path).ok()?;
-    scenario::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
+    load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
 
 /// A resolved case; with axes it says at which point.

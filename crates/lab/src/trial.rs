@@ -84,9 +84,10 @@ fn known(plan: &Plan, point: &Point) -> Point {
 mod tests {
     use super::*;
     use crate::level::Seeds;
+    use crate::load;
 
     use crate::claims::{Check, Outcome};
-    use crate::scenario::{self, Overrides};
+    use crate::scenario::Overrides;
 
     const SCENARIO: &str = r#"
 version = 1
@@ -107,7 +108,7 @@ rate = ["500kbit", "900kbit", "2mbit"]
 "#;
 
     fn plan(text: &str) -> Plan {
-        Plan::new(scenario::parse("x", text, &Overrides::default()).unwrap(), 1, 1)
+        Plan::new(load::parse("x", text, &Overrides::default()).unwrap(), 1, 1)
     }
 
     fn records(plan: &Plan) -> Vec<RunRecord> {

@@ -2,10 +2,11 @@
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
+use forebay_lab::load;
 use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{self, Case, Egress, InputError, Overrides};
+use forebay_lab::scenario::{Case, Egress, InputError, Overrides};
 use forebay_sim::loss::LossModel;
 
 /// The network of the AAQM paper: three groups of four stations.
@@ -40,7 +41,7 @@ const AAQM: &str = r#"
 
 fn read(text: &str, sets: &[&str]) -> Result<Case, InputError> {
     let sets = sets.iter().map(|set| set.to_string()).collect();
-    scenario::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).map(|mut cases| cases.remove(0))
+    load::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).map(|mut cases| cases.remove(0))
 }
 
 fn egress(sets: &[&str]) -> Vec<Egress> {

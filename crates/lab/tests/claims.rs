@@ -6,9 +6,10 @@ use std::path::Path;
 use forebay_lab::claim_file;
 use forebay_lab::claims::{Claim, Outcome, Point};
 use forebay_lab::judge::Runs;
+use forebay_lab::load;
 use forebay_lab::papers::{self, PAPERS};
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_lab::theorems;
 
 #[test]
@@ -112,7 +113,7 @@ fn every_check_names_what_its_scenario_compares() {
             }
             for (i, scenario) in section.scenarios().enumerate() {
                 let (_, text) = paper.scenarios.iter().find(|(name, _)| name == scenario).unwrap();
-                let plan = Plan::new(scenario::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
+                let plan = Plan::new(load::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
                 // Other scenarios may lack an axis, and have the subject alone.
                 let own = i == 0;
                 let point = if own { section.point.clone() } else { Point::new() };
@@ -147,7 +148,7 @@ egress = { delay = "10ms" }
 [[flows]]
 kind = "ftp"
 "#;
-    let plan = Plan::new(scenario::parse("x", text, &Overrides::default()).unwrap(), 1, 1);
+    let plan = Plan::new(load::parse("x", text, &Overrides::default()).unwrap(), 1, 1);
     let record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
     for wrong in ["queue_pkt.mean", "settling", "mean_pkts@5", "mean_pkts@1..0", "loss_ratio@0..1"] {
         assert!(forebay_lab::quantity::of(&record, wrong).is_err(), "{wrong}");

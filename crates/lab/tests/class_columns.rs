@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::{self, Control};
+use forebay_lab::load;
 use forebay_lab::lock::Wait;
 use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
 use forebay_lab::report;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_lab::store::Store;
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ series = ["queue", "raqm.p", "class.0.dropped_pkts", "class.2.offered_pkts", "cl
 "#;
 
 fn plan(series: &str) -> Plan {
-    Plan::new(scenario::parse("s.toml", &format!("{SCENARIO}{series}"), &Overrides::default()).unwrap(), 1, 1)
+    Plan::new(load::parse("s.toml", &format!("{SCENARIO}{series}"), &Overrides::default()).unwrap(), 1, 1)
 }
 
 fn runs(plan: &Plan) -> Vec<RunRecord> {

@@ -5,8 +5,9 @@ mod dumbbell;
 use std::path::Path;
 
 use dumbbell::{Dumbbell, read};
+use forebay_lab::load;
 use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 /// 40 Mb/s and a round trip of 20 ms under this discipline.
 fn text(aqm: &str, flows: &str) -> String {
@@ -198,7 +199,7 @@ fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
     let sets =
         [format!("flows.dctcp.l4s={l4s}"), format!("flows.dctcp.count={count}"), format!("flows.cubic.count={count}")];
     let overrides = Overrides { sets: sets.to_vec(), aqm: vec![aqm.to_string()], ..Overrides::default() };
-    dumbbell::run(scenario::load(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
+    dumbbell::run(load::file(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// What docs/choosing.md says of DCTCP beside CUBIC. Its figures are means over five seeds, this is the first one. A fifth either

@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicBool;
 
 use forebay_lab::batch::Control;
 use forebay_lab::claim_file;
+use forebay_lab::load;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
 use forebay_lab::reproduce::{Level, Reproduction};
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use serde_json::{Value, json};
 
 const SCENARIO: &str = r#"
@@ -412,7 +413,7 @@ fn papers_draw_what_their_scenarios_compare() {
             let section = file.sections.iter().find(|s| s.id == *section).unwrap();
             let name = section.scenario.as_ref().unwrap();
             let (_, text) = paper.scenarios.iter().find(|(n, _)| n == name).unwrap();
-            let plan = Plan::new(scenario::parse(name, text, &Overrides::default()).unwrap(), 1, 1);
+            let plan = Plan::new(load::parse(name, text, &Overrides::default()).unwrap(), 1, 1);
             let mut here = plan
                 .cases
                 .iter()
@@ -432,7 +433,7 @@ fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f
     let file = claim_file::parse(paper.claims).unwrap();
     let rows = file.tables.into_iter().filter(|t| t.id == table).flat_map(|t| t.rows);
     let (_, text) = paper.scenarios.iter().find(|(name, _)| *name == scenario).unwrap();
-    let plan = Plan::new(scenario::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
+    let plan = Plan::new(load::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
     let compared = plan.cases[0].scenario.compare.iter().map(|c| format!("{} as {}", c.label, c.spec.canonical()));
     (rows.map(|row| row.given).collect(), text, compared.collect())
 }

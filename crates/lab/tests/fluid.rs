@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Case, Contender, Overrides};
+use forebay_lab::scenario::{Case, Contender, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::stability::Stability;
 use forebay_lab::theory::{fluid, setting, stability};
@@ -133,7 +134,7 @@ Where the fluid fails:
 
 #[test]
 fn fluid_and_packets_agree_where_they_should() {
-    let cases = scenario::parse("examples/fluid.toml", SCENARIO, &Overrides::default()).unwrap();
+    let cases = load::parse("examples/fluid.toml", SCENARIO, &Overrides::default()).unwrap();
     let contenders = cases[0].scenario.compare.len();
     let rows: Vec<Row> =
         (0..contenders).flat_map(|index| cases.iter().map(move |case| Row::new(case, index))).collect();

@@ -2,8 +2,9 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_lab::load;
 use forebay_lab::lower;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_sim::link::Tag;
 use forebay_sim::lone::{LoneLink, Rows};
 use forebay_sim::network::{Network, Traffic};
@@ -23,7 +24,7 @@ fn network(link: &str, aqm: &str) -> Network {
          queue = \"60p\"\none_way = true\n[[flows]]\nname = \"f\"\nkind = \"onoff\"\nfrom = \"a\"\nto = \"b\"\n\
          rate = \"20mbit\"\non = \"55ms\"\noff = \"45ms\"\n[compare]\naqm = [\"{aqm}\"]\nlinks = [\"l\"]\n"
     );
-    let cases = scenario::parse("lone", &text, &Overrides::default()).unwrap();
+    let cases = load::parse("lone", &text, &Overrides::default()).unwrap();
     lower::network(&cases[0].scenario, &cases[0].scenario.compare[0].spec, SEED)
 }
 

@@ -1,8 +1,9 @@
 //! Runs longer than the series has rows: every second is still covered, and the record survives the disk.
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::{Reference, RunRecord};
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 const TEXT: &str = r#"
 version = 1
@@ -19,7 +20,7 @@ kind = "ftp"
 
 #[test]
 fn a_run_of_2500_s_is_whole() {
-    let plan = Plan::new(scenario::parse("long.toml", TEXT, &Overrides::default()).unwrap(), 1, 1);
+    let plan = Plan::new(load::parse("long.toml", TEXT, &Overrides::default()).unwrap(), 1, 1);
     let record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
     assert!(record.series.time_s.len() >= 2500);
     assert!(matches!(record.reference, Reference::SteadyMean(q) if q.is_finite()));

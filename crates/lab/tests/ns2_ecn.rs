@@ -3,10 +3,11 @@
 //! ns-2 sets CWR on the retransmission of the highest packet sent. With few packets in flight this moves the queue and the drops;
 //! by that rule ours agree.
 
+use forebay_lab::load;
 use forebay_lab::lower;
 use forebay_lab::plan::Plan;
 use forebay_lab::record;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::Ns2Rules;
 use forebay_sim::world::World;
@@ -24,7 +25,7 @@ fn means(red: &str, flows: u32, rules: Ns2Rules) -> [f64; 3] {
          start = {{ uniform = [\"0s\", \"1s\"] }}\n\
          [compare]\naqm = [\"red min_th=20 max_th=40 max_p=0.1 w_q=0.002 ecn=on {red}\"]\n"
     );
-    let cases = scenario::parse("red.toml", &text, &Overrides::default()).unwrap();
+    let cases = load::parse("red.toml", &text, &Overrides::default()).unwrap();
     let plan = Plan::new(cases, 1, 3);
     let mut sums = [0.0; 3];
     for job in plan.jobs() {

@@ -7,8 +7,9 @@ mod my_first_control;
 
 use std::path::Path;
 
+use forebay_lab::load;
 use forebay_lab::own;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 #[test]
 fn the_example_stands_in_a_comparison_like_any_other() {
@@ -50,7 +51,7 @@ fn a_copy_of_a_built_in_one_gives_the_same_run() {
             count = 20
         "#;
         let overrides = Overrides { aqm: vec![own.to_string(), built_in.to_string()], ..Overrides::default() };
-        let plan = forebay_lab::plan::Plan::new(scenario::parse("own", text, &overrides).unwrap(), 1, 1);
+        let plan = forebay_lab::plan::Plan::new(load::parse("own", text, &overrides).unwrap(), 1, 1);
         let runs = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap());
         let prints: Vec<String> = runs.map(|run| run.summary.fingerprint.clone()).collect();
         assert_eq!(prints[0], prints[1], "{own}");
@@ -62,12 +63,11 @@ fn a_registered_control_is_read_and_written() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_control::main().unwrap();
     let sets = vec!["flows.ftp.tcp=scalable".to_string()];
-    let cases =
-        scenario::load("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap();
+    let cases = load::file("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap();
     let written = cases[0].scenario.to_toml();
     assert!(written.contains("tcp = \"scalable\""), "{written}");
     let sets = vec!["flows.ftp.tcp=scalabel".to_string()];
     let error =
-        scenario::load("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap_err();
+        load::file("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap_err();
     assert!(error.to_string().contains("scalable"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Axes that change nothing, and arguments that contradict one another: refused where they stand.
 
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::{Case, InputError, Overrides};
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const LOT: &str = include_str!("scenario_data/everything-lot.toml");
@@ -12,7 +13,7 @@ fn words(list: &[&str]) -> Vec<String> {
 
 fn read(text: &str, sets: &[&str], vary: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
     let overrides = Overrides { sets: words(sets), vary: words(vary), aqm: words(aqm) };
-    scenario::parse("scenario.toml", text, &overrides)
+    load::parse("scenario.toml", text, &overrides)
 }
 
 fn refused(text: &str, sets: &[&str], vary: &[&str], aqm: &[&str]) -> InputError {
@@ -220,6 +221,6 @@ fn control_characters_are_in_no_name() {
         assert!(error.accepts.contains("control characters"), "{error}");
     }
     let untitled = EXAMPLE.replace("title    = \"RAQM case 1\"", "");
-    let cases = scenario::parse("a\nb.toml", &untitled, &Overrides::default()).unwrap();
+    let cases = load::parse("a\nb.toml", &untitled, &Overrides::default()).unwrap();
     assert_eq!(cases[0].scenario.title, "a_b");
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use forebay_aqm::base::time::Instant;
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, InputError, Overrides};
+use forebay_lab::scenario::{InputError, Overrides};
 use forebay_sim::world::Observer;
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
@@ -44,7 +45,7 @@ fn blocks() -> Vec<Bad> {
 fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
     let overrides = Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() };
-    scenario::parse("scenario.toml", text, &overrides).expect_err(text)
+    load::parse("scenario.toml", text, &overrides).expect_err(text)
 }
 
 /// The message and the JSON are the parts of the error, nothing lost and nothing added.
@@ -163,7 +164,7 @@ fn more_hosts_than_the_agenda_has_places_for_are_refused() {
         format!("{network}access = [{}]\negress = {{ delay = \"1ms\" }}\n{flows}", groups.join(", "))
     };
     let full = "count = 10000\ndelayed_ack = true";
-    let read = |text: &str| scenario::parse("scenario.toml", text, &Overrides::default());
+    let read = |text: &str| load::parse("scenario.toml", text, &Overrides::default());
     let error = read(&text(10_000, full)).unwrap_err();
     assert_eq!((error.line, error.key.as_str()), (Some(10), "topology.access"), "{error}");
     assert!(error.found.as_str().contains("160005") && error.accepts.contains("at most 131072"), "{error}");
@@ -200,7 +201,7 @@ fn a_file_cut_anywhere_reads_or_names_the_line_of_the_cut() {
     let lines = |text: &str| text.trim_end().lines().count().max(1);
     for cut in (0..EXAMPLE.len()).filter(|cut| EXAMPLE.is_char_boundary(*cut)) {
         let text = &EXAMPLE[..cut];
-        let Err(error) = scenario::parse("cut.toml", text, &Overrides::default()) else { continue };
+        let Err(error) = load::parse("cut.toml", text, &Overrides::default()) else { continue };
         check_surfaces(&error);
         assert!(error.line.is_some_and(|line| line <= lines(text)), "{error}");
     }
@@ -234,7 +235,7 @@ fn what_is_no_readable_file_says_so() {
     let folder = folder("scenario-files", &[("case1.toml", EXAMPLE.as_bytes()), ("latin1.toml", text)]);
     let refuse = |name: &str| {
         let path = folder.join(name);
-        let error = scenario::load(&path, &Overrides::default()).unwrap_err();
+        let error = load::file(&path, &Overrides::default()).unwrap_err();
         assert_eq!(error.file, path.display().to_string());
         check_surfaces(&error);
         error

@@ -1,16 +1,20 @@
 //! The published example and the words of the format, read, varied, overridden and written back.
 
+use std::sync::Arc;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Depth, Limit, Rate};
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    self, Begin, Case, Chain, Class, Codec, Direction, Dumbbell, Ect, FlowGroup, FlowKind, Frames, InputError, Item,
-    Overrides, Scenario, TcpOptions, TcpVariant, Topology, Uniform,
+    Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup, FlowKind, Frames, Ftp,
+    InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing, Synthetic, TcpOptions,
+    TcpVariant, Topology, Uniform, Voip, Web,
 };
-use forebay_sim::app::Files;
 use forebay_sim::draw::Draw;
+use forebay_sim::source::Sizes;
 
 const EXAMPLE: &str = include_str!("scenario_data/example.toml");
 const EVERYTHING: &str = include_str!("scenario_data/everything.toml");
@@ -19,7 +23,7 @@ const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
 
 fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
-    scenario::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() })
+    load::parse("scenario.toml", text, &Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() })
 }
 
 fn only(text: &str, sets: &[&str]) -> Scenario {
@@ -48,18 +52,18 @@ fn the_published_example_means_what_it_says() {
     let net = dumbbell(&scenario);
     assert_eq!(net.bottleneck.rate, Rate(10_000_000));
     assert_eq!(net.bottleneck.delay, Span::from_millis(10));
-    assert_eq!(net.bottleneck.queue, Limit::Packets(100));
-    assert_eq!(net.bottleneck.aqm, Spec::parse("raqm q0=50").unwrap());
-    assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(100), "droptail"));
+    assert_eq!(net.bottleneck.limit, Limit::Packets(100));
+    assert_eq!(net.bottleneck.discipline, Spec::parse("raqm q0=50").unwrap());
+    assert_eq!((net.reverse.limit, net.reverse.discipline.name()), (Limit::Packets(100), "droptail"));
     assert_eq!((net.access[0].hosts, net.access[0].rate), (5, Rate(10_000_000)));
     assert_eq!(net.access[0].delays, [Span::from_millis(10)]);
     assert_eq!((net.access[0].queue, net.access[0].jitter), (Limit::Packets(10_000), Span::from_micros(10)));
     assert_eq!((net.egress[0].rate, net.egress[0].delay), (Rate(10_000_000), Span::from_millis(10)));
     let flows = &scenario.flows[0];
-    assert_eq!((flows.name.as_str(), flows.kind, flows.count), ("ftp", FlowKind::Ftp, 40));
+    assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
     assert_eq!((flows.start, flows.active.as_slice()), (uniform(0, 1000), [(Span::ZERO, None)].as_slice()));
-    assert_eq!(flows.transport, TcpOptions::default());
+    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { tcp: TcpOptions::default() }));
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
     assert_eq!(scenario.report.series, ["queue", "raqm.p"]);
@@ -78,8 +82,8 @@ fn defaults_of_a_transport_are_those_of_the_bench() {
 fn every_key_is_read() {
     let scenario = only(EVERYTHING, &[]);
     let net = dumbbell(&scenario);
-    assert_eq!(net.bottleneck.queue, Limit::Bytes(163_840));
-    assert_eq!((net.reverse.queue, net.reverse.aqm.name()), (Limit::Packets(30), "pi"));
+    assert_eq!(net.bottleneck.limit, Limit::Bytes(163_840));
+    assert_eq!((net.reverse.limit, net.reverse.discipline.name()), (Limit::Packets(30), "pi"));
     assert_eq!(net.access[0].hosts, 3);
     assert_eq!(net.egress[0].rate, Rate(20_000_000));
     let [ftp, short, cbr, random, peak, mean, rest @ ..] = scenario.flows.as_slice() else { panic!("groups") };
@@ -92,35 +96,37 @@ fn every_key_is_read() {
         ("bulk", Direction::Reverse, Ect::Own, Class::Host)
     );
     assert_eq!(ftp.start, uniform(2000, 2000));
-    assert_eq!((ftp.transport.variant, ftp.transport.window), (TcpVariant::RENO, Some(20)));
-    assert!(ftp.transport.delayed_ack && !ftp.transport.limited_transmit);
-    assert_eq!((short.arrivals, short.lifetime), (Some(10.0), Some(uniform(1000, 2000))));
+    let options = tcp(ftp);
+    assert_eq!((options.variant, options.window), (TcpVariant::RENO, Some(20)));
+    assert!(options.delayed_ack && !options.limited_transmit);
+    assert_eq!(short.kind.arrivals(), Some((10.0, uniform(1000, 2000))));
     assert_eq!(short.active, [(Span::from_millis(50_000), Some(Span::from_millis(150_000)))]);
-    assert_eq!(cbr.kind, FlowKind::Cbr { rate: Rate(160_000), packet: 1000 });
-    assert_eq!(random.kind, FlowKind::Poisson { rate: Rate(1_000_000), packet: 400, exponential: true });
+    let constant = Cbr { rate: Rate(160_000), packet: 1000, spacing: Spacing::Constant, sizes: Sizes::Constant };
+    assert_eq!(cbr.kind, FlowKind::Cbr(constant));
+    let (spacing, sizes) = (Spacing::Poisson, Sizes::Exponential);
+    assert_eq!(random.kind, FlowKind::Cbr(Cbr { rate: Rate(1_000_000), packet: 400, spacing, sizes }));
     assert_eq!(cbr.active[1], (Span::from_millis(75_000), None));
-    let (on, off) = (Span::from_millis(1000), Span::from_millis(1000));
-    assert_eq!(peak.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
-    assert_eq!(mean.kind, FlowKind::OnOff { rate: Rate(80_000), on, off, packet: 500 });
-    let options = (sctp.kind, sctp.transport.variant, sctp.transport.initial_window, sctp.transport.delayed_ack);
-    assert_eq!(options, (FlowKind::Sctp, TcpVariant::SCTP, 4, false));
-    let half = Span::from_millis(500);
-    let kind = FlowKind::Pareto { rate: Rate(640_000), on: half, off: half, packet: 210, shape: 1.2 };
-    assert_eq!((pareto.kind, pareto.over_tcp, peak.over_tcp), (kind, false, false));
-    let kind = FlowKind::Pareto { rate: Rate(128_000), on: half, off: half, packet: 500, shape: 1.5 };
-    assert_eq!((written.kind, written.over_tcp, written.ecn), (kind, true, Ect::Own));
-    assert_eq!((written.transport.variant, too.over_tcp), (TcpVariant::SACK, true));
-    let kind = FlowKind::Voip { codec: Codec::G729, talk: Span::from_millis(1500), pause: Span::from_millis(2000) };
-    assert_eq!(voip.kind, kind);
-    assert_eq!(trace.kind, FlowKind::Trace { packet: 500, repeat: true, begin: Begin::Random });
-    assert_eq!(trace.recorded.as_ref().unwrap().items[1], Item { at: Span::from_millis(20), size: 40, tag: 7 });
-    let frames = Frames::Recorded { repeat: true, begin: Begin::Random };
-    let report = Span::from_millis(1000);
-    assert_eq!(rtp.kind, FlowKind::Rtp { packet: 500, report, report_size: 90, floor: 0.25, frames });
-    assert_eq!(rtp.recorded.as_ref().unwrap().items[0], Item { at: Span::ZERO, size: 5000, tag: b'I' });
-    let frames = Frames::Synthetic { rate: Rate(500_000), fps: 30.0, gop: 15, sigma: 0.5 };
+    let second = Span::from_millis(1000);
+    let bursts = Bursts { rate: Rate(80_000), on: second, off: second, packet: 500 };
+    for group in [peak, mean] {
+        assert_eq!(group.kind, FlowKind::OnOff(OnOff { bursts: bursts.clone(), tcp: None }));
+    }
+    let options = tcp(sctp);
+    assert_eq!((options.variant, options.initial_window, options.delayed_ack), (TcpVariant::SCTP, 4, false));
+    every_key_of_pareto_is_read([pareto, written, too]);
+    let (talk, pause) = (Span::from_millis(1500), Span::from_millis(2000));
+    assert_eq!(voip.kind, FlowKind::Voip(Voip { codec: Codec::G729, talk, pause }));
+    let random = Play { repeat: true, begin: Begin::Random };
+    assert_eq!(trace.kind.packet(1500), 500);
+    assert!(matches!(&trace.kind, FlowKind::Trace(trace) if trace.play == random));
+    let items = |group: &FlowGroup| group.kind.recorded().unwrap().items.clone();
+    assert_eq!(items(trace)[1], Item { at: Span::from_millis(20), size: 40, tag: 7 });
+    assert_eq!(items(rtp)[0], Item { at: Span::ZERO, size: 5000, tag: b'I' });
+    let frames = Frames::Recorded(recorded(rtp), random);
+    assert_eq!(rtp.kind, FlowKind::Rtp(Rtp { packet: 500, report: second, report_size: 90, floor: 0.25, frames }));
+    let frames = Frames::Synthetic(Synthetic { rate: Rate(500_000), fps: 30.0, gop: 15, sigma: 0.5 });
     let report = Span::from_millis(900);
-    assert_eq!(made_up.kind, FlowKind::Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames });
+    assert_eq!(made_up.kind, FlowKind::Rtp(Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames }));
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
     every_key_of_chains_is_read(chains);
@@ -129,19 +135,47 @@ fn every_key_is_read() {
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
 }
 
+fn tcp(group: &FlowGroup) -> TcpOptions {
+    group.kind.tcp().unwrap()
+}
+
+fn recorded(group: &FlowGroup) -> Arc<Recorded> {
+    Arc::new(group.kind.recorded().unwrap().clone())
+}
+
+fn every_key_of_pareto_is_read([bare, written, too]: [&FlowGroup; 3]) {
+    let half = Span::from_millis(500);
+    let pareto = |group: &FlowGroup| match &group.kind {
+        FlowKind::Pareto(pareto) => pareto.clone(),
+        other => panic!("{other:?}"),
+    };
+    let bursts = Bursts { rate: Rate(640_000), on: half, off: half, packet: 210 };
+    assert_eq!(pareto(bare), Pareto { bursts, shape: 1.2, tcp: None });
+    let bursts = Bursts { rate: Rate(128_000), on: half, off: half, packet: 500 };
+    assert_eq!((pareto(written).bursts, pareto(written).shape, written.ecn), (bursts, 1.5, Ect::Own));
+    assert_eq!(tcp(written).variant, TcpVariant::SACK);
+    assert!(too.kind.tcp().is_some());
+}
+
 fn every_key_of_chains_is_read(groups: &[FlowGroup]) {
     let [three, two, map] = groups else { panic!("three groups") };
-    let chain = |group: &FlowGroup| group.chain.as_deref().cloned().unwrap();
-    assert_eq!((three.kind, three.count), (FlowKind::Mmpp { packet: 480, phases: Some(2) }, 4));
+    let lengths_and_chain = |group: &FlowGroup| match &group.kind {
+        FlowKind::Mmpp(mmpp) => (mmpp.lengths.clone(), Chain::clone(&mmpp.chain.0)),
+        FlowKind::Map(map) => (map.lengths.clone(), Chain::clone(&map.chain.0)),
+        other => panic!("{other:?}"),
+    };
+    let chain = |group: &FlowGroup| lengths_and_chain(group).1;
+    let lengths = |group: &FlowGroup| lengths_and_chain(group).0;
+    assert_eq!((lengths(three), three.count), (Lengths { packet: 480, erlang: Some(2) }, 4));
     let bits = 500_000.0 / (8.0 * 480.0);
     let moves = vec![vec![0.0, 1.5, 0.5], vec![2.0, 0.0, 0.0], vec![1e-3, 0.0, 0.0]];
     let packets = vec![vec![260.0, 0.0, 0.0], vec![0.0, bits, 0.0], vec![0.0, 0.0, 0.0]];
     assert_eq!(chain(three), Chain { moves, packets });
-    assert_eq!(two.kind, FlowKind::Mmpp { packet: 500, phases: None });
+    assert_eq!(lengths(two), Lengths { packet: 500, erlang: None });
     let (moves, packets) = (vec![vec![0.0, 1.25], vec![5.0, 0.0]], vec![vec![250.0, 0.0], vec![0.0, 0.0]]);
     assert_eq!(chain(two), Chain { moves, packets });
     assert_eq!((chain(two).mean_rate(), chain(map).shares()), (200.0, vec![0.5, 0.5]));
-    assert_eq!(map.kind, FlowKind::Map { packet: 480, phases: Some(1) });
+    assert_eq!((lengths(map), map.kind.word()), (Lengths { packet: 480, erlang: Some(1) }, "map"));
     let (moves, packets) = (vec![vec![0.0, 20.0], vec![0.0, 0.0]], vec![vec![0.0, 0.0], vec![20.0, 0.0]]);
     assert_eq!(chain(map), Chain { moves, packets });
 }
@@ -156,31 +190,33 @@ fn every_codepoint_is_read(all: &[FlowGroup], scalable: &[FlowGroup]) {
     assert_eq!(["pareto", "mmpp"].map(of), [(Ect::Ect0, Ecn::Ect0); 2]);
     assert_eq!((of("trace"), of("map")), ((Ect::Own, Ecn::Ect0), (Ect::Own, Ecn::Ect0)));
     assert_eq!(["random", "mail", "streams", "made-up"].map(of), [(Ect::Off, Ecn::NotEct); 4]);
-    assert!(scalable.iter().all(|group| group.transport.l4s && group.transport.variant == TcpVariant::DCTCP));
+    assert!(scalable.iter().all(|group| tcp(group).l4s && tcp(group).variant == TcpVariant::DCTCP));
 }
 
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {
     let [users, mail, back] = groups else { panic!("three groups") };
-    let pages = Files {
+    let web = FlowKind::Web(Web {
         size: Draw::Pareto { least: 2300.0, shape: 1.3, most: 1_048_576.0 },
         think: Draw::Exponential(50.0),
-        count: None,
-        fresh: true,
-        request: Some(300),
+        repeat: None,
+        persistent: false,
+        request: 300,
         handshake: true,
-    };
-    assert_eq!((users.kind, users.ecn, users.class), (FlowKind::Files(pages), Ect::Own, Class::Fixed(1)));
-    let letters = Files {
+        tcp: tcp(users),
+    });
+    assert_eq!((&users.kind, users.ecn, users.class), (&web, Ect::Own, Class::Fixed(1)));
+    let letters = File {
         size: Draw::Lognormal { median: 8000.0, sigma: 1.5, most: f64::INFINITY },
         think: Draw::Uniform(1.0, 5.0),
-        count: Some(10),
-        fresh: true,
-        request: None,
+        repeat: Some(10),
+        persistent: false,
         handshake: false,
+        tcp: tcp(mail),
     };
-    assert_eq!((mail.kind, mail.transport.variant), (FlowKind::Files(letters), TcpVariant::SACK));
-    let copies = Files { size: Draw::Constant(30.0 * 500.0), think: Draw::Constant(0.0), count: None, ..letters };
-    assert_eq!((back.kind, back.direction), (FlowKind::Files(copies), Direction::Reverse));
+    assert_eq!((&mail.kind, tcp(mail).variant), (&FlowKind::File(letters.clone()), TcpVariant::SACK));
+    let (size, think) = (Draw::Constant(30.0 * 500.0), Draw::Constant(0.0));
+    let copies = File { size, think, repeat: None, tcp: tcp(back), ..letters };
+    assert_eq!((&back.kind, back.direction), (&FlowKind::File(copies), Direction::Reverse));
 }
 
 #[test]
@@ -236,7 +272,7 @@ fn sets_reach_every_part_of_the_file() {
     assert_eq!(scenario.duration, Span::from_millis(30_000));
     assert_eq!(net.bottleneck.rate, Rate(20_000_000));
     assert_eq!(net.access[0].delays, [Span::from_millis(1), Span::from_millis(3)]);
-    assert_eq!(net.reverse.queue, Limit::Packets(7));
+    assert_eq!(net.reverse.limit, Limit::Packets(7));
     assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, Ect::Own));
     assert_eq!(scenario.flows[0].start, uniform(1000, 2000));
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
@@ -300,13 +336,13 @@ fn an_axis_reaches_the_arguments_too() {
 #[test]
 fn a_scenario_without_a_title_is_called_after_its_file() {
     let text = EXAMPLE.replace("title    = \"RAQM case 1\"", "");
-    let cases = scenario::parse("dir/case1.toml", &text, &Overrides::default()).unwrap();
+    let cases = load::parse("dir/case1.toml", &text, &Overrides::default()).unwrap();
     assert_eq!(cases[0].scenario.title, "case1");
 }
 
 #[test]
 fn a_file_from_disk_reads_like_its_text() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario_data/example.toml");
-    let cases = scenario::load(&path, &Overrides::default()).unwrap();
+    let cases = load::file(&path, &Overrides::default()).unwrap();
     assert_eq!(cases, read(EXAMPLE, &[], &[]).unwrap());
 }

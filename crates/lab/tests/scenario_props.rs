@@ -1,6 +1,7 @@
 //! No text, however mangled, makes the reader panic; whatever it takes survives being written.
 
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::{Case, InputError, Overrides};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -115,7 +116,7 @@ fn apply(text: &str, edits: &[Edit]) -> String {
 }
 
 fn read(text: &str, sets: Vec<String>, aqm: Vec<String>) -> Result<Vec<Case>, InputError> {
-    scenario::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
+    load::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
 }
 
 /// Reads, and holds what comes of it to the promises: one line of complaint, or an exact round trip.
@@ -174,7 +175,7 @@ proptest! {
     ) {
         let both = |first: String, second: &str| {
             let vary = vec![first, format!("flows.ftp.count={second}")];
-            check(scenario::parse("s.toml", EXAMPLE, &Overrides { vary, ..Overrides::default() }))
+            check(load::parse("s.toml", EXAMPLE, &Overrides { vary, ..Overrides::default() }))
         };
         both(format!("{path}={lo}..{hi}/{count}"), &tail)?;
         both(format!("{path}={word},{tail}"), "5..20/4")?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use forebay_lab::load;
 use forebay_lab::scenario::{self, Overrides};
 use serde_json::{Map, Value, json};
 
@@ -96,7 +97,7 @@ fn the_schema_takes_what_the_reader_takes() {
     let schema = scenario::schema();
     for text in [EXAMPLE, EVERYTHING, LOT, GRAPH] {
         assert!(valid(&schema, &document(text)), "{text}");
-        let written = scenario::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario.to_toml();
+        let written = load::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario.to_toml();
         assert!(valid(&schema, &document(&written)), "{written}");
     }
 }
@@ -128,7 +129,7 @@ fn the_reader_takes_every_key_of_the_schema() {
     keys(&scenario::schema(), "", &mut declared);
     for text in [EVERYTHING, LOT, GRAPH] {
         let everything = format!("{text}\n[vary]\nduration = [\"100s\", \"200s\"]\n");
-        let cases = scenario::parse("s.toml", &everything, &Overrides::default()).unwrap();
+        let cases = load::parse("s.toml", &everything, &Overrides::default()).unwrap();
         used(&document(&everything), "", &mut present);
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
@@ -146,7 +147,7 @@ fn the_reader_takes_every_key_of_the_schema() {
         for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]", levels] {
             let loss = "loss={ p = 0.1, r = 0.2, 1-h = 0.9, 1-k = 0.1 }";
             let sets = places.iter().flat_map(|place| [change, loss].map(|key| format!("{place}.{key}"))).collect();
-            let cases = scenario::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).unwrap();
+            let cases = load::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).unwrap();
             used(&document(&cases[0].scenario.to_toml()), "", &mut present);
         }
     }
@@ -154,7 +155,7 @@ fn the_reader_takes_every_key_of_the_schema() {
         let sets = ["users", "mail"]
             .map(|flows| [format!("flows.{flows}.size={size}"), format!("flows.{flows}.think={think}")]);
         let overrides = Overrides { sets: sets.concat(), ..Overrides::default() };
-        let cases = scenario::parse("s.toml", EVERYTHING, &overrides).unwrap();
+        let cases = load::parse("s.toml", EVERYTHING, &overrides).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
     // A file is written out as its packets.
@@ -198,7 +199,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
     for (from, to) in edits {
         assert!(EXAMPLE.contains(from), "{from}");
         let text = EXAMPLE.replacen(from, to, 1);
-        assert!(scenario::parse("s.toml", &text, &Overrides::default()).is_err(), "{to}");
+        assert!(load::parse("s.toml", &text, &Overrides::default()).is_err(), "{to}");
         assert!(!valid(&schema, &document(&text)), "{to}");
     }
 }

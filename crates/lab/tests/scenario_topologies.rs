@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use forebay_lab::load;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::{RunRecord, RunSummary};
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::scenario::{Case, InputError, Overrides};
 
 const LOT: &str = include_str!("scenario_data/everything-lot.toml");
 const GRAPH: &str = include_str!("scenario_data/everything-graph.toml");
@@ -31,7 +32,7 @@ fn bell(more: &str, flows: &str) -> String {
 }
 
 fn read(text: &str) -> Result<Vec<Case>, InputError> {
-    scenario::parse("scenario.toml", text, &Overrides::default())
+    load::parse("scenario.toml", text, &Overrides::default())
 }
 
 fn run_cases(cases: Vec<Case>) -> RunRecord {
@@ -207,7 +208,7 @@ fn disciplines_from_the_command_line_stay_at_the_links_compared() {
     let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
     let read = |text: &str, sets: &[&str]| {
         let overrides = Overrides { sets: words(sets), aqm: words(&["pi", "red"]), ..Overrides::default() };
-        let scenario = scenario::parse("s.toml", text, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0).scenario;
+        let scenario = load::parse("s.toml", text, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0).scenario;
         let labels: Vec<String> = scenario.compare.into_iter().map(|contender| contender.label).collect();
         (labels, scenario.compared)
     };
@@ -287,7 +288,7 @@ fn a_node_without_a_way_back_is_no_end_of_a_flow() {
 fn the_examples_run() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let overrides = Overrides { sets: vec!["duration=30s".to_string()], ..Overrides::default() };
-    let go = |name: &str| run_cases(scenario::load(&folder.join(name), &overrides).unwrap_or_else(|e| panic!("{e}")));
+    let go = |name: &str| run_cases(load::file(&folder.join(name), &overrides).unwrap_or_else(|e| panic!("{e}")));
     let lot = go("parking-lot.toml");
     let links: Vec<&str> = lot.summaries().map(|s| s.link.as_str()).collect();
     assert_eq!(links, ["west", "middle", "east"]);
@@ -309,7 +310,7 @@ fn with_trace(folder: &str, trace: &str) -> PathBuf {
 
 #[test]
 fn a_trace_is_read_beside_its_scenario_and_is_part_of_what_was_run() {
-    let load = |path: &PathBuf| scenario::load(path, &Overrides::default());
+    let load = |path: &PathBuf| load::file(path, &Overrides::default());
     let first = load(&with_trace("trace-identity", "1\n2\n3\n")).unwrap();
     let second = load(&with_trace("trace-identity", "1\n2\n4\n")).unwrap();
     let (one, other) = (Plan::new(first.clone(), 1, 1), Plan::new(second, 1, 1));
@@ -332,7 +333,7 @@ fn a_bad_line_of_a_trace_is_named_with_its_file() {
         ("0\n0\n", 2, "0", "above 0"),
     ] {
         let path = with_trace("trace-bad", trace);
-        let error = scenario::load(&path, &Overrides::default()).unwrap_err();
+        let error = load::file(&path, &Overrides::default()).unwrap_err();
         let file = path.with_file_name("traces").join("cell.trace").display().to_string();
         assert_eq!((&error.file, error.line), (&file, Some(line)), "{trace:?}");
         assert_eq!((error.key.as_str(), error.found.as_str()), ("topology.bottleneck.rate_trace", found));

@@ -33,7 +33,7 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
 #[test]
 fn defaults_are_those_of_the_rfc() {
     let flows = &read(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
-    let sctp = flows.transport;
+    let sctp = flows.kind.tcp().unwrap();
     assert_eq!((sctp.variant, sctp.initial_window, sctp.delayed_ack, sctp.ack), (TcpVariant::SCTP, 2, true, 48));
     assert_eq!((sctp.min_rto, sctp.max_rto), (Span::from_millis(1000), Span::from_millis(60_000)));
     for (key, words) in [("tcp = \"reno\"", "belongs to kind ftp"), ("ecn = true", "belongs to kind ftp")] {

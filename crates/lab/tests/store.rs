@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::claims::ClaimResult;
 use forebay_lab::disk;
+use forebay_lab::load;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
 use forebay_lab::reproduce::{Level, ReproduceError, Reproduction};
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_lab::store::{self, Store, StoreError};
 use forebay_lab::{compare, papers, table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -42,7 +43,7 @@ fn place(name: &str) -> PathBuf {
 
 fn plan_of(sets: &[&str], runs: u64) -> Plan {
     let overrides = Overrides { sets: sets.iter().map(|s| (*s).to_string()).collect(), ..Overrides::default() };
-    Plan::new(scenario::parse("s.toml", TEXT, &overrides).unwrap(), 1, runs)
+    Plan::new(load::parse("s.toml", TEXT, &overrides).unwrap(), 1, runs)
 }
 
 fn plan(runs: u64) -> Plan {

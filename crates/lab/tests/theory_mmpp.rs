@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_lab::load;
 use forebay_lab::lower;
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::scenario::{Case, FlowKind, InputError, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::fit;
 use forebay_lab::theory::mmpp::{self, Model, Queue};
@@ -22,7 +23,7 @@ const LEVELS: &str = include_str!("../../../examples/aaqm-model-8.toml");
 fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Case {
     let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
     let overrides = Overrides { sets: own(sets), aqm: own(aqm), ..Overrides::default() };
-    scenario::parse("model.toml", text, &overrides).unwrap().remove(0)
+    load::parse("model.toml", text, &overrides).unwrap().remove(0)
 }
 
 /// Section D.6 of the notes on the paper has these without a threshold: E[n], W in ms, losses, as printed there. With
@@ -224,13 +225,14 @@ fn a_recording_of_an_mmpp_gives_that_mmpp_as_a_scenario() {
     let head = PRESET.split("[[flows]]").next().unwrap();
     let recorded = format!("{head}[[flows]]\nkind = \"trace\"\npackets = \"{}\"\n", packets.join(", "));
     let case = read(&recorded, &[], &[]);
-    let recorded = case.scenario.flows[0].recorded.clone().unwrap();
+    let recorded = case.scenario.flows[0].kind.recorded().unwrap().clone();
     let fitted = fit::of(&recorded, Span::from_millis(100), Span::from_millis(2000)).unwrap();
     let near = |a: f64, b: f64, part: f64| (a / b - 1.0).abs() < part;
     let TwoStates { mean_s: [busy, idle], rates: [fast, slow], .. } = fitted.arrivals;
     assert!(near(busy, 0.5, 0.25) && near(idle, 1.5, 0.25) && near(fast, 300.0, 0.25) && near(slow, 50.0, 0.25));
     assert_eq!(fitted.erlang, Some(4));
     let again = read(&format!("{head}[[flows]]\n{}", fitted.keys()), &[], &[]);
-    assert!(near(again.scenario.flows[0].chain.as_ref().unwrap().mean_rate(), 112.5, 0.05));
+    let FlowKind::Mmpp(mmpp) = &again.scenario.flows[0].kind else { panic!("an MMPP") };
+    assert!(near(mmpp.chain.0.mean_rate(), 112.5, 0.05));
     assert!(near(mmpp::of(&again).unwrap().load, 112.5 * 800.0 * 8.0 / 10e6, 0.05));
 }

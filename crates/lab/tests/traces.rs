@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use dumbbell::{Dumbbell, read, run};
 use forebay_aqm::Spec;
+use forebay_lab::load;
 use forebay_lab::lower;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::scenario::{Case, InputError, Overrides};
 use forebay_sim::network::Traffic;
 use forebay_sim::source::Pattern;
 
@@ -29,7 +30,7 @@ fn scenario(folder: &str, flows: &str) -> PathBuf {
 }
 
 fn load(path: &Path) -> Result<Vec<Case>, InputError> {
-    scenario::load(path, &Overrides::default())
+    load::file(path, &Overrides::default())
 }
 
 /// A capture of packets of these lengths, one each second: little-endian, microseconds.

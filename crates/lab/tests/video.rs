@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use dumbbell::{Dumbbell, read, run};
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::load;
+use forebay_lab::scenario::Overrides;
 
 /// A scenario of these flows over a link of 10 Mb/s.
 fn text(flows: &str) -> String {
@@ -28,7 +29,7 @@ fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
     let path = dir.join("scenario.toml");
     let flows = "[[flows]]\nkind = \"rtp\"\nfile = \"v.txt\"\npacket = 1040";
     fs::write(&path, text(flows)).unwrap();
-    let cases = scenario::load(&path, &Overrides::default()).unwrap();
+    let cases = load::file(&path, &Overrides::default()).unwrap();
     fs::remove_file(dir.join("v.txt")).unwrap();
     let written = cases[0].scenario.to_toml();
     assert!(written.contains("frames = \"0 I 3000, 40000000 B 100, 80000000 B 100, 120000000 P 1000\""), "{written}");

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use forebay_lab::batch::{self, Control};
 use forebay_lab::disk;
+use forebay_lab::load;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_lab::store::{self, Store, StoreError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::json;
@@ -33,7 +34,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 fn plan(runs: u64) -> Plan {
-    Plan::new(scenario::parse("s.toml", TEXT, &Overrides::default()).unwrap(), 1, runs)
+    Plan::new(load::parse("s.toml", TEXT, &Overrides::default()).unwrap(), 1, runs)
 }
 
 /// Opens, runs, closes.

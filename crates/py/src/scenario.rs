@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use forebay_lab::estimate::excess;
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Case, Found, InputError, Overrides};
+use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +35,7 @@ type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
 impl Scenario {
     fn read(py: Python<'_>, text: String, name: String, path: String, overrides: Overrides) -> PyResult<Self> {
         let file = if absolute(&name) == path { &name } else { &path };
-        let cases = py.detach(|| scenario::parse(file, &text, &overrides)).map_err(|error| errors::input(&error))?;
+        let cases = py.detach(|| load::parse(file, &text, &overrides)).map_err(|error| errors::input(&error))?;
         Ok(Self { name, path, text, overrides, cases })
     }
 
@@ -76,7 +77,7 @@ impl Scenario {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let name = path.display().to_string();
-        let text = scenario::text(&path).map_err(|error| errors::input(&error))?;
+        let text = load::text(&path).map_err(|error| errors::input(&error))?;
         let path = absolute(&name);
         Self::read(py, text, name, path, Overrides::default())
     }

@@ -1,8 +1,9 @@
 //! Runs of the scenario that the book's pictures are of, and the panel of their queue.
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::SeriesRecord;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 use super::panel::{Panel, round_up};
 use crate::program;
@@ -17,7 +18,7 @@ pub(super) const SECONDS: [f64; 4] = [0.0, 10.0, 20.0, 30.0];
 /// What a run under this discipline recorded.
 pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
     let overrides = Overrides { aqm: vec![aqm.to_string()], ..Overrides::default() };
-    let cases = scenario::parse(SCENARIO, &program::read(SCENARIO)?, &overrides).map_err(|error| error.to_string())?;
+    let cases = load::parse(SCENARIO, &program::read(SCENARIO)?, &overrides).map_err(|error| error.to_string())?;
     let plan = Plan::new(cases, SEED, 1);
     let job = plan.jobs().into_iter().next().ok_or("nothing to run")?;
     let run = plan.run(job, &mut ()).map_err(|error| error.to_string())?;

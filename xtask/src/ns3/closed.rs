@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 
 use crate::figures::{QUANTITIES, Run, Runs};
 use crate::program;
@@ -121,7 +122,7 @@ impl Row {
         ];
         let aqm = format!("{} ecn={}", self.aqm.1, if self.ecn { "on" } else { "off" });
         let file = program::root().join("validation/ns3.toml");
-        let cases = scenario::load(&file, &Overrides { sets, aqm: vec![aqm], ..Overrides::default() })
+        let cases = load::file(&file, &Overrides { sets, aqm: vec![aqm], ..Overrides::default() })
             .map_err(|e| e.to_string())?;
         Ok(Plan::new(cases, 1, SEEDS))
     }

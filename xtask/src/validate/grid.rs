@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::scenario::{self, Overrides};
+use forebay_lab::scenario::Overrides;
 use forebay_sim::tcp::Ns2Rules;
 
 use crate::program;
@@ -166,8 +167,7 @@ impl Row {
         ];
         let aqm = vec![format!("{}{}", discipline.ours, if *ecn { " ecn=on" } else { "" })];
         let file = program::root().join("validation/case-1.toml");
-        let cases =
-            scenario::load(&file, &Overrides { sets, aqm, ..Overrides::default() }).map_err(|e| e.to_string())?;
+        let cases = load::file(&file, &Overrides { sets, aqm, ..Overrides::default() }).map_err(|e| e.to_string())?;
         Ok(Plan::new(cases, 1, runs))
     }
 

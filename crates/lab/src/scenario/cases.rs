@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use super::Case;
-use super::doc::Node;
-use super::error::{Found, InputError};
-use super::model::Scenario;
-use super::paths;
-use super::vary::Axis;
+use super::read::Scenario;
+use crate::document::vary::Axis;
+use crate::document::{Node, paths};
+use crate::input::{Found, InputError};
 
 /// Refuses cases that no table can show side by side, and cases that are the same runs under two labels.
 pub(crate) fn check(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
@@ -85,7 +84,7 @@ fn essence(scenario: &Scenario) -> [u8; 32] {
     let is_compared: Vec<bool> =
         scenario.topology.links().iter().map(|l| scenario.compared.contains(&l.name)).collect();
     for (link, _) in bare.topology.links_mut().into_iter().zip(is_compared).filter(|(_, is_compared)| *is_compared) {
-        link.aqm = scenario.compare[0].spec.clone();
+        link.discipline = scenario.compare[0].spec.clone();
     }
     Sha256::digest(bare.to_toml()).into()
 }
@@ -93,8 +92,8 @@ fn essence(scenario: &Scenario) -> [u8; 32] {
 /// The first link that has another discipline of its own in these two, though others are run in its place in both.
 fn overruled(one: &Scenario, other: &Scenario) -> Option<String> {
     let pairs = one.topology.links().into_iter().zip(other.topology.links());
-    let found = pairs
-        .into_iter()
-        .find(|(a, b)| a.link.aqm != b.link.aqm && [one, other].iter().all(|s| s.compared.contains(&a.name)));
+    let found = pairs.into_iter().find(|(a, b)| {
+        a.link.discipline != b.link.discipline && [one, other].iter().all(|s| s.compared.contains(&a.name))
+    });
     found.map(|(a, _)| a.name)
 }

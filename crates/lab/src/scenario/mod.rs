@@ -1,92 +1,20 @@
-//! Scenario files: one experiment in TOML, typed, varied, and written back in canonical form.
-//!
-//! ```
-//! use forebay_lab::scenario::{self, Overrides};
-//!
-//! let text = r#"
-//!     version = 1
-//!     duration = "20s"
-//!     [topology]
-//!     kind = "dumbbell"
-//!     bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p", aqm = "raqm q0={q}" }
-//!     access = { rate = "10mbit", delays = ["10ms"] }
-//!     egress = { delay = "10ms" }
-//!     [[flows]]
-//!     kind = "ftp"
-//!     [vary]
-//!     q = [20, 50]
-//! "#;
-//! let cases = scenario::parse("two.toml", text, &Overrides::default())?;
-//! assert_eq!(cases[1].axes, [("q".to_string(), "50".to_string())]);
-//! assert_eq!(cases[1].scenario.compare[0].spec.get("q0").as_deref(), Some("50p"));
-//! # Ok::<(), scenario::InputError>(())
-//! ```
-//!
-//! Values pass through four steps: a tree of places ([`parse`]), `--set`, `--vary` and `--aqm`, the product of
-//! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
+//! Scenario files: one experiment in TOML, typed, and written back in canonical form. [`load`](crate::load) reads them.
 
-mod access_networks;
-mod bursts;
-mod cases;
-mod chain;
-mod doc;
-mod ecn;
-mod error;
-mod file;
-mod files;
-mod flow_keys;
+pub(crate) mod cases;
 mod flows;
-mod limits;
-mod lines;
-mod listed;
-mod marker;
-mod model;
-mod net;
-mod paths;
-mod points;
-mod read;
-mod replay;
-mod rtp;
-mod rtt;
-mod sctp;
-mod set;
-mod shape;
-mod sides;
-mod table;
+pub(crate) mod read;
 mod topology;
-mod values;
-mod vary;
-mod voip;
-mod wire;
-mod write;
 
-use std::path::Path;
-
-use doc::{Entry, Node, Place, Source, Value};
-
+pub use crate::declare::Uniform;
+pub use crate::document::Overrides;
+pub(crate) use crate::document::{Node, Value};
+pub use crate::input::{Fault, Found, InputError};
 pub use crate::traces::{Item, Recorded};
-pub use chain::Chain;
-pub use ecn::Ect;
-pub use error::{Fault, Found, InputError};
-pub use marker::{Marker, Per};
-pub use model::{
-    Begin, Class, Contender, Direction, FlowGroup, FlowKind, Frames, Overlay, Report, Scenario, TcpOptions, TcpVariant,
-};
-pub use net::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, Link, NamedLink, ParkingLot, Topology};
-pub use read::schema;
-pub use values::Uniform;
-pub use voip::Codec;
-
-/// What the command line changes in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// `PATH=VALUE` each; `vary.AXIS=[...]` adds an axis or replaces it.
-    pub sets: Vec<String>,
-    /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`; adds an axis or replaces it.
-    pub vary: Vec<String>,
-    /// Disciplines in place of `compare.aqm`, without its labels and at the same links.
-    pub aqm: Vec<String>,
-}
+pub use flows::*;
+pub use forebay_sim::network::Lane;
+pub use forebay_sim::tcp::{TcpOptions, Variant as TcpVariant};
+pub use read::{Contender, Overlay, Report, Scenario, schema};
+pub use topology::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, NamedLink, ParkingLot, Topology};
 
 /// One point of the product of the axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,56 +23,4 @@ pub struct Case {
     pub axes: Vec<(String, String)>,
     /// The experiment.
     pub scenario: Scenario,
-}
-
-/// Reads the cases of a scenario file.
-pub fn load(path: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
-    parse(&path.display().to_string(), &file::text(path)?, overrides)
-}
-
-/// The text of a scenario file, for [`parse`].
-pub fn text(path: &Path) -> Result<String, InputError> {
-    file::text(path)
-}
-
-/// Reads the cases of a scenario text; `file_name` is for messages, and its stem the default title.
-pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
-    let mut root = doc::parse(&Source::file(file_name, text))?;
-    let mut axes = vary::take(&mut root)?;
-    for argument in &overrides.sets {
-        set::set(&mut root, &mut axes, argument)?;
-    }
-    points::vary(&root, &mut axes, overrides)?;
-    if !overrides.aqm.is_empty() {
-        points::leave_aqm_alone(&mut axes, overrides)?;
-        replace_compare(&mut root, &overrides.aqm);
-    }
-    let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    // A title in braces would be taken for an axis when the canonical text is read.
-    let stem = stem.replace(|c: char| matches!(c, '{' | '}') || c.is_control(), "_");
-    let cases: Vec<Case> = vary::expand(&root, &axes)?
-        .into_iter()
-        .map(|(axes, node)| Ok(Case { axes, scenario: read::scenario(&node, &stem)? }))
-        .collect::<Result<_, InputError>>()?;
-    cases::check(&root, &axes, &cases)?;
-    Ok(cases)
-}
-
-/// Puts these disciplines in place of those of `[compare]` and their labels; its links stay.
-fn replace_compare(root: &mut Node, aqm: &[String]) {
-    let place = |text: &str| Place::whole(&Source::argument("--aqm", text));
-    let all = place(&aqm.join(" "));
-    let items = aqm.iter().map(|text| Node { value: Value::Text(text.clone()), place: place(text) }).collect();
-    let list = Node { value: Value::List(items), place: all.clone() };
-    let Value::Table(entries) = &mut root.value else { return };
-    let at = entries.iter().position(|e| e.key == "compare").unwrap_or_else(|| {
-        let node = Node { value: Value::Table(Vec::new()), place: all.clone() };
-        entries.push(Entry { key: "compare".to_string(), place: all.clone(), node });
-        entries.len() - 1
-    });
-    // What is no table is refused when it is read.
-    if let Value::Table(compare) = &mut entries[at].node.value {
-        compare.retain(|e| !points::REPLACED.contains(&e.key.as_str()));
-        compare.push(Entry { key: "aqm".to_string(), place: all, node: list });
-    }
 }

@@ -1,79 +1,143 @@
 //! The document as a [`Scenario`]: the top level, `[compare]` and `[report]`.
 
-use forebay_aqm::ENTRIES;
-use forebay_aqm::base::text::BadValue;
+use forebay_aqm::base::text::{BadValue, show_depth, show_span};
 use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::Depth;
+use forebay_aqm::{ENTRIES, Spec};
 use serde_json::{Value as Json, json};
 
+use super::flows::{self, FlowGroup};
+use super::topology::{Topology, topology, topology_schema, write_topology};
 use crate::class_column::{ClassColumn, FIELDS};
+use crate::declare::{
+    AQM, Custom, Form, Key, Keys, Quantity, Setting, TIME, Table, may, name, names, need, reference, run_time, schema,
+    table, table_of, text, whole_number,
+};
+use crate::document::{Node, Text, Value, list, quote};
+use crate::input::{InputError, did_you_mean, no_such_word};
 use crate::own;
 
-use super::doc::{Node, Value};
-use super::error::{InputError, did_you_mean, no_such_word};
-use super::flows::{self, flows};
-use super::limits;
-use super::model::{Contender, Overlay, Report, Scenario};
-use super::net::Topology;
-use super::shape::{Kind, Shape, may, need};
-use super::table::{self, Table, text};
-use super::topology::{self, topology};
-use super::values::{reference, run_time, spec, time};
+table! {
+    /// A Forebay scenario: network, traffic, and the disciplines to compare.
+    pub struct Scenario {
+        + need("version", || schema::whole(1, 1), "The version of this format.");
+        /// What reports call it; default the file's name.
+        title: String = TITLE, or_else |table| Ok(table.setting.title.to_string());
+        /// Simulated time, such as 200s.
+        duration: Span = Quantity(run_time, show_span);
+        /// Statistics begin here; default 0s.
+        warmup: Span = TIME, or Span::ZERO;
+        /// Data packets in bytes on the wire; default 1500.
+        packet: u32 = whole_number::<u32>(41, 65_535), or 1500;
+        + need("topology", topology_schema, "The network.");
+        + need("flows", flows::schema, "The traffic.");
+        + may("compare", || schema::table("One run per entry, under the same seeds.", None, COMPARE), "The disciplines to compare; default the bottleneck's own.");
+        + may("report", || table_of::<Report>("What to show."), "What to show.");
+        + may(
+            "vary",
+            || json!({ "type": "object" }),
+            "Axes: a name used as {name} in texts, or a dotted path, each with a list of values.",
+        );
+        /// The network.
+        - topology: Topology = |table: &Table<'_>| topology(table.node("topology", "a [topology] table")?);
+        /// The traffic.
+        - flows: Vec<FlowGroup> = |_: &Table<'_>| Ok(Vec::new());
+        /// The disciplines compared, under the same seeds; at least one.
+        - compare: Vec<Contender> = |_: &Table<'_>| Ok(Vec::new());
+        /// The names of the links that have the discipline compared, in place of their own; at least one.
+        - compared: Vec<String> = |_: &Table<'_>| Ok(Vec::new());
+        /// What to show.
+        - report: Report = |_: &Table<'_>| Ok(Report::default());
+    }
+    finish with_traffic;
+}
 
-static ROOT: Shape = Shape {
-    doc: "A Forebay scenario: network, traffic, and the disciplines to compare.",
-    tag: None,
-    groups: &[&[
-        need("version", Kind::Whole(1, 1), "The version of this format."),
-        may("title", Kind::Text, "What reports call it; default the file's name."),
-        need("duration", Kind::Quantity, "Simulated time, such as 200s."),
-        may("warmup", Kind::Quantity, "Statistics begin here; default 0s."),
-        may("packet", Kind::Whole(41, 65_535), "Data packets in bytes on the wire; default 1500."),
-        need("topology", Kind::OneOf(topology::KINDS), "The network."),
-        need("flows", Kind::Many(flows::KINDS), "The traffic."),
-        may("compare", Kind::Table(&COMPARE), "The disciplines to compare; default the bottleneck's own."),
-        may("report", Kind::Table(&REPORT), "What to show."),
-        may("vary", Kind::Axes, "Axes: a name used as {name} in texts, or a dotted path, each with a list of values."),
-    ]],
-    later: &["change"],
-};
+/// A discipline under its name in the report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contender {
+    /// Unique in its scenario: by default the discipline as it was written.
+    pub label: String,
+    /// The discipline.
+    pub spec: Spec,
+}
 
-static COMPARE: Shape = Shape {
-    doc: "One run per entry, under the same seeds.",
-    tag: None,
-    groups: &[&[
-        need("aqm", Kind::Texts, "Disciplines, such as raqm q0=50."),
-        may("labels", Kind::Texts, "What reports call them; default as written."),
-        may(
-            "links",
-            Kind::Texts,
-            "The links that have them; default every bottleneck, in a graph every link under study.",
-        ),
-    ]],
-    later: &[],
-};
+const COMPARE: &[Key] = &[
+    need("aqm", texts, "Disciplines, such as raqm q0=50."),
+    may("labels", texts, "What reports call them; default as written."),
+    may("links", texts, "The links that have them; default every bottleneck, in a graph every link under study."),
+];
 
-static REPORT: Shape = Shape {
-    doc: "What to show.",
-    tag: None,
-    groups: &[&[
-        may(
-            "series",
-            Kind::Texts,
-            "Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.",
-        ),
-        may("reference", Kind::Quantity, "The queue that the experiment aims at, such as 50p."),
-        may(
-            "theory",
-            Kind::Texts,
-            "What models say, laid over the runs: fluid, on the queue against time; markov and mmpp, on its distribution.",
-        ),
-    ]],
-    later: &[],
-};
+fn texts() -> Json {
+    schema::any_of(schema::text())
+}
 
-/// The JSON Schema of a scenario file, made from the declarations that the reader checks keys against.
+table! {
+    /// What to show.
+    pub struct Report {
+        /// Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.
+        series: Vec<String> = SERIES, or Self::default().series;
+        /// The queue that the experiment aims at, such as 50p.
+        reference: Option<Depth> = Quantity(reference, show_depth), optional;
+        /// What models say, laid over the runs: fluid, on the queue against time; markov and mmpp, on its distribution.
+        theory: Vec<Overlay> = MODELS, or Vec::new() => |report: &Self| !report.theory.is_empty();
+    }
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { series: vec!["queue".to_string()], reference: None, theory: Vec::new() }
+    }
+}
+
+/// A model whose answer is laid over the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlay {
+    /// TCP as a fluid, over the queue against time.
+    Fluid,
+    /// TCP's queue as a chain, over the distribution of the queue.
+    Markov,
+    /// Datagrams that Markov chains bring, over the distribution of the queue.
+    Mmpp,
+}
+
+impl Overlay {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Fluid, Self::Markov, Self::Mmpp];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fluid => "fluid",
+            Self::Markov => "markov",
+            Self::Mmpp => "mmpp",
+        }
+    }
+}
+
+impl Scenario {
+    /// The scenario as a file that reads back as an equal scenario: every default written out.
+    pub fn to_toml(&self) -> String {
+        let mut out = Text::default();
+        out.set("version", 1);
+        self.write(&mut out);
+        write_topology(&mut out, &self.topology);
+        for group in &self.flows {
+            flows::write(group, &self.topology, &mut out);
+        }
+        let specs: Vec<String> = self.compare.iter().map(|c| c.spec.canonical()).collect();
+        out.line("\n[compare]");
+        out.texts("aqm", specs.iter().map(String::as_str));
+        out.texts("labels", self.compare.iter().map(|c| c.label.as_str()));
+        out.texts("links", self.compared.iter().map(String::as_str));
+        out.line("\n[report]");
+        self.report.write(&mut out);
+        out.0
+    }
+}
+
+/// The JSON Schema of a scenario file, made from the declarations that read it.
 pub fn schema() -> Json {
-    let mut schema = ROOT.schema();
+    let mut schema = table_of::<Scenario>(Scenario::DOC);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Forebay scenario");
     schema
@@ -81,33 +145,34 @@ pub fn schema() -> Json {
 
 /// Reads one case; `name` is what it is called if it has no title.
 pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> {
-    let table = Table::bare(root, "")?;
+    let table = Table::bare(root, "", Setting { title: name, ..Setting::default() })?;
     version(&table)?;
-    table.expect(&ROOT)?;
-    table.get("vary");
-    let duration = table.need("duration", run_time)?;
-    let warmup = table.or("warmup", Span::ZERO, time)?;
-    if warmup >= duration {
+    table.expect(&names(&Scenario::keys()), &["change"])?;
+    Scenario::read(&table)
+}
+
+/// With the traffic, which depends on the network and the packet, and what is compared.
+fn with_traffic(scenario: Scenario, table: &Table<'_>) -> Result<Scenario, InputError> {
+    let Scenario { packet, topology, .. } = &scenario;
+    if scenario.warmup >= scenario.duration {
         return Err(table.bad("warmup", BadValue::new("a time before the end of the run")));
     }
-    let packet = table.whole("packet", 1500, 41..=65_535)?;
-    let net = table.node("topology", "a [topology] table")?;
-    let topology = topology(net)?;
-    let flows = flows(table.node("flows", "one or more [[flows]] tables")?, packet, &topology)?;
+    let flows = flows::flows(table.node("flows", "one or more [[flows]] tables")?, *packet, topology)?;
     let (compare, compared) = match table.get("compare") {
-        Some(node) => compare(node, &topology)?,
-        None => own(net, &topology),
+        Some(node) => compare(node, topology)?,
+        None => own(table.node("topology", "")?, topology),
     };
-    let report = match table.get("report") {
-        Some(node) => report(node)?,
-        None => Report { series: vec!["queue".to_string()], reference: None, theory: Vec::new() },
-    };
-    let title = table.get("title").map_or(Ok(name), |node| table::name(node, "title"))?.to_string();
-    table.done(&ROOT);
-    let scenario = Scenario { title, duration, warmup, packet, topology, flows, compare, compared, report };
-    limits::check(root, &scenario)?;
-    Ok(scenario)
+    let report = table.get("report").map(|node| Table::whole_of(node, "report", table.setting)).transpose()?;
+    Ok(Scenario { flows, compare, compared, report: report.unwrap_or_default(), ..scenario })
 }
+
+/// What results are called by.
+const TITLE: Custom<String> = Custom {
+    schema: schema::text,
+    read: |_, node, path| name(node, path).map(str::to_string),
+    show: |title| quote(title),
+    accepts: "",
+};
 
 fn version(table: &Table<'_>) -> Result<(), InputError> {
     let accepts = "1, the version of the scenario format";
@@ -125,7 +190,7 @@ fn own(net: &Node, topology: &Topology) -> (Vec<Contender>, Vec<String>) {
     let first = links.iter().find(|l| names.first().is_some_and(|name| *name == l.name)).unwrap_or(&links[0]);
     let written = first.path.iter().try_fold(net, |at, key| at.step(key)).and_then(|link| link.get("aqm"));
     let label = tidy(written.and_then(Node::text).unwrap_or("droptail"));
-    (vec![Contender { label, spec: first.link.aqm.clone() }], vec![first.name.clone()])
+    (vec![Contender { label, spec: first.link.discipline.clone() }], vec![first.name.clone()])
 }
 
 /// Single spaces.
@@ -135,7 +200,8 @@ fn tidy(words: &str) -> String {
 
 fn compare(node: &Node, topology: &Topology) -> Result<(Vec<Contender>, Vec<String>), InputError> {
     const ACCEPTS: &str = "a list of disciplines, such as [\"raqm q0=50\", \"droptail\"]";
-    let table = Table::open(node, "compare", &COMPARE)?;
+    let table = Table::bare(node, "compare", Setting::default())?;
+    table.expect(&names(COMPARE), &[])?;
     let items = table.list("aqm", ACCEPTS)?;
     if items.is_empty() {
         return Err(table.bad("aqm", BadValue::new(ACCEPTS)));
@@ -146,16 +212,14 @@ fn compare(node: &Node, topology: &Topology) -> Result<(Vec<Contender>, Vec<Stri
     }
     let mut out: Vec<Contender> = Vec::with_capacity(items.len());
     for (i, (item, path)) in items.iter().enumerate() {
-        let spec = spec(item, path)?;
+        let spec = AQM.read(&table, item, path)?;
         let label = match labels.get(i) {
-            Some((label, path)) => table::name(label, path)?.to_string(),
+            Some((label, path)) => name(label, path)?.to_string(),
             None => tidy(text(item, path)?),
         };
         out.push(Contender { label: unique(label, &out), spec });
     }
-    let links = links(&table, topology)?;
-    table.done(&COMPARE);
-    Ok((out, links))
+    Ok((out, links(&table, topology)?))
 }
 
 fn links(table: &Table<'_>, topology: &Topology) -> Result<Vec<String>, InputError> {
@@ -187,27 +251,39 @@ fn unique(label: String, others: &[Contender]) -> String {
     std::iter::once(label.clone()).chain(numbered).find(|l| !taken(l)).unwrap_or(label)
 }
 
-fn report(node: &Node) -> Result<Report, InputError> {
-    let table = Table::open(node, "report", &REPORT)?;
-    let series = table
-        .list("series", "a list of texts, such as [\"queue\", \"raqm.p\"]")?
-        .into_iter()
-        .map(|(item, path)| series(item, &path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let series = if table.get("series").is_some() { series } else { vec!["queue".to_string()] };
-    let models = table.list("theory", "a list of models, such as [\"fluid\"]")?;
-    let theory = models.iter().map(|(item, path)| model(item, path)).collect::<Result<_, _>>()?;
-    let report = Report { series, reference: table.maybe("reference", reference)?, theory };
-    table.done(&REPORT);
-    Ok(report)
+/// The items of a list of texts, each read by `read`.
+fn each<T>(
+    node: &Node,
+    path: &str,
+    accepts: &str,
+    read: impl Fn(&Node, &str) -> Result<T, InputError>,
+) -> Result<Vec<T>, InputError> {
+    let Value::List(items) = &node.value else { return Err(node.error(path, accepts)) };
+    items.iter().enumerate().map(|(i, item)| read(item, &format!("{path}[{i}]"))).collect()
 }
 
-fn model(node: &Node, path: &str) -> Result<Overlay, InputError> {
-    let found = text(node, path)?;
-    let words = Overlay::ALL.map(Overlay::word);
-    let known = Overlay::ALL.into_iter().find(|model| model.word() == found);
-    known.ok_or_else(|| node.error(path, words.join(", ")).hint(did_you_mean(found, words)))
-}
+/// The names of models.
+const MODELS: Custom<Vec<Overlay>> = Custom {
+    schema: texts,
+    read: |_, node, path| {
+        each(node, path, "a list of models, such as [\"fluid\"]", |node, path| {
+            let found = text(node, path)?;
+            let words = Overlay::ALL.map(Overlay::word);
+            let known = Overlay::ALL.into_iter().find(|model| model.word() == found);
+            known.ok_or_else(|| node.error(path, words.join(", ")).hint(did_you_mean(found, words)))
+        })
+    },
+    show: |models| list(models.iter().map(|model| quote(model.word()))),
+    accepts: "",
+};
+
+/// The names of curves.
+const SERIES: Custom<Vec<String>> = Custom {
+    schema: texts,
+    read: |_, node, path| each(node, path, "a list of texts, such as [\"queue\", \"raqm.p\"]", series),
+    show: |names| list(names.iter().map(|name| quote(name))),
+    accepts: "",
+};
 
 /// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
 fn series(node: &Node, path: &str) -> Result<String, InputError> {

@@ -7,11 +7,15 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Limit;
+use forebay_sim::source::Sizes;
 use forebay_theory::dense::Matrix;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
 use serde::Serialize;
 
-use crate::scenario::{Case, Direction, Dumbbell, FlowGroup, FlowKind, Found, InputError, Scenario, Topology};
+use crate::scenario::{
+    self, Bursts, Case, Chain, Direction, Dumbbell, FlowGroup, FlowKind, Found, InputError, Map, OnOff, Scenario,
+    Spacing, Topology,
+};
 
 /// The largest system of equations that is solved for each number of packets: states of the arrivals times phases.
 const LARGEST: usize = 512;
@@ -195,7 +199,7 @@ impl<'a> Setting<'a> {
         let offered = (0..arrivals.classes()).map(|class| arrivals.mean_rate(class).unwrap_or(0.0)).collect();
         let per_second = bell.bottleneck.rate.bytes_per_sec() / f64::from(packet);
         let names = groups.iter().map(|(group, _)| group.name.clone()).collect();
-        let queue = bell.bottleneck.queue;
+        let queue = bell.bottleneck.limit;
         Ok(Self { scenario, arrivals, names, offered, phases, per_second, queue, left_out })
     }
 
@@ -283,7 +287,7 @@ fn link(scenario: &Scenario) -> Result<&Dumbbell, InputError> {
     if !scenario.compared.iter().any(|name| name == "bottleneck") {
         return Err(wrong(scenario, "compare.links", "another link", "the bottleneck: the model is of that"));
     }
-    let wire = &bell.bottleneck.wire;
+    let wire = &bell.bottleneck.conditions;
     if wire.schedule.is_some() || wire.levels.is_some() {
         return Err(wrong(scenario, "topology.bottleneck", "a rate that changes", "a constant rate"));
     }
@@ -301,19 +305,23 @@ fn arrivals(scenario: &Scenario, group: &FlowGroup, left_out: &mut Vec<String>) 
             "flows for all of the run: the model is of the long run",
         ));
     }
-    if group.over_tcp {
+    if group.kind.tcp().is_some() && !matches!(group.kind, FlowKind::Sctp(_)) {
         return Err(wrong(".kind", "flows over TCP", "datagrams: the model's packets do not wait for each other"));
     }
     if group.start.hi > scenario.warmup {
         left_out.push(format!("the beginning: flows.{} begin after the warm-up", group.name));
     }
     let poisson = |rate: f64| Mmpp::new(Matrix::zero(1, 1), vec![rate]);
-    match (group.kind, &group.chain) {
-        (FlowKind::Mmpp { .. } | FlowKind::Map { .. }, Some(chain)) => Ok(Mmpp::map(chain.generator(), chain.with())),
-        (FlowKind::Poisson { rate, packet, .. }, _) => Ok(poisson(rate.bytes_per_sec() / f64::from(packet))),
-        (FlowKind::OnOff { rate, on, off, packet }, _) => {
+    let of_chain = |chain: &Chain| Ok(Mmpp::map(chain.generator(), chain.with()));
+    match &group.kind {
+        FlowKind::Mmpp(mmpp) => of_chain(&mmpp.chain.0),
+        FlowKind::Map(map) => of_chain(&map.chain.0),
+        FlowKind::Cbr(cbr) if cbr.spacing == Spacing::Poisson => {
+            Ok(poisson(cbr.rate.bytes_per_sec() / f64::from(cbr.packet)))
+        }
+        FlowKind::OnOff(OnOff { bursts: Bursts { rate, on, off, packet }, .. }) => {
             left_out.push(format!("that packets of flows.{} come evenly while on: at random in the model", group.name));
-            let rate = rate.bytes_per_sec() / f64::from(packet);
+            let rate = rate.bytes_per_sec() / f64::from(*packet);
             Ok(Mmpp::two_state([on.secs(), off.secs()], [rate, 0.0]))
         }
         _ => Err(wrong(".kind", "flows of another kind", "mmpp, map, onoff, or cbr with spacing = \"poisson\"")),
@@ -322,19 +330,23 @@ fn arrivals(scenario: &Scenario, group: &FlowGroup, left_out: &mut Vec<String>) 
 
 /// The mean length and the number of phases, `None` for one and the same length, of all groups.
 fn lengths(scenario: &Scenario, groups: &[(&FlowGroup, Mmpp)]) -> Result<(u32, Option<usize>), InputError> {
-    let of = |kind: FlowKind| match kind {
-        FlowKind::Mmpp { packet, phases } | FlowKind::Map { packet, phases } => (packet, phases.map(usize::from)),
-        FlowKind::Poisson { packet, exponential, .. } => (packet, exponential.then_some(1)),
-        FlowKind::OnOff { packet, .. } => (packet, None),
-        _ => (scenario.packet, None),
+    let of = |kind: &FlowKind| {
+        let phases = match kind {
+            FlowKind::Mmpp(scenario::Mmpp { lengths, .. }) | FlowKind::Map(Map { lengths, .. }) => {
+                lengths.erlang.map(usize::from)
+            }
+            FlowKind::Cbr(cbr) => (cbr.sizes == Sizes::Exponential).then_some(1),
+            _ => None,
+        };
+        (kind.packet(scenario.packet), phases)
     };
-    let first = groups.first().map_or((scenario.packet, None), |(group, _)| of(group.kind));
-    let Some((other, _)) = groups.iter().find(|(group, _)| of(group.kind) != first) else { return Ok(first) };
+    let first = groups.first().map_or((scenario.packet, None), |(group, _)| of(&group.kind));
+    let Some((other, _)) = groups.iter().find(|(group, _)| of(&group.kind) != first) else { return Ok(first) };
     let shown = |(packet, phases): (u32, Option<usize>)| {
         phases.map_or_else(|| format!("{packet} bytes"), |phases| format!("Erlang-{phases} lengths of mean {packet}"))
     };
     let accepts = format!("{} as in flows.{}: the model has one service", shown(first), groups[0].0.name);
-    Err(wrong(scenario, &format!("flows.{}.packet", other.name), shown(of(other.kind)), &accepts))
+    Err(wrong(scenario, &format!("flows.{}.packet", other.name), shown(of(&other.kind)), &accepts))
 }
 
 /// What else the model does not know.
@@ -350,7 +362,7 @@ fn beside(scenario: &Scenario, bell: &Dumbbell, packet: u32, left_out: &mut Vec<
     if bell.access.iter().any(|access| access.wire != Default::default()) {
         left_out.push("losses and changes of access links".to_string());
     }
-    if bell.bottleneck.wire.loss.is_some() {
+    if bell.bottleneck.conditions.loss.is_some() {
         left_out.push("losses behind the queue".to_string());
     }
 }

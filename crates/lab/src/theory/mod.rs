@@ -27,7 +27,8 @@ mod testing {
     use forebay_aqm::Spec;
 
     use super::setting::{self, Setting};
-    use crate::scenario::{self, Overrides};
+    use crate::load;
+    use crate::scenario::Overrides;
 
     const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
 
@@ -35,7 +36,7 @@ mod testing {
     pub(super) fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };
-        let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
+        let case = load::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
         let spec = Spec::parse(aqm).unwrap();
         let setting = setting::of(&case, &spec).unwrap();
         (spec, setting)

@@ -62,12 +62,15 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         if group.count == 0 {
             continue;
         }
-        if group.kind != FlowKind::Ftp || group.direction == Direction::Reverse {
-            left_out.push(format!("flows.{}", group.name));
-            continue;
-        }
+        let ftp = match &group.kind {
+            FlowKind::Ftp(ftp) if group.direction == Direction::Forward => ftp,
+            _ => {
+                left_out.push(format!("flows.{}", group.name));
+                continue;
+            }
+        };
         all_ecn &= group.codepoint().is_capable();
-        let options = &group.transport;
+        let options = &ftp.tcp;
         let whole = group.active == [(Span::ZERO, None)];
         for (key, is_left) in [
             ("tcp, taken for Reno", !options.variant.profile().is_reno),
@@ -92,7 +95,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     if flows.is_empty() {
         return wrong("flows", "no TCP flow that always has more to send", "at least one of kind ftp");
     }
-    if bell.bottleneck.wire != Default::default() {
+    if bell.bottleneck.conditions != Default::default() {
         left_out.push("losses and changes of the bottleneck".to_string());
     }
     if spec.get("th").is_some_and(|th| th != "off") {
@@ -111,7 +114,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
 }
 
 fn link_of(bell: &Dumbbell, packet: u32) -> Link {
-    Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.queue, mean_packet: Bytes(u64::from(packet)) }
+    Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.limit, mean_packet: Bytes(u64::from(packet)) }
 }
 
 /// The flows of a group by their round trips and classes.
@@ -122,7 +125,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let on =
         |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
     let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
-        + on(u32::from(group.transport.ack), [near.rate, bell.reverse.rate, far.rate]);
+        + on(group.kind.answer(), [near.rate, bell.reverse.rate, far.rate]);
     let used = hosts(near, group.count);
     let class = |host: u32| match group.class {
         Class::Fixed(class) => class,

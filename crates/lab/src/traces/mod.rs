@@ -21,7 +21,7 @@ use forebay_sim::source::recording::Recording;
 
 use bytes::Bytes;
 
-use crate::scenario::Found;
+use crate::input::Found;
 
 /// The most items of a recording: it is kept in memory, and written out with what was run.
 pub(crate) const MOST_ITEMS: usize = 500_000;

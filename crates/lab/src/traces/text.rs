@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use super::bytes::Bytes;
 use super::{BadRecording, Read, Where};
-use crate::scenario::Found;
+use crate::input::Found;
 
 /// The longest text.
 const LARGEST: u64 = 64 << 20;

@@ -1,8 +1,9 @@
 //! What tests of whole scenarios share: a dumbbell around some flows, read and run.
 
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{self, Case, InputError, Overrides};
+use forebay_lab::scenario::{Case, InputError, Overrides};
 
 /// A dumbbell as the file has it, but for its flows.
 pub(crate) struct Dumbbell<'a> {
@@ -27,7 +28,7 @@ impl Dumbbell<'_> {
 
 /// Its cases.
 pub(crate) fn read(text: &str) -> Result<Vec<Case>, InputError> {
-    scenario::parse("s.toml", text, &Overrides::default())
+    load::parse("s.toml", text, &Overrides::default())
 }
 
 /// The first run of these cases.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::scenario::{self, Overrides};
+use crate::load;
+use crate::scenario::Overrides;
 use crate::theory::setting;
 
 /// RED+Tail's example of Figs. 17 to 21: 6 Mb/s, 1000-byte packets, 64 ms in all, 1.403307 ms of it on the wire.
@@ -22,7 +23,7 @@ const EXAMPLE: &str = r#"
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
     let sets = sets.iter().map(|set| (*set).to_string()).collect();
     let overrides = Overrides { sets, ..Overrides::default() };
-    let case = scenario::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
+    let case = load::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
     let spec = Spec::parse(aqm).unwrap();
     let setting = setting::of(&case, &spec).unwrap();
     (spec, setting)

@@ -1,0 +1,187 @@
+//! How values are read, written and described: what a row of a declaration says after its type.
+
+use std::marker::PhantomData;
+
+use serde_json::Value as Json;
+
+use super::cursor::{Form, Parsed, Table, one_of, quantity, whole};
+use super::schema;
+use crate::document::{Node, Value, list, quote};
+use crate::input::{InputError, no_such_word};
+
+/// A quantity with its unit: how it is parsed and shown.
+pub(crate) struct Quantity<T>(pub(crate) fn(&str) -> Parsed<T>, pub(crate) fn(T) -> String);
+
+impl<T: Copy> Form for Quantity<T> {
+    type Value = T;
+    fn schema(&self) -> Json {
+        schema::quantity()
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<T, InputError> {
+        quantity(node, path, self.0)
+    }
+    fn show(&self, value: &T) -> String {
+        quote(&(self.1)(*value))
+    }
+    fn accepts(&self) -> String {
+        // What a parser says about no text at all is what it accepts.
+        (self.0)("").err().map_or_else(String::new, |bad| bad.accepts.into_owned())
+    }
+}
+
+/// A list of quantities, one at least: a list such as this one.
+pub(crate) struct Quantities<T>(pub(crate) Quantity<T>, pub(crate) &'static str);
+
+impl<T: Copy> Form for Quantities<T> {
+    type Value = Vec<T>;
+    fn schema(&self) -> Json {
+        schema::many(schema::quantity())
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Vec<T>, InputError> {
+        let Value::List(items) = &node.value else { return Err(node.error(path, self.1)) };
+        if items.is_empty() {
+            return Err(node.error(path, self.1));
+        }
+        items.iter().enumerate().map(|(i, item)| self.0.read(table, item, &format!("{path}[{i}]"))).collect()
+    }
+    fn show(&self, values: &Vec<T>) -> String {
+        list(values.iter().map(|value| self.0.show(value)))
+    }
+    fn accepts(&self) -> String {
+        self.1.to_string()
+    }
+}
+
+/// A number without a unit.
+pub(crate) struct Number(pub(crate) fn(&str) -> Parsed<f64>);
+
+impl Form for Number {
+    type Value = f64;
+    fn schema(&self) -> Json {
+        schema::quantity()
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<f64, InputError> {
+        quantity(node, path, self.0)
+    }
+    fn show(&self, value: &f64) -> String {
+        format!("{value:?}")
+    }
+}
+
+/// A whole number within bounds.
+pub(crate) struct Whole<T>(u32, u32, PhantomData<T>);
+
+/// A whole number from `lo` to `hi`.
+pub(crate) const fn whole_number<T>(lo: u32, hi: u32) -> Whole<T> {
+    Whole(lo, hi, PhantomData)
+}
+
+impl<T: TryFrom<u32> + ToString> Form for Whole<T> {
+    type Value = T;
+    fn schema(&self) -> Json {
+        schema::whole(self.0, self.1)
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<T, InputError> {
+        let number = whole(node, path, self.0..=self.1)?;
+        T::try_from(number).map_err(|_| node.error(path, format!("a whole number from {} to {}", self.0, self.1)))
+    }
+    fn show(&self, value: &T) -> String {
+        value.to_string()
+    }
+}
+
+/// A whole number within bounds, or a word, which is `None`.
+pub(crate) struct WholeOr(pub(crate) u32, pub(crate) u32, pub(crate) &'static str);
+
+impl Form for WholeOr {
+    type Value = Option<u32>;
+    fn schema(&self) -> Json {
+        schema::whole_or(self.0, self.1, self.2)
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<Option<u32>, InputError> {
+        if node.text() == Some(self.2) {
+            return Ok(None);
+        }
+        whole(node, path, self.0..=self.1).map(Some).map_err(|mut error| {
+            error.accepts += &format!(", or \"{}\"", self.2);
+            error
+        })
+    }
+    fn show(&self, value: &Option<u32>) -> String {
+        value.map_or_else(|| quote(self.2), |number| number.to_string())
+    }
+}
+
+/// `true` or `false`.
+pub(crate) struct Flag;
+
+impl Form for Flag {
+    type Value = bool;
+    fn schema(&self) -> Json {
+        schema::flag()
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<bool, InputError> {
+        match node.value {
+            Value::Flag(on) => Ok(on),
+            _ => Err(node.error(path, "true or false")),
+        }
+    }
+    fn show(&self, value: &bool) -> String {
+        value.to_string()
+    }
+}
+
+/// One of these words.
+pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
+
+impl<T: Copy + PartialEq> Words<T> {
+    fn all(&self) -> Vec<&'static str> {
+        self.0.iter().map(|(word, _)| *word).collect()
+    }
+
+    /// The word of `value`.
+    pub(crate) fn word(&self, value: T) -> &'static str {
+        self.0.iter().find(|(_, other)| *other == value).map_or("", |(word, _)| word)
+    }
+}
+
+impl<T: Copy + PartialEq> Form for Words<T> {
+    type Value = T;
+    fn schema(&self) -> Json {
+        schema::word(&self.all())
+    }
+    fn read(&self, _: &Table<'_>, node: &Node, path: &str) -> Result<T, InputError> {
+        one_of(node, path, self.0)
+    }
+    fn show(&self, value: &T) -> String {
+        quote(self.word(*value))
+    }
+    fn accepts(&self) -> String {
+        no_such_word("", &self.all()).accepts.into_owned()
+    }
+}
+
+/// A value with a rule of its own.
+pub(crate) struct Custom<T> {
+    pub(crate) schema: fn() -> Json,
+    pub(crate) read: fn(&Table<'_>, &Node, &str) -> Result<T, InputError>,
+    pub(crate) show: fn(&T) -> String,
+    /// What is told where the key is missing, after "expected ".
+    pub(crate) accepts: &'static str,
+}
+
+impl<T> Form for Custom<T> {
+    type Value = T;
+    fn schema(&self) -> Json {
+        (self.schema)()
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<T, InputError> {
+        (self.read)(table, node, path)
+    }
+    fn show(&self, value: &T) -> String {
+        (self.show)(value)
+    }
+    fn accepts(&self) -> String {
+        self.accepts.to_string()
+    }
+}

@@ -1,0 +1,228 @@
+//! One declaration of a table gives its struct, defaults, reader with places, canonical writer, JSON Schema and, made
+//! from that, the page of the reference.
+
+mod cursor;
+mod form;
+pub(crate) mod schema;
+mod values;
+
+use forebay_sim::network::Lane;
+use serde_json::Value as Json;
+
+use crate::document::Text;
+use crate::input::InputError;
+
+pub(crate) use cursor::{Form, Parsed, Setting, Table, is_plain, name, one_of, quantity, text};
+pub(crate) use form::{Custom, Flag, Number, Quantities, Quantity, Whole, WholeOr, Words, whole_number};
+pub use values::Uniform;
+pub(crate) use values::{
+    AQM, BUFFER, DURATION, LINK_RATE, NAME, PER_SECOND, RATE, STATE_TIME, TIME, TIMES, WINDOWS, duration, link_rate,
+    reference, run_time, time,
+};
+
+/// Keys of a table that are read and written together: all of them, or some that several tables share.
+pub(crate) trait Keys: Sized {
+    /// What they are, in the order of messages and of the schema.
+    fn keys() -> Vec<Key>;
+    /// Reads them.
+    fn read(table: &Table<'_>) -> Result<Self, InputError>;
+    /// Writes them in canonical form.
+    fn write(&self, out: &mut Text);
+}
+
+/// A key of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) is_needed: bool,
+    pub(crate) schema: fn() -> Json,
+    pub(crate) doc: &'static str,
+}
+
+/// A key that must be there.
+pub(crate) const fn need(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
+    Key { name, is_needed: true, schema, doc }
+}
+
+/// A key that may be left out.
+pub(crate) const fn may(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
+    Key { name, is_needed: false, schema, doc }
+}
+
+/// The names of these.
+pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
+    keys.iter().map(|key| key.name).collect()
+}
+
+/// The schema of a table with the keys of `T` alone.
+pub(crate) fn table_of<T: Keys>(doc: &str) -> Json {
+    schema::table(doc, None, &T::keys())
+}
+
+/// Its keys as a table on one line.
+pub(crate) fn inline<T: Keys>(keys: &T) -> String {
+    let mut out = Text::default();
+    keys.write(&mut out);
+    out.inline()
+}
+
+/// Declares a table, or [`Keys`] that several tables share. Each row is a key, in the order of messages, schema and
+/// canonical text:
+///
+/// ```text
+/// key: Type = FORM;                     it must be there
+/// key: Type = FORM, or DEFAULT;         it may be left out
+/// key: Type = FORM, or_else |table| ..; the same, with a default that depends on the table
+/// key: Type = FORM, or_like |link| ..;  it must be there unless the table is like another link
+/// key: Option<Type> = FORM, optional;   absent is `None`, and not written
+/// field as "key": ...                   the key is no identifier, or another one than the field
+/// ..field: Type;                        the keys of another declaration
+/// + KEY;                                a `Key` that is read by another row or by `finish`
+/// - field: Type = reader;               read from the table by a function, written elsewhere
+/// ```
+///
+/// A row that ends with `=> |it| condition` is written only then. `finish` checks what no key shows alone.
+/// `table! { impl Type [..BASE] { .. } }` declares the keys of a struct that another crate has.
+macro_rules! table {
+    (
+        $(#[doc = $doc:literal])+
+        $vis:vis struct $Name:ident { $($rows:tt)* }
+        $(finish $finish:expr;)?
+    ) => {
+        table! { @rows [$Name table out self] [new $vis, $(#[doc = $doc])+] [$($finish)?] {} {} {} {} $($rows)* }
+        impl $Name {
+            /// What it is, for readers of the schema.
+            #[allow(dead_code)]
+            pub(crate) const DOC: &'static str = concat!($($doc),+);
+        }
+    };
+    (
+        impl $Name:ident $([..$base:expr])? { $($rows:tt)* }
+        $(finish $finish:expr;)?
+    ) => {
+        table! { @rows [$Name table out self] [old $(..$base)?] [$($finish)?] {} {} {} {} $($rows)* }
+    };
+
+    (@rows $all:tt $new:tt $finish:tt {$($f:tt)*} {$($k:tt)*} {$($r:tt)*} {$($w:tt)*} + $key:expr; $($rest:tt)*) => {
+        table! { @plus $all $new $finish {$($f)*} {$($k)*} {$($r)*} {$($w)*} [$key] $($rest)* }
+    };
+    (@plus [$Name:ident $t:ident $out:ident $me:ident] $new:tt $finish:tt {$($f:tt)*} {$($k:tt)*} {$($r:tt)*} {$($w:tt)*} [$key:expr] $($rest:tt)*) => {
+        table! { @rows [$Name $t $out $me] $new $finish {$($f)*} {$($k)* [vec![$key]]} {$($r)*} {$($w)*} $($rest)* }
+    };
+    (@rows [$Name:ident $t:ident $out:ident $me:ident] $new:tt $finish:tt {$($f:tt)*} {$($k:tt)*} {$($r:tt)*} {$($w:tt)*}
+        $(#[doc = $doc:literal])* .. $field:ident : $Ty:ty $(=> $when:expr)?; $($rest:tt)*) => {
+        table! { @rows [$Name $t $out $me] $new $finish
+            {$($f)* $(#[doc = $doc])* pub $field: $Ty,}
+            {$($k)* [<$Ty as $crate::declare::Keys>::keys()]}
+            {$($r)* $field: <$Ty as $crate::declare::Keys>::read($t)?,}
+            {$($w)* if table!(@when $me $($when)?) { $crate::declare::Keys::write(&$me.$field, $out); }}
+            $($rest)* }
+    };
+    (@rows [$Name:ident $t:ident $out:ident $me:ident] $new:tt $finish:tt {$($f:tt)*} {$($k:tt)*} {$($r:tt)*} {$($w:tt)*}
+        $(#[doc = $doc:literal])* - $field:ident : $Ty:ty = $read:expr; $($rest:tt)*) => {
+        table! { @rows [$Name $t $out $me] $new $finish
+            {$($f)* $(#[doc = $doc])* pub $field: $Ty,} {$($k)*} {$($r)* $field: $read($t)?,} {$($w)*} $($rest)* }
+    };
+    (@rows $all:tt $new:tt $finish:tt $f:tt $k:tt $r:tt $w:tt
+        $(#[doc = $doc:literal])+ $field:ident : $($rest:tt)*) => {
+        table! { @key $all $new $finish $f $k $r $w [$($doc)+] $field [stringify!($field)] $($rest)* }
+    };
+    (@rows $all:tt $new:tt $finish:tt $f:tt $k:tt $r:tt $w:tt
+        $(#[doc = $doc:literal])+ $field:ident as $key:literal : $($rest:tt)*) => {
+        table! { @key $all $new $finish $f $k $r $w [$($doc)+] $field [$key] $($rest)* }
+    };
+    (@key [$Name:ident $t:ident $out:ident $me:ident] $new:tt $finish:tt {$($f:tt)*} {$($k:tt)*} {$($r:tt)*} {$($w:tt)*}
+        [$($doc:literal)+] $field:ident [$key:expr] $Ty:ty = $form:expr $(, $how:ident $($arg:expr)?)? $(=> $when:expr)?; $($rest:tt)*) => {
+        table! { @rows [$Name $t $out $me] $new $finish
+            {$($f)* $(#[doc = $doc])+ pub $field: $Ty,}
+            {$($k)* [vec![$crate::declare::Key {
+                name: $key,
+                is_needed: table!(@needed $($how)?),
+                schema: || $crate::declare::Form::schema(&$form),
+                doc: concat!($($doc),+),
+            }]]}
+            {$($r)* $field: table!(@read $t $key, $form, $($how $($arg)?)?),}
+            {$($w)* if table!(@when $me $($when)?) { table!(@write $out $key, $form, (&$me.$field) $($how)?); }}
+            $($rest)* }
+    };
+
+    (@rows [$Name:ident $t:ident $out:ident $me:ident] [$($new:tt)+] [$($finish:expr)?] {$($f:tt)*} {$([$k:expr])*} {$($r:tt)*} {$($w:tt)*}) => {
+        table! { @struct $($new)+ , $Name {$($f)*} }
+        impl $crate::declare::Keys for $Name {
+            fn keys() -> Vec<$crate::declare::Key> {
+                [$($k),*].concat()
+            }
+            fn read($t: &$crate::declare::Table<'_>) -> Result<Self, $crate::input::InputError> {
+                let read = table!(@value $($new)+ , {$($r)*});
+                $( let read = $finish(read, $t)?; )?
+                Ok(read)
+            }
+            fn write(&$me, $out: &mut $crate::document::Text) {
+                $($w)*
+            }
+        }
+    };
+    (@struct new $vis:vis, $(#[doc = $doc:literal])+ , $Name:ident {$($f:tt)*}) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $Name { $($f)* }
+    };
+    (@struct old $(..$base:expr)? , $Name:ident $f:tt) => {};
+    (@value new $vis:vis, $(#[doc = $doc:literal])+ , {$($r:tt)*}) => { Self { $($r)* } };
+    (@value old , {$($r:tt)*}) => { Self { $($r)* } };
+    (@value old ..$base:expr, {$($r:tt)*}) => { Self { $($r)* ..$base } };
+
+    (@when $me:ident) => { true };
+    (@when $me:ident $when:expr) => { $crate::declare::holds($me, $when) };
+    (@needed) => { true };
+    (@needed or_like) => { true };
+    (@needed $how:ident) => { false };
+    (@read $t:ident $key:expr, $form:expr, ) => { $t.needed($key, &$form)? };
+    (@read $t:ident $key:expr, $form:expr, optional) => { $t.given($key, &$form)? };
+    (@read $t:ident $key:expr, $form:expr, or $default:expr) => { $t.given($key, &$form)?.unwrap_or($default) };
+    (@read $t:ident $key:expr, $form:expr, or_like $figure:expr) => {
+        $crate::declare::of_like($t, $key, &$form, $figure)?
+    };
+    (@read $t:ident $key:expr, $form:expr, or_else $default:expr) => {
+        match $t.given($key, &$form)? {
+            Some(value) => value,
+            None => $crate::declare::of_table($t, $default)?,
+        }
+    };
+    (@write $out:ident $key:expr, $form:expr, ($value:expr) optional) => {
+        if let Some(value) = $value {
+            $out.set($key, $crate::declare::Form::show(&$form, value));
+        }
+    };
+    (@write $out:ident $key:expr, $form:expr, ($value:expr) $($how:ident)?) => {
+        $out.set($key, $crate::declare::Form::show(&$form, $value))
+    };
+}
+pub(crate) use table;
+
+/// Does it hold? Gives a closure of a row the type of its argument.
+pub(crate) fn holds<T>(it: &T, condition: impl Fn(&T) -> bool) -> bool {
+    condition(it)
+}
+
+/// A default that depends on the table, the same way.
+pub(crate) fn of_table<T>(
+    table: &Table<'_>,
+    default: impl Fn(&Table<'_>) -> Result<T, InputError>,
+) -> Result<T, InputError> {
+    default(table)
+}
+
+/// A value that is there, or that of the link which this one is like.
+pub(crate) fn of_like<F: Form>(
+    table: &Table<'_>,
+    key: &'static str,
+    form: &F,
+    figure: impl Fn(&Lane) -> F::Value,
+) -> Result<F::Value, InputError> {
+    match (table.given(key, form)?, table.setting.like) {
+        (Some(value), _) => Ok(value),
+        (None, Some(like)) => Ok(figure(like)),
+        (None, None) => table.needed(key, form),
+    }
+}

@@ -1,0 +1,261 @@
+//! `--vary PATH=VALUES`: an axis in one argument, its values one by one (`5,50,150`), by a range
+//! (`10mbit..50mbit/5`), or both.
+
+use forebay_aqm::base::text;
+
+use super::tree::{Node, Place, Source, Value};
+use super::vary::{Axis, MOST_CASES};
+use super::{paths, set};
+use crate::input::{Found, InputError};
+
+/// What the command line changes in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `PATH=VALUE` each; `vary.AXIS=[...]` adds an axis or replaces it.
+    pub sets: Vec<String>,
+    /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`; adds an axis or replaces it.
+    pub vary: Vec<String>,
+    /// Disciplines in place of `compare.aqm`, without its labels and at the same links.
+    pub aqm: Vec<String>,
+}
+
+const OPTION: &str = "--vary";
+const VALUES: &str = "one or more values, such as 20,30,40 or 20..40/5";
+const RANGE: &str = "LO..HI/N, N equally spaced values from LO to HI, both included";
+
+/// Adds the axes of `--vary`. One that the file varies already takes these values instead, at its place in
+/// the file's order; new ones vary faster than those of the file, the last fastest.
+pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
+    for (i, argument) in overrides.vary.iter().enumerate() {
+        let place = place(argument);
+        let Some((path, values)) = parts(argument) else {
+            let error = place.error("", Found::text(argument), "PATH=VALUES");
+            return Err(error.hint("such as flows.ftp.count=5,50,150".to_string()));
+        };
+        let refuse = |accepts: &str| Err(place.error(path, Found::text(path), accepts));
+        if path == "vary" || path.starts_with("vary.") {
+            return refuse("the path that varies, without 'vary.'");
+        }
+        if overrides.vary[..i].iter().any(|other| parts(other).is_some_and(|(other, _)| other == path)) {
+            return refuse("each path once, all its values in one --vary");
+        }
+        let steps = paths::steps(root, path);
+        let is_held = |set: &String| {
+            let Some((set, _)) = parts(set) else { return false };
+            let axis = set.strip_prefix("vary.");
+            // What is set above the axis stays but for the axis.
+            axis.map_or_else(
+                || paths::covers(&steps, &paths::steps(root, set)),
+                |axis| paths::steps(root, axis) == steps,
+            )
+        };
+        if overrides.sets.iter().any(is_held) {
+            return refuse("a path that --set leaves alone");
+        }
+        let values = list(values).into_iter().map(|item| points(path, item)).collect::<Result<Vec<_>, _>>()?.concat();
+        let node = Node { value: Value::List(values), place: place.clone() };
+        let axis = Axis::read(path, place, &node)?;
+        match axes.iter_mut().find(|old| old.name == axis.name) {
+            Some(old) => *old = axis,
+            None => axes.push(axis),
+        }
+    }
+    Ok(())
+}
+
+/// The keys of `[compare]` that `--aqm` takes the place of.
+pub(crate) const REPLACED: [&str; 2] = ["aqm", "labels"];
+
+/// Refuses arguments that say anything else of what `--aqm` replaces; axes of the file give way to it.
+pub(crate) fn leave_aqm_alone(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
+    let is_replaced = |path: &str| {
+        let mut steps = path.split('.').map(str::trim);
+        steps.next() == Some("compare") && steps.next().is_some_and(|key| REPLACED.contains(&key))
+    };
+    let sets = overrides.sets.iter().map(|set| ("--set", set.strip_prefix("vary.").unwrap_or(set)));
+    let varies = overrides.vary.iter().map(|vary| (OPTION, vary.as_str()));
+    for (option, argument) in sets.chain(varies) {
+        if let Some((path, _)) = parts(argument).filter(|(path, _)| is_replaced(path)) {
+            let place = Place::whole(&Source::argument(option, argument));
+            return Err(place.error(path, Found::text(path), "a path that --aqm leaves alone"));
+        }
+    }
+    axes.retain(|axis| !is_replaced(&axis.name));
+    Ok(())
+}
+
+/// What stands before and after the first `=`.
+fn parts(argument: &str) -> Option<(&str, &str)> {
+    argument.split_once('=').map(|(path, value)| (path.trim(), value.trim()))
+}
+
+fn place(words: &str) -> Place {
+    Place::whole(&Source::argument(OPTION, words))
+}
+
+/// The items of `a,b,c`, or of `[a, b, c]` as a scenario file has it.
+fn list(text: &str) -> Vec<&str> {
+    let items = split(text);
+    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.filter(|_| items.len() == 1).map_or(items, split)
+}
+
+/// Splits at the commas outside quotes and brackets.
+fn split(text: &str) -> Vec<&str> {
+    let (mut depth, mut quote) = (0usize, None);
+    let ends = |c: char| {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, _) => return c == ',' && depth == 0,
+        }
+        false
+    };
+    text.split(ends).map(str::trim).collect()
+}
+
+/// The values of one item.
+fn points(path: &str, item: &str) -> Result<Vec<Node>, InputError> {
+    let place = place(item);
+    if item.is_empty() {
+        return Err(place.error(path, Found::thing("an empty value"), VALUES));
+    }
+    match range(item) {
+        None => Ok(vec![set::value(&place, item)]),
+        Some(Ok(values)) => Ok(values.into_iter().map(|value| Node { value, place: place.clone() }).collect()),
+        Some(Err(hint)) => Err(place.error(path, Found::text(item), RANGE).hint(hint)),
+    }
+}
+
+/// The values of `LO..HI/N`, or how to mend them; `None` for what is no range.
+fn range(item: &str) -> Option<Result<Vec<Value>, String>> {
+    let (lo, rest) = item.split_once("..").filter(|_| !item.starts_with(['"', '\'', '[', '{']))?;
+    let numeric = |text: &str| text.trim_start_matches(['-', '+', '.', ' ']).starts_with(|c: char| c.is_ascii_digit());
+    (numeric(lo) || numeric(rest)).then(|| spaced(lo, rest))
+}
+
+fn spaced(lo: &str, rest: &str) -> Result<Vec<Value>, String> {
+    // The last slash: a rate such as 10/s has one of its own.
+    let Some((hi, count)) = rest.rsplit_once('/') else {
+        return Err(format!("for 5 values write {lo}..{rest}/5"));
+    };
+    let count = count.trim().parse().ok().filter(|n| (2..=MOST_CASES).contains(n));
+    let count = count.ok_or_else(|| format!("N is a whole number from 2 to {MOST_CASES}"))?;
+    let ((lo, lo_unit), (hi, unit)) = (end(lo)?, end(hi)?);
+    if !lo_unit.is_empty() && lo_unit != unit {
+        return Err("both ends take the same unit".to_string());
+    }
+    if lo == hi {
+        return Err("the ends are the same".to_string());
+    }
+    Ok((0..count).map(|i| value(between(lo, hi, i as f64 / (count - 1) as f64), unit)).collect())
+}
+
+/// A number, negative ones too, and its unit.
+fn end(text: &str) -> Result<(f64, &str), String> {
+    let end = match text.trim().strip_prefix('-') {
+        Some(size) => text::split(size).map(|(size, unit)| (-size, unit)),
+        None => text::split(text),
+    };
+    end.ok_or_else(|| format!("'{text}' is no number with or without a unit"))
+}
+
+/// The point at `share` of the way, to 14 digits: `0.3` and not `0.30000000000000004`. The ends are exact.
+fn between(lo: f64, hi: f64, share: f64) -> f64 {
+    if share == 0.0 || share == 1.0 {
+        return if share == 0.0 { lo } else { hi };
+    }
+    let exact = lo * (1.0 - share) + hi * share;
+    let noise = exact.abs() < 1e-14 * lo.abs().max(hi.abs());
+    let rounded = format!("{exact:.13e}").parse().unwrap_or(exact);
+    if noise { 0.0 } else { rounded }
+}
+
+/// As a scenario file has it: whole numbers without a point, quantities as text.
+fn value(number: f64, unit: &str) -> Value {
+    const EXACT: f64 = 9e15;
+    match unit {
+        "" if number.fract() == 0.0 && number.abs() <= EXACT => Value::Integer(number as i64),
+        "" => Value::Float(number),
+        _ => Value::Text(format!("{number}{unit}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree;
+    use super::*;
+
+    fn axis(argument: &str) -> Result<Vec<String>, InputError> {
+        let mut axes = Vec::new();
+        let root = tree::parse(&Source::file("", ""))?;
+        vary(&root, &mut axes, &Overrides { vary: vec![argument.to_string()], ..Overrides::default() })?;
+        Ok(axes[0].values.iter().map(Node::shown).collect())
+    }
+
+    #[test]
+    fn values_one_by_one_or_as_in_a_file() {
+        for (argument, want) in [
+            ("q=20,30,40", &["20", "30", "40"][..]),
+            ("q = [20, 30, 40]", &["20", "30", "40"]),
+            ("q=5ms, 20ms", &["5ms", "20ms"]),
+            ("a.b=raqm q0=50,pi", &["raqm q0=50", "pi"]),
+            (r#"a.b=["1ms", "2ms"],["3ms"]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
+            (r#"a.b=[["1ms", "2ms"], ["3ms"]]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
+            ("a.b={ uniform = ['0s', '1s'] },1s", &[r#"{ uniform = ["0s", "1s"] }"#, "1s"]),
+            (r#"title="one, two",three"#, &["one, two", "three"]),
+            ("a.b=../x.csv,y.csv", &["../x.csv", "y.csv"]),
+        ] {
+            assert_eq!(axis(argument).unwrap(), want, "{argument}");
+        }
+    }
+
+    #[test]
+    fn ranges_hold_both_ends_and_no_noise() {
+        for (argument, want) in [
+            ("q=20..40/3", &["20", "30", "40"][..]),
+            ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
+            ("q=-0.3..0.3/3", &["-0.3", "0", "0.3"]),
+            ("q=1..2/3", &["1", "1.5", "2"]),
+            ("q=40..20/3", &["40", "30", "20"]),
+            ("q=10mbit..1gbit/2", &[]),
+            ("q=10mbit .. 40mbit / 4", &["10mbit", "20mbit", "30mbit", "40mbit"]),
+            ("q=0..30ms/4", &["0ms", "10ms", "20ms", "30ms"]),
+            ("q=5/s..10/s/2", &["5/s", "10/s"]),
+            ("q=5,10..30/3,100", &["5", "10", "20", "30", "100"]),
+        ] {
+            match axis(argument) {
+                Ok(values) => assert_eq!(values, want, "{argument}"),
+                Err(error) => assert!(want.is_empty(), "{argument}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused_says_how_to_mend_it() {
+        for (argument, words) in [
+            ("q", "found 'q', expected PATH=VALUES"),
+            ("q=", "found an empty value, expected one or more values"),
+            ("q=[]", "found an empty value"),
+            ("q=20,,30", "found an empty value"),
+            ("q=20..40", "for 5 values write 20..40/5"),
+            ("q=20..40/0", "N is a whole number from 2 to 10000"),
+            ("q=20..40/1", "N is a whole number from 2"),
+            ("q=20..40/2.5", "N is a whole number from 2"),
+            ("q=20..40/20000", "to 10000"),
+            ("q=20..many/3", "'many' is no number"),
+            ("q=..40/3", "'' is no number"),
+            ("q=1e999..40/3", "'1e999' is no number"),
+            ("q=10mbit..1gbit/3", "both ends take the same unit"),
+            ("q=20..20/3", "the ends are the same"),
+            ("vary.q=20,30", "without 'vary.'"),
+            ("=20,30", "a name of letters"),
+        ] {
+            let message = axis(argument).unwrap_err().to_string();
+            assert!(message.starts_with("--vary: ") && message.contains(words), "{argument}: {message}");
+        }
+    }
+}

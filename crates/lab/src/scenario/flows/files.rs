@@ -1,0 +1,218 @@
+//! `kind = "file"` and `"web"`: files over connections, and the amounts they are drawn from.
+
+use forebay_aqm::base::text::{self, BadValue, show_span};
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::Limit;
+use forebay_sim::app::{Files, Work};
+use forebay_sim::draw::Draw;
+use forebay_sim::network::Traffic;
+use forebay_sim::tcp::TcpOptions;
+use serde_json::Value as Json;
+
+use super::ecn::ECN;
+use super::group::START;
+use super::{Part, Source};
+use crate::declare::{
+    Flag, Form, Key, Parsed, Table, WholeOr, may, names, quantity, schema, table, time, whole_number,
+};
+use crate::document::{Node, Value, quote};
+use crate::input::InputError;
+
+/// Bytes on the wire of a request for a page, unless the scenario says: a GET with its usual headers. Ours.
+const REQUEST: u16 = 400;
+/// The largest file in bytes.
+const LARGEST: u64 = 1_000_000_000_000;
+/// Files or pages of a flow.
+const REPEAT: WholeOr = WholeOr(1, 1_000_000_000, "forever");
+
+table! {
+    /// TCP that sends files, one after the other.
+    pub struct File {
+        + START;
+        /// A file in bytes on the wire, headers included, such as 30000b, or in packets, 30p; or drawn.
+        size: Draw = Amount::Size;
+        /// How many files a flow sends, one after the other; default 1.
+        repeat: Option<u32> = REPEAT, or Some(1);
+        /// Time between the end of a file and the next; default 0s.
+        think: Draw = Amount::Think, or Draw::Constant(0.0);
+        /// Do the files of a flow share a connection, or has each its own?
+        persistent: bool = Flag, or false;
+        /// Does a connection begin with a SYN and its answer? Then a file's time runs from the SYN; default false.
+        handshake: bool = Flag, or false;
+        + ECN;
+        /// The connections.
+        ..tcp: TcpOptions;
+    }
+}
+
+table! {
+    /// Users who ask for pages over TCP, read, and ask for more: each page waits for its request.
+    pub struct Web {
+        + START;
+        /// A file in bytes on the wire, headers included, such as 30000b, or in packets, 30p; or drawn.
+        size: Draw = Amount::Size;
+        /// How many pages a user asks for; default forever.
+        repeat: Option<u32> = REPEAT, or None;
+        /// Time from the arrival of a page to the request for the next.
+        think: Draw = Amount::Think;
+        /// Do the files of a flow share a connection, or has each its own?
+        persistent: bool = Flag, or true;
+        /// Does a connection begin with a SYN and its answer? Then a file's time runs from the SYN; default false.
+        handshake: bool = Flag, or false;
+        /// A request in bytes on the wire; default 400.
+        request: u16 = whole_number::<u16>(40, 65_535), or REQUEST;
+        + ECN;
+        /// The connections.
+        ..tcp: TcpOptions;
+    }
+}
+
+impl Source for File {
+    fn tcp(&self) -> Option<TcpOptions> {
+        Some(self.tcp)
+    }
+    fn parts(&self, ecn: bool) -> Vec<Part> {
+        let Self { size, think, repeat: count, persistent, handshake, tcp } = *self;
+        let files = Files { size, think, count, fresh: !persistent, handshake, request: None };
+        Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
+    }
+}
+
+impl Source for Web {
+    fn tcp(&self) -> Option<TcpOptions> {
+        Some(self.tcp)
+    }
+    fn answer(&self) -> u32 {
+        u32::from(self.request.max(self.tcp.ack))
+    }
+    fn parts(&self, ecn: bool) -> Vec<Part> {
+        let Self { size, think, repeat: count, persistent, handshake, request, tcp } = *self;
+        let files = Files { size, think, count, fresh: !persistent, handshake, request: Some(request) };
+        Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
+    }
+}
+
+const DISTRIBUTION: &[Key] = &[
+    may("uniform", || schema::many(schema::quantity()), "Between the two."),
+    may("exponential", schema::quantity, "Mean of an exponential distribution."),
+    may("pareto", schema::quantity, "Smallest value of a Pareto distribution; with shape."),
+    may("lognormal", schema::quantity, "Median of a lognormal distribution; with sigma."),
+    may("shape", schema::quantity, "Tail index of a Pareto distribution, 0.1 to 100."),
+    may("sigma", schema::quantity, "Standard deviation of the logarithm, 0 to 10."),
+    may("most", schema::quantity, "What is larger is drawn again (pareto, lognormal); default no bound."),
+];
+
+/// One number, or a distribution.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    /// Of bytes.
+    Size,
+    /// Of time.
+    Think,
+}
+
+impl Form for Amount {
+    type Value = Draw;
+    fn schema(&self) -> Json {
+        let doc = if *self == Self::Size { "A size by one distribution." } else { "A time by one distribution." };
+        schema::either(&[schema::quantity(), schema::table(doc, None, DISTRIBUTION)])
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Draw, InputError> {
+        amount(table, node, path, |words| match self {
+            Self::Size => bytes(words, table.setting.packet),
+            Self::Think => time(words).map(Span::secs),
+        })
+    }
+    fn show(&self, draw: &Draw) -> String {
+        show(draw, |value| match self {
+            Self::Size => quote(&format!("{value}b")),
+            Self::Think => quote(&show_span(Span::from_secs(value))),
+        })
+    }
+    fn accepts(&self) -> String {
+        match self {
+            Self::Size => "a size such as 30000b or 30p, or { pareto = \"2300b\", shape = 1.3 }",
+            Self::Think => "a time such as 1s, or { exponential = \"1s\" }",
+        }
+        .to_string()
+    }
+}
+
+/// A size in bytes: with its unit, or in packets.
+fn bytes(words: &str, packet: u32) -> Parsed<f64> {
+    let bad = || BadValue::new(format!("a size of 1b to {LARGEST}b such as 30000b, or in packets, 30p"));
+    let bytes = match text::limit(words).map_err(|error| BadValue { hint: error.hint, ..bad() })? {
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => u64::from(packets) * u64::from(packet),
+    };
+    if (1..=LARGEST).contains(&bytes) { Ok(bytes as f64) } else { Err(bad()) }
+}
+
+fn amount(around: &Table<'_>, node: &Node, path: &str, read: impl Fn(&str) -> Parsed<f64>) -> Result<Draw, InputError> {
+    if !matches!(node.value, Value::Table(_)) {
+        return quantity(node, path, read).map(Draw::Constant);
+    }
+    let table = Table::bare(node, path, around.setting)?;
+    table.expect(&names(DISTRIBUTION), &[])?;
+    let within = |key: &'static str, lo: f64, hi: f64| {
+        table.maybe(key, |words| {
+            let known = text::number(words).ok().filter(|x| (lo..=hi).contains(x));
+            known.ok_or_else(|| BadValue::new(format!("a number from {lo} to {hi}")))
+        })
+    };
+    let (tail, sigma, most) = (within("shape", 0.1, 100.0)?, within("sigma", 0.0, 10.0)?, table.maybe("most", &read)?);
+    let range = table.get("uniform").map(|node| pair(node, &table.path_of("uniform"), &read)).transpose()?;
+    let mean = table.maybe("exponential", &read)?;
+    let (least, median) = (table.maybe("pareto", &read)?, table.maybe("lognormal", &read)?);
+    let bound = most.unwrap_or(f64::INFINITY);
+    let draw = match (range, mean, least, median) {
+        (Some((lo, hi)), None, None, None) => Draw::Uniform(lo, hi),
+        (None, Some(mean), None, None) => Draw::Exponential(mean),
+        (None, None, Some(least), None) => {
+            let shape = tail.ok_or_else(|| table.missing("shape", "the tail index, such as 1.3"))?;
+            Draw::Pareto { least, shape, most: bound }
+        }
+        (None, None, None, Some(median)) => {
+            let sigma =
+                sigma.ok_or_else(|| table.missing("sigma", "the logarithm's standard deviation, such as 1.2"))?;
+            Draw::Lognormal { median, sigma, most: bound }
+        }
+        _ => return Err(node.error(path, "one of uniform, exponential, pareto and lognormal")),
+    };
+    let stranger = [
+        ("shape", tail.is_some() && least.is_none()),
+        ("sigma", sigma.is_some() && median.is_none()),
+        ("most", most.is_some() && least.is_none() && median.is_none()),
+    ];
+    if let Some((key, _)) = stranger.iter().find(|(_, strange)| *strange) {
+        return Err(table.bad(key, BadValue::new(format!("no {key}: this distribution has none"))));
+    }
+    if bound < least.unwrap_or(0.0) {
+        return Err(table.bad("most", BadValue::new("no less than the smallest value")));
+    }
+    Ok(draw)
+}
+
+/// Two numbers in order.
+fn pair(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<f64>) -> Result<(f64, f64), InputError> {
+    let Value::List(items) = &node.value else { return Err(node.error(path, "two values, [smallest, largest]")) };
+    let [lo, hi] = items.as_slice() else { return Err(node.error(path, "two values, [smallest, largest]")) };
+    let (least, most) = (quantity(lo, &format!("{path}[0]"), &read)?, quantity(hi, &format!("{path}[1]"), &read)?);
+    if least <= most { Ok((least, most)) } else { Err(hi.error(path, "a value no less than the first")) }
+}
+
+/// An amount as a scenario writes it, each value by `show`, which quotes.
+fn show(draw: &Draw, show: impl Fn(f64) -> String) -> String {
+    let most = |most: f64| if most.is_finite() { format!(", most = {}", show(most)) } else { String::new() };
+    match *draw {
+        Draw::Constant(x) => show(x),
+        Draw::Uniform(lo, hi) => format!("{{ uniform = [{}, {}] }}", show(lo), show(hi)),
+        Draw::Exponential(mean) => format!("{{ exponential = {} }}", show(mean)),
+        Draw::Pareto { least, shape, most: bound } => {
+            format!("{{ pareto = {}, shape = {shape:?}{} }}", show(least), most(bound))
+        }
+        Draw::Lognormal { median, sigma, most: bound } => {
+            format!("{{ lognormal = {}, sigma = {sigma:?}{} }}", show(median), most(bound))
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The keys that all kinds of `[[flows]]` have.
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::text::{BadValue, show_span};
+use forebay_aqm::base::time::Span;
+
+use super::ecn::{ECN, Ect, ecn};
+use super::marker::{Marker, TOKEN_BUCKET, fits};
+use super::{FlowKind, MOST_FLOWS};
+use crate::declare::{
+    Custom, Form, Key, Keys, NAME, TIMES, Table, Uniform, WINDOWS, WholeOr, Words, may, schema, table, whole_number,
+};
+use crate::document::{Text, quote};
+use crate::input::InputError;
+use crate::scenario::topology::{Access, Ends, Topology};
+
+/// When flows begin, of every kind but `short-tcp`, whose flows begin when they arrive.
+pub(super) const START: Key = may(
+    "start",
+    || TIMES.schema(),
+    "When a flow begins, after the start of an active window; default uniform in 0s..1s.",
+);
+
+const HOSTS: Key = may("hosts", schema::text, "The access group whose hosts send; default the first.");
+const ENTER: Key =
+    may("enter", schema::text, "The first bottleneck of a parking lot on the way; default the first of all.");
+const LEAVE: Key =
+    may("leave", schema::text, "The last bottleneck of a parking lot on the way; default the last of all.");
+const FROM: Key = may("from", schema::text, "The node of a graph that sends, and needed there.");
+const TO: Key = may("to", schema::text, "The node of a graph that receives, and needed there.");
+
+table! {
+    /// Flows that are alike.
+    pub struct FlowGroup {
+        /// What they send.
+        - kind: FlowKind = FlowKind::read;
+        /// What the group is called; default its kind.
+        name: String = NAME, or_else |table| Ok(table.name().to_string());
+        /// How many flows; default 1. A scenario has at most 1000000.
+        count: u32 = whole_number::<u32>(0, MOST_FLOWS), or 1;
+        /// Which way the data goes; default forward.
+        direction: Direction = DIRECTION, or Direction::Forward;
+        /// The class of the packets; default 0.
+        class: Class = CLASS, or Class::Fixed(0);
+        /// When the flows may send; default the whole run.
+        active: Vec<(Span, Option<Span>)> = WINDOWS, or vec![(Span::ZERO, None)];
+        + HOSTS;
+        + ENTER;
+        + LEAVE;
+        + FROM;
+        + TO;
+        /// Between whom they go.
+        - ends: Ends = |_: &Table<'_>| Ok(Ends::Pairs { access: 0, enter: 0, leave: 0 });
+        /// Two-way propagation delay of each flow, all links included: each then has a link of its own to its first router.
+        /// Default that of its hosts.
+        rtt: Option<Uniform> = TIMES, optional;
+        /// What colours packets; default all are IN.
+        marker: Option<Marker> = TOKEN_BUCKET, optional;
+        /// The ECN codepoint of their data, as it was asked for.
+        - ecn: Ect = ecn;
+        /// How long after the start of an active window a flow begins; of no effect where flows arrive.
+        - start: Uniform = start;
+    }
+}
+
+impl FlowGroup {
+    /// The ECN codepoint of their data. That of a control that always uses ECN is ECN-capable whatever `ecn` says.
+    pub fn codepoint(&self) -> Ecn {
+        let own = |ecn| self.kind.tcp().map(|tcp| forebay_sim::tcp::TcpOptions { ecn, ..tcp }.codepoint());
+        match self.ecn {
+            Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 => Ecn::Ect1,
+            Ect::Off => own(false).unwrap_or(Ecn::NotEct),
+            Ect::Own => own(true).unwrap_or(Ecn::Ect0),
+        }
+    }
+
+    /// The active windows, each ended by the end of a run of `duration`.
+    pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
+        self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
+    }
+}
+
+/// Which way the data of a flow goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From senders to receivers, through the bottlenecks in their order; in a graph along `from` and `to`.
+    Forward,
+    /// Against it.
+    Reverse,
+}
+
+const DIRECTION: Words<Direction> = Words(&[("forward", Direction::Forward), ("reverse", Direction::Reverse)]);
+
+/// The class that packets carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// This one.
+    Fixed(u8),
+    /// The number of the flow's host.
+    Host,
+}
+
+const CLASS: Custom<Class> = Custom {
+    schema: || CLASS_OR_HOST.schema(),
+    read: |table, node, path| {
+        Ok(CLASS_OR_HOST.read(table, node, path)?.map_or(Class::Host, |class| Class::Fixed(class as u8)))
+    },
+    show: |class| match class {
+        Class::Fixed(class) => class.to_string(),
+        Class::Host => quote("host"),
+    },
+    accepts: "",
+};
+const CLASS_OR_HOST: WholeOr = WholeOr(0, 255, "host");
+
+fn start(table: &Table<'_>) -> Result<Uniform, InputError> {
+    let default = Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) };
+    Ok(table.given(START.name, &TIMES)?.unwrap_or(default))
+}
+
+/// The keys that say where flows go, and the networks that have them.
+const PLACES: [(&str, &str); 5] = [
+    (HOSTS.name, "dumbbell and parking-lot"),
+    (ENTER.name, "parking-lot"),
+    (LEAVE.name, "parking-lot"),
+    (FROM.name, "graph"),
+    (TO.name, "graph"),
+];
+
+fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
+    let refuse = |keys: &[(&'static str, &str)]| {
+        let stranger = keys.iter().find(|(key, _)| table.get(key).is_some());
+        stranger.map_or(Ok(()), |(key, kinds)| {
+            Err(table.bad(key, BadValue::new(format!("no {key}: it belongs to topologies of kind {kinds}"))))
+        })
+    };
+    let access = |names: &[Access]| {
+        let names: Vec<(&str, usize)> =
+            names.iter().enumerate().filter_map(|(i, group)| Some((group.name.as_deref()?, i))).collect();
+        match (names.as_slice(), table.get("hosts")) {
+            ([], Some(_)) => Err(table.bad("hosts", BadValue::new("no hosts: topology.access is no list of groups"))),
+            _ => table.word("hosts", Some(0), &names),
+        }
+    };
+    match net {
+        Topology::Dumbbell(bell) => {
+            refuse(&PLACES[1..])?;
+            Ok(Ends::Pairs { access: access(&bell.access)?, enter: 0, leave: 0 })
+        }
+        Topology::ParkingLot(lot) => {
+            refuse(&PLACES[3..])?;
+            let names: Vec<(&str, usize)> =
+                lot.bottlenecks.iter().enumerate().map(|(i, b)| (b.name.as_str(), i)).collect();
+            let enter = table.word("enter", Some(0), &names)?;
+            let leave = table.word("leave", Some(names.len() - 1), &names)?;
+            if enter > leave {
+                return Err(table.bad("leave", BadValue::new("a bottleneck no earlier in the row than enter")));
+            }
+            Ok(Ends::Pairs { access: access(&lot.access)?, enter, leave })
+        }
+        Topology::Graph(graph) => {
+            refuse(&PLACES[..3])?;
+            let names: Vec<(&str, usize)> = graph.nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+            let (from, to) = (table.word("from", None, &names)?, table.word("to", None, &names)?);
+            if from == to {
+                return Err(table.bad("to", BadValue::new("another node than from")));
+            }
+            Ok(Ends::Nodes { from, to })
+        }
+    }
+}
+
+/// Reads a group whose flows go through `net`. Refuses an `rtt` that is shorter than what all flows between its ends share,
+/// and a bucket that no packet fits into.
+pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, InputError> {
+    let mut group = FlowGroup::read(table)?;
+    group.ends = ends(table, net)?;
+    if let Some(range) = group.rtt {
+        let Some(shared) = net.shared_delay(group.ends) else {
+            let accepts = "no rtt: it belongs to topologies of kind dumbbell and parking-lot";
+            return Err(table.bad("rtt", BadValue::new(accepts)));
+        };
+        if range.lo < shared {
+            let accepts = format!("at least {}, which bottleneck and egress links take both ways", show_span(shared));
+            return Err(table.bad("rtt", BadValue::new(accepts)));
+        }
+    }
+    if let Some(marker) = &group.marker {
+        fits(marker, group.kind.packet(table.setting.packet), table)?;
+    }
+    Ok(group)
+}
+
+/// Keys in the order of the canonical text; others follow as they are declared.
+const ORDER: [&str; 28] = [
+    "name",
+    "kind",
+    "count",
+    "hosts",
+    "enter",
+    "leave",
+    "from",
+    "to",
+    "direction",
+    "rtt",
+    "ecn",
+    "class",
+    "start",
+    "active",
+    "arrivals",
+    "lifetime",
+    "marker",
+    "size",
+    "packets",
+    "frames",
+    "repeat",
+    "begin",
+    "synthetic",
+    "rate",
+    "on",
+    "off",
+    "packet",
+    "transport",
+];
+
+/// Writes a group, whose flows go through `net`.
+pub(crate) fn write(group: &FlowGroup, net: &Topology, out: &mut Text) {
+    let mut keys = Text::default();
+    group.write(&mut keys);
+    keys.text("kind", group.kind.word());
+    write_ends(&mut keys, group.ends, net);
+    if group.kind.has(&ECN) {
+        keys.set(ECN.name, group.ecn.show());
+    }
+    if group.kind.has(&START) {
+        keys.set(START.name, group.start.show());
+    }
+    group.kind.write(&mut keys);
+    out.line("\n[[flows]]");
+    out.ordered(&keys, &ORDER);
+}
+
+fn write_ends(out: &mut Text, ends: Ends, net: &Topology) {
+    match (ends, net) {
+        (Ends::Nodes { from, to }, Topology::Graph(graph)) => {
+            out.text("from", &graph.nodes[from]);
+            out.text("to", &graph.nodes[to]);
+        }
+        (Ends::Pairs { access, enter, leave }, _) => {
+            if let Some(name) = net.access().get(access).and_then(|group| group.name.as_ref()) {
+                out.text("hosts", name);
+            }
+            if let Topology::ParkingLot(lot) = net {
+                out.text("enter", &lot.bottlenecks[enter].name);
+                out.text("leave", &lot.bottlenecks[leave].name);
+            }
+        }
+        (Ends::Nodes { .. }, _) => {}
+    }
+}

@@ -1,0 +1,258 @@
+//! `[[flows]]`: the traffic. A kind of traffic is one file with its table and its line in `kinds!`.
+
+mod bursts;
+mod cbr;
+mod chain;
+mod ecn;
+mod files;
+mod group;
+mod marker;
+mod replay;
+mod rtp;
+mod tcp;
+mod voip;
+
+use forebay_sim::network::Traffic;
+use forebay_sim::source::Pattern;
+use serde_json::{Value as Json, json};
+
+use super::topology::Topology;
+use crate::declare::{Key, Keys, Setting, Table, Uniform, names, schema};
+use crate::document::{Node, Text, Value, paths};
+use crate::input::InputError;
+use crate::traces::Recorded;
+
+pub use bursts::{Bursts, OnOff, Pareto};
+pub use cbr::{Cbr, Spacing};
+pub use chain::{Chain, Lengths, Map, MapChain, Mmpp, MmppChain};
+pub use ecn::Ect;
+pub use files::{File, Web};
+pub use group::{Class, Direction, FlowGroup};
+pub use marker::{Marker, Per};
+pub use replay::{Begin, Packets, Play, Trace};
+pub use rtp::{Frames, Rtp, Synthetic};
+pub use tcp::{Ftp, Sctp, ShortTcp};
+pub use voip::{Codec, Voip};
+
+pub(crate) use group::write;
+
+/// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
+pub(crate) const MOST_FLOWS: u32 = 1_000_000;
+
+/// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
+const LARGEST_MEAN: u32 = 4096;
+
+/// A kind of traffic in the simulator.
+pub(crate) trait Source {
+    /// Its connection, if it has one.
+    fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
+        None
+    }
+
+    /// A packet of data in bytes, the longest of a recording; the scenario's packet is the default.
+    fn packet(&self, default: u32) -> u32 {
+        default
+    }
+
+    /// The longest packet of the receivers in bytes; 0 if they send none.
+    fn answer(&self) -> u32 {
+        self.tcp().map_or(0, |tcp| u32::from(tcp.ack))
+    }
+
+    /// New flows per second (Poisson), and how long each lives; `None` where flows begin with their active windows.
+    fn arrivals(&self) -> Option<(f64, Uniform)> {
+        None
+    }
+
+    /// What it plays.
+    fn recorded(&self) -> Option<&Recorded> {
+        None
+    }
+
+    /// What each flow carries; a connection has ECN if `ecn`. Several parts are as many flows with the same times.
+    fn parts(&self, ecn: bool) -> Vec<Part>;
+}
+
+/// A part of what a flow carries.
+pub(crate) struct Part {
+    /// The class of its packets, where a recording says it.
+    pub(crate) class: Option<u8>,
+    /// What it carries, given where in a recording it begins, from 0 to 1.
+    pub(crate) traffic: Box<dyn Fn(f64) -> Traffic>,
+}
+
+impl Part {
+    /// The only part, of which all flows carry the same.
+    fn only(traffic: Traffic) -> Vec<Self> {
+        vec![Self { class: None, traffic: Box::new(move |_| traffic.clone()) }]
+    }
+
+    /// The only part: datagrams.
+    fn datagrams(pattern: Pattern) -> Vec<Self> {
+        Self::only(Traffic::Datagrams(pattern))
+    }
+}
+
+/// Declares every kind: its type, the word for it, and keys that are not supported yet.
+macro_rules! kinds {
+    (@later) => { &[] };
+    (@later $later:expr) => { $later };
+    ($( $Kind:ident $word:literal $(later $later:expr)? ),* $(,)?) => {
+        /// What a flow sends.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum FlowKind { $( #[doc = concat!("Kind `", $word, "`.")] $Kind($Kind), )* }
+
+        static KINDS: &[Kind] = &[$( Kind {
+            word: $word,
+            doc: $Kind::DOC,
+            keys: $Kind::keys,
+            later: kinds!(@later $($later)?),
+            read: |table| $Kind::read(table).map(FlowKind::$Kind),
+        } ),*];
+
+        impl FlowKind {
+            /// Its word in a scenario.
+            pub const fn word(&self) -> &'static str {
+                match self { $( Self::$Kind(_) => $word, )* }
+            }
+
+            fn source(&self) -> &dyn Source {
+                match self { $( Self::$Kind(kind) => kind, )* }
+            }
+
+            fn write(&self, out: &mut Text) {
+                match self { $( Self::$Kind(kind) => kind.write(out), )* }
+            }
+        }
+    };
+}
+
+// One line per kind, in the order of messages and of the schema.
+kinds! {
+    Ftp "ftp",
+    Web "web",
+    ShortTcp "short-tcp",
+    File "file",
+    Cbr "cbr",
+    OnOff "onoff",
+    Pareto "pareto",
+    Voip "voip",
+    Mmpp "mmpp",
+    Map "map",
+    Trace "trace" later &["size"],
+    Rtp "rtp" later &["size", "nack"],
+    Sctp "sctp",
+}
+
+/// A line of `kinds!`.
+struct Kind {
+    word: &'static str,
+    doc: &'static str,
+    keys: fn() -> Vec<Key>,
+    later: &'static [&'static str],
+    read: fn(&Table<'_>) -> Result<FlowKind, InputError>,
+}
+
+impl Kind {
+    /// The keys of its groups, but for `kind`.
+    fn all_keys(&self) -> Vec<Key> {
+        [FlowGroup::keys(), (self.keys)()].concat()
+    }
+
+    fn all_names(&self) -> Vec<&'static str> {
+        [vec!["kind"], names(&self.all_keys())].concat()
+    }
+
+    fn schema(&self) -> Json {
+        schema::table(self.doc, Some(self.word), &self.all_keys())
+    }
+
+    /// That of the group `table`.
+    fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
+        table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
+    }
+}
+
+impl FlowKind {
+    /// The kind of the group `table`, all of whose keys must be of that kind.
+    fn read(table: &Table<'_>) -> Result<Self, InputError> {
+        let kind = Kind::of(table)?;
+        table.expect(&kind.all_names(), kind.later).map_err(|error| belongs_elsewhere(error, kind))?;
+        (kind.read)(table)
+    }
+
+    /// Its connection, if it has one.
+    pub fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
+        self.source().tcp()
+    }
+
+    /// A packet of data in bytes, the longest of a recording, where the scenario's has `default`.
+    pub fn packet(&self, default: u32) -> u32 {
+        self.source().packet(default)
+    }
+
+    /// The longest packet of the receivers in bytes; 0 if they send none.
+    pub(crate) fn answer(&self) -> u32 {
+        self.source().answer()
+    }
+
+    /// New flows per second (Poisson), and how long each lives; `None` where flows begin with their active windows.
+    pub fn arrivals(&self) -> Option<(f64, Uniform)> {
+        self.source().arrivals()
+    }
+
+    /// What it plays.
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.source().recorded()
+    }
+
+    /// What each flow carries; see [`Source::parts`].
+    pub(crate) fn parts(&self, ecn: bool) -> Vec<Part> {
+        self.source().parts(ecn)
+    }
+
+    /// Does its table have this key?
+    fn has(&self, key: &Key) -> bool {
+        KINDS.iter().any(|kind| kind.word == self.word() && (kind.keys)().iter().any(|other| other.name == key.name))
+    }
+}
+
+/// The schema of the groups.
+pub(crate) fn schema() -> Json {
+    schema::many(json!({ "oneOf": KINDS.iter().map(Kind::schema).collect::<Vec<_>>() }))
+}
+
+/// Points a key of other kinds of flows to them.
+fn belongs_elsewhere(error: InputError, kind: &Kind) -> InputError {
+    let key = error.found.as_str();
+    if kind.later.contains(&key) {
+        return error;
+    }
+    let others = KINDS.iter().filter(|other| other.all_names().contains(&key));
+    let kinds: Vec<&str> = others.map(|other| other.word).collect();
+    let hint = (!kinds.is_empty()).then(|| format!("{key} belongs to kind {}", kinds.join(", ")));
+    let hint = hint.or_else(|| error.hint.clone());
+    error.hint(hint)
+}
+
+/// Reads every group; `packet` and `net` are the scenario's.
+pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
+    const ACCEPTS: &str = "one or more [[flows]] tables";
+    let items = match &node.value {
+        Value::List(items) if !items.is_empty() => items,
+        Value::Table(_) => return Err(node.error("flows", ACCEPTS).hint("write [[flows]], not [flows]".to_string())),
+        _ => return Err(node.error("flows", ACCEPTS)),
+    };
+    let mut out: Vec<FlowGroup> = Vec::with_capacity(items.len());
+    for (i, (item, name)) in items.iter().zip(paths::names(items)).enumerate() {
+        let name = name.unwrap_or_else(|| i.to_string());
+        let setting = Setting { packet, ..Setting::default() };
+        let group = group::group(&Table::bare(item, &format!("flows.{name}"), setting)?, net)?;
+        if out.iter().any(|other| other.name == group.name) {
+            let at = item.get("name").unwrap_or(item);
+            return Err(at.error(format!("flows.{name}.name"), "a name that no other group has"));
+        }
+        out.push(group);
+    }
+    Ok(out)
+}

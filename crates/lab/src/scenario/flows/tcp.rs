@@ -1,0 +1,221 @@
+//! Flows over TCP or SCTP with always more to send, and the keys of a connection.
+
+use forebay_aqm::base::text::BadValue;
+use forebay_aqm::base::time::Span;
+use forebay_sim::network::Traffic;
+use forebay_sim::tcp::{TcpOptions, Variant};
+
+use super::ecn::ECN;
+use super::group::START;
+use super::{Part, Source};
+use crate::declare::{
+    Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, names, one_of, schema, table,
+    whole_number,
+};
+use crate::document::{Text, quote};
+use crate::input::InputError;
+
+/// The widest window in packets.
+const WIDEST: u32 = 1_000_000;
+
+table! {
+    impl TcpOptions [..Self::default()] {
+        /// Congestion control; default newreno.
+        variant as "tcp": Variant = CONTROL, or Variant::default();
+        /// Of dctcp: is its own codepoint ECT(1), that of L4S (RFC 9331), and not ECT(0)? Default false.
+        l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
+        /// First window in packets; default 2.
+        initial_window: u32 = whole_number::<u32>(1, WIDEST), or Self::default().initial_window;
+        /// Acknowledge every second packet only? Default false.
+        delayed_ack: bool = Flag, or false;
+        /// Retransmission timeout before the first measurement, at most max_rto; default 3s.
+        initial_rto: Option<Span> = DURATION, optional;
+        /// Smallest retransmission timeout; default 200ms.
+        min_rto: Span = DURATION, or Self::default().min_rto;
+        /// Largest retransmission timeout, backoff included, at least min_rto; default 60s.
+        max_rto: Span = DURATION, or_else at_least_min;
+        /// Granularity of the retransmission clock; default 10ms.
+        tick: Span = DURATION, or Self::default().tick;
+        /// An acknowledgement in bytes on the wire; default 40.
+        ack: u16 = whole_number::<u16>(1, 65_535), or Self::default().ack;
+        /// Receiver's window in packets; default unlimited.
+        window: Option<u32> = WINDOW, or None;
+        /// A new packet for each of the first two duplicate ACKs? Default true.
+        limited_transmit: bool = Flag, or true;
+        /// Spread packets over the round trip, as Linux does? Default false; bbr always does.
+        pacing: bool = Flag, or false;
+    }
+    finish sound;
+}
+
+const WINDOW: WholeOr = WholeOr(1, WIDEST, "unlimited");
+
+/// The largest timeout where the table does not say, no less than its smallest one.
+fn at_least_min(table: &Table<'_>) -> Result<Span, InputError> {
+    let most = TcpOptions::default().max_rto;
+    Ok(table.given("min_rto", &DURATION)?.map_or(most, |min| most.max(min)))
+}
+
+fn in_order(min_rto: Span, max_rto: Span, table: &Table<'_>) -> Result<(), InputError> {
+    if max_rto >= min_rto { Ok(()) } else { Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto"))) }
+}
+
+fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
+    in_order(tcp.min_rto, tcp.max_rto, table)?;
+    if tcp.initial_rto.is_some_and(|first| first > tcp.max_rto) {
+        return Err(table.bad("initial_rto", BadValue::new("a time no longer than max_rto")));
+    }
+    if tcp.l4s && !tcp.variant.profile().is_scalable {
+        let known = Variant::tcps().into_iter().filter(|(_, variant)| variant.profile().is_scalable);
+        let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
+        return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable} beside it"))));
+    }
+    Ok(tcp)
+}
+
+/// A congestion control of TCP.
+const CONTROL: Custom<Variant> = Custom {
+    schema: || schema::word(&Variant::TCPS.iter().map(|(word, _)| *word).collect::<Vec<_>>()),
+    read: |_, node, path| one_of(node, path, &Variant::tcps()),
+    show: |variant| quote(variant.word()),
+    accepts: "",
+};
+
+/// The keys of TCP where `transport = "tcp"` asks for it; without that they are refused.
+impl Keys for Option<TcpOptions> {
+    fn keys() -> Vec<Key> {
+        TcpOptions::keys()
+    }
+    fn read(table: &Table<'_>) -> Result<Self, InputError> {
+        if table.word("transport", Some(false), &[("udp", false), ("tcp", true)])? {
+            return TcpOptions::read(table).map(Some);
+        }
+        match names(&TcpOptions::keys()).into_iter().find(|key| table.get(key).is_some()) {
+            Some(key) => Err(table.bad(key, BadValue::new(format!("no {key}, or transport = \"tcp\" beside it")))),
+            None => Ok(None),
+        }
+    }
+    fn write(&self, out: &mut Text) {
+        out.text("transport", if self.is_some() { "tcp" } else { "udp" });
+        if let Some(tcp) = self {
+            tcp.write(out);
+        }
+    }
+}
+
+table! {
+    /// TCP with always more to send.
+    pub struct Ftp {
+        + START;
+        + ECN;
+        /// The connections.
+        ..tcp: TcpOptions;
+    }
+}
+
+impl Source for Ftp {
+    fn tcp(&self) -> Option<TcpOptions> {
+        Some(self.tcp)
+    }
+    fn parts(&self, ecn: bool) -> Vec<Part> {
+        Part::only(Traffic::Tcp(TcpOptions { ecn, ..self.tcp }))
+    }
+}
+
+table! {
+    /// TCP flows that arrive, send greedily and leave.
+    pub struct ShortTcp {
+        /// New flows per second (Poisson), such as 10/s; at most 1000000 flows in all.
+        arrivals: f64 = PER_SECOND;
+        /// How long a flow lives.
+        lifetime: Uniform = TIMES;
+        + ECN;
+        /// The connections.
+        ..tcp: TcpOptions;
+    }
+    finish |short: ShortTcp, table: &Table<'_>| match short.lifetime.hi {
+        Span::ZERO => Err(table.bad("lifetime", BadValue::new("a time above 0"))),
+        _ => Ok(short),
+    };
+}
+
+impl Source for ShortTcp {
+    fn tcp(&self) -> Option<TcpOptions> {
+        Some(self.tcp)
+    }
+    fn arrivals(&self) -> Option<(f64, Uniform)> {
+        Some((self.arrivals, self.lifetime))
+    }
+    fn parts(&self, ecn: bool) -> Vec<Part> {
+        Part::only(Traffic::Tcp(TcpOptions { ecn, ..self.tcp }))
+    }
+}
+
+table! {
+    /// SCTP with always more to send (RFC 9260): one stream of chunks as large as the packets, one address.
+    pub struct Sctp {
+        + START;
+        /// First window in packets; default 2. rfc9260: what section 7.2.1 says.
+        initial_window: u32 = FIRST_WINDOW, or TcpOptions::default().initial_window;
+        /// Acknowledge every second packet only, within 200ms? Default true.
+        delayed_ack: bool = Flag, or true;
+        /// Smallest retransmission timeout (RTO.Min); default 1s.
+        min_rto: Span = DURATION, or RTO_MIN;
+        /// Largest one, backoff included (RTO.Max), at least min_rto; default 60s.
+        max_rto: Span = DURATION, or_else at_least_min;
+        /// Granularity of the retransmission clock; default 10ms.
+        tick: Span = DURATION, or TcpOptions::default().tick;
+        /// An acknowledgement in bytes on the wire; default 48.
+        ack: u16 = whole_number::<u16>(1, 65_535), or SACK;
+        /// Receiver's window in packets; default unlimited.
+        window: Option<u32> = WINDOW, or None;
+    }
+    finish |sctp: Sctp, table: &Table<'_>| in_order(sctp.min_rto, sctp.max_rto, table).map(|()| sctp);
+}
+
+/// RFC 9260 section 16.
+const RTO_MIN: Span = Span::from_millis(1000);
+/// An IP header, SCTP's and a SACK chunk without blocks.
+const SACK: u16 = 48;
+
+impl Source for Sctp {
+    fn tcp(&self) -> Option<TcpOptions> {
+        let Self { initial_window, delayed_ack, min_rto, max_rto, tick, ack, window } = *self;
+        let variant = Variant::SCTP;
+        let default = TcpOptions::default();
+        Some(TcpOptions { variant, initial_window, delayed_ack, min_rto, max_rto, tick, ack, window, ..default })
+    }
+    fn parts(&self, ecn: bool) -> Vec<Part> {
+        self.tcp().map_or_else(Vec::new, |sctp| Part::only(Traffic::Tcp(TcpOptions { ecn, ..sctp })))
+    }
+}
+
+/// SCTP's first window: a number of packets, or that of the RFC.
+const FIRST_WINDOW: Custom<u32> = Custom {
+    schema: || RFC_WINDOW.schema(),
+    read: |table, node, path| {
+        Ok(RFC_WINDOW.read(table, node, path)?.unwrap_or_else(|| rfc_window(table.setting.packet)))
+    },
+    show: |window| window.to_string(),
+    accepts: "",
+};
+const RFC_WINDOW: WholeOr = WholeOr(1, WIDEST, "rfc9260");
+
+/// RFC 9260 section 7.2.1: min(4 PMDCS, max(2 PMDCS, 4404 bytes)), in packets; a part of one lets it leave. The PMDCS is
+/// what headers of 20 and 12 bytes leave of a packet.
+fn rfc_window(packet: u32) -> u32 {
+    4404u32.div_ceil(packet - 32).clamp(2, 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rfc_window;
+
+    /// 4404 bytes are exactly three chunks of packets of 1500 bytes.
+    #[test]
+    fn the_first_window_of_the_rfc() {
+        for (packet, window) in [(500, 4), (1282, 4), (1499, 4), (1500, 3), (2234, 2), (9000, 2)] {
+            assert_eq!(rfc_window(packet), window, "{packet}");
+        }
+    }
+}

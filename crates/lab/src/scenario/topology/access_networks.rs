@@ -1,0 +1,147 @@
+//! Access networks by name: what the last hop to a wireless station is like. docs/access-networks.md has the sources.
+
+use crate::declare::{Key, may, schema};
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_sim::levels::Levels;
+use forebay_sim::loss::LossModel;
+
+/// Figures of a last hop, for either direction.
+#[derive(Debug)]
+pub(super) struct Preset {
+    /// What it is called.
+    name: &'static str,
+    /// The rates that it moves between, in bits per second of IP packets.
+    rates: &'static [u64],
+    /// Mean time between two moves.
+    hold: Span,
+    /// One-way delay, that of the base station included.
+    pub(super) delay: Span,
+    /// Buffer at the base station, and at the station.
+    pub(super) queue: Limit,
+    /// Chance of a bad spell, its end, and of a loss in it, for each packet; a Gilbert-Elliott chain that loses nothing
+    /// in its good state.
+    loss: [f64; 3],
+}
+
+/// The key that asks for one.
+pub(super) const PRESET: Key = may(
+    "preset",
+    || schema::word(&PRESETS.each_ref().map(|preset| preset.name)),
+    "An access network, whose figures hold where other keys do not say.",
+);
+
+static PRESETS: [Preset; 5] = [
+    // IEEE 802.11g at 6, 12, 24, 36 and 54 Mb/s, net of the MAC's overhead for packets of 1500 bytes.
+    Preset {
+        name: "wifi",
+        rates: &[5_400_000, 10_000_000, 17_600_000, 23_600_000, 30_500_000],
+        hold: Span::from_millis(5000),
+        delay: Span::from_millis(2),
+        queue: Limit::Packets(100),
+        loss: [0.0005, 0.2, 0.5],
+    },
+    // IEEE 802.11b at 1, 2, 5.5 and 11 Mb/s, the same.
+    Preset {
+        name: "wifi-b",
+        rates: &[910_000, 1_730_000, 3_940_000, 6_230_000],
+        hold: Span::from_millis(5000),
+        delay: Span::from_millis(3),
+        queue: Limit::Packets(100),
+        loss: [0.0005, 0.2, 0.5],
+    },
+    // IEEE 802.16e, 10 MHz, PUSC: 720 subcarriers, 28 symbols of a frame of 5 ms, 1 to 4 bits each.
+    Preset {
+        name: "wimax",
+        rates: &[4_032_000, 8_064_000, 12_096_000, 16_128_000],
+        hold: Span::from_millis(2000),
+        delay: Span::from_millis(20),
+        queue: Limit::Packets(100),
+        loss: [0.0005, 0.1, 0.3],
+    },
+    // UMTS release 99: the interactive and background bearers of 3GPP TS 34.108.
+    Preset {
+        name: "umts",
+        rates: &[64_000, 128_000, 384_000],
+        hold: Span::from_millis(10_000),
+        delay: Span::from_millis(75),
+        queue: Limit::Packets(50),
+        loss: [0.0002, 0.1, 0.5],
+    },
+    // HSDPA of UMTS release 5: transport blocks of CQI 10, 15, 18 and 22 in 3GPP TS 25.214 table 7A, one in 2 ms.
+    Preset {
+        name: "hsdpa",
+        rates: &[631_000, 1_659_500, 2_332_000, 3_584_000],
+        hold: Span::from_millis(500),
+        delay: Span::from_millis(35),
+        queue: Limit::Packets(100),
+        loss: [0.0005, 0.1, 0.3],
+    },
+];
+
+impl Preset {
+    /// Every preset with its name.
+    pub(super) fn all() -> Vec<(&'static str, &'static Self)> {
+        PRESETS.iter().map(|preset| (preset.name, preset)).collect()
+    }
+
+    /// How its rate varies.
+    pub(super) fn levels(&self) -> Levels {
+        Levels { rates: self.rates.iter().map(|&rate| Rate(rate)).collect(), hold: self.hold }
+    }
+
+    /// What it loses after all retransmissions of its own.
+    pub(super) const fn losses(&self) -> LossModel {
+        let [p, r, bad] = self.loss;
+        LossModel::GilbertElliott { p, r, bad, good: 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(name: &str) -> &'static [u64] {
+        PRESETS.iter().find(|preset| preset.name == name).map_or(&[], |preset| preset.rates)
+    }
+
+    #[test]
+    fn every_preset_loses_little() {
+        assert!(PRESETS.iter().all(|preset| preset.losses().is_sound() && preset.losses().mean() < 0.01));
+    }
+
+    /// A packet of 1500 bytes takes the medium for this many microseconds, whose mean backoff is half of the smallest
+    /// contention window; 36 bytes of MAC and LLC headers and check sum. Three digits are given.
+    fn takes(rates: &[u64], micros: &[f64]) {
+        assert_eq!(rates.len(), micros.len());
+        for (rate, micros) in rates.iter().zip(micros) {
+            let exact = 12_000.0 / micros * 1e6;
+            assert!((*rate as f64 / exact - 1.0).abs() < 0.01, "{rate} for {exact}");
+        }
+    }
+
+    /// IEEE 802.11g: slots of 9 us, SIFS 10, DIFS 28, 15 slots, 20 us of preamble, symbols of 4 us with 16 + 6 bits around
+    /// the frame, 6 us of signal extension; the acknowledgement of 14 bytes at the highest basic rate.
+    #[test]
+    fn wifi_is_802_11g_with_its_overhead() {
+        let frame = |bits: f64, bytes: f64| 20.0 + 4.0 * ((22.0 + 8.0 * bytes) / bits).ceil() + 6.0;
+        let each = [(24.0, 24.0), (48.0, 48.0), (96.0, 96.0), (144.0, 96.0), (216.0, 96.0)];
+        let micros = each.map(|(data, ack)| 28.0 + 7.5 * 9.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
+        takes(rates("wifi"), &micros);
+    }
+
+    /// IEEE 802.11b: slots of 20 us, SIFS 10, DIFS 50, 31 slots, long preambles of 192 us; acknowledgements at 1 or 2 Mb/s.
+    #[test]
+    fn wifi_b_is_802_11b_with_its_overhead() {
+        let frame = |rate: f64, bytes: f64| 192.0 + 8.0 * bytes / rate;
+        let each = [(1.0, 1.0), (2.0, 2.0), (5.5, 2.0), (11.0, 2.0)];
+        let micros = each.map(|(data, ack)| 50.0 + 15.5 * 20.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
+        takes(rates("wifi-b"), &micros);
+    }
+
+    #[test]
+    fn wimax_and_hsdpa_are_what_fits_into_their_frames() {
+        assert!(rates("wimax").iter().zip(1..).all(|(rate, bits)| *rate == 720 * 28 * bits * 200));
+        assert!(rates("hsdpa").iter().zip([1262, 3319, 4664, 7168]).all(|(rate, bits)| *rate == bits * 500));
+    }
+}

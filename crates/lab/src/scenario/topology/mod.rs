@@ -1,0 +1,327 @@
+//! `[topology]`: the network.
+
+mod access_networks;
+mod net;
+mod sides;
+mod wire;
+
+use std::collections::BTreeSet;
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::text::{BadValue, show_span};
+use forebay_sim::network::{Conditions, Lane};
+use serde_json::Value as Json;
+
+use crate::declare::{
+    AQM, BUFFER, Flag, Form, Key, Keys, LINK_RATE, NAME, Setting, TIME, Table, Whole, is_plain, may, names, need,
+    schema, table, text, whole_number,
+};
+use crate::document::{Node, Text};
+use crate::input::{Found, InputError};
+use sides::{JITTER, SIDES, sides, write_sides};
+
+pub use net::{Bottleneck, Dumbbell, Edge, Ends, Graph, NamedLink, ParkingLot, Topology};
+pub use sides::{Access, Egress};
+
+/// The most nodes and the most links of a graph, and the most groups of hosts.
+const MOST_NODES: usize = 10_000;
+/// The most bottlenecks: with the links of the hosts as many as a route may have.
+const MOST_BOTTLENECKS: usize = 253;
+/// The largest weight of a link.
+const HEAVIEST: u32 = 1_000_000;
+
+table! {
+    impl Lane {
+        /// Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.
+        rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
+        /// One-way propagation delay, such as 10ms.
+        delay: Span = TIME, or_like |link| link.delay;
+        /// Buffer, such as 100p or 160kb; in bytes it holds the largest packet.
+        limit as "queue": Limit = BUFFER, or_like |link| link.limit;
+        /// Discipline, such as raqm q0=50; default droptail.
+        discipline as "aqm": Spec = AQM, or Spec::default();
+        + REVERSE;
+        /// Losses on the wire and changes of the rate.
+        ..conditions: Conditions;
+        /// A link between two routers is measured by default.
+        - study: bool = |table: &Table<'_>| table.given(STUDY.name, &Flag).map(|study| study.unwrap_or(false));
+    }
+}
+
+const REVERSE: Key = may("reverse", reverse_table, "The other direction of the link.");
+const STUDY: Key = may("study", schema::flag, "Measure it? Default true.");
+const NO_STUDY: Key = may("study", schema::flag, "Measure it? Default false.");
+
+/// Before the keys of the wire.
+const OF_REVERSE: &[Key] = &[
+    may("rate", schema::quantity, "Capacity; default that of the link."),
+    may("delay", schema::quantity, "One-way propagation delay; default that of the link."),
+    may("queue", schema::quantity, "Buffer; default that of the link."),
+    may("aqm", schema::text, "Discipline; default droptail."),
+];
+
+fn reverse_keys() -> Vec<Key> {
+    [OF_REVERSE.to_vec(), Conditions::keys(), vec![NO_STUDY]].concat()
+}
+
+fn reverse_table() -> Json {
+    let doc = "The other direction of a link: rate, delay and queue are the link's unless given, the rest is its own.";
+    schema::table(doc, None, &reverse_keys())
+}
+
+/// What a bottleneck of a parking lot, and a link of a graph, have beside the keys of a link.
+const OF_BOTTLENECK: &[Key] = &[may("name", schema::text, "What it is called; default b1, b2, ...")];
+const OF_EDGE: &[Key] = &[
+    may("name", schema::text, "What it is called; default from-to."),
+    need("from", schema::text, "The node where it begins."),
+    need("to", schema::text, "The node where it ends."),
+    may("weight", || WEIGHT.schema(), "What it costs a route, either way; default 1."),
+    may("one_way", schema::flag, "Has it no reverse? Default false."),
+];
+
+const WEIGHT: Whole<u32> = whole_number(1, HEAVIEST);
+
+/// The keys of a link with others before them.
+fn link_keys(before: &[Key], study: Key) -> Vec<Key> {
+    [before.to_vec(), Lane::keys(), vec![study]].concat()
+}
+
+/// A kind of network: its word, its keys, and how they are read.
+struct Kind {
+    word: &'static str,
+    doc: &'static str,
+    keys: &'static [&'static [Key]],
+    read: fn(&Table<'_>) -> Result<Topology, InputError>,
+}
+
+static KINDS: [Kind; 3] = [
+    Kind {
+        word: "dumbbell",
+        doc: "Hosts on either side of one bottleneck.",
+        keys: &[
+            &[need(
+                "bottleneck",
+                || schema::table("The link under study.", None, &link_keys(&[], STUDY)),
+                "The link under study.",
+            )],
+            SIDES,
+        ],
+        read: |table| dumbbell(table).map(|bell| Topology::Dumbbell(Box::new(bell))),
+    },
+    Kind {
+        word: "parking-lot",
+        doc: "Bottlenecks in a row, and hosts at the routers between them: flows say where they enter and leave.",
+        keys: &[
+            &[need(
+                "bottlenecks",
+                || schema::many(schema::table("One of the bottlenecks.", None, &link_keys(OF_BOTTLENECK, STUDY))),
+                "The bottlenecks in their order.",
+            )],
+            SIDES,
+        ],
+        read: |table| parking_lot(table).map(Topology::ParkingLot),
+    },
+    Kind {
+        word: "graph",
+        doc: "Nodes, each of them a host, and links; routes have the least sum of weights, the first link deciding ties.",
+        keys: &[&[
+            need("nodes", || schema::any_of(schema::text()), "The names of the nodes."),
+            need(
+                "links",
+                || schema::many(schema::table("A link between two nodes.", None, &link_keys(OF_EDGE, NO_STUDY))),
+                "The links, both ways unless they say otherwise.",
+            ),
+            may(
+                "jitter",
+                schema::quantity,
+                "Processing time of a packet at its host, uniform from 0 to this; default 10us.",
+            ),
+        ]],
+        read: |table| graph(table).map(Topology::Graph),
+    },
+];
+
+impl Kind {
+    fn schema(&self) -> Json {
+        schema::table(self.doc, Some(self.word), &self.keys.concat())
+    }
+}
+
+/// The schema of the table.
+pub(super) fn topology_schema() -> Json {
+    schema::one_of(KINDS.iter().map(Kind::schema).collect())
+}
+
+/// Reads `[topology]`.
+pub(super) fn topology(node: &Node) -> Result<Topology, InputError> {
+    let table = Table::bare(node, "topology", Setting::default())?;
+    let kind = table.word("kind", None, &KINDS.each_ref().map(|kind| (kind.word, kind)))?;
+    table.expect(&[vec!["kind"], names(&kind.keys.concat())].concat(), &[])?;
+    let topology = (kind.read)(&table)?;
+    names_are_unique(node, &topology)?;
+    if topology.links().iter().any(|l| l.link.study) {
+        return Ok(topology);
+    }
+    Err(node.place.error("topology", Found::thing("no link under study"), "a link with study = true"))
+}
+
+fn dumbbell(table: &Table<'_>) -> Result<Dumbbell, InputError> {
+    let node = table.node("bottleneck", "a table with rate, delay and queue")?;
+    let of_it = Table::bare(node, "topology.bottleneck", table.setting)?;
+    let (bottleneck, reverse) = both(&of_it, &[], true)?;
+    let (access, egress) = sides(table)?;
+    Ok(Dumbbell { bottleneck, reverse, access, egress })
+}
+
+fn parking_lot(table: &Table<'_>) -> Result<ParkingLot, InputError> {
+    let items = tables(table, "bottlenecks", MOST_BOTTLENECKS)?;
+    let mut bottlenecks = Vec::with_capacity(items.len());
+    for (i, (item, path)) in items.into_iter().enumerate() {
+        let of_it = Table::bare(item, &path, table.setting)?;
+        let (forward, reverse) = both(&of_it, OF_BOTTLENECK, true)?;
+        let name = of_it.given("name", &NAME)?.unwrap_or_else(|| format!("b{}", i + 1));
+        bottlenecks.push(Bottleneck { name, forward, reverse });
+    }
+    let (access, egress) = sides(table)?;
+    Ok(ParkingLot { bottlenecks, access, egress })
+}
+
+fn graph(table: &Table<'_>) -> Result<Graph, InputError> {
+    const ACCEPTS: &str = "a list of two or more names, such as [\"a\", \"b\"]";
+    let items = table.list("nodes", ACCEPTS)?;
+    let mut nodes: Vec<String> = Vec::with_capacity(items.len());
+    for (item, path) in &items {
+        let node = text(item, path)?;
+        if !is_plain(node) {
+            return Err(item.error(path, "a name of letters, digits, - and _"));
+        }
+        if nodes.iter().any(|other| other == node) {
+            return Err(item.error(path, "a name that no other node has"));
+        }
+        nodes.push(node.to_string());
+    }
+    if !(2..=MOST_NODES).contains(&nodes.len()) {
+        let accepts = if nodes.len() < 2 { ACCEPTS.to_string() } else { format!("at most {MOST_NODES} nodes") };
+        return Err(table.bad("nodes", BadValue::new(accepts)));
+    }
+    let choices: Vec<(&str, usize)> = nodes.iter().enumerate().map(|(i, node)| (node.as_str(), i)).collect();
+    let items = tables(table, "links", MOST_NODES)?;
+    let links = items.into_iter().map(|(item, path)| edge(item, &path, &choices)).collect::<Result<_, _>>()?;
+    let jitter = table.given("jitter", &TIME)?.unwrap_or(JITTER);
+    Ok(Graph { nodes, links, jitter })
+}
+
+fn edge(node: &Node, path: &str, nodes: &[(&str, usize)]) -> Result<Edge, InputError> {
+    let table = Table::bare(node, path, Setting::default())?;
+    table.expect(&names(&link_keys(OF_EDGE, NO_STUDY)), &[])?;
+    let (from, to) = (table.word("from", None, nodes)?, table.word("to", None, nodes)?);
+    if from == to {
+        return Err(table.bad("to", BadValue::new("another node than from")));
+    }
+    let (link, reverse) = both(&table, OF_EDGE, false)?;
+    let one_way = table.given("one_way", &Flag)?.unwrap_or(false);
+    if one_way && table.get(REVERSE.name).is_some() {
+        return Err(table.bad(REVERSE.name, BadValue::new("no reverse beside one_way = true")));
+    }
+    let name = table.given("name", &NAME)?.unwrap_or_else(|| format!("{}-{}", nodes[from].0, nodes[to].0));
+    let weight = table.given("weight", &WEIGHT)?.unwrap_or(1);
+    Ok(Edge { name, from, to, weight, link, reverse: (!one_way).then_some(reverse) })
+}
+
+/// Links are told apart by their names in results and random streams.
+fn names_are_unique(node: &Node, topology: &Topology) -> Result<(), InputError> {
+    let links = topology.links();
+    let mut seen = BTreeSet::new();
+    let Some(twice) = links.iter().find(|l| !seen.insert(l.name.as_str())) else { return Ok(()) };
+    // The table of the link, also where its reverse is at fault: that has its name.
+    let path = if twice.is_forward { twice.path.as_slice() } else { &twice.path[..twice.path.len() - 1] };
+    let table = path.iter().try_fold(node, |at, key| at.step(key)).unwrap_or(node);
+    let key = ["topology".to_string()].iter().chain(path).map(String::as_str).collect::<Vec<_>>().join(".");
+    let (place, key) = match table.get("name") {
+        Some(name) => (&name.place, format!("{key}.name")),
+        None => (&table.place, key),
+    };
+    let error = place.error(key, Found::text(&twice.name), "a name that no other link has");
+    Err(error.hint("the reverse of a link is called NAME-reverse".to_string()))
+}
+
+/// Both directions of the link that a table with these further keys describes, the first of which is measured unless it
+/// says otherwise if `study`.
+fn both(table: &Table<'_>, further: &[Key], study: bool) -> Result<(Lane, Lane), InputError> {
+    table.expect(&names(&link_keys(further, STUDY)), &[])?;
+    let mut there = Lane::read(table)?;
+    there.study |= study && table.get(STUDY.name).is_none();
+    let Some(node) = table.get(REVERSE.name) else {
+        let back =
+            Lane { discipline: Spec::default(), conditions: Conditions::default(), study: false, ..there.clone() };
+        return Ok((there, back));
+    };
+    let setting = Setting { like: Some(&there), ..Setting::default() };
+    let reverse = Table::bare(node, &table.path_of(REVERSE.name), setting)?;
+    reverse.expect(&names(&reverse_keys()), &[])?;
+    let back = Lane::read(&reverse)?;
+    Ok((there, back))
+}
+
+/// The tables of a list, at least one, with paths that name them where they have a name.
+fn tables<'a>(table: &Table<'a>, key: &'static str, most: usize) -> Result<Vec<(&'a Node, String)>, InputError> {
+    let accepts = format!("one or more [[topology.{key}]] tables, at most {most}");
+    let items = table.list(key, &accepts)?;
+    if items.is_empty() || items.len() > most {
+        return Err(table.bad(key, BadValue::new(accepts)));
+    }
+    let path = table.path_of(key);
+    let named = |(i, (item, _)): (usize, (&'a Node, String))| {
+        let name = item.get("name").and_then(Node::text).map_or_else(|| i.to_string(), str::to_string);
+        (item, format!("{path}.{name}"))
+    };
+    Ok(items.into_iter().enumerate().map(named).collect())
+}
+
+/// Writes `[topology]`.
+pub(super) fn write_topology(out: &mut Text, net: &Topology) {
+    out.line("\n[topology]");
+    match net {
+        Topology::Dumbbell(bell) => {
+            out.text("kind", "dumbbell");
+            write_link(out, "[topology.bottleneck]", |_| (), &bell.bottleneck);
+            write_link(out, "[topology.bottleneck.reverse]", |_| (), &bell.reverse);
+            write_sides(out, &bell.access, &bell.egress);
+        }
+        Topology::ParkingLot(lot) => {
+            out.text("kind", "parking-lot");
+            for b in &lot.bottlenecks {
+                write_link(out, "[[topology.bottlenecks]]", |out| out.text("name", &b.name), &b.forward);
+                write_link(out, "[topology.bottlenecks.reverse]", |_| (), &b.reverse);
+            }
+            write_sides(out, &lot.access, &lot.egress);
+        }
+        Topology::Graph(graph) => write_graph(out, graph),
+    }
+}
+
+fn write_graph(out: &mut Text, graph: &Graph) {
+    out.text("kind", "graph");
+    out.texts("nodes", graph.nodes.iter().map(String::as_str));
+    out.text("jitter", &show_span(graph.jitter));
+    for edge in &graph.links {
+        let ends = |out: &mut Text| {
+            out.text("name", &edge.name);
+            out.text("from", &graph.nodes[edge.from]);
+            out.text("to", &graph.nodes[edge.to]);
+            out.set("weight", edge.weight);
+            out.set("one_way", edge.reverse.is_none());
+        };
+        write_link(out, "[[topology.links]]", ends, &edge.link);
+        if let Some(reverse) = &edge.reverse {
+            write_link(out, "[topology.links.reverse]", |_| (), reverse);
+        }
+    }
+}
+
+fn write_link(out: &mut Text, header: &str, first: impl FnOnce(&mut Text), link: &Lane) {
+    out.line(&format!("\n{header}"));
+    first(out);
+    link.write(out);
+    out.set(STUDY.name, link.study);
+}

@@ -1,0 +1,258 @@
+//! What the wire of a link does beside sending at a fixed rate: losses, steps of its rate, a trace.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use forebay_aqm::base::text::{self, BadValue, show_rate, show_span};
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Rate;
+use forebay_sim::levels::Levels;
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::Conditions;
+use forebay_sim::schedule::{Schedule, Trace};
+use serde_json::json;
+
+use crate::declare::{
+    Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, Table, duration, inline, link_rate, may,
+    quantity, schema, table, table_of, time,
+};
+use crate::document::{Node, Text, Value, list, quote};
+use crate::input::{Found, InputError};
+
+/// The keys of every link.
+const WIRE: &[Key] = &[
+    may(
+        "loss",
+        || schema::either(&[schema::quantity(), table_of::<Gilbert>(Gilbert::DOC)]),
+        "Loss on the wire: a probability such as 0.02 or 2%; default none.",
+    ),
+    may(
+        "rate_steps",
+        || schema::many(schema::pair()),
+        "Times and the rates from then on, such as [[\"50s\", \"2mbit\"]]; disciplines are told rate all the same.",
+    ),
+    may(
+        "rate_trace",
+        || schema::either(&[schema::text(), schema::many(json!({ "type": "integer" }))]),
+        "A mahimahi trace, by its file (from this one's folder) or its milliseconds; rate is what disciplines are told.",
+    ),
+    may(
+        "rate_levels",
+        || table_of::<RateLevels>(RateLevels::DOC),
+        "Rates between which it moves by lot, as a radio link does; rate, by default their mean, is what disciplines are told.",
+    ),
+];
+
+table! {
+    /// A rate that moves up or down to the next of a list, after exponential times.
+    struct RateLevels {
+        /// The rates, in their order.
+        rates: Vec<Rate> = Quantities(LINK_RATE, "a list of rates, such as [\"1mbit\", \"2mbit\"]");
+        /// Mean time between two moves, at least 10ms.
+        hold: Span = Quantity(hold, show_span);
+    }
+}
+
+table! {
+    /// Losses in bursts, as netem's gemodel: a chain of a good and a bad state with a step per packet.
+    struct Gilbert {
+        /// Probability to go from good to bad.
+        p: f64 = SHARE;
+        /// Probability to go from bad to good; default 1 - p.
+        r: f64 = SHARE, or_else |table| Ok(1.0 - table.needed("p", &SHARE)?);
+        /// Loss in the bad state; default 1.
+        bad as "1-h": f64 = SHARE, or 1.0;
+        /// Loss in the good state; default 0.
+        good as "1-k": f64 = SHARE, or 0.0;
+    }
+}
+
+/// A trace is recorded by a program; more than this is another kind of file.
+const LARGEST: u64 = 16 << 20;
+/// The most delivery opportunities of a trace: they are kept in memory for each case.
+const MOST_OPPORTUNITIES: usize = 1_000_000;
+
+impl Keys for Conditions {
+    fn keys() -> Vec<Key> {
+        WIRE.to_vec()
+    }
+    fn read(table: &Table<'_>) -> Result<Self, InputError> {
+        let loss = table.get("loss").map(|node| loss(table, node, &table.path_of("loss"))).transpose()?;
+        let (steps, trace) = (table.get("rate_steps"), table.get("rate_trace"));
+        if let Some(levels) = levels(table)? {
+            if let Some((key, _)) =
+                [("rate_steps", steps), ("rate_trace", trace)].iter().find(|(_, node)| node.is_some())
+            {
+                return Err(table.bad(key, BadValue::new(format!("{key} or rate_levels, not both"))));
+            }
+            return Ok(Self { loss, levels: Some(levels), schedule: None });
+        }
+        if let (Some(_), Some(_)) = (steps, trace) {
+            return Err(table.bad("rate_steps", BadValue::new("rate_steps or rate_trace, not both")));
+        }
+        let schedule = match (steps, trace) {
+            // The rate of the link is that of the first step.
+            (Some(node), _) => Some(rate_steps(node, &table.path_of("rate_steps"), rate(table, None)?)?),
+            (None, Some(node)) => Some(Schedule::Trace(rate_trace(node, &table.path_of("rate_trace"))?)),
+            (None, None) => None,
+        };
+        Ok(Self { loss, schedule: schedule.map(Arc::new), levels: None })
+    }
+    fn write(&self, out: &mut Text) {
+        match self.loss {
+            None => {}
+            Some(LossModel::Bernoulli(p)) => out.set("loss", SHARE.show(&p)),
+            Some(LossModel::GilbertElliott { p, r, bad, good }) => {
+                out.set("loss", inline(&Gilbert { p, r, bad, good }))
+            }
+        }
+        if let Some(Levels { rates, hold }) = &self.levels {
+            out.set("rate_levels", inline(&RateLevels { rates: rates.clone(), hold: *hold }));
+        }
+        match self.schedule.as_deref() {
+            None => {}
+            Some(Schedule::Steps(steps)) => {
+                let rate = |rate: Rate| if rate.0 == 0 { "0bit".to_string() } else { show_rate(rate) };
+                // The first is the link's rate.
+                let steps = steps.iter().skip(1);
+                let step =
+                    steps.map(|&(at, r)| list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&rate(r))]));
+                out.set("rate_steps", list(step));
+            }
+            // Written out, so that what is on disk depends on its content and on no other file.
+            Some(Schedule::Trace(trace)) => out.set("rate_trace", list(trace.millis().iter().map(u32::to_string))),
+        }
+    }
+}
+
+/// The rate of a link that may not say it: then the mean of its levels or its trace, or else that of the link it is
+/// like or, where there is one, `default`.
+pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, InputError> {
+    if let Some(rate) = table.given("rate", &LINK_RATE)? {
+        return Ok(rate);
+    }
+    if let Some(levels) = levels(table)? {
+        return Ok(levels.mean());
+    }
+    if let Some(node) = table.get("rate_trace") {
+        return rate_trace(node, &table.path_of("rate_trace")).map(|trace| mean(&trace));
+    }
+    match default.or(table.setting.like.map(|like| like.rate)) {
+        Some(rate) => Ok(rate),
+        None => table.needed("rate", &LINK_RATE),
+    }
+}
+
+fn mean(trace: &Trace) -> Rate {
+    trace.mean().max(Rate(1))
+}
+
+fn levels(table: &Table<'_>) -> Result<Option<Levels>, InputError> {
+    let Some(node) = table.get("rate_levels") else { return Ok(None) };
+    let RateLevels { rates, hold } = Table::whole_of(node, &table.path_of("rate_levels"), table.setting)?;
+    Ok(Some(Levels { rates, hold }))
+}
+
+/// The mean time between two rates: shorter ones cost more than the packets.
+fn hold(words: &str) -> Parsed<Span> {
+    match duration(words)? {
+        short if short < Span::from_millis(10) => Err(BadValue::new("a mean time of at least 10ms")),
+        time => Ok(time),
+    }
+}
+
+/// A share of all packets.
+const SHARE: Custom<f64> = Custom {
+    schema: schema::quantity,
+    read: |_, node, path| quantity(node, path, share),
+    show: |share| format!("{share:?}"),
+    accepts: A_SHARE,
+};
+const A_SHARE: &str = "a probability from 0 to 1, such as 0.02 or 2%";
+
+fn share(words: &str) -> Parsed<f64> {
+    let (number, unit) = words.trim().strip_suffix('%').map_or((words, 1.0), |percent| (percent, 100.0));
+    let share = text::number(number).ok().map(|x| x / unit).filter(|x| (0.0..=1.0).contains(x));
+    share.ok_or_else(|| BadValue::new(A_SHARE))
+}
+
+fn loss(table: &Table<'_>, node: &Node, path: &str) -> Result<LossModel, InputError> {
+    if !matches!(node.value, Value::Table(_)) {
+        let or_table =
+            |bad: BadValue| BadValue { accepts: format!("{A_SHARE}, or {{ p, r, 1-h, 1-k }}").into(), ..bad };
+        return Ok(LossModel::Bernoulli(quantity(node, path, |words| share(words).map_err(or_table))?));
+    }
+    let Gilbert { p, r, bad, good } = Table::whole_of(node, path, table.setting)?;
+    Ok(LossModel::GilbertElliott { p, r, bad, good })
+}
+
+fn rate_steps(node: &Node, path: &str, first: Rate) -> Result<Schedule, InputError> {
+    const ACCEPTS: &str = "a list of times and rates, such as [[\"50s\", \"2mbit\"], [\"100s\", \"10mbit\"]]";
+    let Value::List(items) = &node.value else { return Err(node.error(path, ACCEPTS)) };
+    if items.is_empty() {
+        return Err(node.error(path, ACCEPTS));
+    }
+    let mut steps = vec![(Instant::ZERO, first)];
+    for (i, item) in items.iter().enumerate() {
+        let path = format!("{path}[{i}]");
+        let Value::List(pair) = &item.value else { return Err(item.error(path, ACCEPTS)) };
+        let [at, rate] = pair.as_slice() else { return Err(item.error(path, "a time and the rate from then on")) };
+        let from = Instant::ZERO + quantity(at, &format!("{path}[0]"), time)?;
+        if steps.last().is_some_and(|(before, _)| from <= *before) {
+            return Err(at.error(format!("{path}[0]"), "a time after that of the step before, and after 0s"));
+        }
+        steps.push((from, quantity(rate, &format!("{path}[1]"), rate_or_none)?));
+    }
+    Schedule::steps(steps).map_err(|bad| node.error(path, bad.accepts))
+}
+
+/// The capacity of a link, 0 while it is down.
+fn rate_or_none(words: &str) -> Parsed<Rate> {
+    if matches!(words.trim(), "0" | "0bit") { Ok(Rate(0)) } else { link_rate(words) }
+}
+
+fn rate_trace(node: &Node, path: &str) -> Result<Trace, InputError> {
+    const ACCEPTS: &str = "the name of a mahimahi trace file, or a list of milliseconds";
+    let trace = match &node.value {
+        Value::Text(name) => {
+            let file = node.place.beside(name);
+            let text = trace_text(&file).map_err(|why| node.error(path, ACCEPTS).hint(why))?;
+            Trace::parse(&text).map_err(|bad| {
+                let is_absent = ["nothing", "an empty line"].contains(&bad.found.as_str());
+                let found = if is_absent { Found::thing(bad.found) } else { Found::text(&bad.found) };
+                InputError::new(file.display().to_string(), path, found, bad.accepts).at(bad.line, 1)
+            })?
+        }
+        Value::List(items) if !items.is_empty() => {
+            let lines: Vec<String> = items.iter().map(|item| item.scalar().unwrap_or_default()).collect();
+            Trace::parse(&lines.join("\n")).map_err(|bad| {
+                let i = (bad.line - 1).min(items.len() - 1);
+                items[i].error(format!("{path}[{i}]"), bad.accepts)
+            })?
+        }
+        _ => return Err(node.error(path, ACCEPTS)),
+    };
+    if trace.millis().len() > MOST_OPPORTUNITIES {
+        let accepts = format!("a trace of at most {MOST_OPPORTUNITIES} delivery opportunities");
+        return Err(node.error(path, accepts));
+    }
+    link_rate(&show_rate(mean(&trace))).map_err(|bad| node.error(path, bad.accepts))?;
+    Ok(trace)
+}
+
+/// The text of a trace, or why there is none.
+fn trace_text(file: &Path) -> Result<String, String> {
+    let why = |what: &str| format!("{}: {what}", file.display());
+    let size = fs::metadata(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => why("no such file"),
+        _ => why(&error.to_string()),
+    })?;
+    if !size.is_file() {
+        return Err(why("not a file"));
+    }
+    if size.len() > LARGEST {
+        return Err(why("more than 16 MiB"));
+    }
+    fs::read_to_string(file).map_err(|error| why(&error.to_string()))
+}
