@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 
 use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::Span;
 use forebay_lab::disk;
 use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
@@ -234,7 +235,7 @@ fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
             let of_class = |flow: &FlowSpec| usize::from(flow.class) == class;
             net.flows.get(*flow).filter(passes).is_some_and(of_class) && inside(*begun, *took)
         });
-        of_class.for_each(|(_, _, took)| times.add(*took));
+        of_class.for_each(|(_, _, took)| times.add(Span::from_nanos(*took)));
         let (sum, count) = trip.jitter;
         trip.delay.summary().map(|delay| EndToEnd {
             class: class as u8,

@@ -68,8 +68,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
-        Some(_) => Rows { every, most: 1 << 20 },
-        None => Rows { every: every.max(Span::from_millis(100)), most: 1 << 16 },
+        Some(_) => Rows { every, most: Some(1 << 20) },
+        None => Rows { every: every.max(Span::from_millis(100)), most: Some(1 << 16) },
     })
 }
 

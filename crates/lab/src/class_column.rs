@@ -50,7 +50,7 @@ impl ClassColumn {
 
 /// The mean wait of the packets that left, in milliseconds, to the microsecond.
 fn wait_ms(row: &Tally) -> Option<f64> {
-    let mean_us = row.sojourn as f64 * 1e-3 / f64::from(row.delivered);
+    let mean_us = row.sojourn.nanos() as f64 * 1e-3 / f64::from(row.delivered);
     (row.delivered > 0).then(|| mean_us.round() * 1e-3)
 }
 
@@ -76,6 +76,7 @@ pub fn growth_per_s(rows: &[(f64, Option<f64>)], over: f64) -> Vec<(f64, Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_aqm::base::time::Span;
 
     #[test]
     fn growth_is_over_whole_spans() {
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn counters_run_on_and_waits_are_of_their_row() {
-        let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: 5_000_000 };
+        let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: Span::from_millis(5) };
         let rows = [row(2), Tally::default(), row(4)];
         let of = |field: &str| ClassColumn::parse(&format!("class.7.{field}")).unwrap().values(&rows);
         assert_eq!(of("offered_pkts"), [3.0, 3.0, 6.0].map(Some));

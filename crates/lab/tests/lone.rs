@@ -40,9 +40,9 @@ fn alone(net: &Network, rows: Rows) -> LinkOutcome {
         let len = source.send(at);
         let mark = Mark::data(Kind::Datagram, forebay_aqm::base::packet::Ecn::NotEct, false);
         let tag = Tag { pair: flow.pair, proto: forebay_aqm::base::packet::Proto::Udp };
-        link.arrive(Segment { len, mark, ..Segment::default() }, tag, at.nanos(), &mut |_, _| ());
+        link.arrive(Segment { len, mark, ..Segment::default() }, tag, at, &mut |_, _| ());
     }
-    link.finish(net.duration.nanos())
+    link.finish(Instant::ZERO + net.duration)
 }
 
 fn compare(link: &str, aqm: &str) {
@@ -80,12 +80,12 @@ fn more_rows_than_are_kept_make_them_coarser() {
     let net = network("rate = \"10mbit\"", "pi q_ref=20");
     let every = Span::from_millis(1);
     // 20,000 rows: every other one has to go eight times.
-    let kept = alone(&net, Rows { every, most: 101 }).series;
+    let kept = alone(&net, Rows { every, most: Some(101) }).series;
     let coarse = alone(&net, Rows::all(Span::from_nanos(every.nanos() << 8))).series;
     assert_eq!(kept.time_s.len(), 78);
     assert_eq!((&kept.time_s, &kept.queue_pkts, &kept.probes), (&coarse.time_s, &coarse.queue_pkts, &coarse.probes));
     for (kept, coarse) in kept.queue_mean_pkts.iter().zip(&coarse.queue_mean_pkts) {
         assert!((kept - coarse).abs() < 1e-9, "{kept} {coarse}");
     }
-    assert_eq!(alone(&net, Rows { every, most: 0 }).series.time_s.len(), 1);
+    assert_eq!(alone(&net, Rows { every, most: Some(0) }).series.time_s.len(), 1);
 }

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use forebay_aqm::base::time::Instant;
 use forebay_sim::histogram::Histogram;
 
 use crate::fabric::{FAR, Fabric, NEAR, Report, Way};
@@ -129,8 +130,8 @@ enum Over {
 const AGAIN: u64 = 200_000;
 
 impl Emulator<'_> {
-    fn now(&self) -> u64 {
-        clock::monotonic().saturating_sub(self.start)
+    fn now(&self) -> Instant {
+        Instant::from_nanos(clock::monotonic().saturating_sub(self.start))
     }
 
     fn until_the_end(&mut self, command: &Child, signals: &Signals, end: Option<u64>) -> io::Result<Over> {
@@ -143,7 +144,7 @@ impl Emulator<'_> {
             if end.is_some_and(|end| clock::monotonic() >= end) {
                 return Ok(Over::Time);
             }
-            let next = self.fabric.next().map(|next| next.saturating_sub(now));
+            let next = self.fabric.next().map(|next| next.since(now).nanos());
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
             let left = end.map(|end| end.saturating_sub(clock::monotonic()));
@@ -164,7 +165,7 @@ impl Emulator<'_> {
     }
 
     /// Offers what has come.
-    fn take(&mut self, now: u64) {
+    fn take(&mut self, now: Instant) {
         // Stamps are of the other clock, which may be set: the difference is of this moment.
         let offset = offset(self.start);
         // No more than the rings hold: what comes meanwhile is for the next time.
@@ -176,8 +177,8 @@ impl Emulator<'_> {
                 [Some(near), Some(far)] => usize::from(far < near),
                 [near, _] => usize::from(near.is_none()),
             };
-            let at = heads[end].unwrap_or_default().saturating_sub(offset).min(now);
-            self.age.add(now - at);
+            let at = Instant::from_nanos(heads[end].unwrap_or_default().saturating_sub(offset)).min(now);
+            self.age.add(now.since(at));
             let (fabric, router) = (&mut self.fabric, self.router);
             self.ports[end].receive(|frame| fabric.arrive(frame, router(end, frame), 1 - end, at));
         }
@@ -207,7 +208,7 @@ impl Emulator<'_> {
 
     fn report(mut self, took_ns: u64, cpu_ns: u64, ended: Option<Ended>) -> Outcome {
         let (missed, odd) = ([0, 1].map(|end| self.ports[end].missed()), [0, 1].map(|end| self.ports[end].odd()));
-        let fabric = self.fabric.finish(took_ns);
+        let fabric = self.fabric.finish(Instant::from_nanos(took_ns));
         let mut faults = Vec::new();
         for (late, name) in fabric.lateness.iter().zip(ENDS) {
             let (percent, bound) = (late.quantile(0.99) / 1e6, self.manner.late_ns as f64 / 1e6);

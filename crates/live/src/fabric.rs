@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 
 use forebay_aqm::base::packet::Ecn;
-use forebay_aqm::base::time::Span;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::engine::due::Due;
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::Network;
@@ -47,8 +48,8 @@ struct Note {
     to: usize,
     about: frame::About,
     flow: Option<usize>,
-    /// When it came, in nanoseconds.
-    came: u64,
+    /// When it came.
+    came: Instant,
     /// Its number in the journal of the link where it is.
     entry: usize,
 }
@@ -77,6 +78,11 @@ struct Element {
     journal: Option<Journal>,
 }
 
+/// When the first frame of a pipe is at its end.
+fn head(pipe: &VecDeque<Segment>) -> Due {
+    Due::from(pipe.front().map(|segment| segment.at))
+}
+
 /// What was seen of the frames of a flow that got through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
@@ -100,7 +106,7 @@ impl Carried {
 /// What the frames of a class met, from end to end.
 #[derive(Clone, Debug, Default)]
 pub struct Trip {
-    /// How long they took, in nanoseconds.
+    /// How long they took.
     pub delay: Histogram,
     /// Sum of the differences between one frame of a flow and the next, in nanoseconds, and how many there were.
     pub jitter: (u64, u64),
@@ -109,25 +115,25 @@ pub struct Trip {
 /// See the module's text.
 pub struct Fabric {
     elements: Vec<Element>,
-    /// When each link has something to do, and when the head of each pipe is at its end; `u64::MAX`: not at all.
-    due: Vec<[u64; 2]>,
+    /// When each link has something to do, and when the head of each pipe is at its end.
+    due: Vec<[Due; 2]>,
     /// Where each route begins in the numbers of all its steps, which segments carry.
     starts: Vec<usize>,
     steps: Vec<Option<usize>>,
     frames: Frames,
     /// Frames that are at an end, with the time since when.
-    ready: [VecDeque<(u64, u32)>; 2],
+    ready: [VecDeque<(Instant, u32)>; 2],
     lateness: [Histogram; 2],
     carried: [Carried; 2],
     flows: Vec<Carried>,
     /// Frames of each flow that came, in the whole run.
     entered: Vec<u64>,
-    last_delay: Vec<Option<u64>>,
+    last_delay: Vec<Option<Span>>,
     trips: Vec<Trip>,
     /// What comes before is not counted in `flows` and `trips`.
-    warmup: u64,
+    warmup: Instant,
     /// Up to when everything has happened.
-    now: u64,
+    now: Instant,
     /// Does the data of each flow pass a link under study?
     watched: Vec<bool>,
 }
@@ -166,7 +172,7 @@ impl Fabric {
             steps.extend(route.iter().map(|link| Some(*link)).chain([None]));
         }
         Self {
-            due: elements.iter().map(|element| [element.link.next().unwrap_or(u64::MAX), u64::MAX]).collect(),
+            due: elements.iter().map(|element| [Due::from(element.link.next()), Due::NEVER]).collect(),
             elements,
             starts,
             steps,
@@ -178,8 +184,8 @@ impl Fabric {
             entered: vec![0; net.flows.len()],
             last_delay: vec![None; net.flows.len()],
             trips: Vec::new(),
-            warmup: net.warmup.nanos(),
-            now: 0,
+            warmup: Instant::ZERO + net.warmup,
+            now: Instant::ZERO,
             watched: net
                 .flows
                 .iter()
@@ -188,9 +194,9 @@ impl Fabric {
         }
     }
 
-    /// A frame came at `at`, in nanoseconds since the network began, at one end; it goes to the other one, `to`. What happens
+    /// A frame came at `at`, since the network began, at one end; it goes to the other one, `to`. What happens
     /// before is done first. Without a way it is there at once.
-    pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: u64) {
+    pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let note = Note { to, about, flow: way.and_then(|way| way.flow), came: at, entry: 0 };
         self.advance(at);
@@ -202,7 +208,8 @@ impl Fabric {
         if let Some(flow) = way.flow {
             self.entered[flow] += 1;
         }
-        let segment = Arrival { at, len: bytes.len().min(usize::from(u16::MAX)) as u16, about }.segment(frame);
+        let segment =
+            Arrival { at: at.nanos(), len: bytes.len().min(usize::from(u16::MAX)) as u16, about }.segment(frame);
         self.enter(Segment { hop: self.starts[way.route] as u32, at, ..segment });
     }
 
@@ -213,7 +220,7 @@ impl Fabric {
         let element = &mut self.elements[number];
         let note = &mut self.frames.notes[segment.seq as usize];
         if let Some(journal) = &mut element.journal {
-            note.entry = journal.arrive(Arrival { at, len: segment.len, about: note.about });
+            note.entry = journal.arrive(Arrival { at: at.nanos(), len: segment.len, about: note.about });
         }
         let tag = note.about.tag();
         self.with(number, |link, gone| link.arrive(segment, tag, at, gone));
@@ -230,10 +237,10 @@ impl Fabric {
             if self.trips.len() <= class {
                 self.trips.resize_with(class + 1, Trip::default);
             }
-            let (trip, delay) = (&mut self.trips[class], segment.at - came);
+            let (trip, delay) = (&mut self.trips[class], segment.at.since(came));
             trip.delay.add(delay);
             if let Some(before) = self.last_delay[flow].replace(delay) {
-                trip.jitter = (trip.jitter.0 + delay.abs_diff(before), trip.jitter.1 + 1);
+                trip.jitter = (trip.jitter.0 + delay.abs_diff(before).nanos(), trip.jitter.1 + 1);
             }
         }
         self.ready[to].push_back((segment.at, segment.seq));
@@ -259,18 +266,19 @@ impl Fabric {
             }
             pipe.push_back(Segment { hop: segment.hop + 1, ..*segment });
         });
-        due[number] = [link.next().unwrap_or(u64::MAX), pipe.front().map_or(u64::MAX, |head| head.at)];
+        due[number] = [Due::from(link.next()), head(pipe)];
     }
 
     /// The first thing to happen: when, at which element, and whether it is its link or its pipe. Links go first, as in a
     /// simulation.
-    fn first(&self) -> Option<(u64, bool, usize)> {
+    fn first(&self) -> Option<(Instant, bool, usize)> {
         let all = self.due.iter().enumerate().flat_map(|(at, due)| [(due[0], false, at), (due[1], true, at)]);
-        all.filter(|(due, ..)| *due < u64::MAX).min()
+        let (due, is_pipe, at) = all.min()?;
+        due.get().map(|due| (due, is_pipe, at))
     }
 
     /// Everything up to `now` happens.
-    pub fn advance(&mut self, now: u64) {
+    pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((at, is_pipe, number)) = self.first().filter(|(at, ..)| *at <= now) {
             if !is_pipe {
@@ -279,13 +287,13 @@ impl Fabric {
             }
             let pipe = &mut self.elements[number].pipe;
             let Some(segment) = pipe.pop_front() else { break };
-            self.due[number][1] = pipe.front().map_or(u64::MAX, |head| head.at);
+            self.due[number][1] = head(pipe);
             self.enter(segment);
         }
     }
 
     /// When it next has something to do, if nothing arrives.
-    pub fn next(&self) -> Option<u64> {
+    pub fn next(&self) -> Option<Instant> {
         self.first().map(|(at, ..)| at)
     }
 
@@ -295,10 +303,10 @@ impl Fabric {
     }
 
     /// The first `count` of them were sent at `now`.
-    pub fn sent(&mut self, end: usize, count: usize, now: u64) {
+    pub fn sent(&mut self, end: usize, count: usize, now: Instant) {
         let count = count.min(self.ready[end].len());
         for (at, frame) in self.ready[end].drain(..count) {
-            self.lateness[end].add(now.saturating_sub(at));
+            self.lateness[end].add(now.since(at));
             self.carried[end].add(&self.frames.buffers[frame as usize]);
             self.frames.free.push(frame);
         }
@@ -312,7 +320,7 @@ impl Fabric {
     }
 
     /// The books, closed at `now`.
-    pub fn finish(mut self, now: u64) -> Report {
+    pub fn finish(mut self, now: Instant) -> Report {
         self.advance(now);
         let (mut links, mut journals) = (Vec::new(), Vec::new());
         for element in self.elements.into_iter().filter(|element| element.study) {

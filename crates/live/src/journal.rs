@@ -1,7 +1,7 @@
 //! What came over a link and what became of it: with the arrivals, rate and seed everything that the link did can be repeated.
 
 use forebay_aqm::base::packet::Ecn;
-use forebay_aqm::base::time::Span;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::LinkSpec;
 use forebay_sim::segment::{Kind, Mark, Segment};
@@ -81,8 +81,8 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], end: u64) -> Vec
         verdicts[number] = Some(Verdict::of(segment, gone, arrivals[number].about.ecn));
     };
     for (number, arrival) in arrivals.iter().enumerate() {
-        link.arrive(arrival.segment(number as u32), arrival.about.tag(), arrival.at, &mut gone);
+        link.arrive(arrival.segment(number as u32), arrival.about.tag(), Instant::from_nanos(arrival.at), &mut gone);
     }
-    link.advance(end, &mut gone);
+    link.advance(Instant::from_nanos(end), &mut gone);
     verdicts
 }

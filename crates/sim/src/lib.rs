@@ -3,35 +3,23 @@
 //! A [`network::Network`] describes links, hosts and flows; a [`world::World`] runs it to its end,
 //! deterministically from the seed, and returns an [`outcome::Outcome`]. Endpoints are sans-IO: they
 //! are told the time and asked what to send. Disciplines come from `forebay-aqm`, unchanged.
+//!
+//! Its folders from the ground up: `engine` has the agenda of events, timers and tables; `tcp` the ends of connections; `measure`
+//! meters and outcomes; `wire` what a wire does beside sending at its rate; `traffic` what flows carry; `network` descriptions;
+//! `link` queue, transmitter and wire together; `world` the run. None needs one that comes later.
 
-pub mod agenda;
-mod ahead;
-pub mod app;
-mod arrived;
-mod audit;
-mod call;
-mod delays;
-pub mod draw;
-pub mod dumbbell;
-mod flow;
-pub mod graph;
-pub mod histogram;
-pub mod levels;
+pub mod engine;
 pub mod link;
-pub mod lone;
-pub mod loss;
-pub mod meter;
+pub mod measure;
 pub mod network;
-pub mod outcome;
-pub mod over_time;
-pub mod pace;
-pub mod parking_lot;
-pub mod ring;
-pub mod rtp;
-pub mod schedule;
-pub mod segment;
-pub mod source;
 pub mod tcp;
-mod timers;
+pub mod traffic;
 pub mod wire;
 pub mod world;
+
+pub use engine::{agenda, ring};
+pub use link::{lone, segment};
+pub use measure::{histogram, meter, outcome, over_time};
+pub use network::{dumbbell, graph, parking_lot};
+pub use traffic::{app, draw, rtp, source};
+pub use wire::{levels, loss, pace, schedule};

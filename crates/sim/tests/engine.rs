@@ -116,7 +116,7 @@ fn rows_of_classes_add_up_to_the_run() {
             assert_eq!(sum(|row| u64::from(row.offered)), whole.offered_pkts, "{aqm}");
             assert_eq!(sum(|row| u64::from(row.dropped)), whole.dropped_pkts, "{aqm}");
             assert_eq!(sum(|row| row.bytes), delivered * 500, "{aqm}");
-            let mean_s = sum(|row| row.sojourn) as f64 * 1e-9 / delivered as f64;
+            let mean_s = sum(|row| row.sojourn.nanos()) as f64 * 1e-9 / delivered as f64;
             assert!((mean_s - whole.sojourn_s.unwrap().mean).abs() < 1e-9, "{aqm}: {mean_s}");
         }
         assert_eq!(served, link.served_pkts, "{aqm}");

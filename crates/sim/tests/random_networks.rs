@@ -41,7 +41,7 @@ fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
 }
 
 /// In these builds every link also keeps books, checked at each packet, and the end of every run those of the
-/// whole network: `crates/sim/src/audit.rs`.
+/// whole network: `crates/sim/src/world/audit.rs`.
 #[test]
 fn counts_add_up() {
     try_all("counts_add_up", seeds(), |seed| {

@@ -71,6 +71,11 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
+    /// How far the two are apart.
+    pub const fn abs_diff(self, other: Self) -> Self {
+        Self(self.0.abs_diff(other.0))
+    }
+
     /// Milliseconds.
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6

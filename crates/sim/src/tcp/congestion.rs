@@ -252,8 +252,8 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// The most packets that may be in flight, besides the window. Default: no limit. Only
     /// [`Recovery::Sctp`] asks.
     #[inline]
-    fn burst_limit(&self) -> u32 {
-        u32::MAX
+    fn burst_limit(&self) -> Option<u32> {
+        None
     }
 
     /// The estimated share of marked packets, 0 to 1, if it estimates it.
@@ -352,7 +352,7 @@ macro_rules! hand_on {
         }
 
         #[inline]
-        fn burst_limit(&self) -> u32 {
+        fn burst_limit(&self) -> Option<u32> {
             $each!(self, burst_limit())
         }
 

@@ -3,20 +3,19 @@
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::window::Window;
+use crate::engine::due::Due;
 
 /// Linux's rates in windows per round trip (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`): faster than the window
 /// is acknowledged, so that the window and not the pacer limits the rate.
 const SLOW_START: f64 = 2.0;
 /// See [`SLOW_START`].
 const AVOIDANCE: f64 = 1.2;
-/// An application that never runs out of data.
-const ENDLESS: u32 = u32::MAX;
 
 /// State of the two; a sender with neither has none.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
-    /// Packets that the application has handed over.
-    offered: u32,
+    /// Packets that the application has handed over, unless it has data without end.
+    offered: Option<u32>,
     /// When the last packet left.
     last_sent: Instant,
     paced: bool,
@@ -29,24 +28,26 @@ pub(super) struct Gate {
 impl Gate {
     /// An application with data without end.
     pub(super) const fn new(paced: bool) -> Self {
-        Self { offered: ENDLESS, last_sent: Instant::ZERO, paced, next: Instant::ZERO, waiting: false }
+        Self { offered: None, last_sent: Instant::ZERO, paced, next: Instant::ZERO, waiting: false }
     }
 
     /// The application hands over `packets` after the first `high`; how long nothing was sent.
     pub(super) fn offer(&mut self, now: Instant, high: u32, packets: u32) -> Span {
-        let before = if self.offered == ENDLESS { high } else { self.offered };
-        self.offered = before.saturating_add(packets).min(ENDLESS - 1);
+        self.offered = Some(self.offered.unwrap_or(high).saturating_add(packets));
         now.since(self.last_sent)
     }
 
     /// Has the application handed over packet `seq`?
     pub(super) const fn has(&self, seq: u32) -> bool {
-        seq < self.offered
+        match self.offered {
+            Some(offered) => seq < offered,
+            None => true,
+        }
     }
 
     /// Can the application run out of data?
     pub(super) const fn can_run_dry(&self) -> bool {
-        self.offered != ENDLESS
+        self.offered.is_some()
     }
 
     /// May a packet leave at `now`? If not, and one `wants` to, it waits.
@@ -57,8 +58,8 @@ impl Gate {
     }
 
     /// When the waiting packet may leave.
-    pub(super) const fn deadline(&self) -> Instant {
-        if self.waiting { self.next } else { Instant::NEVER }
+    pub(super) const fn deadline(&self) -> Due {
+        if self.waiting { Due::at(self.next) } else { Due::NEVER }
     }
 
     /// A packet has left; with pacing the next one follows `interval` later.

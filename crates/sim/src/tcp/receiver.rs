@@ -6,7 +6,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::TcpOptions;
 use super::bits::BitRing;
 use super::congestion::Echo;
-use super::reports::{Block, Reports};
+use super::reports::{Blocks, Reports};
 
 /// One acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,8 +15,8 @@ pub struct Ack {
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
-    /// What [`Receiver::collect`] gives out its blocks for; 0 if it has none.
-    pub ticket: u32,
+    /// Does it carry selective blocks? [`Receiver::blocks`] has them until the next acknowledgement.
+    pub is_selective: bool,
 }
 
 /// State of a receiver.
@@ -46,7 +46,7 @@ impl Receiver {
             delayed: options.delayed_ack,
             delay: profile.ack_delay,
             accurate: profile.echo == Echo::EachPacket,
-            reports: profile.recovery.is_selective().then(|| Box::new(Reports::new())),
+            reports: profile.recovery.is_selective().then(Box::default),
             ..Self::default()
         }
     }
@@ -111,27 +111,28 @@ impl Receiver {
     pub fn ack(&mut self) -> Ack {
         (self.held, self.held_ce) = (0, false);
         self.deadline = None;
-        let ticket = match &mut self.reports {
-            Some(reports) if !self.early.is_empty() => reports.ticket(self.next, &self.early),
-            _ => 0,
+        let is_selective = match &mut self.reports {
+            Some(reports) if !self.early.is_empty() => reports.choose(self.next, &self.early),
+            _ => false,
         };
-        Ack { next: self.next, ece: self.ece, ticket }
+        Ack { next: self.next, ece: self.ece, is_selective }
     }
 
-    /// The selective blocks of an acknowledgement that has reached the sender, by its ticket.
+    /// The selective blocks of `ack`, the last acknowledgement that it gave.
     #[inline]
-    pub fn collect(&mut self, ticket: u32) -> &[Block] {
+    pub fn blocks(&self, ack: Ack) -> Blocks {
         // Most acknowledgements have none, and should not touch the receiver.
-        if ticket == 0 {
-            return &[];
+        match &self.reports {
+            Some(reports) if ack.is_selective => reports.last(),
+            _ => Blocks::default(),
         }
-        self.reports.as_mut().map_or(&[], |reports| reports.collect(ticket))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::reports::Block;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -174,23 +175,7 @@ mod tests {
                     wanted.extend(run.filter(|run| !wanted.contains(run)));
                 }
                 wanted.truncate(3);
-                prop_assert_eq!(r.collect(ack.ticket), wanted.as_slice());
-            }
-        }
-
-        /// Reports of acknowledgements that never arrive are let go with the next one that does.
-        #[test]
-        fn lost_acknowledgements_leave_nothing_behind(lost in prop::collection::vec(any::<bool>(), 1..200)) {
-            let mut r = selective();
-            let mut longest = 0;
-            for (i, &lost) in lost.iter().enumerate() {
-                let ack = arrive(&mut r, 2 * i as u32 + 1).unwrap();
-                longest = if lost { longest + 1 } else { 1 };
-                if !lost {
-                    prop_assert_eq!(r.collect(ack.ticket)[0].start, 2 * i as u32 + 1);
-                    prop_assert!(r.collect(ack.ticket.saturating_sub(1)).is_empty(), "overtaken");
-                }
-                prop_assert_eq!(r.reports.as_ref().unwrap().kept(), longest);
+                prop_assert_eq!(&*r.blocks(ack), wanted.as_slice());
             }
         }
     }

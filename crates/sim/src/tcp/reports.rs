@@ -1,6 +1,6 @@
 //! Selective acknowledgements at the receiver (RFC 2018): which runs of early packets to report.
 
-use std::collections::VecDeque;
+use core::ops::Deref;
 
 use super::bits::BitRing;
 
@@ -16,33 +16,32 @@ pub struct Block {
     pub end: u32,
 }
 
-/// The blocks of one acknowledgement.
-#[derive(Clone, Copy, Debug, Default)]
-struct Report {
+/// The blocks that an acknowledgement carries; a slice of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Blocks {
     blocks: [Block; MAX_BLOCKS],
     len: u8,
 }
 
-/// Chooses blocks, and keeps those of the acknowledgements that are on their way.
-///
-/// A segment has no room for blocks, so an acknowledgement carries a ticket. Acknowledgements of a connection
-/// arrive in the order in which they were sent, if at all: whoever collects a report discards all older ones,
-/// and nothing is kept for an acknowledgement that was lost. One that is overtaken all the same arrives
-/// without its blocks; newer ones repeated them.
+impl Deref for Blocks {
+    type Target = [Block];
+
+    #[inline]
+    fn deref(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+/// Chooses the blocks of acknowledgements.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reports {
     /// A packet of each run, the run that changed last at the end.
     recent: Vec<u32>,
-    kept: VecDeque<Report>,
-    /// Ticket of the first report kept; tickets begin at 1.
-    first: u32,
+    /// Of the last acknowledgement.
+    last: Blocks,
 }
 
 impl Reports {
-    pub(super) fn new() -> Self {
-        Self { first: 1, ..Self::default() }
-    }
-
     /// Packet `seq` beyond `next` has arrived (again, perhaps): its run changed last.
     pub(super) fn note(&mut self, next: u32, seq: u32, early: &BitRing) {
         let run = run_around(next, seq, early);
@@ -50,38 +49,23 @@ impl Reports {
         self.recent.push(seq);
     }
 
-    /// The ticket of a report as of now; 0 if there is nothing to report.
+    /// Chooses the blocks of an acknowledgement that leaves now. False: it has none.
     ///
     /// RFC 2018 section 4: the first block is the run that the latest packet belongs to, the others those
     /// that were reported first most recently.
-    pub(super) fn ticket(&mut self, next: u32, early: &BitRing) -> u32 {
+    pub(super) fn choose(&mut self, next: u32, early: &BitRing) -> bool {
         self.recent.retain(|&seq| seq > next);
-        if self.recent.is_empty() {
-            return 0;
-        }
-        let mut report = Report::default();
-        for (block, &seq) in report.blocks.iter_mut().zip(self.recent.iter().rev()) {
+        self.last = Blocks::default();
+        for (block, &seq) in self.last.blocks.iter_mut().zip(self.recent.iter().rev()) {
             *block = run_around(next, seq, early);
-            report.len += 1;
+            self.last.len += 1;
         }
-        self.kept.push_back(report);
-        self.first + self.kept.len() as u32 - 1
+        !self.last.is_empty()
     }
 
-    /// The blocks of the acknowledgement with this ticket, which has arrived.
-    pub(super) fn collect(&mut self, ticket: u32) -> &[Block] {
-        while self.first < ticket && self.kept.pop_front().is_some() {
-            self.first += 1;
-        }
-        match self.kept.front() {
-            Some(report) if self.first == ticket => &report.blocks[..usize::from(report.len)],
-            _ => &[],
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
-        self.kept.len()
+    /// Those chosen last.
+    pub(super) const fn last(&self) -> Blocks {
+        self.last
     }
 }
 

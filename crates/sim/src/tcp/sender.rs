@@ -19,6 +19,7 @@ use super::gate::{self, Gate};
 use super::reports::Block;
 use super::rtt::Rtt;
 use super::window::Window;
+use crate::engine::due::Due;
 use memory::Selective;
 use ns2::Ns2;
 
@@ -87,8 +88,8 @@ pub struct Sender {
     cwr: bool,
     stopped: bool,
     last_cut: Cut,
-    /// The packet that the timer expired for last; none has the highest number.
-    timed_out: u32,
+    /// The packet that the timer expired for last.
+    timed_out: Option<u32>,
     /// The last acknowledgement of new data had a mark, at a window of one.
     marked_at_one: bool,
     dup_acks: u32,
@@ -96,7 +97,7 @@ pub struct Sender {
     rtt: Rtt,
     timed: Option<(u32, Instant)>,
     /// When the retransmission timer expires.
-    rto_at: Instant,
+    rto_at: Due,
     initial_window: u32,
     selective: Option<Box<Selective>>,
     ns2: Option<Box<Ns2>>,
@@ -130,13 +131,13 @@ impl Sender {
             cwr: false,
             stopped: false,
             last_cut: Cut::None,
-            timed_out: u32::MAX,
+            timed_out: None,
             marked_at_one: false,
             dup_acks: 0,
             retransmit: None,
             rtt: Rtt::new(options.timer(phase)),
             timed: None,
-            rto_at: Instant::NEVER,
+            rto_at: Due::NEVER,
             initial_window: options.initial_window,
             gate: options.paced().then(|| Box::new(Gate::new(true))),
             selective,
@@ -194,13 +195,13 @@ impl Sender {
             None => self.rto_at,
             Some(gate) => gate.deadline().min(self.rto_at),
         };
-        (first != Instant::NEVER).then_some(first)
+        first.get()
     }
 
     /// No new data from now on, nor anything else: the application is gone.
     pub fn stop(&mut self) {
         self.stopped = true;
-        self.rto_at = Instant::NEVER;
+        self.rto_at = Due::NEVER;
         self.gate = None;
     }
 
@@ -256,8 +257,8 @@ impl Sender {
                 self.timed = Some((seq, now));
             }
         }
-        if self.rto_at == Instant::NEVER {
-            self.rto_at = now + self.rtt.timeout();
+        if self.rto_at.is_never() {
+            self.rto_at = Due::at(now + self.rtt.timeout());
         }
         if self.gate.is_some() {
             self.pace(now);
@@ -363,7 +364,7 @@ impl Sender {
             None => self.window.halve_for_mark(),
         }
         // Only the timer opens the window again.
-        if self.window.is_closed() && (self.rto_at == Instant::NEVER || !self.keeps_running_timer()) {
+        if self.window.is_closed() && (self.rto_at.is_never() || !self.keeps_running_timer()) {
             self.rearm(now);
         }
     }
@@ -382,14 +383,14 @@ impl Sender {
 
     /// [`deadline`](Self::deadline) has come. What the pacer held back is for [`poll`](Self::poll) to give out.
     pub fn on_deadline(&mut self, now: Instant) {
-        if self.rto_at <= now {
+        if self.rto_at.has_come(now) {
             self.on_timeout(now);
         }
     }
 
     /// The retransmission timer has expired: back to the first hole, slow start from one packet.
     fn on_timeout(&mut self, now: Instant) {
-        self.rto_at = Instant::NEVER;
+        self.rto_at = Due::NEVER;
         if self.stopped {
             return;
         }
@@ -399,7 +400,7 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         let ssthresh = self.window.ssthresh();
-        let again = core::mem::replace(&mut self.timed_out, self.una) == self.una && !self.halves_for_each_timeout();
+        let again = self.timed_out.replace(self.una) == Some(self.una) && !self.halves_for_each_timeout();
         let is_reduced = again || self.mark_counts_as_loss() && self.una < self.recover;
         self.recover = self.high;
         self.note_cut(Cut::Timeout, true);
@@ -421,7 +422,7 @@ impl Sender {
         self.retransmit = None;
         self.timed = None;
         self.rtt.back_off();
-        self.rto_at = now + self.rtt.timeout();
+        self.rto_at = Due::at(now + self.rtt.timeout());
     }
 
     /// The time after a mark that closed the window is over: one packet may leave.
@@ -443,6 +444,6 @@ impl Sender {
     #[inline]
     fn rearm(&mut self, now: Instant) {
         let runs = self.high > self.una || self.window.is_closed();
-        self.rto_at = if runs { now + self.rtt.timeout() } else { Instant::NEVER };
+        self.rto_at = if runs { Due::at(now + self.rtt.timeout()) } else { Due::NEVER };
     }
 }

@@ -11,6 +11,7 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::congestion::EcnUse;
 use super::receiver::{Ack, Receiver};
+use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
 use super::{TcpOptions, Variant};
 
@@ -80,7 +81,7 @@ impl Path {
 #[derive(Debug)]
 enum Event {
     Data(Send, Ecn),
-    Ack(Ack),
+    Ack(Ack, Blocks),
     Offer,
 }
 
@@ -172,7 +173,7 @@ impl Connection {
     fn happens(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Offer => self.sender.offer(self.now, self.path.burst),
-            Event::Ack(ack) => return self.ack(ack),
+            Event::Ack(ack, blocks) => return self.ack(ack, &blocks),
             Event::Data(send, ecn) => {
                 if let Some(ack) = self.receiver.before_data(ecn) {
                     self.answer(ack);
@@ -187,15 +188,14 @@ impl Connection {
 
     fn answer(&mut self, ack: Ack) {
         if let Some(at) = self.path.ack(self.now) {
-            self.push(at, Event::Ack(ack));
+            self.push(at, Event::Ack(ack, self.receiver.blocks(ack)));
         }
     }
 
-    fn ack(&mut self, ack: Ack) -> Result<(), String> {
+    fn ack(&mut self, ack: Ack, blocks: &[Block]) -> Result<(), String> {
         let (old, counts) = (self.sender.cwnd(), *self.sender.counts());
         self.has_mark |= ack.ece;
-        let blocks = self.receiver.collect(ack.ticket).to_vec();
-        self.sender.on_ack(self.now, ack.next, ack.ece, &blocks);
+        self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
         let (new, after) = (self.sender.cwnd(), *self.sender.counts());
         let recovers = after.fast_retransmits > counts.fast_retransmits;
         let cuts = after.ecn_cuts > counts.ecn_cuts;

@@ -9,7 +9,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::receiver::{Ack, Receiver};
-use forebay_sim::tcp::reports::Block;
+use forebay_sim::tcp::reports::Blocks;
 use forebay_sim::tcp::sender::{Send, Sender};
 
 use rules::Rules;
@@ -23,7 +23,7 @@ const LATE: usize = 20;
 
 enum Event {
     Data(Send, Ecn),
-    Ack(Ack),
+    Ack(Ack, Blocks),
     Offer,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Connection {
     /// When the last packet arrives that is on its way there, and back.
     last_arrival: [u64; 2],
     /// The latest acknowledgements with their blocks, some of which arrive once more.
-    arrived: VecDeque<(Ack, Vec<Block>)>,
+    arrived: VecDeque<(Ack, Blocks)>,
     repeats: Rng,
     rules: Rules,
 }
@@ -96,15 +96,15 @@ impl Connection {
         match event {
             Event::Data(send, ecn) => {
                 let prior = self.receiver.before_data(ecn);
+                prior.into_iter().for_each(|ack| self.answer(ack));
                 let ack = self.receiver.on_data(self.now, send.seq, ecn, send.cwr);
-                [prior, ack].into_iter().flatten().for_each(|ack| self.answer(ack));
+                ack.into_iter().for_each(|ack| self.answer(ack));
             }
-            Event::Ack(ack) => {
+            Event::Ack(ack, blocks) => {
                 let before = self.sender.clone();
-                let blocks = self.receiver.collect(ack.ticket);
-                self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
+                self.sender.on_ack(self.now, ack.next, ack.ece, &blocks);
                 self.rules.ack(&before, &self.sender, ack);
-                self.arrived.push_back((ack, blocks.to_vec()));
+                self.arrived.push_back((ack, blocks));
                 self.repeat();
             }
             Event::Offer => {
@@ -147,7 +147,7 @@ impl Connection {
     fn answer(&mut self, ack: Ack) {
         if self.rng.uniform() >= self.setting.ack_loss {
             let at = self.arrival(1);
-            self.push(at, Event::Ack(ack));
+            self.push(at, Event::Ack(ack, self.receiver.blocks(ack)));
         }
     }
 

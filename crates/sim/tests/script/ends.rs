@@ -151,28 +151,30 @@ impl Stage {
                 let seq = number(words.first().ok_or("which packet?")?)?;
                 let ecn = if words.contains(&"ce") { Ecn::Ce } else { Ecn::Ect0 };
                 let Some(receiver) = &mut self.receiver else { return Err("no receiver yet".to_string()) };
-                answers.extend(receiver.before_data(ecn));
-                answers.extend(receiver.on_data(self.now, seq, ecn, words.contains(&"cwr")));
+                answers.extend(receiver.before_data(ecn).map(|ack| show_ack(receiver, ack)));
+                let ack = receiver.on_data(self.now, seq, ecn, words.contains(&"cwr"));
+                answers.extend(ack.map(|ack| show_ack(receiver, ack)));
             }
             "timer" => {
                 let deadline = self.receiver.as_ref().and_then(Receiver::deadline).ok_or("no timer runs")?;
                 self.reach(deadline, words)?;
-                answers.extend(self.receiver.as_mut().map(Receiver::ack));
+                let receiver = self.receiver.as_mut().ok_or("no receiver yet")?;
+                let ack = receiver.ack();
+                answers.push(show_ack(receiver, ack));
             }
             _ => return Err(format!("no such event at a receiver: {verb}")),
         }
-        let answers: Vec<String> = answers.into_iter().map(|ack| self.show_ack(ack)).collect();
         let answer = if answers.is_empty() { "nothing".to_string() } else { answers.join(", ") };
         let wanted = if wanted.is_empty() { "nothing" } else { wanted };
         if answer == wanted { Ok(()) } else { Err(format!("answered {answer}, not {wanted}")) }
     }
+}
 
-    fn show_ack(&mut self, ack: Ack) -> String {
-        let blocks = self.receiver.as_mut().map_or(&[][..], |receiver| receiver.collect(ack.ticket));
-        let sack = if blocks.is_empty() { "" } else { " sack" };
-        let blocks: String = blocks.iter().map(|&block| format!(" {}", show_range(block))).collect();
-        format!("ack {}{}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
-    }
+fn show_ack(receiver: &Receiver, ack: Ack) -> String {
+    let blocks = receiver.blocks(ack);
+    let sack = if blocks.is_empty() { "" } else { " sack" };
+    let blocks: String = blocks.iter().map(|&block| format!(" {}", show_range(block))).collect();
+    format!("ack {}{}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
 }
 
 fn show_sends(sends: &[Send]) -> String {

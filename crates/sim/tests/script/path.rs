@@ -6,6 +6,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::reports::Blocks;
 use forebay_sim::tcp::sender::{Send, Sender};
 
 use super::words::{number, range, setting, span};
@@ -14,7 +15,7 @@ enum Event {
     /// A packet leaves the queue and reaches the receiver; with its mark.
     Data(Send, Ecn),
     /// An acknowledgement reaches the sender, half of the round trip later.
-    Ack(Ack),
+    Ack(Ack, Blocks),
 }
 
 pub(crate) struct Path {
@@ -111,10 +112,11 @@ impl Path {
         match due.map(|entry| entry.remove()) {
             Some(Event::Data(send, ecn)) => {
                 let prior = self.receiver.before_data(ecn);
+                prior.into_iter().for_each(|ack| self.answer(now, ack));
                 let ack = self.receiver.on_data(now, send.seq, ecn, send.cwr);
-                [prior, ack].into_iter().flatten().for_each(|ack| self.answer(now, ack));
+                ack.into_iter().for_each(|ack| self.answer(now, ack));
             }
-            Some(Event::Ack(ack)) => sender.on_ack(now, ack.next, ack.ece, self.receiver.collect(ack.ticket)),
+            Some(Event::Ack(ack, blocks)) => sender.on_ack(now, ack.next, ack.ece, &blocks),
             None => {
                 if self.receiver.deadline().is_some_and(|at| at <= now) {
                     let ack = self.receiver.ack();
@@ -129,7 +131,7 @@ impl Path {
 
     fn answer(&mut self, now: Instant, ack: Ack) {
         let half = Span::from_nanos(self.rtt.nanos() / 2);
-        self.push(now + half, Event::Ack(ack));
+        self.push(now + half, Event::Ack(ack, self.receiver.blocks(ack)));
     }
 
     fn push(&mut self, at: Instant, event: Event) {

@@ -95,8 +95,8 @@ impl CongestionControl for Sctp {
     }
 
     /// Section 6.1, rule D: no more than `Max.Burst` at once.
-    fn burst_limit(&self) -> u32 {
-        self.burst
+    fn burst_limit(&self) -> Option<u32> {
+        Some(self.burst)
     }
 }
 

@@ -52,8 +52,8 @@ impl Sender {
     /// RFC 9260 section 6.1, rules B and D: below the window, by whatever little, another packet may leave.
     fn has_room_as_sctp(&self) -> bool {
         let in_flight = self.in_flight();
-        let limit = self.selective.as_ref().map_or(u32::MAX, |selective| selective.control.burst_limit());
-        f64::from(in_flight) < self.window.cwnd() && in_flight < limit
+        let limit = self.selective.as_ref().and_then(|selective| selective.control.burst_limit());
+        f64::from(in_flight) < self.window.cwnd() && limit.is_none_or(|limit| in_flight < limit)
     }
 
     fn after_timeout(&self) -> bool {

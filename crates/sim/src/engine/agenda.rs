@@ -1,0 +1,183 @@
+//! The event queue: a winner tree over a fixed set of sources, each with at most one pending event.
+//!
+//! Every pipe, link, timer set and sampler is a source that knows its own next event, so the pending
+//! set numbers about the links, not the packets in flight. Changing one source's time costs one
+//! path to the root: no allocation, no pops, no cancelled entries.
+
+use forebay_aqm::base::time::Instant;
+
+/// Bits of a key that hold the source; the rest hold nanoseconds (39 hours' worth).
+const SOURCE_BITS: u32 = 17;
+/// The most sources an agenda can hold.
+pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
+/// The latest time a key can hold, in nanoseconds.
+pub const MAX_NANOS: u64 = (1 << (64 - SOURCE_BITS)) - 2;
+
+/// The key of a source without an event: after all others, as [`MAX_NANOS`] leaves it free.
+const IDLE: u64 = u64::MAX;
+
+/// Which source is due when. Equal times are served in order of source index.
+pub struct Agenda {
+    /// A complete binary tree, root at 1, leaves from `leaves`; each node holds its smaller child.
+    tree: Vec<u64>,
+    leaves: usize,
+}
+
+impl Agenda {
+    /// An agenda of `sources` sources, none pending.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_SOURCES`].
+    pub fn new(sources: usize) -> Self {
+        assert!(sources <= MAX_SOURCES, "at most {MAX_SOURCES} event sources");
+        let leaves = sources.next_power_of_two();
+        Self { tree: vec![IDLE; 2 * leaves], leaves }
+    }
+
+    /// Sets the next event of `source` to `at`, or to never. Times beyond [`MAX_NANOS`] count as that:
+    /// no run lasts so long, and a wrapped key would come first.
+    #[inline]
+    pub fn set(&mut self, source: usize, at: Option<Instant>) {
+        let key = match at {
+            Some(at) => (at.nanos().min(MAX_NANOS) << SOURCE_BITS) | source as u64,
+            None => IDLE,
+        };
+        // The smaller key is carried along: the loads of the siblings do not wait for one another, and no
+        // branch depends on the keys.
+        let (mut at, mut smaller) = (self.leaves + source, key);
+        self.tree[at] = smaller;
+        while at > 1 {
+            smaller = smaller.min(self.tree[at ^ 1]);
+            at >>= 1;
+            self.tree[at] = smaller;
+        }
+    }
+
+    /// The earliest event: its time and its source.
+    #[inline]
+    pub fn first(&self) -> Option<(Instant, usize)> {
+        let key = self.tree[1];
+        (key != IDLE).then_some((Instant::from_nanos(key >> SOURCE_BITS), (key as usize) & (MAX_SOURCES - 1)))
+    }
+}
+
+/// What an event source of a run stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// The transmitter of this managed link is free.
+    Departure(usize),
+    /// The timer of the discipline at this managed link is due.
+    Tick(usize),
+    /// The head of this pipe has reached its far end.
+    Pipe(usize),
+    /// The earliest of the flows' timers is due.
+    Timers,
+    /// The warm-up is over.
+    Window,
+    /// A row of the series is due.
+    Sampler,
+}
+
+/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
+/// timers, window, sampler.
+pub(crate) struct Sources {
+    pub(crate) managed: usize,
+    pub(crate) pipes: usize,
+}
+
+impl Sources {
+    /// What `source` stands for. Pipes are asked for first: most events are theirs.
+    #[inline(always)]
+    pub(crate) const fn event(&self, source: usize) -> Event {
+        if source >= self.pipe(0) && source < self.timers() {
+            Event::Pipe(source - self.pipe(0))
+        } else if source < self.managed {
+            Event::Departure(source)
+        } else if source < self.pipe(0) {
+            Event::Tick(source - self.managed)
+        } else if source == self.timers() {
+            Event::Timers
+        } else if source == self.window() {
+            Event::Window
+        } else {
+            Event::Sampler
+        }
+    }
+
+    pub(crate) const fn tick(&self, managed: usize) -> usize {
+        self.managed + managed
+    }
+    pub(crate) const fn pipe(&self, pipe: usize) -> usize {
+        2 * self.managed + pipe
+    }
+    pub(crate) const fn timers(&self) -> usize {
+        2 * self.managed + self.pipes
+    }
+    pub(crate) const fn window(&self) -> usize {
+        self.timers() + 1
+    }
+    pub(crate) const fn sampler(&self) -> usize {
+        self.timers() + 2
+    }
+    pub(crate) const fn count(&self) -> usize {
+        self.timers() + 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(nanos: u64) -> Option<Instant> {
+        Some(Instant::from_nanos(nanos))
+    }
+
+    fn event(nanos: u64, source: usize) -> Option<(Instant, usize)> {
+        at(nanos).map(|at| (at, source))
+    }
+
+    #[test]
+    fn every_source_has_its_event() {
+        let sources = Sources { managed: 2, pipes: 1 };
+        let events = (0..sources.count()).map(|source| sources.event(source)).collect::<Vec<_>>();
+        let links = [Event::Departure(0), Event::Departure(1), Event::Tick(0), Event::Tick(1)];
+        assert_eq!(events, [&links[..], &[Event::Pipe(0), Event::Timers, Event::Window, Event::Sampler]].concat());
+        assert_eq!((sources.event(sources.tick(1)), sources.event(sources.pipe(0))), (Event::Tick(1), Event::Pipe(0)));
+    }
+
+    #[test]
+    fn equal_times_go_by_source() {
+        let mut agenda = Agenda::new(5);
+        agenda.set(4, at(7));
+        agenda.set(2, at(7));
+        agenda.set(0, at(9));
+        assert_eq!(agenda.first(), event(7, 2));
+        agenda.set(2, None);
+        assert_eq!(agenda.first(), event(7, 4));
+    }
+
+    #[test]
+    fn times_beyond_the_last_do_not_wrap() {
+        let mut agenda = Agenda::new(2);
+        agenda.set(0, Some(Instant::NEVER));
+        agenda.set(1, at(5));
+        assert_eq!(agenda.first(), event(5, 1));
+        agenda.set(1, None);
+        assert_eq!(agenda.first(), event(MAX_NANOS, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn first_is_the_minimum(changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)) {
+            let mut agenda = Agenda::new(37);
+            let mut plain = [None; 37];
+            for (source, nanos) in changes {
+                plain[source] = nanos.map(Instant::from_nanos);
+                agenda.set(source, plain[source]);
+                let least = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
+                prop_assert_eq!(agenda.first(), least);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A time that may be none, in eight bytes.
+
+use forebay_aqm::base::time::Instant;
+
+/// When something is due, if at all: an `Option<Instant>` without a tag, in whose order never comes last.
+///
+/// [`Instant::NEVER`] stands for none: no run lasts so long, see [`MAX_NANOS`](super::agenda::MAX_NANOS).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Due(Instant);
+
+impl Due {
+    /// Not at all.
+    pub const NEVER: Self = Self(Instant::NEVER);
+
+    /// At this time.
+    #[inline]
+    pub const fn at(at: Instant) -> Self {
+        Self(at)
+    }
+
+    /// The time, if there is one.
+    #[inline]
+    pub fn get(self) -> Option<Instant> {
+        (self.0 != Instant::NEVER).then_some(self.0)
+    }
+
+    /// Is there none?
+    #[inline]
+    pub fn is_never(self) -> bool {
+        self.0 == Instant::NEVER
+    }
+
+    /// Has the time come at `now`?
+    #[inline]
+    pub fn has_come(self, now: Instant) -> bool {
+        self.0 <= now
+    }
+}
+
+impl From<Option<Instant>> for Due {
+    #[inline]
+    fn from(at: Option<Instant>) -> Self {
+        at.map_or(Self::NEVER, Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behaves_as_an_option_with_none_last() {
+        let at = |nanos| Due::at(Instant::from_nanos(nanos));
+        assert_eq!((at(3).min(Due::NEVER), at(3).min(at(2))), (at(3), at(2)));
+        for option in [None, Some(Instant::ZERO), Some(Instant::from_nanos(7))] {
+            assert_eq!((Due::from(option).get(), Due::from(option).is_never()), (option, option.is_none()));
+        }
+        let now = Instant::from_nanos(5);
+        assert_eq!([at(4), at(5), at(6), Due::NEVER].map(|due| due.has_come(now)), [true, true, false, false]);
+        assert_eq!(size_of::<Due>(), 8);
+    }
+}

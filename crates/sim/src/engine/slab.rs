@@ -1,0 +1,66 @@
+//! A growable table of `Copy` records whose places are given out again.
+
+use super::index::Index;
+
+/// Records, each at a place of its own until it is removed.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    records: Vec<T>,
+    free: Vec<Index>,
+}
+
+impl<T: Copy + Default> Slab<T> {
+    /// An empty slab.
+    pub const fn new() -> Self {
+        Self { records: Vec::new(), free: Vec::new() }
+    }
+
+    /// How many records it holds.
+    pub const fn len(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+
+    /// Does it hold none?
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a record: its place.
+    #[inline]
+    pub fn insert(&mut self, record: T) -> Index {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.records.push(T::default());
+            Index::new(self.records.len() - 1)
+        });
+        self.records[place.get()] = record;
+        place
+    }
+
+    /// Removes the record at `place`, which may be given out from now on.
+    #[inline]
+    pub fn remove(&mut self, place: Index) -> &T {
+        self.free.push(place);
+        &self.records[place.get()]
+    }
+}
+
+impl<T: Copy + Default> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_given_out_again() {
+        let mut slab = Slab::new();
+        let places = [7, 8, 9].map(|record| slab.insert(record));
+        assert_eq!((*slab.remove(places[1]), slab.len()), (8, 2));
+        assert_eq!((slab.insert(5), slab.len()), (places[1], 3));
+        assert_eq!(places.map(|place| *slab.remove(place)), [7, 5, 9]);
+        assert!(slab.is_empty());
+    }
+}

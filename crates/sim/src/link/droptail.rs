@@ -1,0 +1,116 @@
+//! A drop-tail FIFO as arithmetic: a packet's departure is known when it arrives.
+
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::units::Limit;
+
+use super::books::LinkBooks;
+use crate::engine::ring::Ring;
+use crate::measure::meter::Meter;
+
+/// For a buffer of packets that nobody watches: no queue, only the times at which the packets of this busy period begin
+/// transmission.
+pub(super) struct Line {
+    limit: usize,
+    /// When the transmitter is free for the next arrival.
+    free: Instant,
+    /// Packets since the line was last idle.
+    count: usize,
+    /// By packet, modulo its size: a power of two, which grows until it holds `limit` of them.
+    starts: Vec<Instant>,
+}
+
+impl Line {
+    /// The longest buffer it may stand for: a line that is never idle remembers that many packets.
+    pub(super) const MOST: u32 = 1 << 16;
+
+    pub(super) const fn new(limit: usize) -> Self {
+        Self { limit, free: Instant::ZERO, count: 0, starts: Vec::new() }
+    }
+
+    /// When a packet that arrives at `now` and takes `time` to send is on its way; `None`: the buffer is full,
+    /// for the packet `limit` places before it still waits. `begins`: see [`Link::pass`](super::Link::pass).
+    #[inline(always)]
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        time: Span,
+        begins: impl FnOnce(Instant, Span) -> Instant,
+    ) -> Option<Instant> {
+        let mut start = now;
+        if self.free > now {
+            if self.count >= self.limit && self.starts[self.place(self.count - self.limit)] > now {
+                return None;
+            }
+            start = begins(self.free, time).max(now);
+        } else {
+            self.count = 0;
+        }
+        if self.count == self.starts.len() && self.count <= self.limit {
+            self.starts.resize((2 * self.count).max(16), Instant::ZERO);
+        }
+        let place = self.place(self.count);
+        self.starts[place] = start;
+        self.count += 1;
+        self.free = start + time;
+        Some(self.free)
+    }
+
+    #[inline]
+    const fn place(&self, packet: usize) -> usize {
+        packet & (self.starts.len() - 1)
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    start: Instant,
+    len: u16,
+}
+
+/// With its queue at hand: for a meter, or a buffer of bytes.
+pub(super) struct Plain {
+    limit: Limit,
+    /// When the transmitter is free for the next arrival.
+    pub(super) free: Instant,
+    waiting: Ring<Waiting>,
+    bytes: u64,
+}
+
+impl Plain {
+    pub(super) fn new(limit: Limit) -> Self {
+        Self { limit, free: Instant::ZERO, waiting: Ring::new(), bytes: 0 }
+    }
+
+    /// Packets that wait.
+    pub(super) const fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A packet of this length begins its transmission at `start` and waits until then.
+    pub(super) fn push(&mut self, start: Instant, len: u16) {
+        self.waiting.push(Waiting { start, len });
+        self.bytes += u64::from(len);
+    }
+
+    /// Packets whose transmission has begun by `now` wait no longer.
+    #[inline]
+    pub(super) fn begin_due(&mut self, now: Instant, meter: &mut Option<Box<Meter>>, books: &mut LinkBooks) {
+        while let Some(&first) = self.waiting.front()
+            && first.start <= now
+        {
+            self.waiting.skip();
+            books.begin();
+            self.bytes -= u64::from(first.len);
+            if let Some(meter) = meter {
+                meter.queue_is(first.start, self.waiting.len() as u32);
+            }
+        }
+    }
+
+    pub(super) const fn fits(&self, len: u16) -> bool {
+        match self.limit {
+            Limit::Packets(n) => self.waiting.len() < n as usize,
+            Limit::Bytes(b) => self.bytes + len as u64 <= b,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What travels: one record of 32 bytes, carried by value from pipe to pipe.
+
+use forebay_aqm::base::packet::{Colour, Ecn};
+use forebay_aqm::base::time::Instant;
+
+use crate::engine::index::Index;
+
+/// What a segment is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Kind {
+    /// TCP data, `seq` its packet number.
+    #[default]
+    Data,
+    /// TCP acknowledgement, `seq` the next packet number expected.
+    Ack,
+    /// A datagram nobody acknowledges.
+    Datagram,
+    /// What an end tells the other beside data and acknowledgements: a request or a packet of a handshake, `seq` its number
+    /// and which of them, or a report of RTP, `seq` its number and what it says.
+    Control,
+}
+
+/// A packet on its way. Half a cache line without padding: pipes copy it at every hop. Hand it on by value: one whose
+/// address is taken is written to memory field by field, and copying it from there with wide loads stalls.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(32))]
+pub struct Segment {
+    /// When it reaches the next element.
+    pub at: Instant,
+    /// When its host sent it; of an acknowledgement, of which nobody asks that, where its selective blocks are.
+    pub load: Load,
+    /// Flow.
+    pub flow: u32,
+    /// Packet number; see [`Kind`].
+    pub seq: u32,
+    /// Where it stands in the table of all routes' steps.
+    pub hop: u32,
+    /// Length on the wire in bytes.
+    pub len: u16,
+    /// Service class.
+    pub class: u8,
+    /// Kind and TCP's flags.
+    pub mark: Mark,
+}
+
+impl Segment {
+    /// When its host sent it, unless it is an acknowledgement.
+    #[inline]
+    pub fn sent(&self) -> Instant {
+        debug_assert!(self.mark.kind() != Kind::Ack, "an acknowledgement carries blocks in place of a time");
+        Instant::from_nanos(self.load.0)
+    }
+
+    /// Where the selective blocks are that it carries, if it is an acknowledgement with some.
+    #[inline]
+    pub fn blocks(&self) -> Option<Index> {
+        match self.mark.kind() {
+            Kind::Ack => (self.load.0 as usize).checked_sub(1).map(Index::new),
+            Kind::Data | Kind::Datagram | Kind::Control => None,
+        }
+    }
+
+    /// What it is counted as: its class and colour.
+    #[inline]
+    pub const fn counted_as(&self) -> (u8, Colour) {
+        (self.class, self.mark.colour())
+    }
+}
+
+/// What a segment carries beside its number, in eight bytes: its kind says which.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load(u64);
+
+impl Load {
+    /// The time at which it is sent.
+    #[inline]
+    pub const fn sent(at: Instant) -> Self {
+        Self(at.nanos())
+    }
+
+    /// The place of an acknowledgement's selective blocks, if it has any.
+    #[inline]
+    pub fn blocks(place: Option<Index>) -> Self {
+        Self(place.map_or(0, |place| place.get() as u64 + 1))
+    }
+}
+
+/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168) and the colour in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mark(u8);
+
+impl Mark {
+    const ECE: u8 = 1 << 4;
+    const CWR: u8 = 1 << 5;
+    const OUT: u8 = 1 << 6;
+
+    /// Data or a datagram; `cwr`: its sender has reduced its window.
+    #[inline]
+    pub const fn data(kind: Kind, ecn: Ecn, cwr: bool) -> Self {
+        Self(kind as u8 | ecn.bits() << 2 | if cwr { Self::CWR } else { 0 })
+    }
+
+    /// An acknowledgement; `ece`: it echoes congestion.
+    #[inline]
+    pub const fn ack(ece: bool) -> Self {
+        Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
+    }
+
+    /// A word of one end to the other.
+    #[inline]
+    pub const fn control() -> Self {
+        Self(Kind::Control as u8 | Ecn::NotEct.bits() << 2)
+    }
+
+    /// What the segment is.
+    #[inline]
+    pub const fn kind(self) -> Kind {
+        match self.0 & 3 {
+            0 => Kind::Data,
+            1 => Kind::Ack,
+            2 => Kind::Datagram,
+            _ => Kind::Control,
+        }
+    }
+
+    /// ECN codepoint.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        match (self.0 >> 2) & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The same with another codepoint.
+    #[inline]
+    #[must_use]
+    pub const fn with_ecn(self, ecn: Ecn) -> Self {
+        Self(self.0 & !(3 << 2) | ecn.bits() << 2)
+    }
+
+    /// The same in this colour.
+    #[inline]
+    #[must_use]
+    pub const fn with_colour(self, colour: Colour) -> Self {
+        Self(self.0 & !Self::OUT | if colour.bits() == Colour::Out.bits() { Self::OUT } else { 0 })
+    }
+
+    /// What a marker wrote; IN where there was none.
+    #[inline]
+    pub const fn colour(self) -> Colour {
+        if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }
+    }
+
+    /// ECN-Echo.
+    #[inline]
+    pub const fn ece(self) -> bool {
+        self.0 & Self::ECE != 0
+    }
+
+    /// Congestion Window Reduced.
+    #[inline]
+    pub const fn cwr(self) -> bool {
+        self.0 & Self::CWR != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_gives_back_what_was_put_in() {
+        for kind in [Kind::Data, Kind::Datagram] {
+            for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+                for cwr in [false, true] {
+                    let mark = Mark::data(kind, Ecn::Ect0, cwr).with_ecn(ecn);
+                    assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (kind, ecn, cwr, false));
+                    let out = mark.with_colour(Colour::Out);
+                    assert_eq!(
+                        (mark.colour(), out.colour(), out.with_colour(Colour::In)),
+                        (Colour::In, Colour::Out, mark)
+                    );
+                    assert_eq!((out.kind(), out.with_ecn(ecn), out.cwr(), out.ece()), (kind, out, cwr, false));
+                }
+            }
+        }
+        for ece in [false, true] {
+            let mark = Mark::ack(ece);
+            assert_eq!((mark.kind(), mark.ecn(), mark.cwr(), mark.ece()), (Kind::Ack, Ecn::NotEct, false, ece));
+        }
+        assert_eq!((Mark::control().kind(), Mark::control().ecn()), (Kind::Control, Ecn::NotEct));
+        assert_eq!(size_of::<Segment>(), 32);
+    }
+
+    #[test]
+    fn its_kind_says_what_it_carries() {
+        let of = |mark, load| Segment { mark, load, ..Segment::default() };
+        let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
+        assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));
+        for place in [None, Some(Index::new(0)), Some(Index::new(7))] {
+            assert_eq!(of(Mark::ack(false), Load::blocks(place)).blocks(), place);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A log-linear histogram of durations: fixed memory, 1/64 relative resolution, exact mean and sd.
+
+use forebay_aqm::base::time::Span;
+
+/// Sub-buckets per power of two.
+const SUB_BITS: u32 = 6;
+const SUB: usize = 1 << SUB_BITS;
+
+/// Durations.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    n: u64,
+    /// Whole numbers: the order in which durations come does not matter.
+    /// In nanoseconds, and nanoseconds squared.
+    sum: u128,
+    sum_sq: u128,
+    max: Span,
+}
+
+/// What a histogram says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// Every figure times `factor`: a change of unit.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            mean: self.mean * factor,
+            std: self.std * factor,
+            p50: self.p50 * factor,
+            p99: self.p99 * factor,
+            max: self.max * factor,
+        }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub const fn new() -> Self {
+        Self { counts: Vec::new(), n: 0, sum: 0, sum_sq: 0, max: Span::ZERO }
+    }
+
+    /// Counts one duration.
+    #[inline]
+    pub fn add(&mut self, time: Span) {
+        let at = bucket(time);
+        if at >= self.counts.len() {
+            self.counts.resize(at + SUB, 0);
+        }
+        self.counts[at] += 1;
+        self.n += 1;
+        let x = u128::from(time.nanos());
+        self.sum += x;
+        self.sum_sq += x * x;
+        self.max = self.max.max(time);
+    }
+
+    /// Adds all that `other` holds.
+    pub fn absorb(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(own, more)| *own += more);
+        self.n += other.n;
+        self.sum += other.sum;
+        self.sum_sq += other.sum_sq;
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many durations were counted.
+    pub const fn count(&self) -> u64 {
+        self.n
+    }
+
+    /// Mean, spread and percentiles in nanoseconds; `None` if nothing was counted.
+    pub fn summary(&self) -> Option<Summary> {
+        if self.n == 0 {
+            return None;
+        }
+        let n = self.n as f64;
+        let mean = self.sum as f64 / n;
+        Some(Summary {
+            mean,
+            std: libm::sqrt((self.sum_sq as f64 / n - mean * mean).max(0.0)),
+            p50: self.quantile(0.5),
+            p99: self.quantile(0.99),
+            max: self.max.nanos() as f64,
+        })
+    }
+
+    /// The smallest bucket value with at least this share of the counts at or below it.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let wanted = libm::ceil(share * self.n as f64).max(1.0) as u64;
+        let mut seen = 0;
+        for (at, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                return (middle(at).nanos() as f64).min(self.max.nanos() as f64);
+            }
+        }
+        self.max.nanos() as f64
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Times below 2^6 ns have their own bucket, larger ones share it with their 64th part.
+#[inline]
+fn bucket(time: Span) -> usize {
+    let nanos = time.nanos();
+    let shift = (63 - (nanos | (SUB as u64)).leading_zeros()) - SUB_BITS;
+    ((shift as usize) << SUB_BITS) + (nanos >> shift) as usize
+}
+
+fn middle(at: usize) -> Span {
+    if at < 2 * SUB {
+        return Span::from_nanos(at as u64);
+    }
+    let shift = (at >> SUB_BITS) - 1;
+    let low = ((at & (SUB - 1)) + SUB) as u64;
+    Span::from_nanos((low << shift) + (1 << shift) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_monotone_and_fine() {
+        let mut last = 0;
+        for nanos in (0..100_000u64).chain((1..1000).map(|i| i * 7_777_777)) {
+            let at = bucket(Span::from_nanos(nanos));
+            assert!(at >= last, "{nanos}");
+            last = at;
+            let error = (middle(at).nanos() as f64 - nanos as f64).abs();
+            assert!(error <= nanos as f64 / 64.0, "{nanos} read as {:?}", middle(at));
+        }
+    }
+
+    #[test]
+    fn uniform_quantiles() {
+        let mut h = Histogram::new();
+        (1..=10_000u64).for_each(|i| h.add(Span::from_micros(i)));
+        let s = h.summary().unwrap();
+        assert!((s.mean - 5_000_500.0).abs() < 1e-3);
+        assert!((s.p50 / 5e6 - 1.0).abs() < 0.02 && (s.p99 / 9.9e6 - 1.0).abs() < 0.02);
+        assert_eq!(s.max, 1e7);
+        assert_eq!(Histogram::new().summary(), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! What is measured at a link under study, incrementally: no sampling loop, no per-packet allocation.
+
+use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::{Instant, Span};
+
+use crate::measure::histogram::{Histogram, Summary};
+use crate::measure::over_time::{OverTime, Tally};
+
+/// The measurement window.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// The warm-up before it is discarded.
+    pub from: Instant,
+    /// The end of the run.
+    pub to: Instant,
+}
+
+impl Window {
+    /// What comes after `warmup` in a run of this length.
+    pub(crate) fn new(warmup: Span, duration: Span) -> Self {
+        Self { from: Instant::ZERO + warmup, to: Instant::ZERO + duration }
+    }
+
+    /// The part of [from, to) that lies within.
+    pub(crate) fn overlap(&self, from: Instant, to: Instant) -> Span {
+        to.min(self.to).since(from.max(self.from))
+    }
+}
+
+/// How long the queue had each length, in packets.
+#[derive(Clone, Debug, Default)]
+pub struct QueueTimes {
+    times: Vec<Span>,
+}
+
+impl QueueTimes {
+    #[inline]
+    fn add(&mut self, pkts: u32, time: Span) {
+        let at = pkts as usize;
+        if at >= self.times.len() {
+            self.times.resize(at + 64, Span::ZERO);
+        }
+        self.times[at] = self.times[at] + time;
+    }
+
+    /// Share of the time at each length, from 0 up to the longest.
+    pub fn shares(&self) -> Vec<f64> {
+        let total: u64 = self.times.iter().map(|time| time.nanos()).sum();
+        let longest = self.times.iter().rposition(|&time| time > Span::ZERO).map_or(0, |i| i + 1);
+        self.times[..longest].iter().map(|time| time.nanos() as f64 / total.max(1) as f64).collect()
+    }
+
+    /// Time-weighted mean, sd and percentiles in packets.
+    pub fn summary(&self) -> Summary {
+        let shares = self.shares();
+        let moment = |k: u32| shares.iter().enumerate().map(|(q, s)| s * (q as f64).powi(k as i32)).sum::<f64>();
+        let quantile = |share: f64| {
+            let mut below = 0.0;
+            let at = shares.iter().position(|s| {
+                below += s;
+                below >= share
+            });
+            at.unwrap_or(shares.len().saturating_sub(1)) as f64
+        };
+        let mean = moment(1);
+        Summary {
+            mean,
+            std: (moment(2) - mean * mean).max(0.0).sqrt(),
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            max: shares.len().saturating_sub(1) as f64,
+        }
+    }
+}
+
+/// Counters of one class and colour at the link, within the window.
+#[derive(Clone, Debug, Default)]
+pub struct ClassMeter {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Time from arrival to the start of transmission.
+    pub sojourn: Histogram,
+}
+
+/// The meter of one link.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    window: Window,
+    queue: QueueTimes,
+    pkts: u32,
+    changed: Instant,
+    busy: Span,
+    /// Early drops in the window.
+    pub early: u64,
+    /// Overflow drops in the window.
+    pub overflow: u64,
+    /// Marks in the window.
+    pub marked: u64,
+    /// Packets sent in the window and lost on the wire.
+    pub lost: u64,
+    /// Packets whose transmission began, in the whole run.
+    pub served: u64,
+    classes: Vec<ClassMeter>,
+    /// Present where classes are counted over time.
+    over_time: Option<Box<OverTime>>,
+    /// Since the last look: integral of the queue (packet-nanoseconds).
+    area: u128,
+    looked: Instant,
+}
+
+/// How a packet left the queue's books.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// By choice.
+    Early,
+    /// For want of room.
+    Overflow,
+}
+
+impl Meter {
+    /// A meter that counts within `window`, and perhaps classes over time.
+    pub fn new(window: Window, over_time: Option<OverTime>) -> Self {
+        Self {
+            window,
+            queue: QueueTimes::default(),
+            pkts: 0,
+            changed: Instant::ZERO,
+            busy: Span::ZERO,
+            early: 0,
+            overflow: 0,
+            marked: 0,
+            lost: 0,
+            served: 0,
+            classes: Vec::new(),
+            over_time: over_time.map(Box::new),
+            area: 0,
+            looked: Instant::ZERO,
+        }
+    }
+
+    #[inline]
+    fn counts(&self, now: Instant) -> bool {
+        now >= self.window.from
+    }
+
+    /// The queue is `pkts` long from `now` on.
+    #[inline]
+    pub fn queue_is(&mut self, now: Instant, pkts: u32) {
+        let since = self.changed.max(self.window.from);
+        if now > since {
+            self.queue.add(self.pkts, now.since(since));
+        }
+        self.area += u128::from(self.pkts) * u128::from(now.since(self.changed).nanos());
+        self.pkts = pkts;
+        self.changed = now;
+    }
+
+    /// Notes an event in its row of the series. Few runs ask for it: the others pay a test.
+    #[inline]
+    fn note(&mut self, at: Instant, class: u8, event: impl FnOnce(&mut Tally)) {
+        if let Some(over_time) = &mut self.over_time {
+            over_time.note(at, class, event);
+        }
+    }
+
+    /// A packet was offered.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, class: u8, colour: Colour) {
+        self.note(now, class, |row| row.offered += 1);
+        if self.counts(now) {
+            self.class(class, colour).offered += 1;
+        }
+    }
+
+    /// A packet was dropped.
+    #[inline]
+    pub fn lose(&mut self, now: Instant, class: u8, colour: Colour, loss: Loss) {
+        self.note(now, class, |row| row.dropped += 1);
+        if self.counts(now) {
+            match loss {
+                Loss::Early => self.early += 1,
+                Loss::Overflow => self.overflow += 1,
+            }
+            self.class(class, colour).dropped += 1;
+        }
+    }
+
+    /// A packet whose transmission begins will be lost on the wire.
+    pub fn lose_sent(&mut self, start: Instant) {
+        if self.counts(start) && start <= self.window.to {
+            self.lost += 1;
+        }
+    }
+
+    /// A packet leaves with a CE mark that it got here.
+    pub fn mark(&mut self, now: Instant) {
+        if self.counts(now) {
+            self.marked += 1;
+        }
+    }
+
+    /// A packet of `len` bytes that waited `sojourn` begins a transmission that takes `busy`.
+    #[inline(always)]
+    pub fn serve(&mut self, now: Instant, (len, busy): (u16, Span), sojourn: Span, (class, colour): (u8, Colour)) {
+        // Drop-tail as arithmetic books transmissions ahead of time, also beyond the end.
+        if now > self.window.to {
+            return;
+        }
+        self.note(now, class, |row| {
+            row.delivered += 1;
+            row.bytes += u64::from(len);
+            row.sojourn = row.sojourn + sojourn;
+        });
+        self.served += 1;
+        self.busy = self.busy + self.window.overlap(now, now + busy);
+        if self.counts(now) {
+            self.class(class, colour).sojourn.add(sojourn);
+        }
+    }
+
+    #[inline]
+    fn class(&mut self, class: u8, colour: Colour) -> &mut ClassMeter {
+        let at = usize::from(class) * 2 + usize::from(colour.bits());
+        if at >= self.classes.len() {
+            self.classes.resize_with(at + 1, ClassMeter::default);
+        }
+        &mut self.classes[at]
+    }
+
+    /// Closes the books at `now`.
+    pub fn close(&mut self, now: Instant) {
+        self.queue_is(now, self.pkts);
+    }
+
+    /// The window ends at `end`, with a transmission under way until `sending`.
+    pub fn end(&mut self, end: Instant, sending: Instant) {
+        self.close(end);
+        // What lies beyond the window was never counted.
+        self.busy = self.busy - sending.min(self.window.to).since(end);
+        self.window.to = end;
+    }
+
+    /// The queue now, and its mean since the last look.
+    pub fn look(&mut self, now: Instant) -> (u32, f64) {
+        self.queue_is(now, self.pkts);
+        let mean = self.area as f64 / now.since(self.looked).nanos().max(1) as f64;
+        (self.area, self.looked) = (0, now);
+        (self.pkts, mean)
+    }
+
+    /// The classes that are counted over time.
+    pub fn over_time(&self) -> Vec<(u8, Vec<Tally>)> {
+        self.over_time.as_deref().map_or_else(Vec::new, OverTime::classes)
+    }
+
+    /// Queue length over the window.
+    pub const fn queue(&self) -> &QueueTimes {
+        &self.queue
+    }
+
+    /// Share of the window during which the link sent.
+    pub fn utilisation(&self) -> f64 {
+        self.busy.nanos() as f64 / self.window.to.since(self.window.from).nanos().max(1) as f64
+    }
+
+    /// Packets offered in the window.
+    pub fn offered(&self) -> u64 {
+        self.classes.iter().map(|class| class.offered).sum()
+    }
+
+    /// Every packet's time from arrival to the start of transmission, of those that left in the window.
+    pub fn sojourn(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.classes.iter().for_each(|class| all.absorb(&class.sojourn));
+        all
+    }
+
+    /// Every class and colour that was seen.
+    pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
+        // What left in the window may all have come before.
+        let seen = |c: &ClassMeter| c.offered + c.dropped + c.sojourn.count() > 0;
+        self.classes.iter().enumerate().filter(move |(_, c)| seen(c)).map(|(at, c)| {
+            let colour = if at % 2 == 0 { Colour::In } else { Colour::Out };
+            ((at / 2) as u8, colour, c)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    fn window(from: u64, to: u64) -> Window {
+        Window { from: at(from), to: at(to) }
+    }
+
+    #[test]
+    fn queue_mean_is_time_weighted_and_begins_after_the_warm_up() {
+        let mut m = Meter::new(window(100, 300), None);
+        m.queue_is(at(0), 50);
+        m.queue_is(at(150), 2);
+        m.queue_is(at(250), 4);
+        m.close(at(300));
+        let s = m.queue().summary();
+        assert!((s.mean - (50.0 * 50.0 + 2.0 * 100.0 + 4.0 * 50.0) / 200.0).abs() < 1e-9);
+        assert_eq!((s.p50, s.p99, s.max), (2.0, 50.0, 50.0), "half of the time 2 or fewer");
+    }
+
+    #[test]
+    fn busy_time_is_clipped_to_the_window() {
+        let mut m = Meter::new(window(100, 200), None);
+        m.serve(at(90), (1000, Span::from_nanos(20)), Span::ZERO, (0, Colour::In));
+        m.serve(at(190), (1000, Span::from_nanos(20)), Span::ZERO, (0, Colour::In));
+        assert!((m.utilisation() - 0.2).abs() < 1e-12);
+        assert_eq!((m.served, m.sojourn().count()), (2, 1));
+    }
+
+    #[test]
+    fn a_look_gives_the_mean_since_the_last_one() {
+        let mut m = Meter::new(window(0, 100), None);
+        m.queue_is(at(10), 4);
+        assert_eq!(m.look(at(20)), (4, 2.0));
+        assert_eq!(m.look(at(30)), (4, 4.0));
+    }
+}

@@ -1,0 +1,9 @@
+//! What flows carry: sources of packets, applications over a connection, and video.
+
+pub mod app;
+pub(crate) mod arrived;
+pub(crate) mod call;
+pub mod draw;
+pub mod rtp;
+pub(crate) mod session;
+pub mod source;

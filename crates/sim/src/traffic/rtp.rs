@@ -1,0 +1,421 @@
+//! Video over RTP: frames at their times, cut into packets. The receiver reports what share of them was lost or came with
+//! a congestion mark, and the sender makes its frames smaller or larger. Nothing is sent twice.
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::arrived::Arrived;
+use super::draw::Draw;
+use super::source::recording::{Player, Replay};
+use crate::engine::due::Due;
+
+/// A stream.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rtp {
+    /// What it shows.
+    pub frames: Frames,
+    /// Time between two reports of the receiver.
+    pub report: Span,
+    /// A report in bytes on the wire.
+    pub report_size: u16,
+    /// The smallest share of its full rate that the sender goes down to; 1 never changes its rate.
+    pub floor: f64,
+}
+
+/// Where frames come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Frames {
+    /// Recorded.
+    Recorded(Replay),
+    /// Made up.
+    Synthetic(Synthetic),
+}
+
+/// Frames that no camera saw: groups of pictures I B B P B B P ..., lengths lognormal and independent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Synthetic {
+    /// Time between frames.
+    pub every: Span,
+    /// Frames from one I to the next.
+    pub gop: u32,
+    /// Mean length of all frames, in bytes.
+    pub mean: f64,
+    /// Standard deviation of the logarithm of a length, given the type.
+    pub sigma: f64,
+}
+
+/// A P or an I frame is so many times as long as a B frame on average. Ours.
+const P_TO_B: f64 = 2.0;
+const I_TO_B: f64 = 5.0;
+/// Two B frames between others.
+const SPACING: u32 = 3;
+/// The largest frame in bytes.
+const LARGEST: f64 = (1 << 24) as f64;
+
+/// Headers of IP, UDP and RTP, in bytes.
+pub(crate) const HEADERS: u16 = 40;
+
+/// What a report says beyond its number: the share lost or marked in 1/256, at most 255, if anything has come since the last
+/// one.
+const HEARD: u32 = 1 << 8;
+const NUMBER_SHIFT: u32 = 9;
+/// Of a loss above 2 %, marks counted as losses (RFC 6679), the sender goes down to four fifths, otherwise up by a twentieth of its full rate.
+const TOLERATED: f64 = 0.02;
+const DOWN: f64 = 0.8;
+const UP: f64 = 0.05;
+
+impl Synthetic {
+    /// How long a frame is on average at this place in the group.
+    fn mean_at(&self, place: u32) -> f64 {
+        let weight = |place: u32| match place {
+            0 => I_TO_B,
+            p if p.is_multiple_of(SPACING) => P_TO_B,
+            _ => 1.0,
+        };
+        let references = f64::from((self.gop - 1) / SPACING);
+        let all = I_TO_B + P_TO_B * references + (f64::from(self.gop - 1) - references);
+        self.mean * weight(place) * f64::from(self.gop) / all
+    }
+
+    fn size(&self, place: u32, rng: &mut Rng) -> u32 {
+        let median = self.mean_at(place) * libm::exp(-0.5 * self.sigma * self.sigma);
+        Draw::Lognormal { median, sigma: self.sigma, most: LARGEST }.next(rng) as u32
+    }
+}
+
+/// Frames being shown.
+enum Show {
+    Recorded(Player),
+    Synthetic(Synthetic, Option<(Instant, u32)>, u32),
+}
+
+impl Show {
+    fn new(frames: &Frames) -> Self {
+        match frames {
+            Frames::Recorded(replay) => Self::Recorded(Player::new(replay.clone())),
+            Frames::Synthetic(synthetic) => Self::Synthetic(*synthetic, None, 0),
+        }
+    }
+
+    /// Begins; what is made up anywhere in a group and within its first interval.
+    fn start(&mut self, now: Instant, rng: &mut Rng) {
+        match self {
+            Self::Recorded(player) => player.start(now),
+            Self::Synthetic(synthetic, next, place) => {
+                *place = rng.below(u64::from(synthetic.gop)) as u32;
+                let at = now + Span::from_secs(synthetic.every.secs() * rng.uniform());
+                *next = Some((at, synthetic.size(*place, rng)));
+            }
+        }
+        self.skip_empty();
+    }
+
+    const fn stop(&mut self) {
+        match self {
+            Self::Recorded(player) => player.stop(),
+            Self::Synthetic(_, next, _) => *next = None,
+        }
+    }
+
+    fn next(&self) -> Option<(Instant, u32)> {
+        match self {
+            Self::Recorded(player) => player.next(),
+            Self::Synthetic(_, next, _) => *next,
+        }
+    }
+
+    fn skip(&mut self, rng: &mut Rng) {
+        match self {
+            Self::Recorded(player) => player.skip(),
+            Self::Synthetic(synthetic, next, place) => {
+                *place = (*place + 1) % synthetic.gop;
+                *next = next.map(|(at, _)| (at + synthetic.every, synthetic.size(*place, rng)));
+            }
+        }
+        self.skip_empty();
+    }
+
+    /// Frames of no length send nothing.
+    fn skip_empty(&mut self) {
+        if let Self::Recorded(player) = self {
+            player.skip_empty();
+        }
+    }
+}
+
+/// A stream while it runs, both ends.
+pub(crate) struct Stream {
+    show: Show,
+    rng: Rng,
+    /// Bytes of a frame in a packet, at most.
+    payload: u32,
+    floor: f64,
+    /// The present share of the full rate.
+    share: f64,
+    /// Bytes of the present frame still to send; 0 before its first packet.
+    rest: u32,
+    /// Packets sent.
+    sent: u32,
+    receiver: Receiver,
+}
+
+/// The receiving end (RFC 3550, appendix A.3).
+struct Receiver {
+    every: Span,
+    next: Due,
+    reports: u32,
+    received: u32,
+    /// The first packet and the last one, by their numbers.
+    first: u32,
+    highest: u32,
+    /// What was expected and had been received at the last report.
+    expected_before: u32,
+    received_before: u32,
+    /// What came with CE since the last report.
+    marked: u32,
+    /// What has come since the warm-up.
+    arrived: Arrived,
+}
+
+impl Receiver {
+    fn receive(&mut self, seq: u32, marked: bool) {
+        if self.received == 0 {
+            self.first = seq;
+        }
+        self.received += 1;
+        self.marked += u32::from(marked);
+        self.highest = self.highest.max(seq);
+    }
+
+    /// What the report due now says; none before the first packet.
+    fn report(&mut self) -> Option<u32> {
+        if self.received == 0 {
+            return None;
+        }
+        let expected = self.highest.saturating_sub(self.first) + 1;
+        let due = expected.saturating_sub(self.expected_before);
+        let come = self.received - self.received_before;
+        let unmarked = come - core::mem::take(&mut self.marked);
+        (self.expected_before, self.received_before) = (expected, self.received);
+        self.reports += 1;
+        let said = if come == 0 {
+            0
+        } else {
+            let share = u64::from(due.saturating_sub(unmarked)) * 256 / u64::from(due.max(1));
+            HEARD | share.min(u64::from(HEARD - 1)) as u32
+        };
+        Some(self.reports << NUMBER_SHIFT | said)
+    }
+}
+
+impl Stream {
+    /// One that has not begun, of packets of at most this length on the wire.
+    pub(crate) fn new(rtp: &Rtp, packet: u16, rng: Rng) -> Self {
+        Self {
+            show: Show::new(&rtp.frames),
+            rng,
+            payload: u32::from(packet.saturating_sub(HEADERS).max(1)),
+            floor: rtp.floor,
+            share: 1.0,
+            rest: 0,
+            sent: 0,
+            receiver: Receiver {
+                every: rtp.report,
+                next: Due::NEVER,
+                reports: 0,
+                received: 0,
+                first: 0,
+                highest: 0,
+                expected_before: 0,
+                received_before: 0,
+                marked: 0,
+                arrived: Arrived::default(),
+            },
+        }
+    }
+
+    /// Begins. The first report comes anywhere within its interval, so that streams do not report in step.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.show.start(now, &mut self.rng);
+        let wait = Span::from_secs(self.receiver.every.secs() * self.rng.uniform());
+        self.receiver.next = Due::at(now + wait);
+    }
+
+    /// Both ends go away.
+    pub(crate) const fn stop(&mut self) {
+        self.show.stop();
+        self.receiver.next = Due::NEVER;
+    }
+
+    /// When the next packet is due.
+    pub(crate) fn next_packet(&self) -> Option<Instant> {
+        self.show.next().map(|(at, _)| at)
+    }
+
+    /// When the next report is due.
+    pub(crate) const fn next_report(&self) -> Due {
+        self.receiver.next
+    }
+
+    /// The packet that was due is sent: its length on the wire, and its number.
+    pub(crate) fn send(&mut self) -> (u16, u32) {
+        if self.rest == 0 {
+            let full = self.show.next().map_or(1, |(_, size)| size);
+            self.rest = (libm::round(f64::from(full) * self.share) as u32).max(1);
+        }
+        let part = self.rest.min(self.payload);
+        self.rest -= part;
+        if self.rest == 0 {
+            self.show.skip(&mut self.rng);
+        }
+        self.sent += 1;
+        (part as u16 + HEADERS, self.sent)
+    }
+
+    /// A packet has arrived, with a congestion mark or without, within the measurement window or before.
+    pub(crate) fn receive(&mut self, seq: u32, len: u16, marked: bool, within: bool) {
+        self.receiver.receive(seq, marked);
+        if within {
+            self.receiver.arrived.add(len);
+        }
+    }
+
+    /// The report that was due, if there is something to report on.
+    pub(crate) fn report(&mut self) -> Option<u32> {
+        let next = self.receiver.next.get().map(|at| at + self.receiver.every);
+        self.receiver.next = Due::from(next);
+        self.receiver.report()
+    }
+
+    /// A report has reached the sender.
+    pub(crate) fn hear(&mut self, report: u32) {
+        if report & HEARD == 0 {
+            return;
+        }
+        let lost = f64::from(report & (HEARD - 1)) / 256.0;
+        self.share = if lost > TOLERATED { (self.share * DOWN).max(self.floor) } else { (self.share + UP).min(1.0) };
+    }
+
+    /// Packets sent.
+    pub(crate) const fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// Packets received.
+    pub(crate) const fn received(&self) -> u32 {
+        self.receiver.received
+    }
+
+    /// What has come since the warm-up.
+    pub(crate) const fn arrived(&self) -> Arrived {
+        self.receiver.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::recording::Recording;
+    use super::*;
+    use std::sync::Arc;
+
+    /// Frames of these sizes, 40 ms apart, without end.
+    fn stream(sizes: &[u32], floor: f64) -> Stream {
+        let items = sizes.iter().enumerate().map(|(i, size)| (Span::from_millis(40 * i as u64), *size)).collect();
+        let recording = Arc::new(Recording::new(items).unwrap());
+        let frames = Frames::Recorded(Replay { recording, from: Span::ZERO, repeat: true });
+        let rtp = Rtp { frames, report: Span::from_millis(900), report_size: 80, floor };
+        let mut stream = Stream::new(&rtp, 1040, Rng::stream(1, "rtp"));
+        stream.start(Instant::ZERO);
+        stream
+    }
+
+    /// Time in ms, length and number of the next packets.
+    fn packets(stream: &mut Stream, n: usize) -> Vec<(u64, u16, u32)> {
+        let mut next = || {
+            let at = stream.next_packet().unwrap();
+            let (len, seq) = stream.send();
+            (at.nanos() / 1_000_000, len, seq)
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_frame_is_cut_into_packets_at_its_time() {
+        let mut stream = stream(&[2500, 0, 1000, 1], 0.5);
+        let first = [(0, 1040, 1), (0, 1040, 2), (0, 540, 3), (80, 1040, 4), (120, 41, 5), (160, 1040, 6)];
+        assert_eq!(packets(&mut stream, 6), first);
+    }
+
+    #[test]
+    fn a_report_says_what_share_was_lost_since_the_last() {
+        let mut receiver = stream(&[1000], 1.0).receiver;
+        assert_eq!(receiver.report(), None, "nothing has come at all");
+        // 3 to 10 without 5 and 6: 2 of 8. What was lost before the first to come nobody knows.
+        [3, 4, 7, 8, 9, 10].into_iter().for_each(|seq| receiver.receive(seq, false));
+        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 64));
+        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT), "nothing has come since");
+        [12, 5].into_iter().for_each(|seq| receiver.receive(seq, false));
+        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "11 is missing, and 5 came late");
+    }
+
+    #[test]
+    fn a_report_counts_marks_as_losses() {
+        let mut receiver = stream(&[1000], 1.0).receiver;
+        // 1 to 8 without 4, and 2 and 3 with a mark: 3 of 8.
+        [1, 2, 3, 5, 6, 7, 8].into_iter().for_each(|seq| receiver.receive(seq, seq == 2 || seq == 3));
+        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 96));
+        (9..=12).for_each(|seq| receiver.receive(seq, true));
+        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT | HEARD | 255), "all of them: 8 bits have no 256");
+        (13..=16).for_each(|seq| receiver.receive(seq, false));
+        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "a mark counts once");
+    }
+
+    #[test]
+    fn a_sender_goes_down_by_a_factor_and_up_by_steps() {
+        let mut stream = stream(&[1000], 0.5);
+        let share = |stream: &mut Stream, lost: u32| {
+            stream.hear(HEARD | lost);
+            stream.share
+        };
+        assert_eq!(share(&mut stream, 0), 1.0, "never above the full rate");
+        assert_eq!(share(&mut stream, 5), 1.0, "5/256 is below 2 %");
+        assert_eq!(share(&mut stream, 6), 0.8);
+        assert_eq!(packets(&mut stream, 1), [(0, 840, 1)]);
+        assert_eq!(share(&mut stream, 255), 0.8 * 0.8);
+        assert_eq!(share(&mut stream, 255), 0.8 * 0.8 * 0.8);
+        assert_eq!(share(&mut stream, 255), 0.5, "the floor");
+        assert_eq!(share(&mut stream, 0), 0.55);
+        stream.hear(9 << NUMBER_SHIFT | 77);
+        assert_eq!(stream.share, 0.55, "a report of nothing");
+    }
+
+    /// The mean of all, and of each type 5 : 2 : 1. A length given the type has a coefficient of variation of
+    /// sqrt(exp(0.3^2) - 1) = 0.31; with 10,000 groups of 12 the mean of the I frames has an sd of 0.31 %, of all
+    /// frames less. Four of them are allowed.
+    #[test]
+    fn made_up_frames_have_their_mean_and_the_pattern_of_a_group() {
+        let every = Span::from_millis(40);
+        let synthetic = Synthetic { every, gop: 12, mean: 2500.0, sigma: 0.3 };
+        let mut rng = Rng::stream(4, "frames");
+        let mut show = Show::new(&Frames::Synthetic(synthetic));
+        show.start(Instant::ZERO, &mut rng);
+        let (groups, mut sums) = (10_000u32, [0.0; 12]);
+        let mut last = None;
+        for _ in 0..12 * groups {
+            let (at, size) = show.next().unwrap();
+            assert!(last.is_none_or(|last| at == last + every) && at < Instant::ZERO + every * 200_000);
+            last = Some(at);
+            let Show::Synthetic(_, _, place) = show else { panic!() };
+            sums[place as usize] += f64::from(size);
+            show.skip(&mut rng);
+        }
+        let means = sums.map(|sum| sum / f64::from(groups));
+        assert!((means.iter().sum::<f64>() / 12.0 / 2500.0 - 1.0).abs() < 0.0124, "{means:?}");
+        let unit = 12.0 * 2500.0 / 19.0;
+        for (place, mean) in means.into_iter().enumerate() {
+            let weight = [5.0, 1.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0][place];
+            assert!((mean / unit / weight - 1.0).abs() < 0.0124, "{place}: {mean}");
+        }
+        assert_eq!(Synthetic { gop: 1, ..synthetic }.mean_at(0), 2500.0);
+    }
+}

@@ -1,0 +1,364 @@
+//! Sources of packets: constant rate, exponential and Pareto on/off, Poisson, Markov-modulated, recordings.
+
+pub mod chain;
+pub mod recording;
+mod states;
+
+use std::sync::Arc;
+
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use chain::Chain;
+use recording::{Player, Replay};
+use states::Stay;
+
+use crate::engine::due::Due;
+
+/// How a source sends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pattern {
+    /// A packet every so often.
+    Constant {
+        /// Time between packets.
+        every: Span,
+    },
+    /// Bursts at a constant rate, both states of exponential length.
+    OnOff {
+        /// Time between packets of a burst.
+        every: Span,
+        /// Mean length of a burst.
+        on: Span,
+        /// Mean length of a pause.
+        off: Span,
+    },
+    /// Bursts at a constant rate, both states of Pareto length: many of them together have a rate that depends on
+    /// what it was long before, with Hurst parameter (3 - shape)/2 for shapes from 1 to 2.
+    Pareto {
+        /// Time between packets of a burst.
+        every: Span,
+        /// Mean length of a burst.
+        on: Span,
+        /// Mean length of a pause.
+        off: Span,
+        /// Tail index of both, above 1.
+        shape: f64,
+    },
+    /// A Poisson process: the times between packets are independent and exponential.
+    Poisson {
+        /// Mean time between packets.
+        every: Span,
+        /// How long they are.
+        sizes: Sizes,
+    },
+    /// Packets that a Markov chain brings: MMPP and MAP.
+    Chain {
+        /// The chain; many sources may share it, each in a state of its own.
+        chain: Arc<Chain>,
+        /// How long they are.
+        sizes: Sizes,
+    },
+    /// Packets that were recorded, at their times and as long as they were.
+    Replay(Replay),
+}
+
+impl Pattern {
+    /// How long on/off sources are on and off.
+    const fn states(&self) -> Option<(Stay, Stay)> {
+        match *self {
+            Self::OnOff { on, off, .. } => Some((Stay::Exponential(on), Stay::Exponential(off))),
+            Self::Pareto { on, off, shape, .. } => Some((Stay::Pareto(on, shape), Stay::Pareto(off, shape))),
+            Self::Constant { .. } | Self::Poisson { .. } | Self::Chain { .. } | Self::Replay(_) => None,
+        }
+    }
+}
+
+/// How long the packets of a source are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// All as long as the flow says.
+    Constant,
+    /// Independent and exponential, in whole bytes, with the mean that the flow says.
+    ///
+    /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its
+    /// squared coefficient of variation is then 1 - 1/mean instead of 1. None is longer than 65,535 bytes,
+    /// which takes exp(-65535/mean) off the mean: a ten millionth at 4096 bytes.
+    Exponential,
+    /// Independent sums of so many such lengths, of equal means: Erlang in whole bytes. Their squared coefficient of
+    /// variation is 1/n - 1/mean for n of them, instead of 1/n.
+    Erlang(u8),
+}
+
+/// State of a source.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pattern: Pattern,
+    next: Option<Instant>,
+    burst_ends: Instant,
+    /// On time still to pass before the next packet; what a burst leaves of it, the next one has to spend.
+    owed: Span,
+    /// Mean length of a packet in bytes on the wire.
+    packet: u16,
+    /// The state of its chain, where it has one.
+    state: u16,
+    rng: Rng,
+    /// A recording, where there is one.
+    player: Option<Box<Player>>,
+}
+
+impl Source {
+    /// A source that has not begun, of packets that are `packet` bytes long, or so on average.
+    pub fn new(pattern: Pattern, packet: u16, rng: Rng) -> Self {
+        let player = match &pattern {
+            Pattern::Replay(replay) => Some(Box::new(Player::new(replay.clone()))),
+            _ => None,
+        };
+        Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, state: 0, rng, player }
+    }
+
+    /// Begins: constant sources somewhere within their first interval, on/off sources in either state
+    /// with the probability that it has in the long run, as are chains, Poisson sources as they go on.
+    pub fn start(&mut self, now: Instant) {
+        match self.pattern {
+            Pattern::Chain { ref chain, .. } => {
+                self.state = chain.found(&mut self.rng);
+                self.chained(now);
+            }
+            Pattern::Constant { every } => {
+                self.next = Some(now + Span::from_secs(every.secs() * self.rng.uniform()));
+            }
+            Pattern::OnOff { .. } | Pattern::Pareto { .. } => self.enter(now),
+            Pattern::Poisson { every, .. } => self.next = Some(now + self.exponential(every)),
+            Pattern::Replay(_) => {
+                if let Some(player) = &mut self.player {
+                    player.start(now);
+                }
+                self.next = self.recorded().map(|(at, _)| at);
+            }
+        }
+    }
+
+    /// Falls silent.
+    pub const fn stop(&mut self) {
+        self.next = None;
+    }
+
+    /// When the next packet is due.
+    pub const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The packet that was due is sent; its length in bytes on the wire.
+    pub fn send(&mut self, now: Instant) -> u16 {
+        match self.pattern {
+            Pattern::Constant { every } => self.next = Some(now + every),
+            Pattern::OnOff { every, .. } | Pattern::Pareto { every, .. } => {
+                self.owed = every;
+                self.burst_on(now);
+            }
+            Pattern::Poisson { every, sizes } => {
+                self.next = Some(now + self.exponential(every));
+                return self.length(sizes);
+            }
+            Pattern::Chain { sizes, .. } => {
+                self.chained(now);
+                return self.length(sizes);
+            }
+            Pattern::Replay(_) => return self.play(),
+        }
+        self.packet
+    }
+
+    /// The chain goes on to its next packet.
+    fn chained(&mut self, now: Instant) {
+        if let Pattern::Chain { chain, .. } = &self.pattern {
+            let after = Span::from_secs(chain.next(&mut self.state, &mut self.rng));
+            self.next = Due::at(now + after).get();
+        }
+    }
+
+    /// The next packet of the recording.
+    fn recorded(&self) -> Option<(Instant, u32)> {
+        self.player.as_ref()?.next()
+    }
+
+    /// The recorded packet that was due is sent.
+    fn play(&mut self) -> u16 {
+        let len = self.recorded().map_or(self.packet, |(_, size)| size.clamp(1, u32::from(u16::MAX)) as u16);
+        if let Some(player) = &mut self.player {
+            player.skip();
+        }
+        self.next = self.recorded().map(|(at, _)| at);
+        len
+    }
+
+    /// The length of a packet.
+    fn length(&mut self, sizes: Sizes) -> u16 {
+        match sizes {
+            Sizes::Constant => self.packet,
+            Sizes::Exponential => self.geometrics(1),
+            Sizes::Erlang(parts) => self.geometrics(parts),
+        }
+    }
+
+    /// The sum of so many lengths of [`Sizes::Exponential`], each with P(length > k) = (1 - 1/mean)^k.
+    fn geometrics(&mut self, parts: u8) -> u16 {
+        let scale = -1.0 / libm::log1p(-f64::from(parts) / f64::from(self.packet));
+        let whole: f64 = (0..parts).map(|_| libm::ceil(self.rng.exponential(scale)).max(1.0)).sum();
+        whole.min(f64::from(u16::MAX)) as u16
+    }
+
+    /// An on/off source is found in a state at `now`, which has been going on for a while.
+    fn enter(&mut self, now: Instant) {
+        let Some((on, off)) = self.pattern.states() else { return };
+        let begins_on = self.rng.uniform() * (on.mean() + off.mean()).secs() < on.mean().secs();
+        let (at, rest) = if begins_on {
+            (now, on.rest(&mut self.rng))
+        } else {
+            (now + off.rest(&mut self.rng), on.whole(&mut self.rng))
+        };
+        self.burst_ends = at + rest;
+        self.burst_on(at);
+    }
+
+    /// The burst goes on from `at`: the next packet comes when the on time it is owed has passed, in this
+    /// burst or a later one. So the mean rate is exact, however short the bursts are.
+    fn burst_on(&mut self, mut at: Instant) {
+        let Some((on, off)) = self.pattern.states() else { return };
+        // A Pareto state may last longer than all time there is.
+        while at + self.owed >= self.burst_ends && self.burst_ends < Instant::NEVER {
+            self.owed = self.owed - self.burst_ends.since(at);
+            at = self.burst_ends + off.whole(&mut self.rng);
+            self.burst_ends = at + on.whole(&mut self.rng);
+        }
+        self.next = Due::at(at + self.owed).get();
+    }
+
+    fn exponential(&mut self, mean: Span) -> Span {
+        Span::from_secs(self.rng.exponential(mean.secs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(pattern: Pattern, secs: u64) -> u64 {
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "source"));
+        source.start(Instant::ZERO);
+        let mut n = 0;
+        while let Some(t) = source.next().filter(|t| t.nanos() < secs * 1_000_000_000) {
+            n += 1;
+            source.send(t);
+        }
+        n
+    }
+
+    #[test]
+    fn constant_source_keeps_its_rate() {
+        assert_eq!(count(Pattern::Constant { every: Span::from_millis(50) }, 100), 2000);
+    }
+
+    #[test]
+    fn on_off_source_keeps_its_mean_rate() {
+        // 20 packets/s at peak, on half of the time: 10/s. Over n cycles the share of on time has relative
+        // sd 1/sqrt(2 n), 1 % for the longest; allow 4 of them. Bursts shorter than a packet time too.
+        for (cycle_ms, secs) in [(2000, 10_000), (200, 2000), (20, 1000)] {
+            let half = Span::from_millis(cycle_ms / 2);
+            let n = count(Pattern::OnOff { every: Span::from_millis(50), on: half, off: half }, secs) as f64;
+            assert!((n / (10.0 * secs as f64) - 1.0).abs() < 0.04, "{cycle_ms} ms: {n}");
+        }
+    }
+
+    #[test]
+    fn a_recording_keeps_its_times_and_lengths() {
+        let items = [(3, 40), (3, 1500), (10, 90_000)].map(|(ms, size)| (Span::from_millis(ms), size));
+        let recording = std::sync::Arc::new(recording::Recording::new(items.to_vec()).unwrap());
+        let pattern = Pattern::Replay(Replay { recording, from: Span::ZERO, repeat: false });
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "source"));
+        source.start(Instant::from_nanos(1_000_000_000));
+        let sent: Vec<(u64, u16)> =
+            std::iter::from_fn(|| source.next().map(|at| (at.nanos() / 1_000_000, source.send(at)))).collect();
+        assert_eq!(sent, [(1000, 40), (1000, 1500), (1007, u16::MAX)]);
+    }
+
+    #[test]
+    fn a_state_without_end_ends_a_source_and_not_the_run() {
+        let long = Span::from_secs(1e6);
+        for seed in 0..20 {
+            let pattern = Pattern::Pareto { every: long, on: long, off: long, shape: 1.0001 };
+            let mut source = Source::new(pattern, 500, Rng::stream(seed, "source"));
+            source.start(Instant::ZERO);
+            while let Some(at) = source.next() {
+                source.send(at);
+            }
+        }
+    }
+
+    /// An exponential interval of mean 1 has sd 1, its square mean 2 and sd sqrt(20); allow 4 sd of their means.
+    #[test]
+    fn poisson_source_has_exponential_intervals() {
+        let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Constant };
+        let mut source = Source::new(pattern, 500, Rng::stream(3, "poisson"));
+        source.start(Instant::ZERO);
+        let (n, mut last, mut sum, mut squares) = (100_000u32, Instant::ZERO, 0.0, 0.0);
+        for _ in 0..n {
+            let at = source.next().unwrap();
+            assert_eq!(source.send(at), 500);
+            let x = at.since(last).secs() / 2e-3;
+            (last, sum, squares) = (at, sum + x, squares + x * x);
+        }
+        let n = f64::from(n);
+        assert!((sum / n - 1.0).abs() < 4.0 / n.sqrt(), "mean {}", sum / n);
+        assert!((squares / n - 2.0).abs() < 4.0 * (20.0 / n).sqrt(), "mean square {}", squares / n);
+    }
+
+    /// Geometric lengths: mean m and variance m (m - 1) to 4 sd; the sd of the square is about sqrt(20) m^2.
+    #[test]
+    fn exponential_lengths_have_exactly_their_mean() {
+        for packet in [1, 2, 40, 4000] {
+            let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Exponential };
+            let mut source = Source::new(pattern, packet, Rng::stream(3, "lengths"));
+            let (n, m) = (200_000u32, f64::from(packet));
+            let lengths: Vec<f64> = (0..n).map(|_| f64::from(source.send(Instant::ZERO))).collect();
+            let n = f64::from(n);
+            let mean = lengths.iter().sum::<f64>() / n;
+            let square = lengths.iter().map(|x| x * x).sum::<f64>() / n;
+            let spread = m * m * (1.0 - 1.0 / m);
+            assert!((mean - m).abs() <= 4.0 * (spread / n).sqrt(), "{packet}: mean {mean}");
+            assert!((square - spread - m * m).abs() <= 4.0 * m * m * (20.0 / n).sqrt(), "{packet}: {square}");
+            assert!(lengths.iter().all(|x| *x >= 1.0));
+        }
+    }
+
+    /// Sums of n geometric lengths: mean m and variance m^2/n - m; four sd of the mean, and of the variance, whose sd is
+    /// below sqrt(8) m^2/n over the root of the number for n from 1 on (kurtosis at most 9).
+    #[test]
+    fn erlang_lengths_have_exactly_their_mean_and_less_spread() {
+        for (packet, parts) in [(1282, 1), (1282, 2), (1282, 4), (41, 32)] {
+            let chain = Arc::new(Chain::new(&[vec![0.0]], &[vec![500.0]], &[1.0]));
+            let pattern = Pattern::Chain { chain, sizes: Sizes::Erlang(parts) };
+            let mut source = Source::new(pattern, packet, Rng::stream(3, "lengths"));
+            let (n, m) = (200_000u32, f64::from(packet));
+            let lengths: Vec<f64> = (0..n).map(|_| f64::from(source.send(Instant::ZERO))).collect();
+            let n = f64::from(n);
+            let mean = lengths.iter().sum::<f64>() / n;
+            let variance = lengths.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+            let expected = m * m / f64::from(parts) - m;
+            assert!((mean - m).abs() <= 4.0 * (expected / n).sqrt(), "{packet} {parts}: mean {mean}");
+            let sd = 8f64.sqrt() * expected / n.sqrt();
+            assert!((variance - expected).abs() <= 4.0 * sd, "{packet} {parts}: {variance} for {expected}");
+        }
+    }
+
+    /// A chain of one state is a Poisson process; a silent state delays it.
+    #[test]
+    fn chained_sources_keep_their_mean_rate() {
+        let one = Chain::new(&[vec![0.0]], &[vec![50.0]], &[1.0]);
+        let two = Chain::new(&[vec![0.0, 20.0], vec![5.0, 0.0]], &[vec![250.0, 0.0], vec![0.0, 0.0]], &[0.2, 0.8]);
+        for (chain, sd) in [(one, 224.0), (two, 900.0)] {
+            let n = count(Pattern::Chain { chain: Arc::new(chain), sizes: Sizes::Constant }, 1000) as f64;
+            assert!((n - 50_000.0).abs() < 4.0 * sd, "{n}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Sizes at times, recorded elsewhere and played again.
+
+use std::sync::Arc;
+
+use forebay_aqm::base::time::{Instant, Span};
+
+/// What came when: packets, or frames of a video. By default nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recording {
+    /// Times from the first on, which is 0, never going back, and sizes in bytes.
+    items: Vec<(Span, u32)>,
+    /// When it begins again, if it does: a mean interval after its last item, so that its rate stays.
+    period: Span,
+}
+
+impl Recording {
+    /// The recording of these items, whose times need not begin with 0; `None` if there are none or a time goes back.
+    pub fn new(mut items: Vec<(Span, u32)>) -> Option<Self> {
+        let first = items.first()?.0;
+        if items.windows(2).any(|pair| pair[0].0 > pair[1].0) {
+            return None;
+        }
+        items.iter_mut().for_each(|item| item.0 = item.0 - first);
+        let last = items.last()?.0.nanos();
+        let gaps = (items.len() as u64 - 1).max(1);
+        let period = Span::from_nanos(last.saturating_add(last / gaps));
+        Some(Self { items, period })
+    }
+
+    /// The same times with this period in place of its own, unless that is longer: parts of one recording repeat
+    /// together.
+    #[must_use]
+    pub fn with_period(mut self, first: Span, period: Span) -> Self {
+        self.items.iter_mut().for_each(|item| item.0 = item.0 + first);
+        self.period = period.max(self.items.last().map_or(Span::ZERO, |item| item.0));
+        self
+    }
+
+    /// Its items.
+    pub fn items(&self) -> &[(Span, u32)] {
+        &self.items
+    }
+
+    /// How long a round lasts when it is repeated; zero if all comes at once.
+    pub const fn period(&self) -> Span {
+        self.period
+    }
+
+    /// All bytes of it.
+    pub fn bytes(&self) -> u64 {
+        self.items.iter().map(|item| u64::from(item.1)).sum()
+    }
+}
+
+/// How a recording is played.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replay {
+    /// What.
+    pub recording: Arc<Recording>,
+    /// From which place of it on; what comes before that place comes at the end.
+    pub from: Span,
+    /// Round after round, or once?
+    pub repeat: bool,
+}
+
+/// A recording being played.
+#[derive(Clone, Debug)]
+pub(crate) struct Player {
+    replay: Replay,
+    /// The time of the run at which the present round began or, before the run did, would have; modulo 2^64.
+    round: u64,
+    /// The next item.
+    at: usize,
+    /// Items still to come, unless it repeats for ever.
+    left: Option<usize>,
+}
+
+impl Player {
+    /// One that has not begun.
+    pub(crate) const fn new(replay: Replay) -> Self {
+        Self { replay, round: 0, at: 0, left: Some(0) }
+    }
+
+    /// Begins.
+    pub(crate) fn start(&mut self, now: Instant) {
+        let Replay { recording, from, repeat } = &self.replay;
+        let items = recording.items();
+        self.left = if *repeat && recording.period > Span::ZERO { None } else { Some(items.len()) };
+        self.round = now.nanos().wrapping_sub(from.nanos());
+        self.at = items.partition_point(|item| item.0 < *from);
+        self.wrap();
+    }
+
+    /// Stops.
+    pub(crate) const fn stop(&mut self) {
+        self.left = Some(0);
+    }
+
+    /// The next item and its time.
+    pub(crate) fn next(&self) -> Option<(Instant, u32)> {
+        let (at, size) = *self.replay.recording.items().get(self.at).filter(|_| self.left != Some(0))?;
+        Some((Instant::from_nanos(self.round.wrapping_add(at.nanos())), size))
+    }
+
+    /// Goes on to the item after the next.
+    pub(crate) fn skip(&mut self) {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.at += 1;
+        self.wrap();
+    }
+
+    /// Goes on to the next item that is not empty, if there is one.
+    pub(crate) fn skip_empty(&mut self) {
+        for _ in 0..self.replay.recording.items().len() {
+            match self.next() {
+                Some((_, 0)) => self.skip(),
+                _ => return,
+            }
+        }
+        if self.next().is_some_and(|(_, size)| size == 0) {
+            self.stop();
+        }
+    }
+
+    fn wrap(&mut self) {
+        let recording = &self.replay.recording;
+        if self.at >= recording.items().len() {
+            self.at = 0;
+            self.round = self.round.wrapping_add(recording.period.nanos());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn recording(items: &[(u64, u32)]) -> Option<Recording> {
+        Recording::new(items.iter().map(|&(at, size)| (ms(at), size)).collect())
+    }
+
+    /// The first `n` items in milliseconds.
+    fn played(items: &[(u64, u32)], from: u64, repeat: bool, n: usize) -> Vec<(u64, u32)> {
+        let recording = Arc::new(recording(items).unwrap());
+        let mut player = Player::new(Replay { recording, from: ms(from), repeat });
+        assert_eq!(player.next(), None, "not yet");
+        player.start(Instant::ZERO + ms(10));
+        let mut out = Vec::new();
+        while let Some((at, size)) = player.next().filter(|_| out.len() < n) {
+            out.push((at.nanos() / 1_000_000, size));
+            player.skip();
+        }
+        out
+    }
+
+    #[test]
+    fn a_recording_begins_at_0_and_its_period_keeps_its_rate() {
+        let it = recording(&[(5, 1), (5, 2), (9, 3)]).unwrap();
+        assert_eq!(it.items(), [(ms(0), 1), (ms(0), 2), (ms(4), 3)]);
+        assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three in 6 ms, as two gaps in 4");
+        assert_eq!(recording(&[(7, 1)]).unwrap().period(), Span::ZERO);
+        assert_eq!(recording(&[]), None);
+        assert_eq!(recording(&[(2, 1), (1, 1)]), None);
+    }
+
+    #[test]
+    fn played_once_or_round_after_round() {
+        let items = [(0, 1), (0, 2), (4, 3)];
+        assert_eq!(played(&items, 0, false, 9), [(10, 1), (10, 2), (14, 3)]);
+        assert_eq!(played(&items, 0, true, 7), [(10, 1), (10, 2), (14, 3), (16, 1), (16, 2), (20, 3), (22, 1)]);
+    }
+
+    #[test]
+    fn played_from_a_place_in_it_all_of_it_comes_once() {
+        let items = [(0, 1), (0, 2), (4, 3)];
+        assert_eq!(played(&items, 4, false, 9), [(10, 3), (12, 1), (12, 2)]);
+        assert_eq!(played(&items, 5, false, 9), [(11, 1), (11, 2), (15, 3)], "after its last item");
+        assert_eq!(played(&items, 1, true, 4), [(13, 3), (15, 1), (15, 2), (19, 3)]);
+    }
+
+    #[test]
+    fn what_comes_at_once_is_not_repeated_for_ever() {
+        assert_eq!(played(&[(3, 1), (3, 2)], 0, true, 9), [(10, 1), (10, 2)]);
+    }
+
+    #[test]
+    fn empty_items_are_passed_over_even_if_all_are() {
+        for (items, next) in [([(0, 0), (4, 3)], Some(14)), ([(0, 0), (4, 0)], None)] {
+            let recording = Arc::new(recording(&items).unwrap());
+            let mut player = Player::new(Replay { recording, from: Span::ZERO, repeat: true });
+            player.start(Instant::ZERO + ms(10));
+            player.skip_empty();
+            assert_eq!(player.next().map(|(at, _)| at.nanos() / 1_000_000), next);
+        }
+    }
+
+    #[test]
+    fn parts_repeat_together() {
+        let part = recording(&[(0, 1), (3, 2)]).unwrap().with_period(ms(1), ms(10));
+        assert_eq!((part.items()[0].0, part.period()), (ms(1), ms(10)));
+    }
+}

@@ -1,0 +1,120 @@
+//! What sends over a connection, and video with its reports: what they hear, and what they ask for.
+
+use forebay_aqm::base::time::Instant;
+
+use super::World;
+use super::flow::Body;
+use crate::link::segment::{Kind, Load, Mark, Segment};
+use crate::traffic::session::{End, Wish};
+
+impl World {
+    /// The application's sender hears what is acknowledged.
+    #[inline(never)]
+    pub(super) fn acknowledged(&mut self, id: usize, una: u32) {
+        let Some(application) = &mut self.ends.flows[id].app else { return };
+        application.app.acknowledged(una, self.now);
+        if let Some(at) = application.app.wakes() {
+            self.arm(id, at);
+        }
+    }
+
+    /// The application's receiver sees what has arrived by `at`.
+    #[inline(never)]
+    pub(super) fn arrived(&mut self, id: usize, at: Instant) {
+        let flow = &mut self.ends.flows[id];
+        let (Some(application), Body::Tcp { receiver, .. }) = (&mut flow.app, &flow.body) else { return };
+        let Some(took) = application.app.arrived(receiver.in_order(), at) else { return };
+        let wakes = application.app.wakes();
+        if flow.watched && at >= self.window.from {
+            self.ends.delays.completed(flow.class, took);
+        }
+        if let Some(at) = wakes {
+            self.arm(id, at);
+        }
+    }
+
+    /// A request, a report or a packet of a handshake has arrived.
+    pub(super) fn control(&mut self, segment: Segment) {
+        let id = segment.flow as usize;
+        self.record.delivered(self.now, &segment);
+        if let Body::Rtp(stream) = &mut self.ends.flows[id].body {
+            stream.hear(segment.seq);
+            return;
+        }
+        let Some(application) = &mut self.ends.flows[id].app else { return };
+        let wish = application.app.heard(segment.seq, self.now);
+        let wakes = application.app.wakes();
+        self.grant(id, wish);
+        self.pump(id);
+        if let Some(at) = wakes {
+            self.arm(id, at);
+        }
+    }
+
+    /// A flow's timer has run out: its application, if it has one, does what is due.
+    pub(super) fn run_application(&mut self, id: usize, starts: bool, stops: bool) {
+        let Some(application) = &mut self.ends.flows[id].app else { return };
+        if starts {
+            application.app.start(self.now);
+        }
+        if stops {
+            application.app.stop();
+        }
+        let wish = application.app.wake(self.now);
+        self.grant(id, wish);
+    }
+
+    /// Does what an application wants; what its sender has, the next pump sends.
+    fn grant(&mut self, id: usize, wish: Wish) {
+        let now = self.now;
+        let flow = &mut self.ends.flows[id];
+        match wish {
+            Wish::Nothing => (),
+            Wish::Say { end, word, length } => self.send_control(id, end, word, length),
+            Wish::Send { packets, fresh } => {
+                let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
+                if fresh {
+                    application.renew(sender);
+                }
+                if let Some(call) = application.app.set_up() {
+                    sender.opened(call.rtt().clone(), call.repeated());
+                }
+                sender.offer(now, packets);
+            }
+        }
+    }
+
+    /// One end says something to the other.
+    fn send_control(&mut self, id: usize, end: End, seq: u32, len: u16) {
+        let (now, flow) = (self.now, &self.ends.flows[id]);
+        let (host, hop) = match end {
+            End::Sender => (flow.from, flow.forward),
+            End::Receiver => (flow.to, flow.back),
+        };
+        let (at, load, mark) = (Instant::ZERO, Load::sent(now), Mark::control());
+        let segment = Segment { at, load, flow: id as u32, seq, hop, len, class: flow.class, mark };
+        self.emit::<false>(host as usize, segment, now);
+    }
+
+    /// A stream of video sends a packet, its receiver a report.
+    #[inline(never)]
+    pub(super) fn run_stream(&mut self, id: usize, starts: bool, stops: bool) {
+        let now = self.now;
+        let Body::Rtp(stream) = &mut self.ends.flows[id].body else { return };
+        if starts {
+            stream.start(now);
+        }
+        if stops {
+            stream.stop();
+        }
+        let report = if stream.next_report().has_come(now) { stream.report() } else { None };
+        let packet = stream.next_packet().filter(|at| *at <= now).map(|_| stream.send());
+        if let Some(report) = report {
+            let len = self.ends.flows[id].ack;
+            self.send_control(id, End::Receiver, report, len);
+        }
+        if let Some((len, seq)) = packet {
+            self.send_data(id, Kind::Datagram, len, seq, false);
+        }
+    }
+}

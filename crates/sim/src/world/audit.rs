@@ -1,0 +1,148 @@
+//! Books that must balance, kept in builds with debug assertions; elsewhere the calls are empty.
+//!
+//! They count beside the engine's own counters, so that a packet that is lost, doubled, overtaken or sent
+//! back in time stops the run where it happens.
+
+use forebay_aqm::base::time::Instant;
+
+use crate::link::segment::{Kind, Segment};
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::traffic::session::is_answer;
+
+/// Books of a whole network.
+#[derive(Default)]
+pub(crate) struct Books {
+    emitted: u64,
+    delivered: u64,
+    /// Bound to arrive after the end of the run.
+    beyond: u64,
+    /// By flow: are all queues on its routes first in, first out?
+    in_order: Vec<bool>,
+    /// By flow.
+    last: Vec<Last>,
+}
+
+/// What of a flow has arrived last.
+#[derive(Clone, Default)]
+struct Last {
+    /// When the data was sent, the request, and the answer to a SYN.
+    sent: [Instant; 3],
+    /// What the acknowledgement expects next.
+    expected: u32,
+}
+
+impl Books {
+    /// Books of a network whose flows have routes of queues with one list each, or not.
+    pub(crate) fn new(in_order: impl Iterator<Item = bool>) -> Self {
+        if !cfg!(debug_assertions) {
+            return Self::default();
+        }
+        let in_order: Vec<bool> = in_order.collect();
+        Self { last: vec![Last::default(); in_order.len()], in_order, ..Self::default() }
+    }
+
+    /// A host sends a segment at `now`; it is ready at `at`.
+    #[inline(always)]
+    pub(crate) fn emit(&mut self, now: Instant, at: Instant) {
+        if cfg!(debug_assertions) {
+            assert!(at >= now, "no host sends into the past");
+            self.emitted += 1;
+        }
+    }
+
+    /// A segment has reached its host at `at`.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, segment: &Segment, at: Instant) {
+        if cfg!(debug_assertions) {
+            self.delivered += 1;
+            let flow = segment.flow as usize;
+            let last = &mut self.last[flow];
+            let which = match segment.mark.kind() {
+                Kind::Data | Kind::Datagram => Some(0),
+                Kind::Ack => None,
+                Kind::Control => Some(1 + usize::from(is_answer(segment.seq))),
+            };
+            let keeps_order = match which {
+                Some(which) => {
+                    assert!(at >= segment.sent(), "no segment arrives before it was sent");
+                    core::mem::replace(&mut last.sent[which], segment.sent()) <= segment.sent()
+                }
+                None => core::mem::replace(&mut last.expected, segment.seq) <= segment.seq,
+            };
+            assert!(!self.in_order[flow] || keeps_order, "a path of FIFO queues keeps a flow's order");
+        }
+    }
+
+    /// A segment will reach its host after the end.
+    #[inline(always)]
+    pub(crate) fn beyond(&mut self) {
+        if cfg!(debug_assertions) {
+            self.beyond += 1;
+        }
+    }
+
+    /// Conservation: every segment sent was delivered or dropped, waits in a queue or is on its way. Blocks are held for
+    /// acknowledgements among the latter alone.
+    pub(crate) fn balance(&self, dropped: u64, queued: u64, on_the_way: u64, blocks: usize) {
+        debug_assert!(blocks as u64 <= queued + on_the_way, "blocks of {blocks} acknowledgements, which are gone");
+        let known = self.delivered + dropped + queued + on_the_way + self.beyond;
+        debug_assert_eq!(self.emitted, known, "emitted = delivered + dropped + queued + on the way");
+    }
+}
+
+/// The sequence space of a connection, whose sender has sent packets 0 to `high` - 1: what is acknowledged
+/// has arrived, what has arrived was sent.
+#[inline(always)]
+pub(crate) fn connection(sender: &Sender, receiver: &Receiver) {
+    if cfg!(debug_assertions) {
+        assert_eq!(sender.check(), Ok(()));
+        let counts = sender.counts();
+        let high = counts.sent - counts.retransmitted;
+        let (una, in_order) = (u64::from(sender.acknowledged()), u64::from(receiver.in_order()));
+        assert!(una <= in_order && in_order <= high, "acknowledged {una}, in order {in_order}, sent {high}");
+    }
+}
+
+#[cfg(test)]
+#[cfg(debug_assertions)]
+mod tests {
+    use super::*;
+    use crate::link::segment::{Load, Mark};
+    use forebay_aqm::base::packet::Ecn;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// Does the fault stop the run?
+    fn stops(fault: impl FnOnce()) -> bool {
+        catch_unwind(AssertUnwindSafe(fault)).is_err()
+    }
+
+    #[test]
+    fn faults_of_a_network_are_found() {
+        let segment = |sent| Segment {
+            load: Load::sent(at(sent)),
+            mark: Mark::data(Kind::Data, Ecn::NotEct, false),
+            ..Segment::default()
+        };
+        let two_sent = |in_order| {
+            let mut books = Books::new([in_order].into_iter());
+            books.emit(at(5), at(5));
+            books.emit(at(7), at(8));
+            books.deliver(&segment(7), at(20));
+            books
+        };
+        two_sent(true).balance(1, 0, 0, 0);
+        two_sent(true).balance(0, 0, 1, 0);
+        two_sent(false).deliver(&segment(5), at(21));
+        assert!(stops(|| two_sent(true).balance(0, 0, 0, 0)), "lost");
+        assert!(stops(|| two_sent(true).balance(0, 1, 1, 0)), "doubled");
+        assert!(stops(|| two_sent(true).deliver(&segment(5), at(21))), "overtaken");
+        assert!(stops(|| two_sent(true).deliver(&segment(9), at(8))), "arrived before it was sent");
+        assert!(stops(|| two_sent(true).emit(at(9), at(8))), "sent into the past");
+        assert!(stops(|| two_sent(true).balance(0, 0, 1, 2)), "blocks left behind");
+    }
+}

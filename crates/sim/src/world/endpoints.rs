@@ -1,0 +1,276 @@
+//! The two ends of flows: what reaches them, what they send, and their timers.
+
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::parts::token_bucket::TokenBucket;
+
+use super::World;
+use super::audit;
+use super::flow::{Body, Flow};
+use crate::engine::due::Due;
+use crate::engine::slab::Slab;
+use crate::engine::timers::Timers;
+use crate::link::segment::{Kind, Load, Mark, Segment};
+use crate::measure::delays::Delays;
+use crate::network::{FlowSpec, Network};
+use crate::tcp::receiver::Ack;
+use crate::tcp::reports::{Block, Blocks};
+
+/// What flows and their timers need beside the network.
+pub(super) struct Endpoints {
+    pub(super) flows: Vec<Flow>,
+    markers: Vec<TokenBucket>,
+    timers: Timers,
+    pub(super) delays: Delays,
+    /// Selective blocks of the acknowledgements that are on their way.
+    pub(super) blocks: Slab<Blocks>,
+}
+
+impl Endpoints {
+    /// Flows that have not started; `route_start`: the first step of each route.
+    pub(super) fn new(net: &Network, seed: u64, route_start: &[u32]) -> Self {
+        let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
+        Self {
+            flows: net.flows.iter().map(|f| Flow::new(f, seed, route_start, watched(f))).collect(),
+            markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
+            timers: Timers::new(),
+            delays: Delays::default(),
+            blocks: Slab::new(),
+        }
+    }
+
+    /// A segment that was lost carries nothing any more.
+    #[inline]
+    pub(super) fn release(&mut self, segment: &Segment) {
+        if let Some(place) = segment.blocks() {
+            self.blocks.remove(place);
+        }
+    }
+}
+
+impl World {
+    /// A segment has reached its destination.
+    #[inline]
+    pub(super) fn deliver(&mut self, segment: Segment) {
+        let now = self.now;
+        let id = segment.flow as usize;
+        if let (Body::Tcp { sender, .. }, Kind::Ack) = (&mut self.ends.flows[id].body, segment.mark.kind()) {
+            self.record.delivered(now, &segment);
+            let blocks: &[Block] = match segment.blocks() {
+                Some(place) => self.ends.blocks.remove(place),
+                None => &[],
+            };
+            sender.on_ack(now, segment.seq, segment.mark.ece(), blocks);
+            let una = sender.acknowledged();
+            self.pump(id);
+            if self.ends.flows[id].app.is_some() {
+                self.acknowledged(id, una);
+            }
+            self.audit(id);
+            return;
+        }
+        if segment.mark.kind() == Kind::Control {
+            self.control(segment);
+            return;
+        }
+        // Only a receiver with a timer has something to send before it looks at the segment.
+        let held = match &mut self.ends.flows[id].body {
+            Body::Tcp { receiver, .. } => receiver.before_data(segment.mark.ecn()),
+            Body::Datagrams { .. } | Body::Rtp(_) => None,
+        };
+        if let Some(ack) = held {
+            self.send_ack(id, ack, now);
+        }
+        let ack = self.receive(segment, now);
+        if let Body::Tcp { receiver, .. } = &self.ends.flows[id].body
+            && let Some(deadline) = receiver.deadline()
+        {
+            self.arm(id, deadline);
+        }
+        if let Some(ack) = ack {
+            self.send_ack(id, ack, now);
+        }
+    }
+
+    /// A segment will reach a host that answers at once: nothing else happens there before.
+    #[inline(never)]
+    pub(super) fn answer(&mut self, segment: Segment) {
+        let at = segment.at;
+        if at > self.window.to {
+            self.record.books.beyond();
+            return;
+        }
+        let flow = &mut self.ends.flows[segment.flow as usize];
+        if at > self.window.from && flow.before_window.is_none() {
+            flow.before_window = Some(flow.received());
+        }
+        if let Some(ack) = self.receive(segment, at) {
+            self.send_ack(segment.flow as usize, ack, at);
+        }
+    }
+
+    /// Data or a datagram reaches its receiver at `at`; the acknowledgement to send at once, if any.
+    #[inline]
+    fn receive(&mut self, segment: Segment, at: Instant) -> Option<Ack> {
+        let mark = segment.mark;
+        self.record.delivered(at, &segment);
+        let flow = &mut self.ends.flows[segment.flow as usize];
+        if flow.watched && at >= self.window.from {
+            self.ends.delays.note(segment.class, at.since(segment.sent()), &mut flow.last_delay);
+        }
+        match &mut flow.body {
+            Body::Tcp { receiver, .. } => {
+                let before = receiver.in_order();
+                let ack = receiver.on_data(at, segment.seq, mark.ecn(), mark.cwr());
+                debug_assert!(before <= receiver.in_order(), "what is in order stays so");
+                debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
+                if flow.app.is_some() {
+                    self.arrived(segment.flow as usize, at);
+                }
+                ack
+            }
+            Body::Datagrams { received, arrived, .. } => {
+                *received += 1;
+                // What comes in the warm-up's last nanosecond comes before its end.
+                if at > self.window.from {
+                    arrived.add(segment.len);
+                }
+                None
+            }
+            Body::Rtp(stream) => {
+                stream.receive(segment.seq, segment.len, mark.ecn() == Ecn::Ce, at > self.window.from);
+                None
+            }
+        }
+    }
+
+    /// Sends whatever the flow's sender may send now, and keeps its timer armed.
+    #[inline]
+    pub(super) fn pump(&mut self, id: usize) {
+        while let Body::Tcp { sender, .. } = &mut self.ends.flows[id].body {
+            let Some(send) = sender.poll(self.now) else {
+                if let Some(deadline) = sender.deadline() {
+                    self.arm(id, deadline);
+                }
+                return;
+            };
+            let len = self.ends.flows[id].packet;
+            self.send_data(id, Kind::Data, len, send.seq, send.cwr);
+        }
+    }
+
+    /// A flow's sender sends data or a datagram.
+    #[inline(always)]
+    pub(super) fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, cwr: bool) {
+        let flow = &self.ends.flows[id];
+        let mark = Mark::data(kind, flow.ecn, cwr);
+        let mark = match flow.marker {
+            Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
+            None => mark,
+        };
+        let (load, hop, class) = (Load::sent(self.now), flow.forward, flow.class);
+        let segment = Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, class, mark };
+        self.emit::<true>(flow.from as usize, segment, self.now);
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, id: usize, ack: Ack, now: Instant) {
+        let flow = &self.ends.flows[id];
+        let place = match &flow.body {
+            Body::Tcp { receiver, .. } if ack.is_selective => Some(self.ends.blocks.insert(receiver.blocks(ack))),
+            _ => None,
+        };
+        let segment = Segment {
+            at: Instant::ZERO,
+            load: Load::blocks(place),
+            flow: id as u32,
+            seq: ack.next,
+            hop: flow.back,
+            len: flow.ack,
+            class: flow.class,
+            mark: Mark::ack(ack.ece),
+        };
+        self.emit::<false>(flow.to as usize, segment, now);
+    }
+
+    /// Makes sure that the flow's timer fires at `at` or before.
+    #[inline]
+    pub(super) fn arm(&mut self, id: usize, at: Instant) {
+        let armed = &mut self.ends.flows[id].armed;
+        if Due::at(at) < *armed {
+            *armed = Due::at(at);
+            self.ends.timers.push(at, id);
+            self.schedule_timers();
+        }
+    }
+
+    fn schedule_timers(&mut self) {
+        self.agenda.set(self.sources.timers(), self.ends.timers.first());
+    }
+
+    /// The earliest of the flows' timers is due. It may have been overtaken (then it is stale), or be
+    /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
+    pub(super) fn timer_event(&mut self) {
+        let Some((at, id)) = self.ends.timers.pop() else { return };
+        self.schedule_timers();
+        if self.ends.flows[id].armed != Due::at(at) {
+            return;
+        }
+        self.ends.flows[id].armed = Due::NEVER;
+        self.run_flow_timers(id);
+        self.audit(id);
+        if let Some(next) = self.ends.flows[id].next_deadline() {
+            self.arm(id, next);
+        }
+    }
+
+    fn run_flow_timers(&mut self, id: usize) {
+        let now = self.now;
+        let due = |deadline: Option<Instant>| Due::from(deadline).has_come(now);
+        let flow = &mut self.ends.flows[id];
+        let starts = !flow.started && flow.start <= now;
+        let stops = !flow.stopped && flow.stop.has_come(now);
+        flow.started |= starts;
+        flow.stopped |= stops;
+        self.run_application(id, starts, stops);
+        let flow = &mut self.ends.flows[id];
+        match &mut flow.body {
+            Body::Tcp { sender, receiver } => {
+                if stops {
+                    sender.stop();
+                }
+                if due(sender.deadline()) {
+                    sender.on_deadline(now);
+                }
+                let ack = due(receiver.deadline()).then(|| receiver.ack());
+                if let Some(ack) = ack {
+                    self.send_ack(id, ack, now);
+                }
+                self.pump(id);
+            }
+            Body::Datagrams { source, sent, .. } => {
+                if starts {
+                    source.start(now);
+                }
+                if stops {
+                    source.stop();
+                }
+                if due(source.next()) {
+                    let len = source.send(now);
+                    *sent += 1;
+                    let seq = *sent;
+                    self.send_data(id, Kind::Datagram, len, seq, false);
+                }
+            }
+            Body::Rtp(_) => self.run_stream(id, starts, stops),
+        }
+    }
+
+    /// Checks a connection, in debug builds.
+    #[inline(always)]
+    fn audit(&self, id: usize) {
+        if let Body::Tcp { sender, receiver } = &self.ends.flows[id].body {
+            audit::connection(sender, receiver);
+        }
+    }
+}

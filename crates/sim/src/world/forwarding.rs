@@ -1,0 +1,271 @@
+//! The way of a segment between its two hosts: links, and the pipes behind them.
+
+use forebay_aqm::base::packet::Proto;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::World;
+use super::ahead::Ahead;
+use crate::engine::index::Index;
+use crate::engine::ring::Ring;
+use crate::link::segment::Segment;
+use crate::link::{Link, Tag};
+use crate::network::{FlowSpec, HostSpec, LinkId, Network};
+
+/// One step of a route: a link, or the end. `ahead`: a link that may be passed at once, or a host that may
+/// answer at once (see `Ahead`).
+#[derive(Clone, Copy)]
+struct Hop {
+    link: Option<Index>,
+    ahead: bool,
+}
+
+/// Where segments enter the network.
+struct Host {
+    rng: Rng,
+    jitter: Span,
+    /// When what it sent last was ready.
+    last: Instant,
+}
+
+/// What segments pass on their way.
+pub(super) struct Fabric {
+    pub(super) links: Vec<Link>,
+    /// Segments that have left a link or host and not yet reached the next element that needs an event,
+    /// in order of arrival there.
+    pub(super) pipes: Vec<Ring<Segment>>,
+    /// By link, then by host: its pipe, if it needs one.
+    pipe_of: Vec<Option<Index>>,
+    /// Links under a discipline, and by link the place in that list.
+    pub(super) managed: Vec<LinkId>,
+    pub(super) managed_at: Vec<Option<Index>>,
+    hops: Vec<Hop>,
+    hosts: Vec<Host>,
+    /// By flow.
+    tags: Vec<Tag>,
+}
+
+impl Fabric {
+    /// An empty one, and the first step of each route.
+    pub(super) fn new(net: &Network, seed: u64, links: Vec<Link>, ahead: Ahead) -> (Self, Vec<u32>) {
+        let Ahead { eager, reflex, pipe_of, pipes } = ahead;
+        let mut hops = Vec::new();
+        let mut route_start = Vec::new();
+        for route in &net.routes {
+            route_start.push(hops.len() as u32);
+            hops.extend(route.iter().map(|&link| Hop { link: Some(Index::new(link)), ahead: eager[link] }));
+            hops.push(Hop { link: None, ahead: false });
+        }
+        for flow in net.flows.iter().filter(|flow| reflex[flow.to]) {
+            hops[route_start[flow.forward] as usize + net.routes[flow.forward].len()].ahead = true;
+        }
+        let managed: Vec<LinkId> = (0..links.len()).filter(|&link| links[link].is_managed()).collect();
+        let mut managed_at = vec![None; links.len()];
+        managed.iter().enumerate().for_each(|(i, &link)| managed_at[link] = Some(Index::new(i)));
+        let tag =
+            |f: &FlowSpec| Tag { pair: f.pair, proto: if f.traffic.tcp().is_some() { Proto::Tcp } else { Proto::Udp } };
+        let host = |h: &HostSpec| Host {
+            rng: Rng::stream(seed, &format!("host/{}", h.name)),
+            jitter: h.jitter,
+            last: Instant::ZERO,
+        };
+        let fabric = Self {
+            links,
+            pipes: (0..pipes).map(|_| Ring::new()).collect(),
+            pipe_of,
+            managed,
+            managed_at,
+            hops,
+            hosts: net.hosts.iter().map(host).collect(),
+            tags: net.flows.iter().map(tag).collect(),
+        };
+        (fabric, route_start)
+    }
+
+    #[inline]
+    fn hop(&self, segment: &Segment) -> Hop {
+        self.hops[segment.hop as usize]
+    }
+}
+
+impl World {
+    /// The head of a pipe has reached its far end.
+    #[inline]
+    pub(super) fn pipe_event(&mut self, id: usize) {
+        let pipe = &mut self.fabric.pipes[id];
+        let Some(&segment) = pipe.front() else { return };
+        pipe.skip();
+        let next = pipe.front().map(|s| s.at);
+        self.agenda.set(self.sources.pipe(id), next);
+        match self.fabric.hop(&segment).link {
+            None => self.deliver(segment),
+            Some(link) => self.forward::<true>(link.get(), segment, self.now),
+        }
+    }
+
+    /// Takes `segment`, at the entrance of `link` at time `at`, as far as it goes without an event.
+    /// Only what is not itself an answer can be answered.
+    #[inline(always)]
+    fn forward<const ANSWER: bool>(&mut self, mut link: LinkId, mut segment: Segment, mut at: Instant) {
+        loop {
+            if self.fabric.links[link].is_managed() {
+                self.arrive(link, segment);
+                return;
+            }
+            let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), at, |free, _| free);
+            let arrival = match passed {
+                Ok(arrival) => arrival,
+                Err(at) => return self.lost(segment, at),
+            };
+            segment.at = arrival;
+            segment.hop += 1;
+            let Some(next) = self.hand_over::<ANSWER>(link, segment) else { return };
+            (link, at) = (next, arrival);
+        }
+    }
+
+    /// A segment has left a link for the element after it: into the pipe, unless that element needs no
+    /// event. A host that answers at once does so here; a link that may be passed at once is given back.
+    #[inline(always)]
+    fn hand_over<const ANSWER: bool>(&mut self, link: LinkId, segment: Segment) -> Option<LinkId> {
+        let next = self.fabric.hop(&segment);
+        if !next.ahead {
+            self.push(link, segment);
+            return None;
+        }
+        if ANSWER && next.link.is_none() {
+            self.answer(segment);
+        }
+        next.link.map(Index::get)
+    }
+
+    #[inline]
+    fn lost(&mut self, segment: Segment, at: Instant) {
+        self.ends.release(&segment);
+        // Ahead of time it may be after the end of the run.
+        if at <= self.window.to {
+            self.record.lost(at, &segment);
+        }
+    }
+
+    /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
+    #[inline(always)]
+    fn push(&mut self, feeder: usize, segment: Segment) {
+        let Some(id) = self.fabric.pipe_of[feeder] else { unreachable!("what feeds an event has a pipe") };
+        let pipe = &mut self.fabric.pipes[id.get()];
+        debug_assert!(
+            segment.at >= self.now && pipe.back().is_none_or(|last| last.at <= segment.at),
+            "pipes keep order"
+        );
+        if pipe.is_empty() {
+            self.agenda.set(self.sources.pipe(id.get()), Some(segment.at));
+        }
+        pipe.push(segment);
+    }
+
+    #[inline]
+    fn arrive(&mut self, link: LinkId, segment: Segment) {
+        let (now, record, ends) = (self.now, &mut self.record, &mut self.ends);
+        let tag = self.fabric.tags[segment.flow as usize];
+        let lost = |s: &Segment| {
+            ends.release(s);
+            record.lost(now, s);
+        };
+        let idle = self.fabric.links[link].arrive(segment, tag, now, lost);
+        if idle {
+            match self.fabric.links[link].idles_until(now) {
+                None => self.serve(link, now),
+                later => self.schedule_departure(link, later),
+            }
+        }
+    }
+
+    /// The transmitter of a managed link is free.
+    #[inline]
+    pub(super) fn serve(&mut self, link: LinkId, now: Instant) {
+        let (record, ends) = (&mut self.record, &mut self.ends);
+        let lost = |s: &Segment| {
+            ends.release(s);
+            record.lost(now, s);
+        };
+        let served = self.fabric.links[link].serve(now, lost);
+        let Some((mut segment, free)) = served else {
+            self.schedule_departure(link, None);
+            return;
+        };
+        self.schedule_departure(link, Some(free));
+        if self.fabric.links[link].loses(now) {
+            self.lost(segment, segment.at);
+            return;
+        }
+        segment.hop += 1;
+        if let Some(next) = self.hand_over::<true>(link, segment) {
+            self.forward::<true>(next, segment, segment.at);
+        }
+    }
+
+    #[inline(always)]
+    fn schedule_departure(&mut self, link: LinkId, at: Option<Instant>) {
+        if let Some(managed) = self.fabric.managed_at[link] {
+            self.agenda.set(managed.get(), at);
+        }
+    }
+
+    /// The timer of a discipline is due.
+    pub(super) fn tick_event(&mut self, managed: usize) {
+        self.fabric.links[self.fabric.managed[managed]].tick(self.now);
+        self.schedule_tick(managed);
+    }
+
+    /// Asks the discipline when its timer is due next.
+    pub(super) fn schedule_tick(&mut self, managed: usize) {
+        let next = self.fabric.links[self.fabric.managed[managed]].next_tick();
+        // A timer that asks for the past would stop the clock: it gets the next nanosecond instead.
+        let soonest = self.now + Span::from_nanos(1);
+        self.agenda.set(self.sources.tick(managed), next.map(|at| at.max(soonest)));
+    }
+
+    /// A host puts a segment on its first link: ready after a random processing time, order kept.
+    ///
+    /// That breaks ties between packets of different hosts. Packets that queue at a host would still leave
+    /// exactly one packet time apart, locked to a bottleneck of the same rate; so the host's line wanders by
+    /// as much, without drift.
+    #[inline(always)]
+    pub(super) fn emit<const ANSWER: bool>(&mut self, id: usize, mut segment: Segment, now: Instant) {
+        let host = &mut self.fabric.hosts[id];
+        let ready = now + if host.jitter > Span::ZERO { host.below(host.jitter) } else { Span::ZERO };
+        host.last = host.last.max(ready);
+        segment.at = host.last;
+        self.record.books.emit(now, segment.at);
+        let first = self.fabric.hops[segment.hop as usize];
+        let link = match first.link {
+            Some(link) if first.ahead => link.get(),
+            _ => {
+                self.push(self.fabric.links.len() + id, segment);
+                return;
+            }
+        };
+        let wanders = |free: Instant, time: Span| match host.jitter.min(time) {
+            Span::ZERO => free,
+            most => free + host.below(most) - Span::from_nanos(most.nanos() / 2),
+        };
+        let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, wanders);
+        let arrival = match passed {
+            Ok(arrival) => arrival,
+            Err(at) => return self.lost(segment, at),
+        };
+        segment.at = arrival;
+        segment.hop += 1;
+        if let Some(next) = self.hand_over::<ANSWER>(link, segment) {
+            self.forward::<ANSWER>(next, segment, arrival);
+        }
+    }
+}
+
+impl Host {
+    /// A random time up to `most`.
+    #[inline(always)]
+    fn below(&mut self, most: Span) -> Span {
+        Span::from_nanos(self.rng.below(most.nanos() + 1))
+    }
+}

@@ -1,0 +1,118 @@
+//! The running simulation: its state, the main loop, and which part each event goes to.
+
+mod ahead;
+mod applications;
+mod audit;
+mod endpoints;
+mod flow;
+mod forwarding;
+mod record;
+mod sampling;
+mod setup;
+
+use forebay_aqm::AnyDiscipline;
+use forebay_aqm::Spec;
+use forebay_aqm::base::host::Queue;
+use forebay_aqm::base::port::MAIN;
+use forebay_aqm::base::time::Instant;
+
+use crate::engine::agenda::{Agenda, Event, Sources};
+use crate::link::Link;
+use crate::measure::meter::Window;
+use crate::measure::outcome::Outcome;
+use crate::network::LinkId;
+use endpoints::Endpoints;
+use forwarding::Fabric;
+use record::Record;
+use sampling::Sampling;
+
+/// What the run's owner may do while it runs, once per sampling interval.
+pub trait Observer {
+    /// The run has come to `now`; false ends it at once.
+    fn reached(&mut self, now: Instant) -> bool;
+}
+
+/// Watches nothing.
+impl Observer for () {
+    fn reached(&mut self, _: Instant) -> bool {
+        true
+    }
+}
+
+/// A network while it runs.
+pub struct World {
+    now: Instant,
+    /// From the end of the warm-up to that of the run.
+    window: Window,
+    agenda: Agenda,
+    sources: Sources,
+    fabric: Fabric,
+    ends: Endpoints,
+    sampling: Sampling,
+    record: Record,
+}
+
+impl World {
+    /// Runs to the end, or until the observer has enough; `None` in that case.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Option<Outcome> {
+        self.advance(self.window.to, observer).then(|| self.finish())
+    }
+
+    /// Runs on to `until`, or to the end: for an owner that looks and acts in between. False if the observer has enough before;
+    /// a later call goes on from there.
+    pub fn run_until(&mut self, until: Instant, observer: &mut dyn Observer) -> bool {
+        let until = until.min(self.window.to);
+        let reached = self.advance(until, observer);
+        if reached {
+            self.now = until;
+        }
+        reached
+    }
+
+    /// The hash of every packet event so far.
+    pub const fn fingerprint(&self) -> u64 {
+        self.record.fingerprint
+    }
+
+    /// Events up to and with `until`; false if the observer has enough.
+    fn advance(&mut self, until: Instant, observer: &mut dyn Observer) -> bool {
+        while let Some((at, source)) = self.agenda.first() {
+            if at > until {
+                break;
+            }
+            debug_assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            self.record.events += 1;
+            match self.sources.event(source) {
+                Event::Pipe(pipe) => self.pipe_event(pipe),
+                Event::Departure(managed) => self.serve(self.fabric.managed[managed], at),
+                Event::Tick(managed) => self.tick_event(managed),
+                Event::Timers => self.timer_event(),
+                Event::Window => self.window_event(),
+                Event::Sampler => {
+                    self.sample_event();
+                    if !observer.reached(at) {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The queue of a link that runs a discipline.
+    pub fn queue(&self, link: LinkId) -> Option<&Queue<AnyDiscipline>> {
+        self.fabric.links.get(link)?.managed_queue()
+    }
+
+    /// The discipline of that link goes on with the parameters of `spec`; false if it cannot.
+    pub fn retune(&mut self, link: LinkId, spec: &Spec) -> bool {
+        let Some(queue) = self.fabric.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };
+        let served = *queue.port.level(MAIN).link();
+        let tuned = queue.discipline_mut().retune(spec, &served);
+        if let Some(managed) = self.fabric.managed_at[link] {
+            self.schedule_tick(managed.get());
+        }
+        tuned
+    }
+}

@@ -1,0 +1,83 @@
+//! What is looked at from outside: the end of the warm-up, rows of series, and the outcome.
+
+use forebay_aqm::base::time::Span;
+
+use super::World;
+use crate::link::Link;
+use crate::measure::outcome::{LinkOutcome, Outcome, Series};
+use crate::network::{LinkId, Network};
+
+/// A link under study.
+struct Studied {
+    id: LinkId,
+    name: String,
+    series: Series,
+}
+
+/// The series of links under study.
+pub(super) struct Sampling {
+    /// Between two rows.
+    pub(super) every: Span,
+    studied: Vec<Studied>,
+}
+
+impl Sampling {
+    /// No rows yet.
+    pub(super) fn new(net: &Network) -> Self {
+        let studied = net.links.iter().enumerate().filter(|(_, link)| link.study);
+        let studied =
+            studied.map(|(id, link)| Studied { id, name: link.name.clone(), series: Series::new(link.probes()) });
+        Self { every: net.sample, studied: studied.collect() }
+    }
+}
+
+impl World {
+    /// The warm-up is over.
+    pub(super) fn window_event(&mut self) {
+        self.agenda.set(self.sources.window(), None);
+        for flow in &mut self.ends.flows {
+            flow.before_window.get_or_insert(flow.received());
+        }
+    }
+
+    /// A row of the series is due.
+    pub(super) fn sample_event(&mut self) {
+        let next = self.now + self.sampling.every;
+        self.agenda.set(self.sources.sampler(), (next <= self.window.to).then_some(next));
+        for studied in &mut self.sampling.studied {
+            let link = &mut self.fabric.links[studied.id];
+            link.settle(self.now);
+            link.look(self.now, self.now, &mut studied.series);
+        }
+    }
+
+    /// The end has come.
+    pub(super) fn finish(mut self) -> Outcome {
+        let end = self.window.to;
+        for link in &mut self.fabric.links {
+            link.settle(end);
+            if let Some(meter) = &mut link.meter {
+                meter.close(end);
+            }
+            debug_assert_eq!(link.check(), Ok(()));
+        }
+        let fabric = &self.fabric;
+        let dropped: u64 = fabric.links.iter().map(|link| link.dropped).sum();
+        let lost: u64 = fabric.links.iter().map(Link::lost).sum();
+        let queued = fabric.managed.iter().map(|&link| fabric.links[link].queued() as u64).sum();
+        let on_the_way = fabric.pipes.iter().map(|pipe| pipe.len() as u64).sum();
+        self.record.books.balance(dropped + lost, queued, on_the_way, self.ends.blocks.len());
+        Outcome {
+            links: self.link_outcomes(),
+            flows: self.ends.flows.iter().map(|flow| flow.outcome(self.window)).collect(),
+            classes: self.ends.delays.outcomes(),
+            events: self.record.events,
+            fingerprint: self.record.fingerprint,
+        }
+    }
+
+    fn link_outcomes(&mut self) -> Vec<LinkOutcome> {
+        let studied = core::mem::take(&mut self.sampling.studied).into_iter();
+        studied.filter_map(|Studied { id, name, series }| self.fabric.links[id].outcome(name, series)).collect()
+    }
+}

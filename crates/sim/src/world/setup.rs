@@ -1,0 +1,62 @@
+//! A network becomes a world at time zero.
+
+use super::World;
+use super::ahead::Ahead;
+use super::audit::Books;
+use super::endpoints::Endpoints;
+use super::forwarding::Fabric;
+use super::record::Record;
+use super::sampling::Sampling;
+use crate::engine::agenda::{Agenda, MAX_SOURCES, Sources};
+use crate::link::Link;
+use crate::measure::meter::Window;
+use crate::measure::over_time::OverTime;
+use crate::network::{BadNetwork, Network};
+use forebay_aqm::base::time::Instant;
+
+impl World {
+    /// The network at time zero.
+    pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
+        net.check()?;
+        let window = Window::new(net.warmup, net.duration);
+        let over_time = || (!net.classes.is_empty()).then(|| OverTime::new(&net.classes, net.duration, net.sample));
+        let links: Vec<Link> = net.links.iter().map(|spec| Link::of(spec, seed, window, over_time())).collect();
+        let managed = links.iter().filter(|link| link.is_managed()).count();
+        let ahead = Ahead::new(net);
+        let sources = Sources { managed, pipes: ahead.pipes };
+        if sources.count() > MAX_SOURCES {
+            return Err(BadNetwork(format!(
+                "more than {MAX_SOURCES} links with a discipline, and links and hosts to wait behind"
+            )));
+        }
+        let in_order = net.flows.iter().map(|flow| {
+            let mut route = [flow.forward, flow.back].into_iter().flat_map(|route| &net.routes[route]);
+            route.all(|&link| links[link].is_fifo())
+        });
+        let record = Record::new(Books::new(in_order));
+        let (fabric, route_start) = Fabric::new(net, seed, links, ahead);
+        let mut world = Self {
+            now: Instant::ZERO,
+            window,
+            agenda: Agenda::new(sources.count()),
+            sources,
+            fabric,
+            ends: Endpoints::new(net, seed, &route_start),
+            sampling: Sampling::new(net),
+            record,
+        };
+        world.schedule_first_events();
+        Ok(world)
+    }
+
+    fn schedule_first_events(&mut self) {
+        for flow in 0..self.ends.flows.len() {
+            self.arm(flow, self.ends.flows[flow].start);
+        }
+        for managed in 0..self.fabric.managed.len() {
+            self.schedule_tick(managed);
+        }
+        self.agenda.set(self.sources.window(), Some(self.window.from));
+        self.agenda.set(self.sources.sampler(), Some(Instant::ZERO + self.sampling.every));
+    }
+}
