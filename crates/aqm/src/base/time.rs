@@ -31,6 +31,12 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
+    /// `span` later, for times within a run: where `+` saturates, this one overflows, which debug builds check.
+    #[inline]
+    pub const fn plus(self, span: Span) -> Self {
+        Self(self.0 + span.0)
+    }
+
     /// Time elapsed since `earlier`; zero if `earlier` is in fact later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))

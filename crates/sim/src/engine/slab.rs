@@ -1,12 +1,10 @@
 //! A growable table of `Copy` records whose places are given out again.
 
-use super::index::Index;
-
 /// Records, each at a place of its own until it is removed.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     records: Vec<T>,
-    free: Vec<Index>,
+    free: Vec<u32>,
 }
 
 impl<T: Copy + Default> Slab<T> {
@@ -27,20 +25,20 @@ impl<T: Copy + Default> Slab<T> {
 
     /// Adds a record: its place.
     #[inline]
-    pub fn insert(&mut self, record: T) -> Index {
+    pub fn insert(&mut self, record: T) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.records.push(T::default());
-            Index::new(self.records.len() - 1)
+            (self.records.len() - 1) as u32
         });
-        self.records[place.get()] = record;
+        self.records[place as usize] = record;
         place
     }
 
     /// Removes the record at `place`, which may be given out from now on.
     #[inline]
-    pub fn remove(&mut self, place: Index) -> &T {
+    pub fn remove(&mut self, place: u32) -> &T {
         self.free.push(place);
-        &self.records[place.get()]
+        &self.records[place as usize]
     }
 }
 

@@ -51,7 +51,7 @@ impl Line {
         let place = self.place(self.count);
         self.starts[place] = start;
         self.count += 1;
-        self.free = start + time;
+        self.free = start.plus(time);
         Some(self.free)
     }
 

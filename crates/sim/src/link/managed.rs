@@ -8,7 +8,6 @@ use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::verdict::Reason;
 
 use super::segment::Segment;
-use crate::engine::index::Index;
 use crate::engine::slab::Slab;
 use crate::measure::meter::{Loss, Meter};
 
@@ -51,7 +50,7 @@ impl Managed {
     #[inline(always)]
     pub(super) fn describe(&mut self, segment: Segment, tag: Tag) -> Packet {
         Packet {
-            slot: self.segments.insert(segment).get() as u32,
+            slot: self.segments.insert(segment),
             len: u32::from(segment.len),
             flow: segment.flow,
             pair: tag.pair,
@@ -66,7 +65,7 @@ impl Managed {
     /// The segment of a packet that the discipline gives back.
     #[inline(always)]
     pub(super) fn release(&mut self, packet: &Packet) -> &Segment {
-        self.segments.remove(Index::new(packet.slot as usize))
+        self.segments.remove(packet.slot)
     }
 
     /// Releases the segments of dropped packets and tells the meter; how many there were.
@@ -80,7 +79,7 @@ impl Managed {
         let discarded = self.queue.port.discarded();
         let count = discarded.len() as u64;
         for (packet, reason) in discarded.drain(..) {
-            on_drop(self.segments.remove(Index::new(packet.slot as usize)));
+            on_drop(self.segments.remove(packet.slot));
             if let Some(meter) = &mut meter {
                 let loss = match reason {
                     Reason::Early | Reason::Threshold => Loss::Early,

@@ -159,7 +159,7 @@ impl Link {
             self.books.end(sent);
         }
         self.books.balance(self.dropped, 0);
-        sent.map(|sent| sent + self.delay).ok_or(now)
+        sent.map(|sent| sent.plus(self.delay)).ok_or(now)
     }
 
     #[inline(never)]
@@ -197,7 +197,7 @@ impl Link {
                 (if waits { begins(plain.free, time).max(now) } else { now }, time)
             }
         };
-        plain.free = start + time;
+        plain.free = start.plus(time);
         if waits {
             plain.push(start, len);
         } else {
@@ -209,7 +209,7 @@ impl Link {
             meter.queue_is(now, plain.len() as u32);
             meter.serve(start, (len, time), start.since(now), (class, colour));
         }
-        let arrival = plain.free + self.delay;
+        let arrival = plain.free.plus(self.delay);
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
     }
 
@@ -272,11 +272,11 @@ impl Link {
         let (time, free) = match pace {
             None => {
                 let time = self.transmitter.time(segment.len);
-                (time, now + time)
+                (time, now.plus(time))
             }
             Some(pace) => (pace.send(now, segment.len).since(now), pace.from_backlog()),
         };
-        self.books.end(now + time);
+        self.books.end(now.plus(time));
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
                 meter.mark(now);
@@ -284,7 +284,7 @@ impl Link {
             meter.serve(now, (segment.len, time), now.since(packet.arrived), (segment.class, packet.colour));
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
-        segment.at = now + time + self.delay;
+        segment.at = now.plus(time).plus(self.delay);
         Some((segment, free))
     }
 

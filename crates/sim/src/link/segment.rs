@@ -3,8 +3,6 @@
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
 
-use crate::engine::index::Index;
-
 /// What a segment is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -54,9 +52,9 @@ impl Segment {
 
     /// Where the selective blocks are that it carries, if it is an acknowledgement with some.
     #[inline]
-    pub fn blocks(&self) -> Option<Index> {
+    pub fn blocks(&self) -> Option<u32> {
         match self.mark.kind() {
-            Kind::Ack => (self.load.0 as usize).checked_sub(1).map(Index::new),
+            Kind::Ack => (self.load.0 as u32).checked_sub(1),
             Kind::Data | Kind::Datagram | Kind::Control => None,
         }
     }
@@ -81,8 +79,8 @@ impl Load {
 
     /// The place of an acknowledgement's selective blocks, if it has any.
     #[inline]
-    pub fn blocks(place: Option<Index>) -> Self {
-        Self(place.map_or(0, |place| place.get() as u64 + 1))
+    pub fn blocks(place: Option<u32>) -> Self {
+        Self(place.map_or(0, |place| u64::from(place) + 1))
     }
 }
 
@@ -201,7 +199,7 @@ mod tests {
         let of = |mark, load| Segment { mark, load, ..Segment::default() };
         let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
         assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));
-        for place in [None, Some(Index::new(0)), Some(Index::new(7))] {
+        for place in [None, Some(0), Some(7)] {
             assert_eq!(of(Mark::ack(false), Load::blocks(place)).blocks(), place);
         }
     }

@@ -214,7 +214,7 @@ impl Meter {
             row.sojourn = row.sojourn + sojourn;
         });
         self.served += 1;
-        self.busy = self.busy + self.window.overlap(now, now + busy);
+        self.busy = self.busy + self.window.overlap(now, now.plus(busy));
         if self.counts(now) {
             self.class(class, colour).sojourn.add(sojourn);
         }

@@ -39,6 +39,15 @@ impl Endpoints {
         }
     }
 
+    /// The selective blocks of an acknowledgement that leaves. Kept apart: most have none.
+    #[inline(never)]
+    fn load(&mut self, id: usize, ack: Ack) -> Load {
+        match &self.flows[id].body {
+            Body::Tcp { receiver, .. } => Load::blocks(Some(self.blocks.insert(receiver.blocks(ack)))),
+            Body::Datagrams { .. } | Body::Rtp(_) => Load::blocks(None),
+        }
+    }
+
     /// A segment that was lost carries nothing any more.
     #[inline]
     pub(super) fn release(&mut self, segment: &Segment) {
@@ -175,14 +184,11 @@ impl World {
 
     #[inline(always)]
     fn send_ack(&mut self, id: usize, ack: Ack, now: Instant) {
+        let load = if ack.is_selective { self.ends.load(id, ack) } else { Load::blocks(None) };
         let flow = &self.ends.flows[id];
-        let place = match &flow.body {
-            Body::Tcp { receiver, .. } if ack.is_selective => Some(self.ends.blocks.insert(receiver.blocks(ack))),
-            _ => None,
-        };
         let segment = Segment {
             at: Instant::ZERO,
-            load: Load::blocks(place),
+            load,
             flow: id as u32,
             seq: ack.next,
             hop: flow.back,

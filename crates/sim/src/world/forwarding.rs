@@ -37,8 +37,8 @@ pub(super) struct Fabric {
     /// By link, then by host: its pipe, if it needs one.
     pipe_of: Vec<Option<Index>>,
     /// Links under a discipline, and by link the place in that list.
-    pub(super) managed: Vec<LinkId>,
-    pub(super) managed_at: Vec<Option<Index>>,
+    managed: Vec<LinkId>,
+    managed_at: Vec<Option<Index>>,
     hops: Vec<Hop>,
     hosts: Vec<Host>,
     /// By flow.
@@ -80,6 +80,16 @@ impl Fabric {
             tags: net.flows.iter().map(tag).collect(),
         };
         (fabric, route_start)
+    }
+
+    /// Links under a discipline, as event sources number them.
+    pub(super) fn managed(&self) -> &[LinkId] {
+        &self.managed
+    }
+
+    /// The number of `link` among them.
+    pub(super) fn managed_at(&self, link: LinkId) -> Option<usize> {
+        self.managed_at.get(link).copied().flatten().map(Index::get)
     }
 
     #[inline]
@@ -172,17 +182,18 @@ impl World {
             record.lost(now, s);
         };
         let idle = self.fabric.links[link].arrive(segment, tag, now, lost);
-        if idle {
+        if idle && let Some(managed) = self.fabric.managed_at[link] {
             match self.fabric.links[link].idles_until(now) {
-                None => self.serve(link, now),
-                later => self.schedule_departure(link, later),
+                None => self.serve(managed.get(), now),
+                later => self.agenda.set(managed.get(), later),
             }
         }
     }
 
     /// The transmitter of a managed link is free.
     #[inline]
-    pub(super) fn serve(&mut self, link: LinkId, now: Instant) {
+    pub(super) fn serve(&mut self, managed: usize, now: Instant) {
+        let link = self.fabric.managed[managed];
         let (record, ends) = (&mut self.record, &mut self.ends);
         let lost = |s: &Segment| {
             ends.release(s);
@@ -190,10 +201,10 @@ impl World {
         };
         let served = self.fabric.links[link].serve(now, lost);
         let Some((mut segment, free)) = served else {
-            self.schedule_departure(link, None);
+            self.agenda.set(managed, None);
             return;
         };
-        self.schedule_departure(link, Some(free));
+        self.agenda.set(managed, Some(free));
         if self.fabric.links[link].loses(now) {
             self.lost(segment, segment.at);
             return;
@@ -201,13 +212,6 @@ impl World {
         segment.hop += 1;
         if let Some(next) = self.hand_over::<true>(link, segment) {
             self.forward::<true>(next, segment, segment.at);
-        }
-    }
-
-    #[inline(always)]
-    fn schedule_departure(&mut self, link: LinkId, at: Option<Instant>) {
-        if let Some(managed) = self.fabric.managed_at[link] {
-            self.agenda.set(managed.get(), at);
         }
     }
 
@@ -233,7 +237,7 @@ impl World {
     #[inline(always)]
     pub(super) fn emit<const ANSWER: bool>(&mut self, id: usize, mut segment: Segment, now: Instant) {
         let host = &mut self.fabric.hosts[id];
-        let ready = now + if host.jitter > Span::ZERO { host.below(host.jitter) } else { Span::ZERO };
+        let ready = if host.jitter > Span::ZERO { now.plus(host.below(host.jitter)) } else { now };
         host.last = host.last.max(ready);
         segment.at = host.last;
         self.record.books.emit(now, segment.at);
@@ -247,7 +251,7 @@ impl World {
         };
         let wanders = |free: Instant, time: Span| match host.jitter.min(time) {
             Span::ZERO => free,
-            most => free + host.below(most) - Span::from_nanos(most.nanos() / 2),
+            most => free.plus(host.below(most)) - Span::from_nanos(most.nanos() / 2),
         };
         let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, wanders);
         let arrival = match passed {

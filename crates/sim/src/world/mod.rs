@@ -85,7 +85,7 @@ impl World {
             self.record.events += 1;
             match self.sources.event(source) {
                 Event::Pipe(pipe) => self.pipe_event(pipe),
-                Event::Departure(managed) => self.serve(self.fabric.managed[managed], at),
+                Event::Departure(managed) => self.serve(managed, at),
                 Event::Tick(managed) => self.tick_event(managed),
                 Event::Timers => self.timer_event(),
                 Event::Window => self.window_event(),
@@ -110,8 +110,8 @@ impl World {
         let Some(queue) = self.fabric.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };
         let served = *queue.port.level(MAIN).link();
         let tuned = queue.discipline_mut().retune(spec, &served);
-        if let Some(managed) = self.fabric.managed_at[link] {
-            self.schedule_tick(managed.get());
+        if let Some(managed) = self.fabric.managed_at(link) {
+            self.schedule_tick(managed);
         }
         tuned
     }

@@ -64,7 +64,7 @@ impl World {
         let fabric = &self.fabric;
         let dropped: u64 = fabric.links.iter().map(|link| link.dropped).sum();
         let lost: u64 = fabric.links.iter().map(Link::lost).sum();
-        let queued = fabric.managed.iter().map(|&link| fabric.links[link].queued() as u64).sum();
+        let queued = fabric.managed().iter().map(|&link| fabric.links[link].queued() as u64).sum();
         let on_the_way = fabric.pipes.iter().map(|pipe| pipe.len() as u64).sum();
         self.record.books.balance(dropped + lost, queued, on_the_way, self.ends.blocks.len());
         Outcome {

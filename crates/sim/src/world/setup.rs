@@ -53,7 +53,7 @@ impl World {
         for flow in 0..self.ends.flows.len() {
             self.arm(flow, self.ends.flows[flow].start);
         }
-        for managed in 0..self.fabric.managed.len() {
+        for managed in 0..self.fabric.managed().len() {
             self.schedule_tick(managed);
         }
         self.agenda.set(self.sources.window(), Some(self.window.from));
