@@ -60,7 +60,7 @@ impl<'a> Pair<'a> {
         let dropped = core::mem::take(self.queue.port.discarded());
         let (own, victims): (Vec<_>, Vec<_>) = dropped.into_iter().partition(|(packet, _)| packet.slot == id);
         let got = match own.first() {
-            Some((_, Reason::Early | Reason::Threshold)) => Outcome::Early,
+            Some((_, Reason::Early | Reason::Marker)) => Outcome::Early,
             Some((_, Reason::Overflow)) => Outcome::Overflow,
             None if self.queue.port.tally().marked.pkts > marked => Outcome::Marked,
             None => Outcome::Queued,

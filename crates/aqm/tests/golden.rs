@@ -79,7 +79,7 @@ impl Trace {
         let marked = self.queue.port.tally().since(&before).marked.pkts > 0;
         let own = self.queue.port.discarded().iter().find(|(dropped, _)| dropped.slot == packet.slot).map(|d| d.1);
         let fate = match own {
-            Some(Reason::Early | Reason::Threshold) => "early",
+            Some(Reason::Early | Reason::Marker) => "early",
             Some(Reason::Overflow) => "overflow",
             None if marked => "marked",
             None => "queued",

@@ -450,7 +450,7 @@ impl Aqm for PyAqm {
             Fate::Delivered { marked: false } => "delivered",
             Fate::Dropped(Reason::Early) => "dropped-early",
             Fate::Dropped(Reason::Overflow) => "dropped-overflow",
-            Fate::Dropped(Reason::Threshold) => "dropped-threshold",
+            Fate::Dropped(Reason::Marker) => "dropped-threshold",
         };
         self.call(cx, |object, cx| object.call_method1("settled", (seen::Packet::from(packet), word, cx)).map(drop));
     }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::params::{Auto, ParamSet};
-use super::threshold::Threshold;
+use super::threshold::Steps;
 use super::units::{Limit, Link};
 use crate::params;
 
@@ -13,7 +13,7 @@ params! {
         /// Mark ECT packets instead of dropping them.
         ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";
         /// Threshold marker in front: above this share of the buffer arrivals are signalled, at a full one all.
-        th: Threshold = Threshold::default(), in 0.0 ..= 1.0, "th", "AAQM eq. 18";
+        th: Steps = Steps::default(), in 0.0 ..= 1.0, "th", "AAQM eq. 18";
         /// Buffer of this discipline instead of the link's.
         hard_limit: Auto<Limit> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc's limit; ours where it is not the link's";
     }

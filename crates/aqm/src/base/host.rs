@@ -5,7 +5,6 @@ use super::ladder::Discipline;
 use super::packet::Packet;
 use super::port::Port;
 use super::rng::Rng;
-use super::threshold::{Front, Threshold};
 use super::time::Instant;
 use super::units::Link;
 
@@ -15,36 +14,19 @@ pub struct Queue<D> {
     pub port: Port,
     discipline: D,
     rng: Rng,
-    front: Option<Front>,
 }
 
 impl<D: Discipline> Queue<D> {
     /// `discipline` serving `link`, drawing from `rng`; with `ecn`, ECT packets are marked.
     pub fn new(discipline: D, link: Link, ecn: bool, rng: Rng) -> Self {
-        Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng, front: None }
-    }
-
-    /// The same with a threshold marker in front of it.
-    #[must_use]
-    pub fn behind(self, th: Threshold) -> Self {
-        Self { front: Front::new(th, &self.rng), ..self }
+        Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng }
     }
 
     /// Offers a packet; see [`Port::discarded`] for what was dropped on account of it.
     #[inline]
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
-        if self.front.is_some() {
-            self.ask_front(&packet, now);
-        }
         self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
-    }
-
-    /// Kept apart: most queues have no threshold marker.
-    #[inline(never)]
-    fn ask_front(&mut self, packet: &Packet, now: Instant) {
-        let signals = self.front.as_mut().is_some_and(|front| front.signals(packet, &self.port, now));
-        self.port.threshold_says(signals);
     }
 
     /// The next packet to send, if any.

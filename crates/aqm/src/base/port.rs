@@ -48,7 +48,7 @@ pub struct Tally {
     pub accepted: Count,
     /// Packets handed to the link.
     pub departed: Count,
-    /// Drops by choice, on arrival or later; the threshold marker's are among them.
+    /// Drops by choice, on arrival or later; those of a marker in front are among them.
     pub dropped_early: Count,
     /// Drops for want of room.
     pub dropped_overflow: Count,
@@ -119,8 +119,6 @@ pub struct Port {
     refused: Count,
     link: Link,
     ecn: bool,
-    /// The threshold marker signals the packet that arrives now; it says so for each, or there is none.
-    signalled: bool,
     discarded: Vec<(Packet, Reason)>,
 }
 
@@ -138,7 +136,6 @@ impl Port {
             refused: Count::default(),
             link,
             ecn,
-            signalled: false,
             discarded: Vec::new(),
         }
     }
@@ -199,11 +196,6 @@ impl Port {
         if let Some(main) = self.lists.first_mut() {
             (main.pkts, main.bytes) = (pkts, bytes);
         }
-    }
-
-    /// Does the threshold marker signal the packet that is offered next?
-    pub(super) const fn threshold_says(&mut self, signals: bool) {
-        self.signalled = signals;
     }
 
     /// Would a signal to `packet` be a mark?

@@ -123,6 +123,9 @@ macro_rules! registry {
             /// Goes on with the parameters of `spec` in the state that it is in; `false`, and nothing changes, if it cannot.
             pub fn retune(&mut self, spec: &Spec, link: &$crate::base::units::Link) -> bool {
                 use $crate::base::{adapters::Fifo, design::Design};
+                if let Self::behind(marker) = self {
+                    return marker.behind_mut().retune(spec, link);
+                }
                 let link = spec.common.link(link);
                 let other = match (&*self, &spec.params) {
                     $( (Self::$law(d), AnyParams::$law(p)) => {
@@ -170,35 +173,36 @@ macro_rules! registry {
             $( $crate::registry!(@variant $variant $base $preset), )*
         ];
 
-        /// Any discipline, by value: one `match` a call, no allocation. `own` is a user's, see [`base::own`].
+        /// Any discipline, by value: one `match` a call, no allocation. `own` is a user's, see [`base::own`]; `behind` is one behind a
+        /// threshold marker.
         #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
-        pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline) }
+        pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline), behind($crate::alloc::boxed::Box<$crate::base::threshold::Threshold<AnyDiscipline>>) }
 
         impl $crate::base::ladder::Discipline for AnyDiscipline {
             fn lists(&self) -> usize {
-                match self { $( Self::$name(d) => d.lists(), )* Self::own(d) => d.lists() }
+                match self { $( Self::$name(d) => d.lists(), )* Self::own(d) => d.lists(), Self::behind(d) => d.lists() }
             }
             #[inline]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, &packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, &packet, port, cx) }
+                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, &packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, &packet, port, cx), Self::behind(d) => $crate::base::registry::enqueue(&mut **d, &packet, port, cx) }
             }
             #[inline]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
-                match self { $( Self::$name(d) => $crate::base::registry::dequeue(d, port, cx), )* Self::own(d) => $crate::base::registry::dequeue(d, port, cx) }
+                match self { $( Self::$name(d) => $crate::base::registry::dequeue(d, port, cx), )* Self::own(d) => $crate::base::registry::dequeue(d, port, cx), Self::behind(d) => $crate::base::registry::dequeue(&mut **d, port, cx) }
             }
             #[inline]
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
-                match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick() }
+                match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick(), Self::behind(d) => d.next_tick() }
             }
             fn tick(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => d.tick(port, cx), )* Self::own(d) => d.tick(port, cx) }
+                match self { $( Self::$name(d) => d.tick(port, cx), )* Self::own(d) => d.tick(port, cx), Self::behind(d) => d.tick(port, cx) }
             }
         }
 
         impl AnyDiscipline {
             /// The present value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
             pub fn probe(&self, index: usize) -> f64 {
-                match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index), )* Self::own(d) => d.probe(index) }
+                match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index), )* Self::own(d) => d.probe(index), Self::behind(d) => d.behind().probe(index) }
             }
         }
 
@@ -285,7 +289,12 @@ macro_rules! registry {
             /// A queue under this discipline: the whole of it, with buffer, ECN and threshold marker as it says.
             pub fn queue(&self, link: $crate::base::units::Link, rng: $crate::base::rng::Rng) -> $crate::base::host::Queue<AnyDiscipline> {
                 let link = self.common.link(&link);
-                $crate::base::host::Queue::new(self.build(&link), link, self.common.ecn, rng).behind(self.common.th)
+                let mut discipline = self.build(&link);
+                if !self.common.th.is_off() {
+                    let marker = $crate::base::threshold::Threshold::new(self.common.th, &rng, discipline);
+                    discipline = AnyDiscipline::behind($crate::alloc::boxed::Box::new(marker));
+                }
+                $crate::base::host::Queue::new(discipline, link, self.common.ecn, rng)
             }
 
             /// A fresh instance for `link`, whose buffer counts: without what all disciplines have in common.

@@ -8,7 +8,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::packet::Packet;
+use super::cx::Cx;
+use super::ladder::Discipline;
+use super::packet::{Front, Packet};
 use super::params::Value;
 use super::port::{MAIN, Port};
 use super::rng::Rng;
@@ -21,13 +23,13 @@ const MOST: usize = 8;
 
 /// A threshold that changes at given times; none at all by default.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Threshold {
+pub struct Steps {
     /// From which time which share of the buffer.
     steps: [(Span, f64); MOST],
     len: u8,
 }
 
-impl Threshold {
+impl Steps {
     /// Is there none?
     pub const fn is_off(&self) -> bool {
         self.len == 0
@@ -41,7 +43,7 @@ impl Threshold {
     }
 }
 
-impl Value for Threshold {
+impl Value for Steps {
     const ACCEPTS: &'static str =
         "off, a share of the buffer from 0 to 1, or shares from given times on, such as 0.95/125s:0.5/175s:0.95";
     const UNIT: &'static str = "of the buffer";
@@ -88,21 +90,31 @@ fn d(x: f64, th: f64) -> f64 {
     if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
 }
 
-/// A threshold marker with its own randomness, so that the discipline behind it draws what it would draw alone.
-#[derive(Clone, Debug)]
-pub(super) struct Front {
-    th: Threshold,
+/// A threshold marker in front of a discipline, with its own randomness: the discipline draws what it would draw alone.
+pub struct Threshold<D> {
+    th: Steps,
     rng: Rng,
+    behind: D,
 }
 
-impl Front {
-    /// The marker, if there is a threshold. `rng` is the discipline's stream and stays as it is.
-    pub(super) fn new(th: Threshold, rng: &Rng) -> Option<Self> {
-        (!th.is_off()).then(|| Self { th, rng: Rng::stream(rng.clone().bits(), "threshold") })
+impl<D: Discipline> Threshold<D> {
+    /// In front of `behind`, whose stream is `rng`, which stays as it is.
+    pub fn new(th: Steps, rng: &Rng, behind: D) -> Self {
+        Self { th, rng: Rng::stream(rng.clone().bits(), "threshold"), behind }
+    }
+
+    /// The discipline behind it.
+    pub const fn behind(&self) -> &D {
+        &self.behind
+    }
+
+    /// The same, to be changed.
+    pub const fn behind_mut(&mut self) -> &mut D {
+        &mut self.behind
     }
 
     /// Is `packet` signalled, were it to join `port` now?
-    pub(super) fn signals(&mut self, packet: &Packet, port: &Port, now: Instant) -> bool {
+    fn signals(&mut self, packet: &Packet, port: &Port, now: Instant) -> bool {
         let level = port.level(MAIN);
         let x = match level.link().limit {
             Limit::Packets(n) => f64::from(port.pkts() + 1) / f64::from(n.max(1)),
@@ -112,10 +124,32 @@ impl Front {
     }
 }
 
+impl<D: Discipline> Discipline for Threshold<D> {
+    fn lists(&self) -> usize {
+        self.behind.lists()
+    }
+
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        let front = if self.signals(&packet, port, cx.now) { Front::Signals } else { Front::Silent };
+        self.behind.enqueue(Packet { front, ..packet }, port, cx);
+    }
+
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.behind.dequeue(port, cx)
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        self.behind.next_tick()
+    }
+
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.behind.tick(port, cx);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ladder::Discipline;
     use crate::base::packet::Ecn;
     use crate::base::units::{Bytes, Link, Rate};
     use crate::{AnyDiscipline, Spec};
@@ -132,13 +166,13 @@ mod tests {
     #[test]
     fn reads_what_it_writes_and_changes_on_time() {
         for text in ["off", "0.95", "0.95/125s:0.5/175s:0.95"] {
-            assert_eq!(Threshold::parse(text).map(|th| th.show()), Ok(text.to_string()));
+            assert_eq!(Steps::parse(text).map(|th| th.show()), Ok(text.to_string()));
         }
         let bad = ["", "1.5", "-0.1", "0.5/0.6", "5s:0.5", "0.5/5s", "0.5/5s:0.4/5s:0.3", "0.5/9:0.4"];
-        assert!(bad.iter().all(|text| Threshold::parse(text).is_err()));
-        assert!(Threshold::parse("0.5/1s:0/2s:0/3s:0/4s:0/5s:0/6s:0/7s:0").is_ok());
-        assert!(Threshold::parse("0.5/1s:0/2s:0/3s:0/4s:0/5s:0/6s:0/7s:0/8s:0").is_err());
-        let th = Threshold::parse("0.95/125s:0.5/175s:0.9").unwrap();
+        assert!(bad.iter().all(|text| Steps::parse(text).is_err()));
+        assert!(Steps::parse("0.5/1s:0/2s:0/3s:0/4s:0/5s:0/6s:0/7s:0").is_ok());
+        assert!(Steps::parse("0.5/1s:0/2s:0/3s:0/4s:0/5s:0/6s:0/7s:0/8s:0").is_err());
+        let th = Steps::parse("0.95/125s:0.5/175s:0.9").unwrap();
         let at = |ms| th.at(Instant::ZERO + Span::from_millis(ms));
         assert_eq!([at(0), at(124_999), at(125_000), at(174_999), at(175_000)], [0.95, 0.95, 0.5, 0.5, 0.9]);
     }

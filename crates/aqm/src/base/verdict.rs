@@ -5,8 +5,8 @@
 pub enum Reason {
     /// The discipline chose to.
     Early,
-    /// The threshold marker in front of it chose to: the buffer's doing, as an overflow is.
-    Threshold,
+    /// A marker in front of the discipline chose to: the buffer's doing, as an overflow is.
+    Marker,
     /// The buffer was full.
     Overflow,
 }
@@ -42,10 +42,10 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Dropped by the buffer, not by the rule: full, or guarded by a threshold.
+    /// Dropped by the buffer, not by the rule: full, or guarded by a marker.
     #[inline]
     pub const fn is_loss(self) -> bool {
-        matches!(self, Self::Dropped(Reason::Overflow | Reason::Threshold))
+        matches!(self, Self::Dropped(Reason::Overflow | Reason::Marker))
     }
 }
 

@@ -48,14 +48,14 @@ fn one(seed: u64, seen: &mut [u64; 5]) {
         let marked = queue.port.tally().marked.pkts > marked;
         let want = match (fits, signalled, ecn) {
             (false, ..) => (Some(Reason::Overflow), false),
-            (true, true, Ecn::NotEct) => (Some(Reason::Threshold), false),
+            (true, true, Ecn::NotEct) => (Some(Reason::Marker), false),
             (true, signalled, _) => (None, signalled),
         };
         assert_eq!((dropped, marked), want, "{words}, {limit:?}: {x} of {x_max} at {now}");
         if want.0.is_none() {
             held.push(size);
         }
-        let kinds = [!fits, want.0 == Some(Reason::Threshold), marked, signalled && in_bytes, now > 1_000_000_000];
+        let kinds = [!fits, want.0 == Some(Reason::Marker), marked, signalled && in_bytes, now > 1_000_000_000];
         seen.iter_mut().zip(kinds).for_each(|(count, kind)| *count += u64::from(kind));
     }
 }

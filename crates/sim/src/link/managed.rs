@@ -82,7 +82,7 @@ impl Managed {
             on_drop(self.segments.remove(packet.slot));
             if let Some(meter) = &mut meter {
                 let loss = match reason {
-                    Reason::Early | Reason::Threshold => Loss::Early,
+                    Reason::Early | Reason::Marker => Loss::Early,
                     Reason::Overflow => Loss::Overflow,
                 };
                 meter.lose(now, packet.class, packet.colour, loss);

@@ -3,12 +3,12 @@
 use super::{ListId, NONE, Node, Port};
 use crate::base::cx::Cx;
 use crate::base::ladder::Aqm;
-use crate::base::packet::Packet;
+use crate::base::packet::{Front, Packet};
 use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};
 
 impl Port {
-    /// An arrival's fate: `verdict`, or a signal if it is accepted and the threshold marker says so, unless the
+    /// An arrival's fate: `verdict`, or a signal if it is accepted and a marker in front says so, unless the
     /// buffer is full and [`Aqm::makes_room`] does not help.
     #[inline(always)] // A call, and its packet through memory, cost each arrival some two nanoseconds.
     pub fn admit<A: Aqm + ?Sized>(
@@ -20,7 +20,7 @@ impl Port {
         cx: &mut Cx,
     ) -> Fate {
         self.tally.offered.add(packet.len);
-        let signalled = self.signalled;
+        let signalled = packet.front == Front::Signals;
         let fits = self.fits(packet.len);
         // Whether it is marked, or why it is dropped.
         let outcome = match verdict {
@@ -32,7 +32,7 @@ impl Port {
             },
             Verdict::Mark if !signalled => Ok(packet.ecn.is_capable()),
             Verdict::Accept | Verdict::Mark | Verdict::Signal if self.marks(&packet) => Ok(true),
-            Verdict::Accept | Verdict::Mark => Err(Reason::Threshold),
+            Verdict::Accept | Verdict::Mark => Err(Reason::Marker),
             Verdict::Signal | Verdict::Drop => Err(Reason::Early),
         };
         match outcome {
@@ -135,6 +135,8 @@ impl Port {
         let (packet, tally) = self.push(list, packet);
         if marked {
             tally.mark(packet);
+            // What was signalled in front is marked, or was dropped.
+            packet.front = Front::Silent;
         }
         aqm.settled(packet, Fate::Queued { marked }, cx);
     }
@@ -158,7 +160,7 @@ impl Port {
     #[inline]
     fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
         match reason {
-            Reason::Early | Reason::Threshold => self.tally.dropped_early.add(packet.len),
+            Reason::Early | Reason::Marker => self.tally.dropped_early.add(packet.len),
             Reason::Overflow => self.tally.dropped_overflow.add(packet.len),
         }
         self.discarded.push((packet, reason));
