@@ -3,6 +3,7 @@
 use forebay_aqm::base::design::Rung;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::port::Backlog;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::{Instant, Span};
@@ -50,8 +51,8 @@ struct Driven {
     call: Arc<Call>,
     now: Instant,
     serial: u32,
-    /// Is its own queue in use, or are queues pretended?
-    pretends: Option<bool>,
+    /// Does it advise on queues of the caller's, or keep one of its own?
+    advises: Option<bool>,
 }
 
 /// Ticks that run before the interpreter's lock is released, which costs more than they do; and between two looks at the clock.
@@ -133,8 +134,8 @@ impl Driven {
         })
     }
 
-    fn uses(&mut self, pretends: bool) -> PyResult<()> {
-        if self.pretends.get_or_insert(pretends) != &pretends {
+    fn uses(&mut self, advises: bool) -> PyResult<()> {
+        if self.advises.get_or_insert(advises) != &advises {
             let what =
                 "arrival() asks about queues of yours, enqueue() and dequeue() keep one: use a Discipline for each";
             return Err(PyTypeError::new_err(what));
@@ -142,8 +143,16 @@ impl Driven {
         Ok(())
     }
 
-    /// Offers a packet; what became of it, and of others that it pushed out.
-    fn offer(&mut self, length: u32, flow: u32, ecn: &Codepoint, service_class: u8) -> PyResult<&'static str> {
+    /// Offers a packet to its own queue, or to one of the caller's with this backlog; what became of it, and of others that it
+    /// pushed out.
+    fn offer(
+        &mut self,
+        backlog: Option<Backlog>,
+        length: u32,
+        flow: u32,
+        ecn: &Codepoint,
+        service_class: u8,
+    ) -> PyResult<&'static str> {
         if !(1..=65_535).contains(&length) {
             return Err(errors::argument("length", &length.to_string(), "1 to 65535 bytes"));
         }
@@ -153,7 +162,11 @@ impl Driven {
         let packet = Packet { slot, len: length, flow, pair: flow, class, ecn, proto, ..Packet::default() };
         let marked = self.queue.port.tally().marked.pkts;
         let (queue, now) = (&mut self.queue, self.now);
-        self.call.here(|| queue.arrive(packet, now));
+        self.call.here(|| match backlog {
+            None => queue.arrive(packet, now),
+            // `uses` has seen to it that the queue has no packets of its own.
+            Some(backlog) => _ = queue.advise(packet, backlog, now),
+        });
         let fate = if self.queue.port.discarded().drain(..).any(|(dropped, _)| dropped.slot == slot) {
             "dropped"
         } else if self.queue.port.tally().marked.pkts > marked {
@@ -205,7 +218,7 @@ impl Discipline {
         let queue = call.here(|| spec.queue(link, stream(seed)));
         call.raised()?;
         let (name, rung) = (spec.name(), spec.entry().rung);
-        let driven = Driven { spec, link, queue, call: call.clone(), now: Instant::ZERO, serial: 0, pretends: None };
+        let driven = Driven { spec, link, queue, call: call.clone(), now: Instant::ZERO, serial: 0, advises: None };
         Ok(Self { name, rung, begun, turn: Turn::new(driven, call) })
     }
 
@@ -253,10 +266,7 @@ impl Discipline {
         driven.uses(true)?;
         driven.pass(py, now)?;
         let bytes = backlog_bytes.unwrap_or_else(|| u64::from(backlog) * driven.link.mean_packet.0);
-        driven.queue.port.pretend(backlog, bytes);
-        let fate = driven.offer(length, flow, &ecn, 0);
-        driven.queue.port.pretend(backlog, bytes);
-        fate
+        driven.offer(Some(Backlog { pkts: backlog, bytes }), length, flow, &ecn, 0)
     }
 
     /// Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`. `ecn` is its codepoint: `"ect0"`, `"ect1"`,
@@ -277,7 +287,7 @@ impl Discipline {
         let mut driven = self.turn.take(py)?;
         driven.uses(false)?;
         driven.pass(py, now)?;
-        driven.offer(length, flow, &ecn, service_class)
+        driven.offer(None, length, flow, &ecn, service_class)
     }
 
     /// The next packet to send, if there is one.

@@ -3,7 +3,7 @@
 use super::cx::Cx;
 use super::ladder::Discipline;
 use super::packet::Packet;
-use super::port::Port;
+use super::port::{Backlog, Port};
 use super::rng::Rng;
 use super::time::Instant;
 use super::units::Link;
@@ -27,6 +27,19 @@ impl<D: Discipline> Queue<D> {
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
         self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
+    }
+
+    /// Asks about a packet that arrives at a queue of another's making, where `backlog` waits: counters and
+    /// [`Port::discarded`] say what was decided, nothing is stored, and the discipline's timer sees this backlog until the
+    /// next question. False, and nothing happens, if there are packets of its own.
+    pub fn advise(&mut self, packet: Packet, backlog: Backlog, now: Instant) -> bool {
+        let free = self.port.is_untouched();
+        if free {
+            self.port.stand_for(backlog);
+            self.arrive(packet, now);
+            self.port.stand_for(backlog);
+        }
+        free
     }
 
     /// The next packet to send, if any.
@@ -54,5 +67,42 @@ impl<D: Discipline> Queue<D> {
     /// The same, to be changed.
     pub const fn discipline_mut(&mut self) -> &mut D {
         &mut self.discipline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    fn queue(words: &str) -> Queue<crate::AnyDiscipline> {
+        let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(10), mean_packet: Bytes(500) };
+        Spec::parse(words).unwrap().queue(link, Rng::stream(1, "queue"))
+    }
+
+    fn packet() -> Packet {
+        Packet { len: 500, ..Packet::default() }
+    }
+
+    #[test]
+    fn advises_by_the_backlog_it_is_told() {
+        let mut queue = queue("droptail");
+        for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
+            let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
+            assert!(queue.advise(packet(), backlog, Instant::ZERO));
+            assert_eq!(queue.port.discarded().drain(..).count(), dropped, "{pkts}");
+            assert_eq!((queue.port.pkts(), queue.port.bytes()), (pkts, backlog.bytes));
+        }
+        let tally = queue.port.tally();
+        assert_eq!((tally.offered.pkts, tally.accepted.pkts, tally.dropped_overflow.pkts), (3, 2, 1));
+    }
+
+    #[test]
+    fn advises_nobody_once_it_stores_packets() {
+        let mut queue = queue("droptail");
+        queue.arrive(packet(), Instant::ZERO);
+        assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));
+        assert_eq!((queue.port.tally().offered.pkts, queue.port.check()), (1, Ok(())));
     }
 }

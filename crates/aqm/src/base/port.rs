@@ -39,6 +39,15 @@ impl Count {
     }
 }
 
+/// What waits at a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub pkts: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
 /// Everything that ever happened at a port, counted once, at the door.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
@@ -186,9 +195,13 @@ impl Port {
         }
     }
 
-    /// From now on as if just so much waited: for a discipline that is asked about queues of another's making. What waits
-    /// is forgotten, what has happened is not.
-    pub fn pretend(&mut self, pkts: u32, bytes: u64) {
+    /// Has it ever stored a packet?
+    pub(super) const fn is_untouched(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What waits is `backlog` of another's making, and nothing here: for [`Queue::advise`](super::host::Queue::advise) alone.
+    pub(super) fn stand_for(&mut self, Backlog { pkts, bytes }: Backlog) {
         self.nodes.clear();
         self.free = NONE;
         self.lists.fill(List { head: NONE, tail: NONE, pkts: 0, bytes: 0 });
