@@ -55,7 +55,8 @@ pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
 fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
     let data: Value = serde_json::from_str(DRAWING).map_err(|error| format!("drawing.json: {error}"))?;
     let path = scratch.join("drawing.html");
-    fs::write(&path, forebay_lab::report::draw(&data)?).map_err(|error| format!("{}: {error}", path.display()))?;
+    fs::write(&path, forebay_lab::report::draw(data["title"].as_str().unwrap_or_default(), &data)?)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     let path = fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let dom = dump(browser, &path, &scratch.join("profile-drawing"))?;
     let texts = |key: &str| data[key].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -12,6 +12,8 @@ use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::{self, RunRecord};
 use forebay_lab::report;
+use forebay_lab::results::named::Named;
+use forebay_lab::results::timing::{RunTiming, Timing};
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
 use forebay_live::emulator::{self, Manner, Outcome, Times};
@@ -26,7 +28,7 @@ use forebay_sim::lone::Rows;
 use forebay_sim::network::{FlowSpec, Network};
 use forebay_sim::outcome::{self, EndToEnd, FlowOutcome};
 use forebay_sim::tcp::sender::SenderCounts;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::output::Ui;
@@ -85,16 +87,17 @@ const ATTEMPTS: u32 = 3;
 
 /// Does every real run that is not there with a timing that is valid, one after the other, for they share this machine's
 /// processors. What each one's timing was like is in a file beside them, and given.
-pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Failure> {
+pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
     let file = store.dir().join(report::TIMING);
-    let timings = disk::read_json(&file).ok().and_then(|before| before.as_array().cloned()).unwrap_or_default();
+    let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
+    let same = |one: &RunTiming, other: &RunTiming| one.label == other.label && one.seed == other.seed;
     let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_real).collect();
     let mut all = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
         let case = &plan.cases[job.case];
         let label = record::label(&case.scenario.compare[job.contender], case);
-        let before = timings.iter().find(|run| run["label"] == *label && run["seed"] == job.seed);
-        let sound = before.filter(|run| run["timing"]["valid"] == true && store.load(plan, *job).is_some());
+        let before = timings.iter().find(|run| run.label.as_ref() == Some(&label) && run.seed == job.seed);
+        let sound = before.filter(|run| run.timing.valid && store.load(plan, *job).is_some());
         if let Some(sound) = sound {
             all.push(sound.clone());
             continue;
@@ -103,45 +106,48 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<Value>, Fa
         ui.note(&format!("{} of {}: {label}, seed {}, {seconds} s", number + 1, jobs.len(), job.seed));
         for attempt in 1..=ATTEMPTS {
             let (record, timing) = apart(plan, *job)?;
-            let valid = timing["valid"] == true;
-            if valid || attempt == ATTEMPTS {
+            if timing.valid || attempt == ATTEMPTS {
                 store.save(plan, *job, &record)?;
-                all.push(json!({ "label": label, "seed": job.seed, "attempts": attempt, "timing": timing }));
+                all.push(RunTiming { label: Some(label), seed: job.seed, attempts: attempt, timing });
                 // With what is known of those that come later: an interruption loses nothing.
-                let later = timings.iter().filter(|run| {
-                    !all.iter().any(|known| known["label"] == run["label"] && known["seed"] == run["seed"])
-                });
+                let later = timings.iter().filter(|run| !all.iter().any(|known| same(known, run)));
                 disk::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
                 break;
             }
-            let faults = timing["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            ui.note(&format!("  once more: {}", faults.collect::<Vec<_>>().join("; ")));
+            ui.note(&format!("  once more: {}", timing.faults.join("; ")));
         }
     }
     Ok(all)
 }
 
+/// What the process of a run says at its end.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    /// Why there is no run.
+    Fault(String),
+    /// Its record and its timing.
+    Run(Box<RunRecord>, Timing),
+}
+
 /// A run in a process of its own, which lives in namespaces of its own.
-fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Value), Failure> {
+fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Run(format!("cannot {what}: {error}"));
     let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
     let mut theirs = file.try_clone().map_err(|error| failed("share a file", &error))?;
     let child = process::fork(move || {
-        let found = run(plan, job).unwrap_or_else(|what| json!({ "fault": what }));
-        i32::from(theirs.write_all(found.to_string().as_bytes()).is_err())
+        let found = run(plan, job).unwrap_or_else(Told::Fault);
+        i32::from(serde_json::to_vec(&found).map_err(Into::into).and_then(|text| theirs.write_all(&text)).is_err())
     });
     let ended = child.and_then(process::Child::wait).map_err(|error| failed("start a process", &error))?;
     let mut text = String::new();
     let mut ours = file;
     let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
     read.map_err(|error| failed("read what a run found", &error))?;
-    let mut found: Value = serde_json::from_str(&text)
-        .map_err(|_| Failure::Run(format!("a run on the kernel ended without a word ({ended:?})")))?;
-    if let Some(fault) = found["fault"].as_str() {
-        return Err(Failure::Unavailable(fault.to_string()));
+    let told = serde_json::from_str(&text);
+    match told.map_err(|_| Failure::Run(format!("a run on the kernel ended without a word ({ended:?})")))? {
+        Told::Fault(fault) => Err(Failure::Unavailable(fault)),
+        Told::Run(record, timing) => Ok((*record, timing)),
     }
-    let record = serde_json::from_value(found["record"].take()).map_err(|error| failed("understand a run", &error))?;
-    Ok((record, found["timing"].take()))
 }
 
 /// Which way a frame goes: its port tells its flow.
@@ -156,7 +162,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
 }
 
 /// The run itself; this process ends after it.
-fn run(plan: &Plan, job: Job) -> Result<Value, String> {
+fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let net = network(plan, job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let wishes = Wishes { ecn: traffic::wants_ecn(&net), quiet: true, ..Wishes::default() };
@@ -181,10 +187,10 @@ fn run(plan: &Plan, job: Job) -> Result<Value, String> {
 }
 
 /// The record of the run and its timing.
-fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Value {
+fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
-    let late: Vec<Value> = outcome.fabric.lateness.iter().map(crate::link::spread).collect();
+    let late = outcome.fabric.lateness.iter().map(crate::link::spread);
     let mut faults = outcome.faults.clone();
     faults.extend(found.faults.iter().map(|fault| format!("an endpoint failed: {fault}")));
     match outcome.ended {
@@ -192,19 +198,20 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
         Some(ended) => faults.push(format!("the endpoints ended with {}", ended.code())),
         None => faults.push("the endpoints did not end in time".to_string()),
     }
-    let timing = json!({
-        "valid": faults.is_empty(),
-        "faults": faults,
-        "late_ms": { "down": late[0], "up": late[1] },
-        "cpu_seconds": outcome.cpu_ns as f64 * 1e-9,
-        "wall_seconds": outcome.took_ns as f64 * 1e-9,
-    });
+    let timing = Timing {
+        valid: faults.is_empty(),
+        faults,
+        late_ms: ["down", "up"].into_iter().zip(late).collect::<Named<_>>(),
+        seen: None,
+        cpu_seconds: Some(outcome.cpu_ns as f64 * 1e-9),
+        wall_seconds: Some(outcome.took_ns as f64 * 1e-9),
+    };
     let flows =
         net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
     let classes = classes(net, &outcome, found);
     let cpu_seconds = outcome.cpu_ns as f64 * 1e-9;
     let seen = outcome::Outcome { links: outcome.fabric.links, flows, classes, events: 0, fingerprint: 0 };
-    json!({ "record": record::record(case, contender, job.seed, net, &seen, cpu_seconds), "timing": timing })
+    Told::Run(Box::new(record::record(case, contender, job.seed, net, &seen, cpu_seconds)), timing)
 }
 
 fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {

@@ -46,6 +46,7 @@ use std::ffi::OsString;
 
 use args::{Cli, Command};
 use failure::{Exit, Failure};
+use forebay_lab::results::summary::Summary;
 use output::Ui;
 use program::Program;
 use serde_json::{Value, json};
@@ -66,9 +67,8 @@ pub fn main(program: Program) -> u8 {
 }
 
 /// The tables that `forebay run` prints of a summary, without colours; with axes those of `forebay sweep`.
-pub fn tables(summary: &Value) -> String {
-    let cases = summary["compare"]["cases"].as_array().map_or(0, Vec::len);
-    let table = if cases > 1 { summary::by_point } else { summary::by_case };
+pub fn tables(summary: &Summary) -> String {
+    let table = if summary.compare.cases.len() > 1 { summary::by_point } else { summary::by_case };
     table(&Ui::plain(), summary)
 }
 

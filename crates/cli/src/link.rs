@@ -7,10 +7,13 @@ use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 use forebay_lab::disk;
 use forebay_lab::lock::{Wait, WriteLock};
+use forebay_lab::lower;
 use forebay_lab::plan::Plan;
+use forebay_lab::record::{self, RunSummary, Spread};
+use forebay_lab::results::meta::Meta;
+use forebay_lab::results::timing::{Seen, Timing, Timings};
 use forebay_lab::scenario::{Case, FlowKind};
 use forebay_lab::store::{self, Store, StoreError};
-use forebay_lab::{lower, record};
 use forebay_live::emulator::{self, Manner, Outcome, Times};
 use forebay_live::fabric::{Carried, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
@@ -21,7 +24,8 @@ use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::Rows;
 use forebay_sim::network::Network;
 use forebay_sim::outcome;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::digits::significant;
 use crate::failure::{Exit, Failure};
@@ -76,8 +80,11 @@ fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
 /// Judges what was recorded in `dir` once more, in the simulator's links.
 fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     let damaged = |reason: &str| StoreError::Damaged { path: dir.to_path_buf(), reason: reason.to_string() };
-    let meta = store::read_meta(dir)?;
-    let seed = meta["seeds"][0].as_u64().ok_or_else(|| damaged("has no seed"))?;
+    let seed = match Meta::read(dir)? {
+        Meta::Run(meta) => meta.seeds.first().copied(),
+        _ => None,
+    };
+    let seed = seed.ok_or_else(|| damaged("has no seed"))?;
     let case = store::read_case(dir, 0).ok_or_else(|| damaged("has no scenario"))?;
     let net = network(&case, seed);
     let (mut arrivals, mut different) = (0, 0);
@@ -135,28 +142,41 @@ fn locked(dir: &Path) -> Result<WriteLock, Failure> {
     Ok(lock)
 }
 
+/// What `forebay link --json` prints.
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    /// Exit code of the command.
+    command: u8,
+    timing: Timing,
+    runs: Vec<RunSummary>,
+}
+
 /// Keeps and shows what was found, and says how it ended.
 fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<WriteLock>) -> Result<Exit, Failure> {
     let Outcome { fabric, took_ns, cpu_ns, age, missed, odd, refused, ended, faults } = outcome;
     let completed: u64 = odd.iter().map(|odd| odd.completed).sum();
     let valid = faults.is_empty();
-    let timing = json!({
-        "valid": valid,
-        "faults": faults,
-        "late_ms": { "up": spread(&fabric.lateness[FAR]), "down": spread(&fabric.lateness[NEAR]) },
-        "age_ms": spread(&age),
-        "missed_pkts": missed.iter().sum::<u64>(),
-        "refused_pkts": refused.iter().sum::<u64>(),
-        "unfinished_pkts": odd.iter().map(|odd| odd.cut + odd.unknown).sum::<u64>(),
-        "completed_pkts": completed,
-        "cpu_seconds": cpu_ns as f64 * 1e-9,
-        "wall_seconds": took_ns as f64 * 1e-9,
-    });
+    let late = [("up", FAR), ("down", NEAR)].map(|(way, end)| (way, spread(&fabric.lateness[end])));
+    let timing = Timing {
+        valid,
+        faults: faults.clone(),
+        late_ms: late.into_iter().collect(),
+        seen: Some(Seen {
+            age_ms: spread(&age),
+            missed_pkts: missed.iter().sum(),
+            refused_pkts: refused.iter().sum(),
+            unfinished_pkts: odd.iter().map(|odd| odd.cut + odd.unknown).sum(),
+            completed_pkts: completed,
+        }),
+        cpu_seconds: Some(cpu_ns as f64 * 1e-9),
+        wall_seconds: Some(took_ns as f64 * 1e-9),
+    };
     let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
     let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
-    let (summary, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock)?;
+    let (runs, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock)?;
     if ui.json() {
-        ui.print_json(&json!({ "version": 1, "command": code, "timing": timing, "runs": summary }))?;
+        ui.print_json(&Document { version: 1, command: code, timing, runs })?;
     } else {
         // The command's own words are on stdout.
         table.iter().for_each(|table| ui.note(table.trim_end()));
@@ -181,10 +201,10 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
 }
 
 /// A histogram of nanoseconds in milliseconds.
-pub(crate) fn spread(of: &Histogram) -> Value {
-    of.summary().map_or(Value::Null, |summary| {
+pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
+    of.summary().map(|summary| {
         let s = summary.scaled(1e-6);
-        json!({ "mean": s.mean, "std": s.std, "p50": s.p50, "p99": s.p99, "max": s.max })
+        Spread { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
     })
 }
 
@@ -208,9 +228,9 @@ fn kept(
     case: Case,
     fabric: Report,
     (took_ns, cpu_ns): (u64, u64),
-    timing: &Value,
+    timing: &Timing,
     lock: Option<WriteLock>,
-) -> Result<(Value, Option<String>), Failure> {
+) -> Result<(Vec<RunSummary>, Option<String>), Failure> {
     let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
     let case = seen(case, took_ns, loads);
     let contender = case.scenario.compare[0].clone();
@@ -228,15 +248,12 @@ fn kept(
     let (links, flows) = (fabric.links, flows.collect());
     let seen = outcome::Outcome { links, flows, classes: Vec::new(), events: 0, fingerprint: 0 };
     let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
-    let summaries: Vec<_> = record.summaries().map(|summary| json!(summary)).collect();
-    let Some(lock) = lock else { return Ok((summaries.into(), None)) };
+    let summaries: Vec<RunSummary> = record.summaries().cloned().collect();
+    let Some(lock) = lock else { return Ok((summaries, None)) };
     // Not those of a simulation: the same directory is never gone on with by one.
     let build = format!("live.{}", program::this().build());
     let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
-    let mut meta = program::meta();
-    meta["kind"] = "link".into();
-    meta["timing"] = timing.clone();
-    let store = Store::begin(lock, &plan, meta)?;
+    let store = Store::begin(lock, &plan, &program::origin(), timing.clone())?;
     let dir = store.dir();
     let job = plan.jobs()[0];
     store.save(&plan, job, &record)?;
@@ -246,10 +263,10 @@ fn kept(
         }
     }
     let mut summary = store.summarise(&plan, &[job], &[record.slim()])?;
-    (summary["valid"], summary["timing"]) = (timing["valid"].clone(), timing.clone());
+    (summary.valid, summary.timing) = (Some(timing.valid), Some(Timings::Link(timing.clone())));
     disk::write_json(&dir.join("summary.json"), &summary)?;
     let page = report::write(&store)?;
-    Ok((summaries.into(), Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
+    Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
 }
 
 /// What went over the link, for people.

@@ -7,6 +7,7 @@ use std::path::Path;
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, InputError, Overrides};
 use forebay_lab::store::Owner;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -129,12 +130,13 @@ impl Ui {
     }
 
     /// Writes the one JSON document.
-    pub(crate) fn print_json(&self, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let failed = |error: serde_json::Error| Failure::Stdout(error.into());
         if self.caught {
-            CAUGHT.set(Some(value.clone()));
+            CAUGHT.set(Some(serde_json::to_value(document).map_err(failed)?));
             return Ok(());
         }
-        self.print(&format!("{value:#}"))
+        self.print(&serde_json::to_string_pretty(document).map_err(failed)?)
     }
 
     /// Says something that is not a result.

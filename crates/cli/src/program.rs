@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use forebay_lab::plan::hex_hash;
-use serde_json::{Value, json};
+use forebay_lab::results::meta::{Origin, Revision};
 
 /// The program that a process runs.
 #[derive(Clone, Debug)]
@@ -66,10 +66,10 @@ pub fn this() -> &'static Program {
 }
 
 /// What `meta.json` says about this program and how it was called.
-pub(crate) fn meta() -> Value {
-    let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty());
+pub(crate) fn origin() -> Origin {
+    let revision = Some(env!("FOREBAY_REVISION")).filter(|revision| !revision.is_empty()).map(str::to_string);
     let command: Vec<String> = this().words().map(|word| quote(&word.to_string_lossy())).collect();
-    json!({ "revision": revision, "command": command.join(" ") })
+    Origin { revision: Some(Revision(revision)), command: Some(command.join(" ")) }
 }
 
 /// A word as a shell takes it.

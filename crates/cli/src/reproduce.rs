@@ -7,7 +7,8 @@ use forebay_lab::batch::{BatchError, Control};
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::papers::{PAPERS, Paper};
-use forebay_lab::reproduce::{self, Level, ReproduceError, Reproduction};
+use forebay_lab::reproduce::{Level, ReproduceError, Reproduction};
+use forebay_lab::results::verdicts::Verdicts;
 use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::Owner;
 
@@ -74,7 +75,7 @@ fn show(args: &ReproduceArgs, ui: &Ui, results: &[ClaimResult], places: Vec<Plac
         }
     }
     if ui.json() {
-        ui.print_json(&reproduce::document(results))?;
+        ui.print_json(&Verdicts::new(results.to_vec()))?;
     }
     let broken = results.iter().any(|r| matches!(r.verdict, Verdict::NotReproduced | Verdict::Refuted));
     Ok(if args.strict && broken { Exit::Claims } else { Exit::Done })
@@ -102,7 +103,7 @@ impl Index {
         let papers: Vec<(&str, String)> = papers.map(|(name, dir)| (name, folder(dir))).collect();
         let begins = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
         let wait = Wait { stop: interrupt::watch(), begins: &begins };
-        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &program::meta(), &wait)
+        forebay_lab::report::record_index(&self.dir, self.level.word(), &papers, &program::origin(), &wait)
             .map_err(Failure::Store)
     }
 
@@ -171,7 +172,7 @@ fn one(
     let progress = Progress::new(ui, reproduction.simulated_s());
     let waits = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
     let control = Control { stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
-    let outcome = pool.install(|| reproduction.run(dir, &program::meta(), &control));
+    let outcome = pool.install(|| reproduction.run(dir, &program::origin(), &control));
     progress.finish();
     outcome.map_err(|error| match error {
         ReproduceError::Batch(BatchError::Interrupted) => {
@@ -211,9 +212,7 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     for result in results {
         out.push_str(&titled(ui, &format!("{:<8}", result.id), &result.claim));
     }
-    let counts =
-        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun];
-    let counts = counts.iter().filter_map(|v| {
+    let counts = Verdict::ALL.iter().filter_map(|v| {
         let n = results.iter().filter(|r| r.verdict == *v).count();
         (n > 0).then(|| format!("{n} {}", v.word()))
     });
@@ -233,7 +232,7 @@ fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
 
 /// Why a claim was not tried; empty for a theorem.
 fn why_not(result: &ClaimResult) -> String {
-    result.evidence.detail["not run"].as_str().unwrap_or_default().to_string()
+    result.evidence.not_run().unwrap_or_default().to_string()
 }
 
 fn describe(check: &CheckResult) -> String {

@@ -8,10 +8,12 @@ use forebay_lab::disk;
 use forebay_lab::estimate::excess;
 use forebay_lab::lock::Wait;
 use forebay_lab::plan::Plan;
+use forebay_lab::results::summary::Summary;
+#[cfg(target_os = "linux")]
+use forebay_lab::results::timing::Timings;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::store::{self, Owner, Store};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use serde_json::Value;
 
 use crate::args::{On, RunArgs};
 use crate::batch_args::{BatchArgs, Jobs, LARGEST_SEED};
@@ -48,9 +50,9 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let store = open(args, &plan, interrupt::flag(), ui)?;
     let timings = kernel::runs(&plan, &store, ui)?;
     let mut document = simulate(&plan, &store, &pool(args.jobs)?, ui)?;
-    let invalid = timings.iter().filter(|run| run["timing"]["valid"] != true).count();
+    let invalid = timings.iter().filter(|run| !run.timing.valid).count();
     let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
-    (document["valid"], document["timing"]) = ((invalid == 0).into(), timings.into());
+    (document.valid, document.timing) = (Some(invalid == 0), Some(Timings::Kernel(timings)));
     disk::write_json(&store.dir().join("summary.json"), &document)?;
     show(&document, &store, ui, summary::by_case)?;
     match invalid {
@@ -77,7 +79,7 @@ pub(crate) fn batch(
     args: &BatchArgs,
     plan: &Plan,
     ui: &Ui,
-    tables: fn(&Ui, &Value) -> String,
+    tables: fn(&Ui, &Summary) -> String,
 ) -> Result<Exit, Failure> {
     let (document, store) = results(args, plan, ui)?;
     show(&document, &store, ui, tables)?;
@@ -85,7 +87,7 @@ pub(crate) fn batch(
 }
 
 /// Makes the report of a batch that has ended and prints its tables.
-fn show(document: &Value, store: &Store, ui: &Ui, tables: fn(&Ui, &Value) -> String) -> Result<(), Failure> {
+fn show(document: &Summary, store: &Store, ui: &Ui, tables: fn(&Ui, &Summary) -> String) -> Result<(), Failure> {
     let report = report::write(store);
     if ui.json() {
         // An error is a document too, and there is to be one.
@@ -97,7 +99,7 @@ fn show(document: &Value, store: &Store, ui: &Ui, tables: fn(&Ui, &Value) -> Str
 }
 
 /// Runs a plan; what is on disk already is not run again. The summary, and the directory, still locked.
-pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, Store), Failure> {
+pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Summary, Store), Failure> {
     check_place(&directory(args, plan))?;
     let pool = pool(args.jobs)?;
     let finished = || pool.install(|| store::finished(&directory(args, plan), plan));
@@ -110,11 +112,11 @@ pub(crate) fn results(args: &BatchArgs, plan: &Plan, ui: &Ui) -> Result<(Value, 
 /// Opens the directory for the results; waits for another writer until Ctrl-C.
 fn open(args: &BatchArgs, plan: &Plan, stop: &AtomicBool, ui: &Ui) -> Result<Store, Failure> {
     let begins = |dir: &Path, owner: &Owner| ui.waits(dir, owner);
-    Ok(Store::open(&directory(args, plan), plan, program::meta(), &Wait { stop, begins: &begins })?)
+    Ok(Store::open(&directory(args, plan), plan, &program::origin(), &Wait { stop, begins: &begins })?)
 }
 
 /// Does the runs that are not on disk yet, and writes the summary.
-fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, ui: &Ui) -> Result<Value, Failure> {
+fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, ui: &Ui) -> Result<Summary, Failure> {
     if !ui.quiet() {
         announce(ui, plan, pool.install(|| store::finished(store.dir(), plan)));
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use forebay_lab::record;
+use forebay_lab::record::{self, RunSummary};
+use forebay_lab::results::comparison::ContenderComparison;
+use forebay_lab::results::summary::Summary;
 use forebay_lab::stats::Interval;
-use serde_json::Value;
 
 use crate::digits::{interval, signed, significant};
 use crate::links::{self, Here};
@@ -33,19 +34,18 @@ const DIFFERENCES: [Column; 6] = [
 /// A line of a table: what it begins with, and the contender whose figures follow.
 struct Row<'a> {
     lead: Vec<String>,
-    contender: &'a Value,
+    contender: &'a ContenderComparison,
 }
 
 /// A table of means for each case, and one of differences where there is something to compare.
-pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
+pub(crate) fn by_case(ui: &Ui, summary: &Summary) -> String {
     let runs = Runs::new(summary);
     let mut out = links::first(ui, summary);
-    for case in cases(summary) {
-        let rows: Vec<Row> = contenders(case).iter().map(|it| row(&[], &runs, it)).collect();
+    for case in &summary.compare.cases {
+        let rows: Vec<Row> = case.contenders.iter().map(|it| row(&[], &runs, it)).collect();
         let Some(first) = rows.first() else { continue };
-        let axes = axes(case);
-        if !axes.is_empty() {
-            let title: Vec<String> = axes.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+        if !case.axes.is_empty() {
+            let title: Vec<String> = case.axes.words().map(|(axis, value)| format!("{axis} = {value}")).collect();
             out += &format!("{}\n", ui.tone(Tone::Strong, &title.join(", ")));
         }
         out += &means(ui, &runs, &[""], &rows);
@@ -59,19 +59,18 @@ pub(crate) fn by_case(ui: &Ui, summary: &Value) -> String {
 }
 
 /// One table of means with a row for each case and contender, and one of differences likewise.
-pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
+pub(crate) fn by_point(ui: &Ui, summary: &Summary) -> String {
     let runs = &Runs::new(summary);
-    let axes_of = |case| axes(case).into_iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
     let rows = |skip: usize| -> Vec<Row> {
-        let of_case = |case| {
-            let axes = axes_of(case);
-            contenders(case).iter().skip(skip).map(move |it| row(&axes, runs, it)).collect::<Vec<_>>()
-        };
-        cases(summary).flat_map(of_case).collect()
+        let mut rows = Vec::new();
+        for case in &summary.compare.cases {
+            let axes: Vec<String> = case.axes.words().map(|(_, value)| value.to_string()).collect();
+            rows.extend(case.contenders.iter().skip(skip).map(|it| row(&axes, runs, it)));
+        }
+        rows
     };
-    let heads: Vec<String> = cases(summary)
-        .next()
-        .map_or_else(Vec::new, |case| axes(case).iter().map(|(axis, _)| record::axis_name(axis)).collect());
+    let axes = summary.compare.cases.first().map(|case| case.axes.words());
+    let heads: Vec<String> = axes.into_iter().flatten().map(|(axis, _)| record::axis_name(axis)).collect();
     let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
     let mut out = links::first(ui, summary) + &means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
     let compared = rows(1);
@@ -82,21 +81,7 @@ pub(crate) fn by_point(ui: &Ui, summary: &Value) -> String {
     out + &links::tables(ui, summary) + &legend(ui, summary)
 }
 
-fn cases(summary: &Value) -> impl Iterator<Item = &Value> {
-    summary.pointer("/compare/cases").and_then(Value::as_array).into_iter().flatten()
-}
-
-fn contenders(case: &Value) -> &[Value] {
-    case.get("contenders").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// The point of the axes, if there are any.
-fn axes(case: &Value) -> Vec<(&str, &str)> {
-    let axes = case.get("axes").and_then(Value::as_object).into_iter().flatten();
-    axes.map(|(axis, value)| (axis.as_str(), value.as_str().unwrap_or_default())).collect()
-}
-
-fn row<'a>(axes: &[String], runs: &Runs, contender: &'a Value) -> Row<'a> {
+fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> Row<'a> {
     let name = name(runs, contender);
     let name = match (runs.of(contender).first(), &runs.here) {
         (Some(run), Some(here)) => here.row(name, run),
@@ -113,15 +98,14 @@ fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
 }
 
 /// A contender under the name that the scenario gives it, without the axes.
-fn name<'a>(runs: &Runs<'a>, contender: &'a Value) -> &'a str {
-    runs.of(contender).first().map_or(label(contender), |run| links::contender(run))
+fn name<'a>(runs: &Runs<'a>, contender: &'a ContenderComparison) -> &'a str {
+    runs.of(contender).first().map_or(&contender.label, |run| run.contender())
 }
 
 /// Mean and half-width of a quantity, scaled.
-fn estimate(contender: &Value, part: &str, quantity: &str, factor: f64) -> (Option<f64>, Option<f64>) {
-    let found = contender.get(part).and_then(|part| part.get(quantity));
-    let number = |key| Some(found?.get(key)?.as_f64()? * factor);
-    (number("mean"), number("half"))
+fn estimate(found: Option<&Interval>, factor: f64) -> (Option<f64>, Option<f64>) {
+    let number = |of: fn(&Interval) -> f64| found.map(of).filter(|x| x.is_finite()).map(|x| x * factor);
+    (number(|found| found.mean), number(|found| found.half))
 }
 
 fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
@@ -131,7 +115,7 @@ fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     for Row { lead, contender } in rows {
         let mut row = lead.clone();
         for (quantity, _, _, factor) in MEANS {
-            let (mean, half) = estimate(contender, "mean", quantity, factor);
+            let (mean, half) = estimate(contender.mean.get(quantity), factor);
             row.push(interval(mean, half));
         }
         row.push(goodput(runs.of(contender)));
@@ -144,42 +128,37 @@ fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
 /// The summaries of all runs at the first link under study, also by label.
 struct Runs<'a> {
     here: Option<Here<'a>>,
-    by_label: BTreeMap<&'a str, Vec<&'a Value>>,
+    by_label: BTreeMap<&'a str, Vec<&'a RunSummary>>,
 }
 
 impl<'a> Runs<'a> {
-    fn new(summary: &'a Value) -> Self {
-        let all = links::runs(summary);
-        let first = all.first().and_then(|run| run.get("link")?.as_str());
-        let here = first.map(|link| Here::new(&all, link));
+    fn new(summary: &'a Summary) -> Self {
+        let all: Vec<&RunSummary> = summary.runs.iter().collect();
+        let here = all.first().map(|run| Here::new(&all, &run.link));
         let mut by_label: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for run in here.iter().flat_map(|here| here.runs.iter().copied()) {
-            by_label.entry(label(run)).or_default().push(run);
+            by_label.entry(&*run.label).or_default().push(run);
         }
         Self { here, by_label }
     }
 
     /// Those of a contender.
-    fn of(&self, contender: &Value) -> &[&'a Value] {
-        self.by_label.get(label(contender)).map_or(&[], Vec::as_slice)
+    fn of(&self, contender: &ContenderComparison) -> &[&'a RunSummary] {
+        self.by_label.get(&*contender.label).map_or(&[], Vec::as_slice)
     }
 }
 
-fn label(of: &Value) -> &str {
-    of.get("label").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn goodput(runs: &[&Value]) -> String {
-    let rates = runs.iter().filter_map(|run| Some(run.get("goodput_bps")?.as_f64()? * 1e-6));
+fn goodput(runs: &[&RunSummary]) -> String {
+    let rates = runs.iter().map(|run| run.goodput_bps * 1e-6);
     let estimate = Interval::of(&rates.collect::<Vec<_>>());
     interval(Some(estimate.mean), Some(estimate.half))
 }
 
 /// The mean, a run that never settles counted in full; how many settle, unless all or none.
-fn settling(runs: &[&Value], contender: &Value) -> String {
+fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     let all = runs.len();
-    let settled = runs.iter().filter(|run| run.get("settling_s").is_some_and(Value::is_number)).count();
-    let (mean, half) = estimate(contender, "mean", "settling_s", 1.0);
+    let settled = runs.iter().filter(|run| run.settling_s.is_some()).count();
+    let (mean, half) = estimate(contender.mean.get("settling_s"), 1.0);
     match settled {
         0 => "never".to_string(),
         n if n == all => interval(mean, half),
@@ -194,7 +173,7 @@ fn differences(ui: &Ui, leads: &[&str], rows: &[Row]) -> String {
     for Row { lead, contender } in rows {
         let mut row = lead.clone();
         for (quantity, _, _, factor) in DIFFERENCES {
-            let (mean, half) = estimate(contender, "difference", quantity, factor);
+            let (mean, half) = estimate(contender.difference.get(quantity).and_then(Option::as_ref), factor);
             let clear = mean.zip(half).is_some_and(|(mean, half)| mean.abs() > half);
             row.push(signed(interval(mean, half)) + if clear { " *" } else { "" });
         }
@@ -204,8 +183,9 @@ fn differences(ui: &Ui, leads: &[&str], rows: &[Row]) -> String {
 }
 
 /// How to read the tables.
-fn legend(ui: &Ui, summary: &Value) -> String {
-    let most = cases(summary).filter_map(|case| case.pointer("/contenders/0/runs")?.as_u64()).max().unwrap_or(0);
+fn legend(ui: &Ui, summary: &Summary) -> String {
+    let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
+    let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
         0 | 1 => "one seed tells nothing about the spread: --runs 5 gives intervals".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
@@ -217,18 +197,17 @@ fn legend(ui: &Ui, summary: &Value) -> String {
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          a run that never settles counts in full; (k of n): that many settle".to_string(),
     ];
-    let more = links::legend(summary).into_iter().chain(wire_losses(summary));
+    let more = links::legend(summary).into_iter().chain(wire_losses(&summary.runs));
     lines.into_iter().chain(more).map(|line| ui.tone(Tone::Faint, &line) + "\n").collect()
 }
 
 /// What each link lost on the wire in all its runs, where any did.
-fn wire_losses(summary: &Value) -> Option<String> {
+fn wire_losses(runs: &[RunSummary]) -> Option<String> {
     let mut links: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
-    for run in summary.get("runs").and_then(Value::as_array).into_iter().flatten() {
-        let count = |key| run.get(key).and_then(Value::as_f64).unwrap_or(0.0);
-        let [lost, sent] = links.entry(run.get("link")?.as_str()?).or_default();
-        *lost += count("wire_lost_pkts");
-        *sent += count("delivered_pkts");
+    for run in runs {
+        let [lost, sent] = links.entry(&run.link).or_default();
+        *lost += run.wire_lost_pkts as f64;
+        *sent += run.delivered_pkts as f64;
     }
     let lossy = links.iter().filter(|(_, [lost, _])| *lost > 0.0);
     let shares = lossy.map(|(link, [lost, sent])| format!("{link} {} %", significant(100.0 * lost / sent, 2)));
@@ -238,24 +217,40 @@ fn wire_losses(summary: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use forebay_lab::record::RunSummary;
+    use forebay_lab::results::comparison::ContenderComparison;
+    use serde_json::{Value, json};
 
     use super::{settling, wire_losses};
 
+    /// A run that has these figures.
+    fn run(figures: &Value) -> RunSummary {
+        let mut run = json!({
+            "label": "pi", "aqm": "pi", "axes": {}, "seed": 1, "link": "b", "utilisation": 0.5, "loss_ratio": 0,
+            "queue_pkts": { "mean": 0, "std": 0, "p50": 0, "p99": 0, "max": 0 }, "sojourn_ms": null, "mark_ratio": 0,
+            "goodput_bps": 0, "goodput_ratio": 0, "offered_pkts": 0, "delivered_pkts": 0, "jain": null, "events": 0,
+            "dropped": { "early": 0, "overflow": 0 }, "packets": 0, "cpu_seconds": 0, "fingerprint": "",
+            "classes": [], "settling_s": null, "overshoot_pkts": 0,
+        });
+        figures.as_object().unwrap().iter().for_each(|(name, figure)| run[name] = figure.clone());
+        serde_json::from_value(run).unwrap()
+    }
+
     #[test]
     fn losses_on_the_wire_are_told_where_there_are_any() {
-        let run = |link, lost| json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 });
-        let said = |runs: &[_]| wire_losses(&json!({ "runs": runs }));
-        assert_eq!(said(&[run("a", 0), run("b", 0)]), None);
-        let said = said(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
+        let run = |link, lost| run(&json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 }));
+        assert_eq!(wire_losses(&[run("a", 0), run("b", 0)]), None);
+        let said = wire_losses(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
         assert!(said.ends_with(": a 1.5 %"), "{said}");
     }
 
     #[test]
     fn settling_is_the_mean_that_everything_else_shows() {
-        let contender = json!({ "label": "pi", "mean": { "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } } });
+        let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
+        let contender: ContenderComparison =
+            serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();
         let of = |times: [Option<f64>; 2]| {
-            let runs = times.map(|t| json!({ "label": "pi", "settling_s": t }));
+            let runs = times.map(|t| run(&json!({ "settling_s": t })));
             settling(&runs.each_ref(), &contender)
         };
         assert_eq!(of([Some(20.0), None]), "60.0 (1 of 2)", "100 s count for the other");

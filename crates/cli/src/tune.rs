@@ -1,6 +1,7 @@
 //! `forebay tune`: parameters for an aim, found in the model and tried in the simulation.
 
 use forebay_aqm::Spec;
+use forebay_lab::results::summary::Summary;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::setting::{self, Setting};
@@ -56,7 +57,7 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
             "canonical": tuned.spec.canonical(),
             "loops": tuned.loops,
             "aims": rows.iter().map(Row::json).collect::<Vec<_>>(),
-            "compare": document["compare"],
+            "compare": document.compare,
             "results": dir,
         }))?;
     } else {
@@ -123,20 +124,25 @@ struct Row<'a> {
     simulated: Option<Interval>,
 }
 
-fn rows<'a>(tuned: &Tuned, aims: &'a [Aim], cases: &'a [Case], settings: &[Setting], document: &Value) -> Vec<Row<'a>> {
+fn rows<'a>(
+    tuned: &Tuned,
+    aims: &'a [Aim],
+    cases: &'a [Case],
+    settings: &[Setting],
+    document: &Summary,
+) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for (i, (case, setting)) in cases.iter().zip(settings).enumerate() {
-        let queue = &document["compare"]["cases"][i]["contenders"][0]["mean"]["queue_pkts.mean"];
+        let tuned_one = document.compare.cases.get(i).and_then(|case| case.contenders.first());
+        let queue = tuned_one.and_then(|one| one.mean.get("queue_pkts.mean")).filter(|queue| queue.mean.is_finite());
         for aim in aims {
             let times = match aim.figure {
                 Figure::Queue(Unit::Ms) => Some(1e3 / setting.capacity),
                 Figure::Queue(Unit::Pkts) => Some(1.0),
                 _ => None,
             };
-            let simulated = times.and_then(|times| {
-                let (mean, n) = (queue["mean"].as_f64()? * times, queue["n"].as_u64()? as usize);
-                Some(Interval { mean, half: queue["half"].as_f64().map_or(f64::INFINITY, |half| half * times), n })
-            });
+            let simulated =
+                times.zip(queue).map(|(x, queue)| Interval { mean: queue.mean * x, half: queue.half * x, n: queue.n });
             rows.push(Row { aim, case, model: aim.figure_of(&tuned.model[i], setting), simulated });
         }
     }

@@ -7,11 +7,11 @@ use forebay_aqm::base::time::Instant;
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::Observer;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use crate::lock::Wait;
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
+use crate::results::summary::Summary;
 use crate::store::{Owner, Store, StoreError};
 
 /// How the owner of a batch follows and ends it.
@@ -75,7 +75,7 @@ impl Observer for Watch<'_> {
 /// Runs what `store` does not hold yet, writes the summary, that of what has finished on an interruption, and gives it.
 /// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
 /// no more of a finished run than its summary.
-pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Value, BatchError> {
+pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
     let done = runs(plan, Some(store), control)?;
     let complete = done.len() == plan.jobs().len();
     let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().unzip();

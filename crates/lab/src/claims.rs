@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::level::Seeds;
 
@@ -141,6 +141,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, in the order of summaries.
+    pub const ALL: [Self; 5] = [Self::Reproduced, Self::NotReproduced, Self::Inconclusive, Self::Refuted, Self::NotRun];
+
     /// Its fixed word.
     pub const fn word(self) -> &'static str {
         match self {
@@ -218,6 +221,17 @@ pub struct VariantResult {
     pub checks: Vec<CheckResult>,
 }
 
+/// Name of what `evidence.detail` says of a claim that nothing here can try: why.
+pub(crate) const NOT_RUN: &str = "not run";
+
+/// What else there is to say of a claim, by name: figures and words as they come.
+pub type Detail = Map<String, Value>;
+
+/// What there is to say as `json!` writes it: an object.
+pub(crate) fn detail(said: Value) -> Detail {
+    if let Value::Object(said) = said { said } else { Detail::new() }
+}
+
 /// What a verdict rests on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -229,8 +243,15 @@ pub struct Evidence {
     /// What the paper printed.
     pub printed: String,
     /// Anything else: orbits of a theorem.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub detail: Value,
+    #[serde(default, skip_serializing_if = "Detail::is_empty")]
+    pub detail: Detail,
+}
+
+impl Evidence {
+    /// Why the claim was not tried, if it was not.
+    pub fn not_run(&self) -> Option<&str> {
+        self.detail.get(NOT_RUN)?.as_str()
+    }
 }
 
 /// A claim with its verdict: an entry of `reproduce --json`.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-
 use crate::plan::Plan;
 use crate::quantity;
 use crate::record::{self, RunRecord};
+use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison};
 use crate::stats::Interval;
 
 /// The quantities that every comparison shows: name, unit.
@@ -64,7 +63,7 @@ pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
     for (case, it) in plan.cases.iter().enumerate() {
         for (contender, c) in it.scenario.compare.iter().enumerate() {
             let label = record::label(c, it);
-            let mut runs = by_label.get(label.as_str()).cloned().unwrap_or_default();
+            let mut runs = by_label.get(&*label).cloned().unwrap_or_default();
             runs.sort_by_key(|r| r.summary.seed);
             groups.push(Group { label, case, contender, runs });
         }
@@ -74,39 +73,35 @@ pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
 
 /// The `compare` part of `summary.json`: for each case the contenders' means, and their differences from
 /// the first contender under the same seeds.
-pub fn compare(plan: &Plan, records: &[RunRecord]) -> Value {
+pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
     let groups = groups(plan, records);
     let cases = plan.cases.iter().enumerate().map(|(case, it)| {
         let of_case: Vec<&Group> = groups.iter().filter(|g| g.case == case && !g.runs.is_empty()).collect();
-        let contenders: Vec<Value> = of_case.iter().map(|g| contender(g, of_case[0])).collect();
-        let axes: Map<String, Value> = it.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-        json!({
-            "axes": axes,
-            "baseline": of_case.first().map(|g| &g.label),
-            "contenders": contenders,
-        })
+        CaseComparison {
+            axes: it.axes.iter().cloned().collect(),
+            baseline: of_case.first().map(|g| g.label.clone()),
+            contenders: of_case.iter().map(|g| contender(g, of_case[0])).collect(),
+        }
     });
-    json!({ "confidence": 0.95, "cases": cases.collect::<Vec<_>>() })
+    Comparison { confidence: 0.95, cases: cases.collect() }
 }
 
-fn contender(group: &Group, baseline: &Group) -> Value {
-    let mut means = Map::new();
-    let mut differences = Map::new();
+fn contender(group: &Group, baseline: &Group) -> ContenderComparison {
+    let (mut mean, mut difference) = (Vec::new(), Vec::new());
     for (quantity, _) in QUANTITIES {
         let (Ok(own), Ok(base)) = (group.samples(quantity), baseline.samples(quantity)) else { continue };
         let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
-        means.insert(quantity.into(), json!(Interval::of(&values)));
+        mean.push((quantity, Interval::of(&values)));
         if group.contender != baseline.contender {
-            differences.insert(quantity.into(), json!(paired_by_seed(&own, &base)));
+            difference.push((quantity, paired_by_seed(&own, &base)));
         }
     }
-    let mut out = json!({ "label": group.label, "runs": group.runs.len(), "mean": means });
-    if let Value::Object(out) = &mut out
-        && !differences.is_empty()
-    {
-        out.insert("difference".into(), Value::Object(differences));
+    ContenderComparison {
+        label: group.label.clone(),
+        runs: group.runs.len(),
+        mean: mean.into_iter().collect(),
+        difference: difference.into_iter().collect(),
     }
-    out
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::store_error::StoreError;
 
@@ -205,7 +205,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError>
 }
 
 /// Reads JSON.
-pub fn read_json(path: &Path) -> Result<Value, StoreError> {
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     serde_json::from_str(&read_text(path)?).map_err(damaged(path))
 }
 

@@ -35,6 +35,7 @@ pub mod quantity;
 pub mod record;
 pub mod report;
 pub mod reproduce;
+pub mod results;
 pub mod scenario;
 pub mod settling;
 pub mod stats;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::{Observer, World};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::lower;
 use crate::record::{self, RunRecord};
+use crate::results::meta::Facts;
 use crate::scenario::{Case, Found, InputError};
 
 /// One scenario file with its seeds.
@@ -105,15 +105,14 @@ impl Plan {
     }
 
     /// What a report says about how the runs were made, from the first case.
-    pub fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        if let Some(Case { scenario, .. }) = self.cases.first() {
-            facts.insert("duration_s".into(), scenario.duration.secs().into());
-            facts.insert("warmup_s".into(), scenario.warmup.secs().into());
-            facts.insert("jitter_us".into(), (scenario.topology.jitter().nanos() as f64 / 1e3).into());
-            facts.insert("series".into(), scenario.report.series.clone().into());
+    pub fn facts(&self) -> Facts {
+        let Some(Case { scenario, .. }) = self.cases.first() else { return Facts::default() };
+        Facts {
+            duration_s: Some(scenario.duration.secs()),
+            warmup_s: Some(scenario.warmup.secs()),
+            jitter_us: Some(scenario.topology.jitter().nanos() as f64 / 1e3),
+            series: Some(scenario.report.series.clone()),
         }
-        facts
     }
 
     /// A hash of the resolved cases: what makes two plans the same experiment. Seeds do not count, so a

@@ -9,6 +9,7 @@ use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Seri
 use serde::{Deserialize, Serialize};
 
 use crate::class_column::ClassColumn;
+use crate::results::named::Axes;
 use crate::scenario::{Case, Contender, Scenario};
 use crate::{own, settling, stats};
 
@@ -77,7 +78,7 @@ pub struct RunSummary {
     /// The discipline of the link: the contender as it was written; where that is not compared, the link's own.
     pub aqm: String,
     /// The point on the axes of `[vary]`.
-    pub axes: serde_json::Map<String, serde_json::Value>,
+    pub axes: Axes,
     /// Seed.
     pub seed: u64,
     /// Link.
@@ -283,8 +284,8 @@ fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 /// The contender that this label at a point of the axes begins with.
-pub fn contender_of<'a>(label: &'a str, axes: &serde_json::Map<String, serde_json::Value>) -> &'a str {
-    let end = label_end(axes.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())));
+pub fn contender_of<'a>(label: &'a str, axes: &Axes) -> &'a str {
+    let end = label_end(axes.words());
     label.strip_suffix(end.as_str()).unwrap_or(label)
 }
 
@@ -376,7 +377,7 @@ impl Run<'_> {
         let summary = RunSummary {
             label: label(contender, case),
             aqm: aqm(scenario, contender, &link.name),
-            axes: case.axes.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
+            axes: case.axes.iter().cloned().collect(),
             seed,
             link: link.name.clone(),
             queue_pkts: Spread::new(link.queue_pkts, 1.0),

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
-
 use crate::batch::{self, BatchError, Control};
 use crate::claim_file::{self, ClaimFile};
 use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
@@ -13,6 +11,8 @@ use crate::load;
 use crate::lock::{Wait, WriteLock};
 use crate::papers::Paper;
 use crate::plan::{Plan, engine};
+use crate::results::meta::{Meta, Origin, PaperMeta, SectionMeta, SeedCount};
+use crate::results::verdicts::Verdicts;
 use crate::scenario::Overrides;
 use crate::store::{self, Store, StoreError};
 use crate::theorems;
@@ -97,12 +97,12 @@ impl Reproduction {
     }
 
     /// The seeds of its runs: a number, or in words the least and the most where scenarios differ.
-    fn seeds(&self) -> Value {
+    fn seeds(&self) -> SeedCount {
         let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
         match (counts.clone().min(), counts.max()) {
-            (Some(least), Some(most)) if least < most => format!("{least} to {most}").into(),
-            (Some(count), _) => count.into(),
-            _ => self.file.seeds.at(self.level).unwrap_or(self.level.seeds()).into(),
+            (Some(least), Some(most)) if least < most => SeedCount::Words(format!("{least} to {most}")),
+            (Some(count), _) => SeedCount::Each(count as u64),
+            _ => SeedCount::Each(self.file.seeds.at(self.level).unwrap_or(self.level.seeds())),
         }
     }
 
@@ -113,17 +113,17 @@ impl Reproduction {
 
     /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
     /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
-    /// `meta` is what `meta.json` says beside the plans' own facts. Gives the claims, and the lock of `dir` for its report.
+    /// `origin` is what `meta.json` says beside the plans' own facts. Gives the claims, and the lock of `dir` for its report.
     pub fn run(
         &self,
         dir: &Path,
-        meta: &Value,
+        origin: &Origin,
         control: &Control,
     ) -> Result<(Vec<ClaimResult>, WriteLock), ReproduceError> {
-        let (lock, earlier) = self.open(dir, meta, &control.wait()).map_err(ReproduceError::Store)?;
+        let (lock, earlier) = self.open(dir, origin, &control.wait()).map_err(ReproduceError::Store)?;
         let mut stores = Vec::new();
         for (name, plan) in &self.plans {
-            let store = Store::open(&dir.join(name), plan, meta.clone(), &control.wait());
+            let store = Store::open(&dir.join(name), plan, origin, &control.wait());
             let store = store.map_err(ReproduceError::Store)?;
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
             stores.push((name, plan, store));
@@ -144,7 +144,7 @@ impl Reproduction {
         }
         let results = self.merged(Vec::new(), &results);
         let all = self.merged(earlier, &results);
-        disk::write_json(&dir.join("claims.json"), &document(&all)).map_err(ReproduceError::Store)?;
+        disk::write_json(&dir.join("claims.json"), &Verdicts::new(all)).map_err(ReproduceError::Store)?;
         Ok((results, lock))
     }
 
@@ -155,22 +155,18 @@ impl Reproduction {
         if !meta_path.exists() {
             return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are no results") };
         }
-        let known = store::read_meta(dir)?;
-        if known["kind"] != "reproduction" {
-            return refuse("the results of a scenario");
-        }
-        if known["paper"] != self.paper.name {
+        let Meta::Paper(known) = Meta::read(dir)? else { return refuse("the results of a scenario") };
+        if known.paper != self.paper.name {
             return refuse("the results of another paper");
         }
-        if known["level"] != self.level.word() {
+        if known.level != self.level.word() {
             return refuse("results with another number of seeds");
         }
         let path = dir.join("claims.json");
-        if known["engine"] != engine(&self.revision) || !path.exists() {
+        if known.engine != engine(&self.revision) || !path.exists() {
             return Ok(Vec::new());
         }
-        let claims = disk::read_json(&path)?["claims"].take();
-        serde_json::from_value(claims).map_err(|e| StoreError::Damaged { path, reason: e.to_string() })
+        Ok(disk::read_json::<Verdicts>(&path)?.claims)
     }
 
     /// New results in place of earlier ones, in the order of the paper's file.
@@ -180,45 +176,38 @@ impl Reproduction {
     }
 
     /// Locks `dir` and makes it this paper's; gives the results there that still count.
-    fn open(&self, dir: &Path, meta: &Value, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
+    fn open(&self, dir: &Path, origin: &Origin, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
         // Before the lock, so that nothing is written into a directory that is somebody else's.
         self.earlier(dir)?;
         let lock = WriteLock::take(dir, wait)?;
         let earlier = self.earlier(dir)?;
         disk::remove_orphans(dir);
-        disk::write_json(&dir.join("meta.json"), &self.meta(meta))?;
+        disk::write_json(&dir.join("meta.json"), &self.meta(origin))?;
         Ok((lock, earlier))
     }
 
-    fn meta(&self, meta: &Value) -> Value {
-        let sections: Vec<Value> = self
-            .file
-            .sections
-            .iter()
-            .map(|s| json!({ "id": s.id, "title": s.title, "text": s.text, "scenario": s.scenario }))
-            .collect();
-        let mut all = json!({
-            "version": 1,
-            "forebay": env!("CARGO_PKG_VERSION"),
-            "engine": engine(&self.revision),
-            "kind": "reproduction",
-            "paper": self.paper.name,
-            "title": self.file.title,
-            "authors": self.file.authors,
-            "level": self.level.word(),
-            "seeds": self.seeds(),
-            "sections": sections,
-            "figures": self.file.figures,
-            "tables": self.file.tables,
-            "machine": store::machine(),
-        });
-        if let (Some((_, plan)), Value::Object(all)) = (self.plans.first(), &mut all) {
-            all.extend(plan.facts());
+    fn meta(&self, origin: &Origin) -> PaperMeta {
+        let section = |s: &Section| SectionMeta {
+            id: s.id.clone(),
+            title: s.title.clone(),
+            text: s.text.clone(),
+            scenario: s.scenario.clone(),
+        };
+        PaperMeta {
+            engine: engine(&self.revision),
+            paper: self.paper.name.to_string(),
+            title: self.file.title.clone(),
+            authors: Some(self.file.authors.clone()),
+            level: self.level.word().to_string(),
+            seeds: Some(self.seeds()),
+            sections: self.file.sections.iter().map(section).collect(),
+            figures: self.file.figures.clone(),
+            tables: self.file.tables.clone(),
+            machine: store::machine(),
+            facts: self.plans.first().map(|(_, plan)| plan.facts()).unwrap_or_default(),
+            origin: origin.clone(),
+            ..PaperMeta::default()
         }
-        if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
-            all.extend(meta);
-        }
-        all
     }
 
     fn judge(&self, claim: &Claim, finished: &[Finished<'_>]) -> Result<ClaimResult, ReproduceError> {
@@ -279,16 +268,4 @@ fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
     let usual = file.seeds.at(level).unwrap_or(level.seeds());
     let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));
     sections.map(|s| s.seeds.at(level).unwrap_or(usual)).max().unwrap_or(usual)
-}
-
-/// What `reproduce --json` prints.
-pub fn document(results: &[ClaimResult]) -> Value {
-    let mut summary = Map::new();
-    for verdict in
-        [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun]
-    {
-        let count = results.iter().filter(|r| r.verdict == verdict).count();
-        summary.insert(verdict.word().to_string(), count.into());
-    }
-    json!({ "version": 1, "claims": results, "summary": summary })
 }

@@ -3,18 +3,28 @@
 //! Replications of one scenario are independent, and disciplines under the same seeds are paired:
 //! nothing here assumes more. Nothing panics; where there is no data the answer is NaN or `None`.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean with its 95 % confidence half-width.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The sample mean; NaN (`null` in JSON) without samples.
+    #[serde(deserialize_with = "or_nan")]
     pub mean: f64,
     /// Half the width; infinite (`null` in JSON) for fewer than two samples.
+    #[serde(deserialize_with = "or_infinite")]
     pub half: f64,
     /// How many samples.
     pub n: usize,
+}
+
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 impl Interval {

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::compare;
@@ -19,6 +18,9 @@ use crate::load;
 use crate::lock::{self, Wait, WriteLock};
 use crate::plan::{Job, Plan};
 use crate::record::RunRecord;
+use crate::results::meta::{Machine, Meta, Origin, RunMeta};
+use crate::results::summary::Summary;
+use crate::results::timing::Timing;
 use crate::scenario::{Case, Overrides};
 use crate::table::{self, Parquet};
 
@@ -81,40 +83,45 @@ pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
     }))
 }
 
-/// Reads the `meta.json` of a run directory or a reproduction, without which `dir` can only be left or deleted.
-pub fn read_meta(dir: &Path) -> Result<Value, StoreError> {
-    let path = dir.join("meta.json");
-    let bytes = read_regular(&path).map_err(io_error(&path))?;
-    serde_json::from_slice(&bytes).map_err(|e| {
-        let reason = format!(
-            "no longer says whose results these are ({e}): choose another --output, or delete {}",
-            dir.display()
-        );
-        StoreError::Damaged { path, reason }
-    })
+/// What `meta.json` says of the runs of `plan`.
+fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
+    RunMeta {
+        version: 1,
+        forebay: env!("CARGO_PKG_VERSION").to_string(),
+        engine: plan.engine(),
+        hash: plan.hash(),
+        title: plan.title().to_string(),
+        seeds: plan.seeds.clone(),
+        cases: plan.cases.len(),
+        machine: machine(),
+        facts: plan.facts(),
+        origin: origin.clone(),
+        ..RunMeta::default()
+    }
 }
 
 impl Store {
     /// The directory for `plan`: made if it is not there, refused if it belongs to another plan. It is locked until the
     /// store is dropped; `wait` says what to do if another writer has it.
-    /// `meta` is what `meta.json` says beside the plan's own facts.
-    pub fn open(dir: &Path, plan: &Plan, meta: Value, wait: &Wait<'_>) -> Result<Self, StoreError> {
+    /// `origin` is what `meta.json` says beside the plan's own facts.
+    pub fn open(dir: &Path, plan: &Plan, origin: &Origin, wait: &Wait<'_>) -> Result<Self, StoreError> {
         // Before the lock, so that nothing is written into a directory that is somebody else's.
         whose(dir, plan)?;
         let lock = WriteLock::take(dir, wait)?;
         whose(dir, plan)?;
-        Self::locked(lock, plan, meta)
+        Self::locked(lock, plan, meta(plan, origin))
     }
 
-    /// The same for a directory that is locked already and was empty then: what has come there since stays beside the results.
-    pub fn begin(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
-        Self::locked(lock, plan, meta)
+    /// The directory of a command behind a link, locked already and empty then: what has come there since stays beside the
+    /// results.
+    pub fn begin(lock: WriteLock, plan: &Plan, origin: &Origin, timing: Timing) -> Result<Self, StoreError> {
+        Self::locked(lock, plan, meta(plan, origin).of_link(timing))
     }
 
-    fn locked(lock: WriteLock, plan: &Plan, meta: Value) -> Result<Self, StoreError> {
+    fn locked(lock: WriteLock, plan: &Plan, meta: RunMeta) -> Result<Self, StoreError> {
         let store = Self { dir: lock.dir().to_path_buf(), shards: false, lock: Some(lock) };
         // First of all: from here on the directory says whose it is.
-        write_json(&store.path("meta.json"), &store.meta(plan, meta))?;
+        write_json(&store.path("meta.json"), &meta)?;
         make_dir(&store.path("runs"))?;
         store.write_scenarios(plan)?;
         Ok(store)
@@ -123,8 +130,8 @@ impl Store {
     /// The directory, if it is one that was opened for `plan`: for another process that works on it beside the owner of its
     /// lock.
     pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
-        let meta = read_meta(dir).ok()?;
-        let same = meta["hash"].as_str() == Some(&plan.hash()) && meta["engine"].as_str() == Some(&plan.engine());
+        let Meta::Run(meta) = Meta::read(dir).ok()? else { return None };
+        let same = meta.hash == plan.hash() && meta.engine == plan.engine();
         same.then(|| Self { dir: dir.to_path_buf(), shards: false, lock: None })
     }
 
@@ -153,24 +160,6 @@ impl Store {
             write_whole(&cases.join(format!("{i:03}.toml")), case_text(plan, i).as_bytes())?;
         }
         Ok(())
-    }
-
-    fn meta(&self, plan: &Plan, extra: Value) -> Value {
-        let mut meta = json!({
-            "version": 1,
-            "forebay": env!("CARGO_PKG_VERSION"),
-            "engine": plan.engine(),
-            "hash": plan.hash(),
-            "title": plan.title(),
-            "seeds": plan.seeds,
-            "cases": plan.cases.len(),
-            "machine": machine(),
-        });
-        if let (Value::Object(meta), Value::Object(extra)) = (&mut meta, extra) {
-            meta.extend(plan.facts());
-            meta.extend(extra);
-        }
-        meta
     }
 
     /// A run that was finished earlier, if it is there, whole, and of this plan and version.
@@ -210,14 +199,9 @@ impl Store {
     }
 
     /// Writes the summary, which it gives, and the tables of what has finished: these jobs, whose records may be slim.
-    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Value, StoreError> {
-        let runs: Vec<_> = records.iter().flat_map(RunRecord::summaries).collect();
-        let summary = json!({
-            "version": 1,
-            "scenario": plan.title(),
-            "runs": runs,
-            "compare": compare::compare(plan, records),
-        });
+    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
+        let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
+        let summary = Summary::new(plan.title(), runs, compare::compare(plan, records));
         write_json(&self.path("summary.json"), &summary)?;
         let path = self.path("summary.parquet");
         write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;
@@ -254,10 +238,10 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     if !dir.join("meta.json").exists() {
         return refuse("files that are no results");
     }
-    if read_meta(dir)?.get("hash").and_then(Value::as_str) != Some(&plan.hash()) {
-        return refuse("the results of another scenario");
+    match Meta::read(dir)? {
+        Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),
+        _ => refuse("the results of another scenario"),
     }
-    Ok(())
 }
 
 /// A case as a run directory has it, without its axes.
@@ -310,9 +294,9 @@ pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
 
 /// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by
 /// contender, each in order of seeds.
-pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
+pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
-    let seeds: BTreeSet<u64> = meta["seeds"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+    let seeds: BTreeSet<u64> = meta.seeds.iter().copied().collect();
     let jobs = fs::read_dir(&runs).map_err(io_error(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
     let mut jobs: Vec<Job> = jobs.filter(|job| seeds.contains(&job.seed)).collect();
     jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
@@ -320,12 +304,10 @@ pub fn jobs_on_disk(dir: &Path, meta: &Value) -> Result<Vec<Job>, StoreError> {
 }
 
 /// One of them; none if another build has run it, or if its file is not whole.
-pub fn read_run(dir: &Path, meta: &Value, job: Job) -> Option<RunRecord> {
+pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;
-    // What a directory of before there were engines says is nothing.
-    let engine = meta["engine"].as_str().unwrap_or_default();
-    if shard.engine == engine { shard.record() } else { None }
+    if shard.engine == meta.engine { shard.record() } else { None }
 }
 
 /// The job whose shard this is, by its name.
@@ -337,18 +319,18 @@ fn job_of(path: &Path) -> Option<Job> {
 }
 
 /// Where the figures were made.
-pub fn machine() -> Value {
+pub fn machine() -> Machine {
     let line = |path: &str, key: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
         let found = text.lines().find(|l| l.starts_with(key)).and_then(|l| l.split_once(':'));
         found.map(|(_, value)| value.trim().to_string())
     };
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    json!({
-        "os": std::env::consts::OS,
-        "arch": std::env::consts::ARCH,
-        "kernel": kernel.trim(),
-        "cpu": line("/proc/cpuinfo", "model name"),
-        "threads": std::thread::available_parallelism().map_or(1, usize::from),
-    })
+    Machine {
+        os: std::env::consts::OS.to_string(),
+        arch: std::env::consts::ARCH.to_string(),
+        kernel: kernel.trim().to_string(),
+        cpu: line("/proc/cpuinfo", "model name"),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+    }
 }

@@ -149,7 +149,7 @@ pub fn summary(records: &[RunRecord]) -> Table {
     Table::default()
         .words("label", rows.iter().map(|(r, _)| r.label.clone()))
         .words("aqm", rows.iter().map(|(r, _)| r.aqm.clone()))
-        .words("axes", rows.iter().map(|(r, _)| serde_json::Value::Object(r.axes.clone()).to_string()))
+        .words("axes", rows.iter().map(|(r, _)| serde_json::to_string(&r.axes).unwrap_or_default()))
         .count("seed", rows.iter().map(|(r, _)| r.seed))
         .words("link", rows.iter().map(|(r, _)| r.link.clone()))
         .number("queue_pkts_mean", run(|r| r.queue_pkts.mean))

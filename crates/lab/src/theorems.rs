@@ -6,7 +6,7 @@ use forebay_theory::mmpp::Mmpp;
 use forebay_theory::recurrence;
 use serde_json::json;
 
-use crate::claims::{CheckResult, Evidence, Outcome, Verdict, yes_no};
+use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 use crate::{models, theorems_msvb, theorems_tail};
 
 /// Random states tried for a Lyapunov function.
@@ -58,11 +58,11 @@ fn aaqm_10() -> (Verdict, Evidence) {
     let verdict = if holds { Verdict::Reproduced } else { Verdict::NotReproduced };
     let two = || Mmpp::two_state([1.0, 1.0], [1.0, 0.0]);
     let states = |sources: usize| Mmpp::together(&vec![two(); sources]).map_or(0, |all| all.states());
-    let detail = json!({
+    let said = json!({
         "loss with th = 0.25": lost(0.25), "0.5": lost(0.5), "0.75": lost(0.75), "0.95": lost(0.95),
         "states of two, three and four MMPP-2, which have 8, 12 and 16 parameters": [states(2), states(3), states(4)],
     });
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
 /// RED+Tail, section II: the chance that one of 64 packets is lost, each with probability 0.04.
@@ -97,11 +97,11 @@ fn raqm_1() -> (Verdict, Evidence) {
         yes_no("states in (0, 2 r0) where it does not with eps > 1", above as f64, &all, above == TRIALS),
     ];
     let verdict = if below == TRIALS && above == TRIALS { Verdict::Reproduced } else { Verdict::NotReproduced };
-    let detail = json!({
+    let said = json!({
         "domain": "0 < r < 2 r0; beyond it alpha_hat is undefined and any alpha > 0 decreases the distance",
         "note": "a fixed alpha needs m = alpha r0 < 4: the bound holds for one step at one r, not for all r at once",
     });
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
 /// c(x) as eq. 13 prints it.
@@ -129,8 +129,8 @@ fn raqm_c() -> (Verdict, Evidence) {
     ];
     let holds = checks.iter().all(|c| c.outcome == Outcome::Holds);
     let verdict = if holds { Verdict::Reproduced } else { Verdict::NotReproduced };
-    let detail = json!({ "c(0.1)": printed_c(0.1), "c(0.5)": printed_c(0.5), "c(0.9)": printed_c(0.9) });
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    let said = json!({ "c(0.1)": printed_c(0.1), "c(0.5)": printed_c(0.5), "c(0.9)": printed_c(0.9) });
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
 /// Theorem 2 says that a larger alpha converges faster: steps until the orbit from 1.5 r0 stays within 1 %.
@@ -158,7 +158,7 @@ fn raqm_2() -> (Verdict, Evidence) {
         ),
     ];
     let orbit = |f: &dyn Fn(f64) -> f64| recurrence::orbit(f, START, 8);
-    let detail = json!({
+    let said = json!({
         "steps to stay within 1 % from 1.5 r0, by m": fixed,
         "steps to stay within 1 % from 1.5 r0, by eps": adaptive,
         "orbit m=2": orbit(&raqm_map(2.0)),
@@ -170,7 +170,7 @@ fn raqm_2() -> (Verdict, Evidence) {
     });
     let refuted = checks.iter().any(|c| c.outcome == Outcome::Fails);
     let verdict = if refuted { Verdict::Refuted } else { Verdict::Reproduced };
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
 #[cfg(test)]

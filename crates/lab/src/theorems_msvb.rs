@@ -3,7 +3,7 @@
 use forebay_theory::svb::Class;
 use serde_json::json;
 
-use crate::claims::{Evidence, Outcome, Verdict, yes_no};
+use crate::claims::{Evidence, Outcome, Verdict, detail, yes_no};
 
 /// Seconds of the model.
 const SECONDS: f64 = 200.0;
@@ -44,12 +44,12 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
         _ => (Verdict::NotReproduced, "its threshold is not where one class alone turns stable"),
     };
     let common = ten.common().unwrap_or(f64::NAN);
-    let detail = json!({
+    let said = json!({
         "note": note,
         "common threshold of ten classes of 5 flows, packets": common,
         "swing at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
         "swing at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
     });
     let checks = alone.into_iter().chain([together]).collect();
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }

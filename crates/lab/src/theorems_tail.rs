@@ -4,7 +4,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_theory::lindley::Loop;
 use serde_json::json;
 
-use crate::claims::{CheckResult, Evidence, Outcome, Verdict, yes_no};
+use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
 /// Random networks tried.
 const TRIALS: usize = 1000;
@@ -32,10 +32,10 @@ fn network(rng: &mut Rng) -> Loop {
     Loop { capacity, window, delays_s, interval_s: 0.0, buffer: f64::INFINITY }
 }
 
-fn verdict(checks: Vec<CheckResult>, detail: serde_json::Value) -> (Verdict, Evidence) {
+fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evidence) {
     let holds = checks.iter().all(|c| c.outcome == Outcome::Holds);
     let verdict = if holds { Verdict::Reproduced } else { Verdict::NotReproduced };
-    (verdict, Evidence { checks, detail, ..Evidence::default() })
+    (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
 /// How many of [`TRIALS`] networks hold, and what it says of all.
@@ -59,11 +59,11 @@ pub(crate) fn p61() -> (Verdict, Evidence) {
         vec![all_networks("networks where each step from 0 to 10 q_e leads nearer to q_e", "tail/p61", nearer)];
     let bound = |sources| 1e3 * example(sources, 1.0).contraction_bound_s();
     let local = |sources| 2e3 * example(sources, 1.0).interval_s;
-    let detail = json!({
+    let said = json!({
         "bound on S in the paper's example, ms": { "20 sources": bound(20), "40 sources": bound(40) },
         "local stability ends there at S, ms": { "20 sources": local(20), "40 sources": local(40) },
     });
-    verdict(checks, detail)
+    verdict(checks, said)
 }
 
 /// Proposition 6.2: with f'(q_e) >= 0 every orbit ends there, though not by the inequality of the proof.
@@ -88,14 +88,14 @@ pub(crate) fn p62() -> (Verdict, Evidence) {
     } else {
         "does not hold in this step: the orbit jumps over q_e and far beyond, once; from there it falls to q_e"
     };
-    let detail = json!({
+    let said = json!({
         "the proof's |q(n+1) - q_e| <= |q(n) - q_e|": step,
         "20 sources, S = RTT, packets": {
             "q_e": rest / PACKET, "q(0)": 0.0, "q(1)": first / PACKET,
             "|q(0) - q_e|": before / PACKET, "|q(1) - q_e|": after / PACKET,
         },
     });
-    verdict(checks, detail)
+    verdict(checks, said)
 }
 
 /// Proposition 6.3: the queue with noise has a distribution that stays, and other ones come to it.
@@ -136,10 +136,10 @@ pub(crate) fn f20() -> (Verdict, Evidence) {
     let [calm, erratic] = [1.0, 2.0].map(std);
     let ratio = erratic / calm;
     let checks = vec![yes_no("standard deviation with S = 2 RTT over that with S = RTT", ratio, ">= 2", ratio >= 2.0)];
-    let detail = json!({
+    let said = json!({
         "std with S = RTT, packets": calm,
         "with S = 2 RTT": erratic,
         "variance of the noise with S = 2 RTT, packets^2": noise(&example(40, 2.0), 128_490.0),
     });
-    verdict(checks, detail)
+    verdict(checks, said)
 }

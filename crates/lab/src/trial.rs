@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::claims::{Claim, Evidence, Point, Section, VariantResult, Verdict};
+use crate::claims::{Claim, Evidence, NOT_RUN, Point, Section, VariantResult, Verdict, detail};
 use crate::judge::{self, Runs};
 use crate::plan::Plan;
 use crate::record::{self, RunRecord};
@@ -12,7 +12,7 @@ pub type Finished<'a> = (&'a str, &'a Plan, Vec<RunRecord>);
 
 /// A claim that nothing here can try, with the reason.
 pub fn not_run(reason: &str) -> (Verdict, Evidence) {
-    (Verdict::NotRun, Evidence { detail: json!({ "not run": reason }), ..Evidence::default() })
+    (Verdict::NotRun, Evidence { detail: detail(json!({ NOT_RUN: reason })), ..Evidence::default() })
 }
 
 /// Verdict and evidence of a claim of `section`; none if it has no scenario or that was not run.

@@ -11,6 +11,7 @@ use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
 use forebay_lab::report;
+use forebay_lab::results::meta::Origin;
 use forebay_lab::scenario::Overrides;
 use forebay_lab::store::Store;
 use serde_json::{Value, json};
@@ -91,7 +92,7 @@ fn a_report_has_them_as_rates_and_waits() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("class-columns");
     let _ = fs::remove_dir_all(&dir);
     let plan = plan(SERIES);
-    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    let store = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     batch::run(&plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
     let html = fs::read_to_string(report::build(store.lock().unwrap(), &Wait::NEVER).unwrap()).unwrap();
     let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();

@@ -12,6 +12,7 @@ use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
 use forebay_lab::reproduce::{Level, Reproduction};
+use forebay_lab::results::meta::Origin;
 use forebay_lab::scenario::Overrides;
 use serde_json::{Value, json};
 
@@ -212,7 +213,7 @@ fn page(dir: &Path) -> PathBuf {
 fn reproduce(paper: &'static Paper, level: Level, dir: &Path) -> Value {
     let stop = AtomicBool::new(false);
     let control = Control::silent(&stop);
-    Reproduction::new(paper, level, |_| true).unwrap().run(dir, &json!({}), &control).unwrap();
+    Reproduction::new(paper, level, |_| true).unwrap().run(dir, &Origin::default(), &control).unwrap();
     let html = fs::read_to_string(page(dir)).unwrap();
     let (_, data) = html.split_once("id=\"forebay-data\">").unwrap();
     serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
@@ -491,7 +492,7 @@ fn claims_that_do_not_hold_say_why() {
         .map(|name| fs::read_to_string(dir.join(name).join("claims.json")).unwrap().contains("Too <long>."));
     assert!(!held && failed);
     let folders = ["one", "two"].map(|name| (name, name.to_string()));
-    report::record_index(&dir, "quick", &folders, &json!({}), &Wait::NEVER).unwrap();
+    report::record_index(&dir, "quick", &folders, &Origin::default(), &Wait::NEVER).unwrap();
     let html = fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap()).unwrap();
     assert_eq!(html.matches("Too &lt;long&gt;.").count(), 1, "{html}");
     assert!(html.contains("papers/two/README.md"));
@@ -504,7 +505,8 @@ fn an_index_has_every_paper_its_claims_and_links() {
     let other = HEAD.replace("ONE-", "TWO-").replace("\"one\"", "\"two\"");
     reproduce(paper("two", &other), Level::Quick, &dir.join("second"));
     let folders = [("two", "second"), ("one", "first one"), ("three", "third")].map(|(p, at)| (p, at.to_string()));
-    report::record_index(&dir, "quick", &folders, &json!({ "command": "a <command>" }), &Wait::NEVER).unwrap();
+    let command = Origin { command: Some("a <command>".to_string()), ..Origin::default() };
+    report::record_index(&dir, "quick", &folders, &command, &Wait::NEVER).unwrap();
     let html = fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap()).unwrap();
     for part in [
         "<title>Reproduction of 3 papers",
@@ -523,17 +525,17 @@ fn an_index_has_every_paper_its_claims_and_links() {
     assert_eq!(page(&dir), dir.join("index.html"), "report DIR builds it again");
 
     // Another batch adds to it; what is no index is left alone.
-    report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &json!({}), &Wait::NEVER).unwrap();
+    report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &Origin::default(), &Wait::NEVER).unwrap();
     assert!(
         fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap())
             .unwrap()
             .contains("Reproduction of 4 papers")
     );
-    assert!(report::record_index(&dir, "full", &[], &json!({}), &Wait::NEVER).is_err());
-    assert!(report::record_index(&dir.join("second"), "quick", &[], &json!({}), &Wait::NEVER).is_err());
+    assert!(report::record_index(&dir, "full", &[], &Origin::default(), &Wait::NEVER).is_err());
+    assert!(report::record_index(&dir.join("second"), "quick", &[], &Origin::default(), &Wait::NEVER).is_err());
     let own = folder("own");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("index.html"), "mine").unwrap();
-    assert!(report::record_index(&own, "quick", &[], &json!({}), &Wait::NEVER).is_err());
+    assert!(report::record_index(&own, "quick", &[], &Origin::default(), &Wait::NEVER).is_err());
     assert_eq!(fs::read_to_string(own.join("index.html")).unwrap(), "mine");
 }

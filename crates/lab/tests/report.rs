@@ -10,6 +10,7 @@ use forebay_lab::load;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
 use forebay_lab::report;
+use forebay_lab::results::meta::Origin;
 use forebay_lab::scenario::Overrides;
 use forebay_lab::store::Store;
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ fn seeds(name: &str, topology: &str, title: &str, labels: &str, seeds: u64) -> P
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
     let _ = fs::remove_dir_all(&dir);
     let plan = Plan::new(load::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, seeds);
-    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    let store = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     batch::run(&plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
     dir
 }

@@ -13,6 +13,7 @@ use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
 use forebay_lab::reproduce::{Level, ReproduceError, Reproduction};
+use forebay_lab::results::meta::{Origin, RunMeta};
 use forebay_lab::scenario::Overrides;
 use forebay_lab::store::{self, Store, StoreError};
 use forebay_lab::{compare, papers, table};
@@ -51,13 +52,13 @@ fn plan(runs: u64) -> Plan {
 }
 
 fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
-    let store = Store::open(dir, plan, json!({}), &Wait::NEVER).unwrap();
+    let store = Store::open(dir, plan, &Origin::default(), &Wait::NEVER).unwrap();
     batch::run(plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
     store.records(plan)
 }
 
 fn seeds_on_disk(dir: &Path) -> Vec<u64> {
-    let meta = disk::read_json(&dir.join("meta.json")).unwrap();
+    let meta: RunMeta = disk::read_json(&dir.join("meta.json")).unwrap();
     let jobs = store::jobs_on_disk(dir, &meta).unwrap();
     jobs.into_iter().filter_map(|job| store::read_run(dir, &meta, job)).map(|record| record.summary.seed).collect()
 }
@@ -80,7 +81,7 @@ fn a_report_reads_what_the_plan_covers() {
 fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
     let dir = place("order");
     let plan = plan_of(&["duration=100s"], 12);
-    let store = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    let store = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let (stop, done_s) = (AtomicBool::new(false), Mutex::new(0.0));
     let progress = |seconds: f64| {
         let mut done_s = done_s.lock().unwrap();
@@ -93,7 +94,7 @@ fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
     let there: Vec<bool> = plan.jobs().into_iter().map(|job| store.load(&plan, job).is_some()).collect();
     let finished = there.iter().filter(|is_there| **is_there).count();
     assert!((6..=8).contains(&finished) && !there[finished + 1..].contains(&true), "{there:?}");
-    let summary = disk::read_json(&dir.join("summary.json")).unwrap();
+    let summary: Value = disk::read_json(&dir.join("summary.json")).unwrap();
     let seeds: Vec<u64> = summary["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect();
     assert!(seeds.len() == finished && seeds.is_sorted(), "{seeds:?}");
 }
@@ -104,7 +105,7 @@ fn runs_of_another_build_do_not_count() {
     let (old, new) = (plan(2).with_revision("old"), plan(2).with_revision("new"));
     run(&old, &dir);
     assert_eq!((store::finished(&dir, &old), store::finished(&dir, &new)), (old.jobs().len(), 0));
-    Store::open(&dir, &new, json!({}), &Wait::NEVER).unwrap();
+    Store::open(&dir, &new, &Origin::default(), &Wait::NEVER).unwrap();
     assert_eq!(seeds_on_disk(&dir), [0u64; 0]);
 }
 
@@ -114,8 +115,8 @@ fn leftovers_of_a_first_start_are_no_strangers() {
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
     fs::write(dir.join(".forebay-0123456789abcdef.tmp"), "{").unwrap();
-    Store::open(&dir, &plan(1), json!({}), &Wait::NEVER).unwrap();
-    assert_eq!(disk::read_json(&dir.join("meta.json")).unwrap()["hash"], plan(1).hash());
+    Store::open(&dir, &plan(1), &Origin::default(), &Wait::NEVER).unwrap();
+    assert_eq!(disk::read_json::<Value>(&dir.join("meta.json")).unwrap()["hash"], plan(1).hash());
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_file_of_the_users_own_is_left_alone() {
     let dir = place("own-file");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("scenario.toml"), TEXT).unwrap();
-    assert!(matches!(Store::open(&dir, &plan(1), json!({}), &Wait::NEVER), Err(StoreError::Foreign { .. })));
+    assert!(matches!(Store::open(&dir, &plan(1), &Origin::default(), &Wait::NEVER), Err(StoreError::Foreign { .. })));
     assert_eq!(fs::read_to_string(dir.join("scenario.toml")).unwrap(), TEXT);
     assert!(!dir.join("meta.json").exists() && !dir.join("runs").exists());
 }
@@ -143,14 +144,14 @@ fn an_interrupted_comparison_pairs_the_seeds_that_both_have() {
     let all: Vec<RunRecord> = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap()).collect();
     let kept = |r: &&RunRecord| r.summary.seed != if r.summary.label == "droptail" { 1 } else { 3 };
     let part: Vec<RunRecord> = all.iter().filter(kept).cloned().collect();
-    let difference =
-        compare::compare(&plan, &part)["cases"][0]["contenders"][1]["difference"]["queue_pkts.mean"].take();
+    let compared = compare::compare(&plan, &part);
+    let difference = compared.cases[0].contenders[1].difference.get("queue_pkts.mean").unwrap().unwrap();
     let queue = |label: &str| {
         let it = all.iter().find(|r| r.summary.seed == 2 && r.summary.label == label).unwrap();
         it.summary.queue_pkts.mean
     };
-    assert_eq!(difference["n"], 1);
-    assert_eq!(difference["mean"], queue("raqm q0=5") - queue("droptail"));
+    assert_eq!(difference.n, 1);
+    assert_eq!(difference.mean, queue("raqm q0=5") - queue("droptail"));
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn tables_hold_every_run_in_order_however_many() {
 fn reproduce(dir: &Path, level: Level, revision: &str, ids: &[&str]) -> Result<Vec<ClaimResult>, ReproduceError> {
     let paper = papers::find("raqm").unwrap();
     let reproduction = Reproduction::new(paper, level, |id| ids.contains(&id)).unwrap().with_revision(revision);
-    Ok(reproduction.run(dir, &json!({}), &Control::silent(&AtomicBool::new(false)))?.0)
+    Ok(reproduction.run(dir, &Origin::default(), &Control::silent(&AtomicBool::new(false)))?.0)
 }
 
 fn refused(result: Result<Vec<ClaimResult>, ReproduceError>) -> bool {
@@ -202,7 +203,7 @@ fn refused(result: Result<Vec<ClaimResult>, ReproduceError>) -> bool {
 }
 
 fn ids_on_disk(dir: &Path) -> Vec<String> {
-    let document = disk::read_json(&dir.join("claims.json")).unwrap();
+    let document: Value = disk::read_json(&dir.join("claims.json")).unwrap();
     let claims = document["claims"].as_array().unwrap();
     let counted: u64 = document["summary"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(counted, claims.len() as u64);
@@ -215,7 +216,7 @@ fn a_spoilt_meta_says_how_to_go_on() {
     run(&plan(1), &dir);
     for garbage in [&b"{ \"hash\": "[..], b"", b"\xff\xfe"] {
         fs::write(dir.join("meta.json"), garbage).unwrap();
-        let said = Store::open(&dir, &plan(1), json!({}), &Wait::NEVER).err().unwrap().to_string();
+        let said = Store::open(&dir, &plan(1), &Origin::default(), &Wait::NEVER).err().unwrap().to_string();
         let lock = WriteLock::take(&dir, &Wait::NEVER).unwrap();
         assert_eq!(forebay_lab::report::build(&lock, &Wait::NEVER).unwrap_err().to_string(), said);
         for words in ["spoilt/meta.json: ", "--output", "delete"] {
@@ -248,7 +249,7 @@ fn a_reproduction_writes_to_no_strangers_directory() {
     for other in [json!({ "hash": "1", "title": "a scenario" }), json!({ "kind": "reproduction", "paper": "other" })] {
         disk::write_json(&dir.join("meta.json"), &other).unwrap();
         assert!(refused(reproduce(&dir, Level::Quick, "", &["RAQM-TH1"])), "{other}");
-        assert_eq!(disk::read_json(&dir.join("meta.json")).unwrap(), other);
+        assert_eq!(disk::read_json::<Value>(&dir.join("meta.json")).unwrap(), other);
     }
     fs::remove_file(dir.join("meta.json")).unwrap();
     reproduce(&dir, Level::Quick, "", &["RAQM-TH1"]).unwrap();

@@ -10,10 +10,11 @@ use forebay_lab::disk;
 use forebay_lab::load;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::plan::Plan;
+use forebay_lab::results::meta::{Meta, Origin};
 use forebay_lab::scenario::Overrides;
 use forebay_lab::store::{self, Store, StoreError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use serde_json::json;
+use serde_json::Value;
 
 const TEXT: &str = r#"
 version = 1
@@ -40,7 +41,7 @@ fn plan(runs: u64) -> Plan {
 /// Opens, runs, closes.
 fn run(plan: &Plan, dir: &Path) {
     let stop = AtomicBool::new(false);
-    let store = Store::open(dir, plan, json!({}), &Wait { stop: &stop, begins: &|_, _| () }).unwrap();
+    let store = Store::open(dir, plan, &Origin::default(), &Wait { stop: &stop, begins: &|_, _| () }).unwrap();
     batch::run(plan, &store, &Control::silent(&stop)).unwrap();
 }
 
@@ -50,7 +51,8 @@ fn names(dir: &Path) -> BTreeSet<String> {
 
 /// Seeds by the summary, the metadata and the table: what contradicts itself if two writers have mixed.
 fn seeds(dir: &Path) -> [usize; 3] {
-    let count = |name: &str, key: &str| disk::read_json(&dir.join(name)).unwrap()[key].as_array().unwrap().len();
+    let count =
+        |name: &str, key: &str| disk::read_json::<Value>(&dir.join(name)).unwrap()[key].as_array().unwrap().len();
     let table = fs::File::open(dir.join("summary.parquet")).unwrap();
     let rows = SerializedFileReader::new(table).unwrap().metadata().file_metadata().num_rows();
     [count("summary.json", "runs"), count("meta.json", "seeds"), rows as usize]
@@ -77,21 +79,22 @@ fn threads_with_one_directory_take_turns() {
 #[test]
 fn a_waiting_writer_is_told_once_and_can_give_up() {
     let (dir, plan) = (place("give-up"), plan(1));
-    let first = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    let first = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let (stop, told) = (AtomicBool::new(false), AtomicUsize::new(0));
     let begins = |at: &Path, owner: &store::Owner| {
         assert!(at == dir && owner.pid == std::process::id(), "{owner}");
         told.fetch_add(1, Ordering::SeqCst);
     };
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| Store::open(&dir, &plan, json!({}), &Wait { stop: &stop, begins: &begins }));
+        let second =
+            scope.spawn(|| Store::open(&dir, &plan, &Origin::default(), &Wait { stop: &stop, begins: &begins }));
         std::thread::sleep(std::time::Duration::from_millis(300));
         stop.store(true, Ordering::SeqCst);
         assert!(matches!(second.join().unwrap(), Err(StoreError::Busy { .. })));
     });
     assert_eq!(told.load(Ordering::SeqCst), 1);
     drop(first);
-    Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn orphans_of_killed_writers_are_removed() {
 #[test]
 fn workers_that_joined_write_beside_the_owner() {
     let (dir, plan) = (place("joined"), plan(8));
-    let owner = Store::open(&dir, &plan, json!({}), &Wait::NEVER).unwrap();
+    let owner = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -123,7 +126,7 @@ fn workers_that_joined_write_beside_the_owner() {
         }
     });
     assert_eq!(store::finished(&dir, &plan), 8);
-    assert_eq!(batch::run(&plan, &owner, &Control::silent(&stop)).unwrap()["runs"].as_array().unwrap().len(), 8);
+    assert_eq!(batch::run(&plan, &owner, &Control::silent(&stop)).unwrap().runs.len(), 8);
 }
 
 /// Files as somebody may plant them where others may write.
@@ -166,6 +169,6 @@ mod planted {
             fs::remove_file(dir.join(name)).unwrap();
             assert!(Command::new("mkfifo").arg(dir.join(name)).status().unwrap().success());
         }
-        assert!(store::read_meta(&dir).is_err() && store::read_case(&dir, 0).is_none());
+        assert!(Meta::read(&dir).is_err() && store::read_case(&dir, 0).is_none());
     }
 }

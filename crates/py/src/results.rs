@@ -7,6 +7,8 @@ use forebay_lab::compare;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::quantity::Quantity;
 use forebay_lab::record::RunRecord;
+use forebay_lab::results::comparison::Comparison;
+use forebay_lab::results::summary::Summary;
 use forebay_lab::store::{self, Store};
 use forebay_lab::table;
 use pyo3::exceptions::PyValueError;
@@ -14,7 +16,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
-use serde_json::{Value, json};
 
 use crate::errors;
 use crate::table::Table;
@@ -25,7 +26,7 @@ use crate::watch::pool;
 pub(crate) struct Results {
     title: String,
     /// What `summary.json` has under this name.
-    compare: Value,
+    compare: Comparison,
     records: Vec<RunRecord>,
     kept: Option<Kept>,
 }
@@ -54,9 +55,9 @@ impl Results {
         Self { title: plan.title().to_string(), compare: compare::compare(plan, &records), records, kept }
     }
 
-    fn document(&self) -> Value {
-        let runs: Vec<_> = self.records.iter().flat_map(RunRecord::summaries).collect();
-        json!({ "version": 1, "scenario": self.title, "runs": runs, "compare": self.compare })
+    fn document(&self) -> Summary {
+        let runs = self.records.iter().flat_map(RunRecord::summaries).cloned().collect();
+        Summary::new(&self.title, runs, self.compare.clone())
     }
 
     /// The runs in full.
@@ -110,18 +111,20 @@ impl Results {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let json = || this.records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
-        let runs = py.detach(json).map_err(|error| errors::run(&error.to_string()))?;
+        let bad = |error: serde_json::Error| errors::run(&error.to_string());
+        let runs = py.detach(json).map_err(bad)?;
+        let compare = serde_json::to_string(&this.compare).map_err(bad)?;
         let runs = runs.iter().map(|run| PyBytes::new(py, run)).collect();
         let place = this.kept.as_ref().map(|Kept { dir, runs }| {
             let part = |(job, key): &(Job, String)| (job.case, job.contender, job.seed, key.clone());
             (dir.clone(), runs.iter().map(part).collect())
         });
-        Ok((slf.get_type().into_any(), (this.title.clone(), this.compare.to_string(), runs, place)))
+        Ok((slf.get_type().into_any(), (this.title.clone(), compare, runs, place)))
     }
 
     /// `summary.json` as text: its names are fixed.
-    fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.document().to_string())
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| serde_json::to_string(&self.document())).map_err(|error| errors::run(&error.to_string()))
     }
 
     /// The tables that the program prints.

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::RunRecord;
+use forebay_lab::results::meta::Origin;
 use forebay_lab::store::{Owner, Store};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeWarning};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use serde_json::json;
 
 use crate::command::build;
 use crate::errors;
@@ -19,8 +19,8 @@ use crate::scenario::Scenario;
 use crate::watch::{Call, pool, raise, watched};
 
 /// What a directory says about how its results came about.
-fn meta() -> serde_json::Value {
-    json!({ "command": "forebay.run, called from Python" })
+fn origin() -> Origin {
+    Origin { revision: None, command: Some("forebay.run, called from Python".to_string()) }
 }
 
 /// Case, discipline within the case, seed.
@@ -56,7 +56,7 @@ pub(crate) fn run(
             Control { progress: &|seconds| call.advance(seconds), waits: &waits, ..Control::silent(&call.stop) };
         let store = match (sweep, output) {
             (Some(sweep), _) => sweep.take(),
-            (None, Some(dir)) => Some(Store::open(&dir, &plan, meta(), &control.wait()).map_err(BatchError::Store)?),
+            (None, Some(dir)) => Some(Store::open(&dir, &plan, &origin(), &control.wait()).map_err(BatchError::Store)?),
             (None, None) => None,
         };
         let store = if shards { store.map(Store::with_shards) } else { store };
@@ -181,7 +181,7 @@ impl Sweep {
         let pool = pool(None, &call)?;
         let opened = watched(py, &call, None, || {
             let control = Control { waits: &waits, ..Control::silent(&call.stop) };
-            let store = Store::open(&directory, &plan, meta(), &control.wait())?;
+            let store = Store::open(&directory, &plan, &origin(), &control.wait())?;
             let open = |job: &Job| store.load(&plan, *job).is_none();
             let place = |job: Job| (job.case, job.contender, job.seed);
             let left = pool.install(|| plan.jobs().into_par_iter().filter(open).map(place).collect());

@@ -1,9 +1,8 @@
 //! Figures of a paper in the shape that the script in `assets/` draws.
 
-use serde_json::{Map, Value, json};
-
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
+use super::shapes::{self, End, Layout, Points, Series};
 use crate::class_column::growth_per_s;
 use crate::exhibits::{Axis, Figure, Kind, Line, Rule};
 use crate::models::Model;
@@ -11,8 +10,8 @@ use crate::record;
 use crate::stats::Interval;
 
 /// A figure with what was found for it.
-pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
-    let mut series: Vec<Value> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
+pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
+    let mut series: Vec<Series> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
     let caption = caption(figure, &series, finds);
     series.extend(slopes(figure, &series));
     let (kind, join) = match figure.kind {
@@ -25,95 +24,93 @@ pub(super) fn draw(figure: &Figure, finds: &Finds) -> Value {
     let panels = figure.panels.unwrap_or(figure.kind == Kind::Series) && figure.lines.len() > 1;
     let mut x = axis(&figure.x);
     if figure.kind == Kind::Bars {
-        x.insert("categories".into(), categories(figure, finds).into());
+        x.categories = Some(categories(figure, finds));
     }
-    json!({
-        "id": figure.id,
-        "title": format!("{}: {}", figure.id, figure.title),
-        "caption": caption,
-        "claims": figure.claims,
-        "kind": kind,
-        "join": join,
-        "layout": panels.then_some("small-multiples"),
-        "x": x,
-        "y": axis(&figure.y),
-        "series": series,
-        "rules": figure.rules.iter().filter(|rule| rule.slope.is_none()).collect::<Vec<_>>(),
-    })
+    shapes::Figure {
+        id: figure.id.clone(),
+        title: format!("{}: {}", figure.id, figure.title),
+        caption: Some(caption),
+        claims: Some(figure.claims.clone()),
+        kind,
+        join: Some(join),
+        layout: Some(panels.then_some(Layout::SmallMultiples)),
+        x,
+        y: axis(&figure.y),
+        series,
+        rules: Some(figure.rules.iter().filter(|rule| rule.slope.is_none()).cloned().collect()),
+    }
 }
 
 /// Rules that slope, from the first to the last place of the data.
-fn slopes(figure: &Figure, series: &[Value]) -> Vec<Value> {
-    let points = series.iter().flat_map(|one| one["points"].as_array().into_iter().flatten());
-    let places: Vec<f64> = points.filter_map(|point| point[0].as_f64()).collect();
+fn slopes(figure: &Figure, series: &[Series]) -> Vec<Series> {
+    let places: Vec<f64> = series.iter().flat_map(|one| one.points.places()).map(|(x, _)| x).collect();
     let first = places.iter().copied().fold(f64::INFINITY, f64::min);
     let last = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sloping = figure.rules.iter().filter_map(|rule| Some((rule, rule.slope?))).filter(|_| first < last);
     let line = |(rule, slope): (&Rule, f64)| {
-        let at = |x: f64| json!([short(x), short(rule.at + slope * x)]);
-        json!({ "name": rule.label, "points": [at(first), at(last)] })
+        let points = Points::of([first, last].map(|x| (short(x), short(rule.at + slope * x))));
+        Series { name: Some(rule.label.clone()), points, ..Series::default() }
     };
     sloping.map(line).collect()
 }
 
-fn axis(axis: &Axis) -> Map<String, Value> {
-    let mut drawn = Map::new();
-    drawn.insert("label".into(), axis.label.clone().into());
-    drawn.insert("unit".into(), axis.unit.clone().into());
-    drawn.extend(axis.from.map(|from| ("min".into(), from.into())));
-    drawn.extend(axis.to.map(|to| ("max".into(), to.into())));
-    drawn.extend(axis.log.then(|| ("scale".into(), "log".into())));
-    drawn
+fn axis(axis: &Axis) -> shapes::Axis {
+    shapes::Axis {
+        min: axis.from.map(End::At),
+        max: axis.to,
+        scale: axis.log.then_some("log"),
+        ..shapes::Axis::new(&axis.label, &axis.unit)
+    }
 }
 
 /// Whether values have intervals: of one seed there is none.
-fn whisker(x: &Interval, y: &Interval) -> Value {
+fn whisker(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
     if !y.half.is_finite() && !x.half.is_finite() {
-        return Value::Null;
+        return None;
     }
-    json!([end(x.half, x.lo()), end(x.half, x.hi()), end(y.half, y.lo()), end(y.half, y.hi())])
+    Some([end(x.half, x.lo()), end(x.half, x.hi()), end(y.half, y.lo()), end(y.half, y.hi())])
 }
 
-fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Value {
+fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Series {
     let of = |what| finds.found(&Want::of_line(figure, line, what));
     let found: Vec<Vec<AtCase>> = whats(figure, line).into_iter().map(of).collect();
-    let name = line.name();
+    let plain = |points| Series { name: Some(line.name().to_string()), points, ..Series::default() };
     if let Some(model) = &line.model {
-        return json!({ "name": name, "points": worked_out(figure, model) });
+        return plain(worked_out(figure, model));
     }
     match figure.kind {
-        Kind::Series => json!({ "name": name, "points": over_time(figure, &found[0]) }),
-        Kind::Curve => with_whiskers(name, curve(figure, &found)),
-        Kind::Bars => with_whiskers(name, bars(figure, &found)),
-        Kind::Cdf => json!({ "name": name, "points": shares(figure, &found[0], true) }),
-        Kind::Density => json!({ "name": name, "points": shares(figure, &found[0], false) }),
+        Kind::Series => plain(over_time(figure, &found[0])),
+        Kind::Curve => with_whiskers(line.name(), curve(figure, &found)),
+        Kind::Bars => with_whiskers(line.name(), bars(figure, &found)),
+        Kind::Cdf => plain(shares(figure, &found[0], true)),
+        Kind::Density => plain(shares(figure, &found[0], false)),
     }
 }
 
 /// A line that needs no run.
-fn worked_out(figure: &Figure, model: &str) -> Vec<Value> {
+fn worked_out(figure: &Figure, model: &str) -> Points {
     let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
     let points = Model::parse(model).map_or_else(|_| Vec::new(), |model| model.points());
-    points.into_iter().map(|(a, b)| json!([short(a * x), short(b * y)])).collect()
+    Points::of(points.into_iter().map(|(a, b)| (short(a * x), short(b * y))))
 }
 
-fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Value {
+fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Series {
     dots.retain(|(x, y)| x.mean.is_finite() && y.mean.is_finite());
     dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
-    let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
-    let whiskers: Vec<Value> = dots.iter().map(|(x, y)| whisker(x, y)).collect();
-    json!({ "name": name, "points": points, "bars": whiskers })
+    let points = Points::of(dots.iter().map(|(x, y)| (short(x.mean), short(y.mean))));
+    let whiskers = dots.iter().map(|(x, y)| whisker(x, y)).collect();
+    Series { name: Some(name.to_string()), beside: None, points, bars: Some(whiskers) }
 }
 
-fn over_time(figure: &Figure, found: &[AtCase]) -> Vec<Value> {
+fn over_time(figure: &Figure, found: &[AtCase]) -> Points {
     let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
-    let Some(Seen::Curve(points)) = found.first().and_then(|case| case.seen.first()) else { return Vec::new() };
-    let drawn = |(t, v): &(f64, Option<f64>)| json!([short(t * x), v.map(|v| short(v * y))]);
-    match figure.y.rate {
+    let Some(Seen::Curve(points)) = found.first().and_then(|case| case.seen.first()) else { return Points::default() };
+    let drawn = |(t, v): &(f64, Option<f64>)| (short(t * x), v.map(|v| short(v * y)));
+    Points::Places(match figure.y.rate {
         Some(over) => growth_per_s(points, over).iter().map(drawn).collect(),
         None => points.iter().map(drawn).collect(),
-    }
+    })
 }
 
 /// A place on an axis that is known exactly: it has no whisker.
@@ -153,9 +150,9 @@ fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
 }
 
 /// Share of the time at each queue length, or at or below it, pooled over runs of equal length.
-fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Vec<Value> {
+fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     let x = figure.x.scale.unwrap_or(1.0);
-    let Some(case) = found.first() else { return Vec::new() };
+    let Some(case) = found.first() else { return Points::default() };
     let of = |seen: &&Seen| if let Seen::Shares(shares) = seen { Some(shares.clone()) } else { None };
     let runs: Vec<Vec<f64>> = case.seen.iter().filter_map(of).collect();
     let longest = runs.iter().map(Vec::len).max().unwrap_or(0);
@@ -163,9 +160,9 @@ fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Vec<Value> 
     let point = |q: usize| {
         let share = runs.iter().map(|run| run.get(q).copied().unwrap_or(0.0)).sum::<f64>() / runs.len() as f64;
         below = if is_cumulative { below + share } else { share };
-        json!([short(q as f64 * x), short(below.min(1.0))])
+        (short(q as f64 * x), short(below.min(1.0)))
     };
-    (0..longest).map(point).collect()
+    Points::of((0..longest).map(point))
 }
 
 /// The value of an axis: a number, whatever unit follows it. All values of an axis have one unit.
@@ -174,7 +171,7 @@ fn number(value: &str) -> Option<f64> {
 }
 
 /// How the figure was made, what its axes leave out, and what is missing.
-fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
+fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
         _ if figure.is_theory() => "Worked out by the model; nothing was simulated.".to_string(),
         Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
@@ -187,10 +184,10 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
     }
     parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
     // The span of time that a picture shows is a choice, not something that a result could leave.
-    let x = Some((&figure.x, 0, "x")).filter(|_| figure.kind == Kind::Curve);
+    let x = Some((&figure.x, "x")).filter(|_| figure.kind == Kind::Curve);
     let span = Some(&figure.x).filter(|_| figure.kind == Kind::Series);
-    for (axis, at, name) in x.into_iter().chain([(&figure.y, 1, "y")]) {
-        let far = beyond(axis, series, at, span);
+    for (axis, name) in x.into_iter().chain([(&figure.y, "y")]) {
+        let far = beyond(axis, series, name == "x", span);
         parts.extend(far.map(|far| format!("Some of it lies beyond the {name} axis: {far}.")));
     }
     let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
@@ -202,13 +199,12 @@ fn caption(figure: &Figure, series: &[Value], finds: &Finds) -> String {
 }
 
 /// The furthest value outside an axis's range, within the span of time that is shown.
-fn beyond(axis: &Axis, series: &[Value], at: usize, span: Option<&Axis>) -> Option<String> {
-    let points = series.iter().flat_map(|one| one["points"].as_array().into_iter().flatten());
-    let is_shown = |point: &&Value| {
-        let (t, span) = (point[0].as_f64(), span.map(|x| (x.from, x.to)).unwrap_or_default());
-        t.is_none_or(|t| span.0.is_none_or(|from| t >= from) && span.1.is_none_or(|to| t <= to))
-    };
-    let values: Vec<f64> = points.filter(is_shown).filter_map(|point| point[at].as_f64()).collect();
+fn beyond(axis: &Axis, series: &[Series], along_x: bool, span: Option<&Axis>) -> Option<String> {
+    let points = series.iter().flat_map(|one| one.points.places());
+    let (begin, end) = span.map(|x| (x.from, x.to)).unwrap_or_default();
+    let is_shown = |(t, _): &(f64, Option<f64>)| begin.is_none_or(|from| *t >= from) && end.is_none_or(|to| *t <= to);
+    let value = |(x, y): (f64, Option<f64>)| if along_x { Some(x) } else { y };
+    let values: Vec<f64> = points.filter(is_shown).filter_map(value).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let far = [
@@ -225,11 +221,12 @@ mod tests {
 
     #[test]
     fn what_is_before_the_span_of_time_lies_beyond_no_axis() {
-        let series = [json!({ "points": [[0.0, 20.0], [5.0, 8.0], [6.0, null], [9.0, 11.0]] })];
+        let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
+        let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };
         let span = |from, to| Axis { from, to, ..Axis::default() };
-        assert_eq!(beyond(&y, &series, 1, None).as_deref(), Some("up to 20"));
-        assert_eq!(beyond(&y, &series, 1, Some(&span(Some(1.0), None))).as_deref(), Some("up to 11"));
-        assert_eq!(beyond(&y, &series, 1, Some(&span(Some(1.0), Some(8.0)))), None);
+        assert_eq!(beyond(&y, &series, false, None).as_deref(), Some("up to 20"));
+        assert_eq!(beyond(&y, &series, false, Some(&span(Some(1.0), None))).as_deref(), Some("up to 11"));
+        assert_eq!(beyond(&y, &series, false, Some(&span(Some(1.0), Some(8.0)))), None);
     }
 }

@@ -1,36 +1,36 @@
 //! Figures of one scenario: queue against time, its distribution, goodput and drops against mean queue.
 
-use serde_json::{Value, json};
-
 use super::runs::{CASES_OVER_TIME, Entry, Runs};
+use super::shapes::{Axis, Figure, Layout, Points, Series};
 use crate::class_column::ClassColumn;
+use crate::exhibits::Rule;
 use crate::record::{Reference, RunRecord};
 use crate::stats::Interval;
 
 impl Runs {
     /// The curves over time.
-    pub(super) fn curves(&self, prefix: &str) -> Vec<Value> {
-        let mut figures: Vec<Value> = self.over_time.iter().map(|&case| self.queue_over_time(prefix, case)).collect();
+    pub(super) fn curves(&self, prefix: &str) -> Vec<Figure> {
+        let mut figures: Vec<Figure> = self.over_time.iter().map(|&case| self.queue_over_time(prefix, case)).collect();
         figures.extend(self.probe_curves(prefix));
         figures.extend(self.class_curves(prefix));
         figures
     }
 
-    fn probe_curves(&self, prefix: &str) -> Vec<Value> {
+    fn probe_curves(&self, prefix: &str) -> Vec<Figure> {
         let suffixes = self.probe_suffixes();
         let cases = |suffix| self.over_time.iter().filter_map(move |&case| self.probe_over_time(prefix, suffix, case));
         suffixes.into_iter().flat_map(cases).collect()
     }
 
     /// What goes with the figures of a paper: the disciplines from within, and the distribution of the queue.
-    pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Value> {
+    pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Figure> {
         let mut figures = self.probe_curves(prefix);
         figures.extend(self.over_time.iter().map(|&case| self.distribution(prefix, case)));
         figures
     }
 
     /// Every figure, in the order of the page.
-    pub(super) fn figures(&self, prefix: &str) -> Vec<Value> {
+    pub(super) fn figures(&self, prefix: &str) -> Vec<Figure> {
         let cases = self.cases();
         let mut figures = self.curves(prefix);
         for &case in &self.over_time {
@@ -54,42 +54,47 @@ impl Runs {
         figures
     }
 
-    fn queue_over_time(&self, prefix: &str, case: usize) -> Value {
-        let mut series: Vec<Value> = self
+    fn queue_over_time(&self, prefix: &str, case: usize) -> Figure {
+        let mut series: Vec<Series> = self
             .of_case(case)
             .map(|e| {
                 let s = &e.runs[0].series;
-                json!({ "name": e.runs[0].summary.contender_here(), "points": points(&s.time_s, &s.queue_pkts) })
+                let (name, points) = (Some(e.runs[0].summary.contender_here()), points(&s.time_s, &s.queue_pkts));
+                Series { name, points, ..Series::default() }
             })
             .collect();
         series.extend(self.of_case(case).filter_map(|e| {
             let course = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
             let host = e.runs[0].summary.contender_here();
-            let name = format!("fluid: {host}");
-            Some(json!({ "name": name, "beside": host, "points": points(&course.t_s, &course.q_pkts) }))
+            let (name, points) = (Some(format!("fluid: {host}")), points(&course.t_s, &course.q_pkts));
+            Some(Series { name, beside: Some(host), points, bars: None })
         }));
         let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());
         let model = if is_laid_over { " Dashes: the same as a fluid, by the discipline's own code." } else { "" };
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
-        let rules: Vec<Value> = self
+        let rules: Vec<Rule> = self
             .of_case(case)
             .filter_map(|e| match e.runs[0].reference {
-                Reference::Given(q) => Some(json!({ "axis": "y", "at": q, "label": "target" })),
+                Reference::Given(at) => {
+                    Some(Rule { axis: "y".to_string(), at, slope: None, label: "target".to_string() })
+                }
                 Reference::SteadyMean(_) => None,
             })
             .take(1)
             .collect();
-        json!({
-            "id": format!("{prefix}-queue-{case}"),
-            "title": format!("Queue against time{}", self.suffix(case)),
-            "caption": format!("Waiting packets, the one in transmission not counted; seed {seed}.{model}"),
-            "kind": "line",
-            "layout": "small-multiples",
-            "x": { "label": "time", "unit": "s" },
-            "y": { "label": "queue", "unit": "packets", "min": 0 },
-            "series": series,
-            "rules": rules,
-        })
+        let caption = format!("Waiting packets, the one in transmission not counted; seed {seed}.{model}");
+        Figure {
+            id: format!("{prefix}-queue-{case}"),
+            title: format!("Queue against time{}", self.suffix(case)),
+            caption: Some(caption),
+            kind: "line",
+            layout: Some(Some(Layout::SmallMultiples)),
+            x: Axis::new("time", "s"),
+            y: Axis::from_zero("queue", "packets"),
+            series,
+            rules: Some(rules),
+            ..Figure::default()
+        }
     }
 
     /// The last words of the probes asked for: `raqm.p` and `pi.p` share a figure.
@@ -104,92 +109,96 @@ impl Runs {
         suffixes
     }
 
-    fn probe_over_time(&self, prefix: &str, suffix: &str, case: usize) -> Option<Value> {
+    fn probe_over_time(&self, prefix: &str, suffix: &str, case: usize) -> Option<Figure> {
         let asked = |probe: &str| {
             self.series.iter().any(|s| s == probe) && probe.split_once('.').is_some_and(|(_, s)| s == suffix)
         };
-        let series: Vec<Value> = self
+        let series: Vec<Series> = self
             .of_case(case)
             .filter_map(|e| {
                 let s = &e.runs[0].series;
                 let (_, column) = s.probes.iter().find(|(probe, _)| asked(probe))?;
-                let points: Vec<Value> =
-                    s.time_s.iter().zip(column).map(|(t, y)| json!([short(*t), y.map(short)])).collect();
-                Some(json!({ "name": e.runs[0].summary.contender_here(), "points": points }))
+                let points = s.time_s.iter().zip(column).map(|(t, y)| (short(*t), y.map(short)));
+                let (name, points) = (Some(e.runs[0].summary.contender_here()), Points::Places(points.collect()));
+                Some(Series { name, points, ..Series::default() })
             })
             .collect();
         if series.is_empty() {
             return None;
         }
-        Some(json!({
-            "id": format!("{prefix}-probe-{suffix}-{case}"),
-            "title": format!("{suffix} against time{}", self.suffix(case)),
-            "caption": "Internal state of the disciplines, sampled.",
-            "kind": "line",
-            "layout": "small-multiples",
-            "x": { "label": "time", "unit": "s" },
-            "y": { "label": suffix, "unit": "" },
-            "series": series,
-        }))
+        Some(Figure {
+            id: format!("{prefix}-probe-{suffix}-{case}"),
+            title: format!("{suffix} against time{}", self.suffix(case)),
+            caption: Some("Internal state of the disciplines, sampled.".to_string()),
+            kind: "line",
+            layout: Some(Some(Layout::SmallMultiples)),
+            x: Axis::new("time", "s"),
+            y: Axis::new(suffix, ""),
+            series,
+            ..Figure::default()
+        })
     }
 
-    fn distribution(&self, prefix: &str, case: usize) -> Value {
-        let mut series: Vec<Value> = self
-            .of_case(case)
-            .map(|e| json!({ "name": e.runs[0].summary.contender_here(), "points": cumulative(&e.runs) }))
-            .collect();
+    fn distribution(&self, prefix: &str, case: usize) -> Figure {
+        let measured = |e: &Entry| {
+            let (name, points) = (Some(e.runs[0].summary.contender_here()), cumulative(&e.runs));
+            Series { name, points, ..Series::default() }
+        };
+        let mut series: Vec<Series> = self.of_case(case).map(measured).collect();
         let runs = series.len();
         for e in self.of_case(case) {
             let host = e.runs[0].summary.contender_here();
             for (word, shares) in self.theory.get(&(case, e.contender)).map_or(&[][..], |found| &found.shares) {
-                let places: Vec<Value> = shares.iter().map(|[q, sum]| json!([short(*q), short(*sum)])).collect();
-                series.push(json!({ "name": format!("{word}: {host}"), "beside": host, "points": places }));
+                let points = Points::of(shares.iter().map(|[q, sum]| (short(*q), short(*sum))));
+                let (name, beside) = (Some(format!("{word}: {host}")), Some(host.clone()));
+                series.push(Series { name, beside, points, bars: None });
             }
         }
         let is_laid_over = series.len() > runs;
         let model = if is_laid_over { " Dashes: the model's." } else { "" };
         let pooled = if self.are_several() { "; all seeds" } else { "" };
-        let mut figure = json!({
-            "id": format!("{prefix}-cdf-{case}"),
-            "title": format!("Distribution of the queue{}", self.suffix(case)),
-            "caption": format!("Share of the time, after the warm-up, at or below a queue length{pooled}.{model}"),
-            "kind": "cdf",
-            "x": { "label": "queue", "unit": "packets" },
-            "y": { "label": "share of the time", "unit": "" },
-            "series": series,
-        });
-        if is_laid_over {
-            figure["layout"] = json!("small-multiples");
+        let caption = format!("Share of the time, after the warm-up, at or below a queue length{pooled}.{model}");
+        Figure {
+            id: format!("{prefix}-cdf-{case}"),
+            title: format!("Distribution of the queue{}", self.suffix(case)),
+            caption: Some(caption),
+            kind: "cdf",
+            layout: is_laid_over.then_some(Some(Layout::SmallMultiples)),
+            x: Axis::new("queue", "packets"),
+            y: Axis::new("share of the time", ""),
+            series,
+            ..Figure::default()
         }
-        figure
     }
 
-    fn against_queue(&self, id: &str, title: &str, label: &str, which: Which, cases: &[usize]) -> Value {
+    fn against_queue(&self, id: &str, title: &str, label: &str, which: Which, cases: &[usize]) -> Figure {
         let mut contenders: Vec<usize> = self.entries.iter().map(|e| e.contender).collect();
         contenders.sort_unstable();
         contenders.dedup();
-        let series: Vec<Value> = contenders
+        let series: Vec<Series> = contenders
             .into_iter()
             .map(|contender| {
                 let here = |e: &&Entry| e.contender == contender && cases.contains(&e.case);
                 let mut dots: Vec<(Interval, Interval)> =
                     self.entries.iter().filter(here).map(|e| (which_x(e), which.interval(e))).collect();
                 dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
-                let points: Vec<Value> = dots.iter().map(|(x, y)| json!([short(x.mean), short(y.mean)])).collect();
-                let bars: Vec<Value> = dots.iter().map(|(x, y)| bar(x, y)).collect();
+                let points = Points::of(dots.iter().map(|(x, y)| (short(x.mean), short(y.mean))));
+                let bars = dots.iter().map(|(x, y)| bar(x, y)).collect();
                 let name = self.entries.iter().find(here).map(|e| self.contender_name(e, cases.len() > 1));
-                json!({ "name": name, "points": points, "bars": bars })
+                Series { name, beside: None, points, bars: Some(bars) }
             })
             .collect();
-        json!({
-            "id": id,
-            "title": title,
-            "caption": self.are_several().then_some("Means over the seeds with 95 % confidence intervals."),
-            "kind": "points",
-            "x": { "label": "mean queue", "unit": "packets", "min": 0 },
-            "y": { "label": label, "unit": "" },
-            "series": series,
-        })
+        let caption = "Means over the seeds with 95 % confidence intervals.";
+        Figure {
+            id: id.to_string(),
+            title: title.to_string(),
+            caption: self.are_several().then(|| caption.to_string()),
+            kind: "points",
+            x: Axis::from_zero("mean queue", "packets"),
+            y: Axis::new(label, ""),
+            series,
+            ..Figure::default()
+        }
     }
 
     /// The contender as the scenario writes it: axis values give way to their names.
@@ -198,9 +207,8 @@ impl Runs {
         if !several {
             return summary.contender().to_string();
         }
-        summary.axes.iter().fold(summary.contender().to_string(), |name, (axis, value)| {
-            with_axis(&name, axis, value.as_str().unwrap_or("?"))
-        })
+        let name = summary.contender().to_string();
+        summary.axes.words().fold(name, |name, (axis, value)| with_axis(&name, axis, value))
     }
 }
 
@@ -233,11 +241,9 @@ fn which_x(entry: &Entry) -> Interval {
     Interval::of(&entry.runs.iter().map(|r| r.summary.queue_pkts.mean).collect::<Vec<_>>())
 }
 
-fn bar(x: &Interval, y: &Interval) -> Value {
-    if !(x.half.is_finite() && y.half.is_finite()) {
-        return Value::Null;
-    }
-    json!([short(x.lo()), short(x.hi()), short(y.lo()), short(y.hi())])
+fn bar(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
+    let known = x.half.is_finite() && y.half.is_finite();
+    known.then(|| [x.lo(), x.hi(), y.lo(), y.hi()].map(|end| Some(short(end))))
 }
 
 /// Six significant digits: enough for a chart, half the bytes.
@@ -245,21 +251,20 @@ pub(super) fn short(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
-fn points(x: &[f64], y: &[f64]) -> Vec<Value> {
-    x.iter().zip(y).map(|(x, y)| json!([short(*x), short(*y)])).collect()
+fn points(x: &[f64], y: &[f64]) -> Points {
+    Points::of(x.iter().zip(y).map(|(x, y)| (short(*x), short(*y))))
 }
 
 /// Cumulative distribution of the queue, pooled over runs of equal length.
-fn cumulative(runs: &[RunRecord]) -> Vec<Value> {
+fn cumulative(runs: &[RunRecord]) -> Points {
     let longest = runs.iter().map(|r| r.queue_shares.len()).max().unwrap_or(0);
     let mut sum = 0.0;
     let share = |q: usize| runs.iter().map(|r| r.queue_shares.get(q).copied().unwrap_or(0.0)).sum::<f64>();
-    (0..longest)
-        .map(|q| {
-            sum += share(q) / runs.len() as f64;
-            json!([q, short(sum.min(1.0))])
-        })
-        .collect()
+    let places = (0..longest).map(|q| {
+        sum += share(q) / runs.len() as f64;
+        (q, short(sum.min(1.0)))
+    });
+    Points::Shares(places.collect())
 }
 
 #[cfg(test)]

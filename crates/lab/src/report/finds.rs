@@ -80,12 +80,9 @@ impl Want {
     }
 
     fn is_of(&self, summary: &RunSummary) -> bool {
-        let value = |axis: &str| summary.axes.get(axis).and_then(serde_json::Value::as_str);
-        let here = self.at_points.iter().all(|(axis, at)| value(axis) == Some(at));
-        let axes = summary.axes.iter();
-        let name = axes.fold(self.of.clone(), |name, (axis, value)| {
-            name.replace(&format!("{{{axis}}}"), value.as_str().unwrap_or_default())
-        });
+        let here = self.at_points.iter().all(|(axis, at)| summary.axes.get(axis) == Some(at));
+        let axes = summary.axes.words();
+        let name = axes.fold(self.of.clone(), |name, (axis, value)| name.replace(&format!("{{{axis}}}"), value));
         here && name == summary.contender()
     }
 
@@ -159,8 +156,7 @@ impl Finds {
             if !want.is_of(&run.summary) {
                 continue;
             }
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
-            let axes = run.summary.axes.iter().map(|(axis, value)| (axis.clone(), text(value))).collect();
+            let axes = run.summary.axes.words().map(|(axis, value)| (axis.to_string(), value.to_string())).collect();
             found.extend(want.look(run).map(|seen| Find { case, axes, seen }));
         }
     }

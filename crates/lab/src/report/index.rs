@@ -3,22 +3,73 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::tables::significant;
 use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use crate::disk;
 use crate::lock::{Wait, WriteLock};
 use crate::papers::PAPERS;
+use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta};
+use crate::results::verdicts::Verdicts;
 use crate::store::{self, StoreError};
-
-/// What `meta.json` calls a directory of several papers.
-pub(super) const KIND: &str = "reproductions";
 
 const TEMPLATE: &str = include_str!("../../assets/index.html.j2");
 
-const VERDICTS: [Verdict; 5] =
-    [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Inconclusive, Verdict::Refuted, Verdict::NotRun];
+/// A paper as the page shows it.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    title: String,
+    authors: Option<String>,
+    seeds: Option<String>,
+    /// Its own page.
+    href: Option<String>,
+    claims: Vec<ClaimRow>,
+    counts: Vec<Count>,
+    runs: usize,
+    cpu: Option<String>,
+    is_provisional: bool,
+    /// Is it still to be reproduced?
+    missing: bool,
+}
+
+/// One claim of it.
+#[derive(Serialize)]
+struct ClaimRow {
+    id: String,
+    href: String,
+    claim: String,
+    verdict: &'static str,
+    word: &'static str,
+    is_provisional: bool,
+    decided: String,
+    why: Option<String>,
+    variants: Option<String>,
+}
+
+/// How many claims have a verdict.
+#[derive(Serialize)]
+struct Count {
+    verdict: &'static str,
+    word: String,
+    n: usize,
+}
+
+/// What the template shows.
+#[derive(Serialize)]
+struct Page<'a> {
+    title: String,
+    css: &'a str,
+    css_hash: String,
+    papers: &'a [Row],
+    totals: Vec<Count>,
+    facts: BTreeMap<&'a str, &'a str>,
+    command: Option<&'a str>,
+    version: String,
+    is_provisional: bool,
+}
 
 /// Takes possession of `dir` for the papers whose results lie in these folders, given as paths from `dir`; papers that
 /// it has already stay. Refuses a directory that is something else.
@@ -26,7 +77,7 @@ pub fn record(
     dir: &Path,
     level: &str,
     papers: &[(&str, String)],
-    meta: &Value,
+    origin: &Origin,
     wait: &Wait<'_>,
 ) -> Result<(), StoreError> {
     // Before the lock, so that nothing is written into a directory that is somebody else's.
@@ -38,19 +89,9 @@ pub fn record(
     let place = |name: &String| PAPERS.iter().position(|p| p.name == name).unwrap_or(PAPERS.len());
     let mut folders: Vec<_> = folders.into_iter().collect();
     folders.sort_by_key(|(name, _)| place(name));
-    let folders: Vec<Value> = folders.iter().map(|(name, at)| json!({ "paper": name, "dir": at })).collect();
-    let mut all = json!({
-        "version": 1,
-        "forebay": env!("CARGO_PKG_VERSION"),
-        "kind": KIND,
-        "level": level,
-        "papers": folders,
-        "machine": store::machine(),
-    });
-    if let (Value::Object(all), Value::Object(meta)) = (&mut all, meta.clone()) {
-        all.extend(meta);
-    }
-    disk::write_json(&dir.join("meta.json"), &all)
+    let folders = folders.into_iter().map(|(paper, dir)| Folder { paper, dir }).collect();
+    let meta = PapersMeta::new(level, folders, store::machine(), origin.clone());
+    disk::write_json(&dir.join("meta.json"), &meta)
 }
 
 /// The papers that `dir` names already, with their folders; an error if it is something else.
@@ -59,14 +100,13 @@ fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, Sto
     let path = dir.join("meta.json");
     let mut folders: BTreeMap<String, String> = BTreeMap::new();
     if path.exists() {
-        let known = store::read_meta(dir)?;
-        if known["kind"] != KIND {
+        let Meta::Papers(known) = Meta::read(dir)? else {
             return refuse("the results of one scenario or paper");
-        }
-        if known["level"] != level {
+        };
+        if known.level != level {
             return refuse("results with another number of seeds");
         }
-        folders.extend(self::papers(&known));
+        folders.extend(known.papers.into_iter().map(|folder| (folder.paper, folder.dir)));
     } else if dir.join("index.html").exists() {
         return refuse("files that are no results");
     }
@@ -76,37 +116,32 @@ fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, Sto
 /// Builds `DIR/index.html` from what its papers have; gives its path.
 pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let lock = WriteLock::take(dir, wait)?;
-    build_from(&lock, &store::read_meta(dir)?)
+    match Meta::read(dir)? {
+        Meta::Papers(meta) => build_from(&lock, &meta),
+        _ => Err(StoreError::Damaged { path: dir.join("meta.json"), reason: "is not of several papers".to_string() }),
+    }
 }
 
 /// The same after the report of each paper.
-pub(super) fn build_all(lock: &WriteLock, meta: &Value, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
-    for (_, folder) in papers(meta) {
-        let place = lock.dir().join(folder);
+pub(super) fn build_all(lock: &WriteLock, meta: &PapersMeta, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
+    for folder in &meta.papers {
+        let place = lock.dir().join(&folder.dir);
         // Nothing but a paper: an index that names itself would wait for its own lock.
-        if is_there(&place) && store::read_meta(&place)?["kind"] == "reproduction" {
+        if is_there(&place) && matches!(Meta::read(&place)?, Meta::Paper(_)) {
             super::build(&WriteLock::take(&place, wait)?, wait)?;
         }
     }
     build_from(lock, meta)
 }
 
-fn build_from(lock: &WriteLock, meta: &Value) -> Result<PathBuf, StoreError> {
+fn build_from(lock: &WriteLock, meta: &PapersMeta) -> Result<PathBuf, StoreError> {
     let dir = lock.dir();
     let path = dir.join("index.html");
-    let papers = papers(meta).into_iter().map(|(name, folder)| paper(dir, &name, &folder));
-    let papers: Vec<Value> = papers.collect::<Result<_, _>>()?;
-    let html = render(meta, &papers);
-    let html = html.map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
+    let papers = meta.papers.iter().map(|folder| paper(dir, folder));
+    let papers: Vec<Row> = papers.collect::<Result<_, _>>()?;
+    let html = render(meta, &papers).map_err(disk::damaged(&path))?;
     disk::write_whole(&path, html.as_bytes())?;
     Ok(path)
-}
-
-/// Names and folders.
-fn papers(meta: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let all = meta["papers"].as_array().into_iter().flatten();
-    all.map(|paper| (text(&paper["paper"]), text(&paper["dir"]))).collect()
 }
 
 /// Has the paper been reproduced to its end?
@@ -114,46 +149,59 @@ fn is_there(folder: &Path) -> bool {
     folder.join("claims.json").is_file()
 }
 
-/// One paper as the page shows it.
-fn paper(dir: &Path, name: &str, folder: &str) -> Result<Value, StoreError> {
-    let place = dir.join(folder);
+fn paper(dir: &Path, folder: &Folder) -> Result<Row, StoreError> {
+    let place = dir.join(&folder.dir);
+    let name = folder.paper.clone();
     if !is_there(&place) {
-        return Ok(json!({ "name": name, "title": name, "claims": [], "counts": counts(&[]), "missing": true }));
+        return Ok(Row {
+            title: name.clone(),
+            name,
+            authors: None,
+            seeds: None,
+            href: None,
+            claims: Vec::new(),
+            counts: counts(&[]),
+            runs: 0,
+            cpu: None,
+            is_provisional: false,
+            missing: true,
+        });
     }
-    let meta = store::read_meta(&place)?;
-    let path = place.join("claims.json");
-    let claims: Vec<ClaimResult> = serde_json::from_value(disk::read_json(&path)?["claims"].take())
-        .map_err(|e| StoreError::Damaged { path, reason: e.to_string() })?;
-    let href = format!("./{}/report.html", encoded(folder));
+    let Meta::Paper(meta) = Meta::read(&place)? else {
+        let reason = "is not of a paper".to_string();
+        return Err(StoreError::Damaged { path: place.join("meta.json"), reason });
+    };
+    let Verdicts { claims, .. } = disk::read_json(&place.join("claims.json"))?;
+    let href = format!("./{}/report.html", encoded(&folder.dir));
     let (runs, cpu_seconds) = spent(&meta, &claims);
-    let rows: Vec<Value> = claims.iter().map(|c| row(c, &href)).collect();
-    Ok(json!({
-        "name": name,
-        "title": meta["title"],
-        "authors": meta["authors"],
-        "seeds": meta["seeds"],
-        "href": href,
-        "claims": rows,
-        "counts": counts(&claims),
-        "runs": runs,
-        "cpu": minutes(cpu_seconds),
-        "is_provisional": claims.iter().any(|c| c.provisional),
-    }))
+    Ok(Row {
+        name,
+        claims: claims.iter().map(|claim| row(claim, &href)).collect(),
+        counts: counts(&claims),
+        is_provisional: claims.iter().any(|claim| claim.provisional),
+        seeds: meta.seeds.as_ref().map(ToString::to_string),
+        title: meta.title,
+        authors: meta.authors,
+        href: Some(href),
+        runs,
+        cpu: Some(minutes(cpu_seconds)),
+        missing: false,
+    })
 }
 
-fn row(claim: &ClaimResult, href: &str) -> Value {
-    json!({
-        "id": claim.id,
+fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
+    ClaimRow {
+        id: claim.id.clone(),
         // As the script of the report names its rows.
-        "href": format!("{href}#claim-{}", encoded(&slug(&claim.id))),
-        "claim": claim.claim,
-        "verdict": claim.verdict.word(),
-        "word": words(claim.verdict),
-        "is_provisional": claim.provisional,
-        "decided": decided(claim),
-        "why": claim.why,
-        "variants": variants(claim),
-    })
+        href: format!("{href}#claim-{}", encoded(&slug(&claim.id))),
+        claim: claim.claim.clone(),
+        verdict: claim.verdict.word(),
+        word: words(claim.verdict),
+        is_provisional: claim.provisional,
+        decided: decided(claim),
+        why: claim.why.clone(),
+        variants: variants(claim),
+    }
 }
 
 /// `2 of 3 variants reproduced`, or nothing without variants.
@@ -180,7 +228,7 @@ fn decided(claim: &ClaimResult) -> String {
     let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first());
     let Some(check) = check else {
         // A claim that was not tried may say why.
-        let said = claim.evidence.detail.as_object().into_iter().flat_map(|all| all.values());
+        let said = claim.evidence.detail.values();
         return said.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
     };
     match (check.value, check.low, check.high) {
@@ -193,18 +241,18 @@ fn decided(claim: &ClaimResult) -> String {
     }
 }
 
-fn counts(claims: &[ClaimResult]) -> Vec<Value> {
+fn counts(claims: &[ClaimResult]) -> Vec<Count> {
     let count = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
-    let each = VERDICTS.iter().map(|v| json!({ "verdict": v.word(), "word": words(*v), "n": count(*v) }));
+    let each = Verdict::ALL.iter().map(|v| Count { verdict: v.word(), word: words(*v).to_string(), n: count(*v) });
     each.collect()
 }
 
 /// Runs and CPU time; claims of one scenario share theirs.
-fn spent(meta: &Value, claims: &[ClaimResult]) -> (usize, f64) {
-    let sections = || meta["sections"].as_array().into_iter().flatten();
+fn spent(meta: &PaperMeta, claims: &[ClaimResult]) -> (usize, f64) {
     let mut by_scenario = BTreeMap::new();
     for claim in claims {
-        let scenario = sections().find(|s| s["id"] == claim.section.as_str()).and_then(|s| s["scenario"].as_str());
+        let section = meta.sections.iter().find(|section| section.id == claim.section);
+        let scenario = section.and_then(|section| section.scenario.as_deref());
         by_scenario.insert(scenario.unwrap_or_default(), (claim.runs, claim.cpu_seconds));
     }
     by_scenario.values().fold((0, 0.0), |(runs, cpu), (n, seconds)| (runs + n, cpu + seconds))
@@ -239,32 +287,30 @@ fn encoded(path: &str) -> String {
     path.bytes().map(byte).collect()
 }
 
-fn render(meta: &Value, papers: &[Value]) -> Result<String, minijinja::Error> {
-    let mut totals = Vec::new();
-    for (i, verdict) in VERDICTS.iter().enumerate() {
-        let n: u64 = papers.iter().filter_map(|paper| paper["counts"][i]["n"].as_u64()).sum();
-        totals.push(json!({ "verdict": verdict.word(), "word": words(*verdict).to_lowercase(), "n": n }));
-    }
-    let mut facts = Map::new();
+fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
+    let total = |i: usize| papers.iter().map(|paper| paper.counts[i].n).sum();
+    let totals = Verdict::ALL.iter().enumerate();
+    let totals =
+        totals.map(|(i, verdict)| Count { verdict: verdict.word(), word: words(*verdict).to_lowercase(), n: total(i) });
     let known = [
-        ("Level", meta["level"].as_str()),
-        ("Version", meta["revision"].as_str().or(meta["forebay"].as_str())),
-        ("Machine", meta["machine"]["cpu"].as_str()),
+        ("Level", Some(meta.level.as_str())),
+        ("Version", meta.origin.revision().or(Some(&meta.forebay))),
+        ("Machine", meta.machine.cpu.as_deref()),
     ];
-    facts.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?.into()))));
+    let page = Page {
+        title: format!("Reproduction of {} {}", papers.len(), if papers.len() == 1 { "paper" } else { "papers" }),
+        css: super::CSS,
+        css_hash: super::hash(super::CSS),
+        papers,
+        totals: totals.collect(),
+        facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+        command: meta.origin.command.as_deref(),
+        version: format!("forebay {}", meta.forebay),
+        is_provisional: papers.iter().any(|paper| paper.is_provisional),
+    };
     let mut env = minijinja::Environment::new();
     env.add_template("index.html.j2", TEMPLATE)?;
-    env.get_template("index.html.j2")?.render(context(&json!({
-        "title": format!("Reproduction of {} {}", papers.len(), if papers.len() == 1 { "paper" } else { "papers" }),
-        "css": super::CSS,
-        "css_hash": super::hash(super::CSS),
-        "papers": papers,
-        "totals": totals,
-        "facts": facts,
-        "command": meta["command"],
-        "version": format!("forebay {}", meta["forebay"].as_str().unwrap_or("?")),
-        "is_provisional": papers.iter().any(|paper| paper["is_provisional"] == true),
-    })))
+    Ok(env.get_template("index.html.j2")?.render(context(&serde_json::to_value(&page)?))?)
 }
 
 /// The same for a template.
@@ -273,7 +319,7 @@ fn context(value: &Value) -> minijinja::Value {
         Value::Null => ().into(),
         Value::Bool(is) => (*is).into(),
         Value::Number(n) => n.as_u64().map_or_else(|| n.as_f64().unwrap_or(f64::NAN).into(), Into::into),
-        Value::String(text) => text.as_str().into(),
+        Value::String(text) => text.clone().into(),
         Value::Array(items) => items.iter().map(context).collect::<Vec<_>>().into(),
         Value::Object(entries) => {
             entries.iter().map(|(key, value)| (key.clone(), context(value))).collect::<BTreeMap<_, _>>().into()

@@ -9,23 +9,27 @@ mod page;
 mod printed;
 mod real;
 mod runs;
+mod shapes;
 mod tables;
 
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
-use serde_json::{Value, json};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::claims::ClaimResult;
 use crate::disk;
 use crate::exhibits::{Figure, Table};
 use crate::lock::{Wait, WriteLock};
-use crate::store::{self, StoreError};
+use crate::results::meta::{Meta, PaperMeta, RunMeta, SectionMeta, SeedCount};
+use crate::results::verdicts::Verdicts;
+use crate::store::StoreError;
 
 use finds::Finds;
+use page::{About, Page};
 use real::Real;
 use runs::Runs;
+use shapes::PageData;
 
 pub use index::{build as build_index, record as record_index};
 pub use real::TIMING;
@@ -45,94 +49,88 @@ const JS: &str = concat!(
 /// do if another writer has one of these papers.
 pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let dir = lock.dir();
-    let meta = store::read_meta(dir)?;
-    if meta["kind"] == index::KIND {
-        return index::build_all(lock, &meta, wait);
-    }
-    let data = if meta["kind"] == "reproduction" { reproduction(dir, &meta)? } else { single(dir, &meta)? };
+    let data = match Meta::read(dir)? {
+        Meta::Papers(meta) => return index::build_all(lock, &meta, wait),
+        Meta::Paper(meta) => reproduction(dir, &meta)?,
+        Meta::Run(meta) => single(dir, &meta)?,
+    };
     let path = dir.join("report.html");
-    let html = render(&data).map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
+    let html = render(&data.title, &data).map_err(disk::damaged(&path))?;
     disk::write_whole(&path, html.as_bytes())?;
     Ok(path)
 }
 
 /// The page for one scenario.
-fn single(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
+fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let links = Runs::read(dir, meta, |_, _| ())?;
     let real = Real::read(dir, meta);
     let several = links.iter().any(Runs::are_several);
-    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default(), real.as_ref(), several);
+    let mut page = Page::new(&About::run(meta), real.as_ref(), several);
     page.links(&links);
-    page.section(&json!({ "id": "results", "title": "Results", "text": "" }), &links);
+    let [id, title] = ["results", "Results"].map(str::to_string);
+    page.section(&SectionMeta { id, title, ..SectionMeta::default() }, &links);
     Ok(page.finish(&[]))
 }
 
 /// The page for a paper: claims first, then each experiment.
-fn reproduction(dir: &Path, meta: &Value) -> Result<Value, StoreError> {
-    let path = dir.join("claims.json");
-    let damaged = |e: serde_json::Error| StoreError::Damaged { path: path.clone(), reason: e.to_string() };
-    let claims = disk::read_json(&path)?["claims"].take();
-    let claims: Vec<ClaimResult> = serde_json::from_value(claims).map_err(damaged)?;
-    let figures: Vec<Figure> = definitions(dir, meta, "figures")?;
-    let tables: Vec<Table> = definitions(dir, meta, "tables")?;
-    let mut page = page::Page::new(meta, meta["title"].as_str().unwrap_or_default(), None, meta["seeds"] != 1);
+fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
+    let Verdicts { claims, .. } = disk::read_json(&dir.join("claims.json"))?;
+    let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
-    for section in meta["sections"].as_array().into_iter().flatten() {
+    for section in &meta.sections {
         // A scenario that claims of another section look at too has runs and no claims.
-        let has_runs = section["scenario"].as_str().is_some_and(|name| dir.join(name).join("meta.json").exists());
-        if !has_runs && !claims.iter().any(|c| section["id"] == c.section.as_str()) {
+        let scenario = section.scenario.as_ref().filter(|name| dir.join(name).join("meta.json").exists());
+        if scenario.is_none() && !claims.iter().any(|c| section.id == c.section) {
             continue;
         }
-        let figures: Vec<&Figure> = figures.iter().filter(|f| section["id"] == f.section.as_str()).collect();
-        let Some(name) = section["scenario"].as_str().filter(|_| has_runs) else {
+        let figures: Vec<&Figure> = meta.figures.iter().filter(|f| section.id == f.section).collect();
+        let Some(name) = scenario else {
             let theory = figures.iter().filter(|figure| figure.is_theory());
             page.theory(section, theory.map(|figure| exhibits::draw(figure, &Finds::default())).collect());
             continue;
         };
-        let tables: Vec<&Table> = tables.iter().filter(|t| section["id"] == t.section.as_str()).collect();
+        let tables: Vec<&Table> = meta.tables.iter().filter(|t| section.id == t.section).collect();
         let mut finds = Finds::default();
         figures.iter().for_each(|figure| finds.ask_figure(figure));
         tables.iter().for_each(|table| finds.ask_table(table));
         let dir = dir.join(name);
-        let runs = Runs::read(&dir, &store::read_meta(&dir)?, |case, run| finds.look(case, run))?;
+        let Meta::Run(meta) = Meta::read(&dir)? else {
+            let reason = "is not of a scenario of this paper".to_string();
+            return Err(StoreError::Damaged { path: dir.join("meta.json"), reason });
+        };
+        let runs = Runs::read(&dir, &meta, |case, run| finds.look(case, run))?;
         let drawn = figures.iter().map(|figure| exhibits::draw(figure, &finds)).collect();
         let (shown, kept): (Vec<_>, Vec<_>) = tables.iter().map(|table| printed::tables(table, &finds)).unzip();
         printed.extend(kept);
         page.paper_section(section, &runs, drawn, shown);
     }
     if !printed.is_empty() {
-        let document = json!({ "version": 1, "paper": meta["paper"], "level": meta["level"], "tables": printed });
+        let (paper, level) = (meta.paper.clone(), meta.level.clone());
+        let document = printed::Document { version: 1, paper, level, tables: printed };
         disk::write_json(&dir.join("tables.json"), &document)?;
     }
     Ok(page.finish(&claims))
 }
 
-/// The paper's figures or tables as the directory has them.
-fn definitions<T: serde::de::DeserializeOwned>(dir: &Path, meta: &Value, key: &str) -> Result<Vec<T>, StoreError> {
-    // Directories of before there were figures have none.
-    let all = meta.get(key).cloned().unwrap_or_else(|| json!([]));
-    let damaged = |e: serde_json::Error| StoreError::Damaged { path: dir.join("meta.json"), reason: e.to_string() };
-    serde_json::from_value(all).map_err(damaged)
+/// The page of this title that shows this data, whatever made it.
+pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
+    render(title, data).map_err(|e| e.to_string())
 }
 
-/// The page that shows this data, whatever made it.
-pub fn draw(data: &Value) -> Result<String, String> {
-    render(data).map_err(|e| e.to_string())
-}
-
-fn render(data: &Value) -> Result<String, minijinja::Error> {
+fn render(title: &str, data: &impl Serialize) -> Result<String, Box<dyn std::error::Error>> {
     let mut env = minijinja::Environment::new();
     env.add_template("report.html.j2", TEMPLATE)?;
     // `<` inside a script element could end it, whatever the string it stands in.
-    let text = data.to_string().replace('<', "\\u003c");
-    env.get_template("report.html.j2")?.render(minijinja::context! {
-        title => data["title"].as_str(),
+    let text = serde_json::to_string(data)?.replace('<', "\\u003c");
+    let page = env.get_template("report.html.j2")?.render(minijinja::context! {
+        title => title,
         css => CSS,
         js => JS,
         css_hash => hash(CSS),
         js_hash => hash(JS),
         data => text,
-    })
+    })?;
+    Ok(page)
 }
 
 /// The content-security-policy token of an inline script or style.

@@ -1,40 +1,79 @@
 //! The page: facts, claims, sections, in the shape that the script in `assets/` draws.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::real::Real;
 use super::runs::Runs;
+use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
 use super::tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
+use crate::results::meta::{Facts, Machine, Origin, PaperMeta, RunMeta, SectionMeta};
+
+/// What `meta.json` says about how the results came about.
+pub(super) struct About<'a> {
+    pub(super) title: &'a str,
+    pub(super) subtitle: Option<&'a str>,
+    pub(super) forebay: &'a str,
+    /// How many seeds.
+    pub(super) seeds: Option<String>,
+    pub(super) facts: &'a Facts,
+    pub(super) authors: Option<&'a str>,
+    pub(super) origin: &'a Origin,
+    pub(super) machine: &'a Machine,
+}
+
+impl<'a> About<'a> {
+    /// The runs of one scenario.
+    pub(super) fn run(meta: &'a RunMeta) -> Self {
+        Self {
+            title: &meta.title,
+            subtitle: meta.subtitle.as_deref(),
+            forebay: &meta.forebay,
+            seeds: Some(meta.seeds.len().to_string()),
+            facts: &meta.facts,
+            authors: None,
+            origin: &meta.origin,
+            machine: &meta.machine,
+        }
+    }
+
+    /// The reproduction of a paper.
+    pub(super) fn paper(meta: &'a PaperMeta) -> Self {
+        Self {
+            title: &meta.title,
+            subtitle: meta.subtitle.as_deref(),
+            forebay: &meta.forebay,
+            seeds: meta.seeds.as_ref().map(ToString::to_string),
+            facts: &meta.facts,
+            authors: meta.authors.as_deref(),
+            origin: &meta.origin,
+            machine: &meta.machine,
+        }
+    }
+}
 
 /// A page being put together.
-pub(super) struct Page {
-    head: Value,
-    sections: Vec<Value>,
-    figures: Vec<Value>,
-    tables: Vec<Value>,
-}
+pub(super) struct Page(PageData);
 
 impl Page {
     /// A page without sections yet. `real`: the real runs among those that it shows; `several`: some contender has several
     /// runs.
-    pub(super) fn new(meta: &Value, title: &str, real: Option<&Real>, several: bool) -> Self {
-        let subtitle = match meta["subtitle"].as_str() {
-            Some(subtitle) => subtitle,
-            None if several => "Means carry 95 % confidence intervals over seeds; differences are paired by seed.",
-            None => "One run of each: nothing is known of how far another would be from it.",
+    pub(super) fn new(about: &About<'_>, real: Option<&Real>, several: bool) -> Self {
+        let usual = match several {
+            true => "Means carry 95 % confidence intervals over seeds; differences are paired by seed.",
+            false => "One run of each: nothing is known of how far another would be from it.",
         };
-        let mut page = Self { head: Value::Null, sections: Vec::new(), figures: Vec::new(), tables: Vec::new() };
-        page.head = json!({
-            "title": title,
-            "subtitle": subtitle,
-            "version": format!("forebay {}", meta["forebay"].as_str().unwrap_or("?")),
-            "command": meta["command"],
-            "facts": facts(meta, real),
+        let mut page = Self(PageData {
+            title: about.title.to_string(),
+            subtitle: about.subtitle.unwrap_or(usual).to_string(),
+            version: format!("forebay {}", about.forebay),
+            command: about.origin.command.clone(),
+            facts: facts(about, real),
+            real: real.map(Real::notice),
+            ..PageData::default()
         });
         if let Some(real) = real {
-            page.head["real"] = real.notice();
-            page.add("timing", "Timing", &Value::Null, Vec::new(), vec![real.table()]);
+            page.add("timing", "Timing", None, Vec::new(), vec![real.table()]);
         }
         page
     }
@@ -43,103 +82,92 @@ impl Page {
     pub(super) fn links(&mut self, links: &[Runs]) {
         let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();
         let word = if names.len() == 1 { "Link" } else { "Links" };
-        if let Some(facts) = self.head["facts"].as_array_mut().filter(|_| !names.is_empty()) {
-            facts.insert(0, json!([word, names.join(", ")]));
+        if !names.is_empty() {
+            self.0.facts.insert(0, (word.to_string(), names.join(", ")));
         }
     }
 
     /// Adds a section without runs, with the figures that models give.
-    pub(super) fn theory(&mut self, about: &Value, figures: Vec<Value>) {
-        let title = about["title"].as_str().unwrap_or_default();
-        self.add(about["id"].as_str().unwrap_or("section"), title, &about["text"], figures, Vec::new());
+    pub(super) fn theory(&mut self, about: &SectionMeta, figures: Vec<Figure>) {
+        self.add(&about.id, &about.title, Some(&about.text), figures, Vec::new());
     }
 
     /// Adds an experiment with its figures and tables at each link. The links after the first have the curves over time
     /// and the tables, each link under a heading of its own.
-    pub(super) fn section(&mut self, about: &Value, links: &[Runs]) {
-        let id = about["id"].as_str().unwrap_or("section");
+    pub(super) fn section(&mut self, about: &SectionMeta, links: &[Runs]) {
+        let SectionMeta { id, title, text, .. } = about;
         let (figures, tables) =
             links.first().map_or_else(Default::default, |first| (first.figures(id), tables::tables(first, id)));
-        let title = about["title"].as_str().unwrap_or_default();
         let place = links.first().map_or_else(String::new, Runs::place);
-        self.add(id, &format!("{title}{place}"), &about["text"], figures, tables);
+        self.add(id, &format!("{title}{place}"), Some(text), figures, tables);
         self.further_links(about, links);
     }
 
     /// An experiment with the figures and tables of its paper. They take the place of those of the same runs that
     /// every scenario has; what no paper shows stays.
-    pub(super) fn paper_section(&mut self, about: &Value, links: &[Runs], own: Vec<Value>, printed: Vec<Value>) {
+    pub(super) fn paper_section(&mut self, about: &SectionMeta, links: &[Runs], own: Vec<Figure>, printed: Vec<Table>) {
         let Some(first) = links.first().filter(|_| !own.is_empty() || !printed.is_empty()) else {
             return self.section(about, links);
         };
-        let id = about["id"].as_str().unwrap_or("section");
+        let id = &about.id;
         let others = if own.is_empty() { first.figures(id) } else { first.inner_figures(id) };
         let figures = own.into_iter().chain(others).collect();
         let mut tables = printed;
         tables.extend(tables::tables(first, id));
-        let title = format!("{}{}", about["title"].as_str().unwrap_or_default(), first.place());
-        self.add(id, &title, &about["text"], figures, tables);
+        let title = format!("{}{}", about.title, first.place());
+        self.add(id, &title, Some(&about.text), figures, tables);
         self.further_links(about, links);
     }
 
-    fn further_links(&mut self, about: &Value, links: &[Runs]) {
-        let id = about["id"].as_str().unwrap_or("section");
-        let title = about["title"].as_str().unwrap_or_default();
+    fn further_links(&mut self, about: &SectionMeta, links: &[Runs]) {
+        let SectionMeta { id, title, .. } = about;
         for (i, link) in links.iter().enumerate().skip(1) {
             let id = format!("{id}-link{}", i + 1);
             let (figures, tables) = (link.curves(&id), tables::tables(link, &id));
-            self.add(&id, &format!("{title}{}", link.place()), &Value::Null, figures, tables);
+            self.add(&id, &format!("{title}{}", link.place()), None, figures, tables);
         }
     }
 
-    fn add(&mut self, id: &str, title: &str, text: &Value, figures: Vec<Value>, tables: Vec<Value>) {
-        let ids = |list: &[Value]| list.iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
-        self.sections.push(json!({
-            "id": id,
-            "title": title,
-            "text": text,
-            "figures": ids(&figures),
-            "tables": ids(&tables),
-        }));
-        self.figures.extend(figures);
-        self.tables.extend(tables);
+    fn add(&mut self, id: &str, title: &str, text: Option<&str>, figures: Vec<Figure>, tables: Vec<Table>) {
+        self.0.sections.push(Section {
+            id: id.to_string(),
+            title: title.to_string(),
+            text: text.map(str::to_string),
+            figures: figures.iter().map(|figure| figure.id.clone()).collect(),
+            tables: tables.iter().map(|table| table.id.clone()).collect(),
+        });
+        self.0.figures.extend(figures);
+        self.0.tables.extend(tables);
     }
 
-    pub(super) fn finish(mut self, claims: &[ClaimResult]) -> Value {
-        let shown = |id: &str| -> Vec<Value> {
-            let has = |it: &&Value| it["claims"].as_array().is_some_and(|all| all.iter().any(|claim| claim == id));
-            let of = |list: &[Value], kind: &str| -> Vec<Value> {
-                list.iter().filter(has).map(|it| json!({ "kind": kind, "id": it["id"] })).collect()
-            };
-            [of(&self.figures, "figure"), of(&self.tables, "table")].concat()
+    pub(super) fn finish(mut self, claims: &[ClaimResult]) -> PageData {
+        let figures = self.0.figures.iter().map(|figure| ("figure", &figure.id, &figure.claims));
+        let tables = self.0.tables.iter().map(|table| ("table", &table.id, &table.claims));
+        let all: Vec<_> = figures.chain(tables).collect();
+        let shown = |claim: &str| -> Vec<Shown> {
+            let has = |claims: &Option<Vec<String>>| claims.iter().flatten().any(|known| known == claim);
+            let those = all.iter().filter(|(.., claims)| has(claims));
+            those.map(|(kind, id, _)| Shown { kind, id: (*id).clone() }).collect()
         };
-        self.head["claims"] = claims.iter().map(|c| claim(c, &shown(&c.id))).collect();
-        self.head["sections"] = self.sections.into();
-        self.head["figures"] = self.figures.into();
-        self.head["tables"] = self.tables.into();
-        self.head
+        self.0.claims = claims.iter().map(|c| self::claim(c, shown(&c.id))).collect();
+        self.0
     }
 }
 
 /// How the runs were made, by name.
-fn facts(meta: &Value, real: Option<&Real>) -> Vec<Value> {
+fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|v| json!([name, v])));
-    let seeds = match &meta["seeds"] {
-        Value::Array(seeds) => Some(seeds.len().to_string()),
-        Value::String(words) => Some(words.clone()),
-        count => count.as_u64().map(|n| n.to_string()),
-    };
-    let length = meta["duration_s"].as_f64().zip(meta["warmup_s"].as_f64());
-    let jitter = meta["jitter_us"]
-        .as_f64()
-        .map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.')));
+    let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));
+    let length = about.facts.duration_s.zip(about.facts.warmup_s);
+    let jitter = about.facts.jitter_us;
+    let jitter =
+        jitter.map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.')));
     match real {
         Some(real) if !real.mixed => {
             fact("Length", length.map(|(duration, _)| format!("{} s on this machine's clock", significant(duration))));
         }
         _ => {
-            fact("Seeds of each run", seeds);
+            fact("Seeds of each run", about.seeds.clone());
             let [name, jittered] = match real {
                 Some(_) => ["Length of each run", "Processing jitter of simulated hosts"],
                 None => ["Simulated", "Processing jitter of hosts"],
@@ -148,37 +176,35 @@ fn facts(meta: &Value, real: Option<&Real>) -> Vec<Value> {
             fact(jittered, jitter);
         }
     }
-    fact("Authors of the paper", meta["authors"].as_str().map(str::to_string));
-    fact("Version", meta["revision"].as_str().map(str::to_string));
-    fact("Machine", meta["machine"]["cpu"].as_str().map(str::to_string));
+    fact("Authors of the paper", about.authors.map(str::to_string));
+    fact("Version", about.origin.revision().map(str::to_string));
+    fact("Machine", about.machine.cpu.clone());
     facts
 }
 
-fn claim(c: &ClaimResult, shown: &[Value]) -> Value {
-    let variants: Vec<Value> = c
-        .evidence
-        .variants
-        .iter()
-        .map(|v| json!({ "name": v.name, "verdict": v.verdict.word(), "checks": checks(&v.checks) }))
-        .collect();
-    json!({
-        "id": c.id,
-        "claim": c.claim,
-        "verdict": c.verdict.word(),
-        "provisional": c.provisional,
-        "why": c.why,
-        "printed": c.evidence.printed,
-        "checks": checks(&c.evidence.checks),
-        "variants": variants,
-        "note": note(c),
-        "section": c.section,
-        "shown": shown,
-    })
+fn claim(c: &ClaimResult, shown: Vec<Shown>) -> Claim {
+    let variants = c.evidence.variants.iter().map(|v| Variant {
+        name: v.name.clone(),
+        verdict: v.verdict.word(),
+        checks: checks(&v.checks),
+    });
+    Claim {
+        id: c.id.clone(),
+        claim: c.claim.clone(),
+        verdict: c.verdict.word(),
+        provisional: c.provisional,
+        why: c.why.clone(),
+        printed: c.evidence.printed.clone(),
+        checks: checks(&c.evidence.checks),
+        variants: variants.collect(),
+        note: note(c),
+        section: c.section.clone(),
+        shown,
+    }
 }
 
 fn note(c: &ClaimResult) -> Option<String> {
-    let detail = c.evidence.detail.as_object()?;
-    let lines = detail.iter().map(|(name, value)| match value {
+    let lines = c.evidence.detail.iter().map(|(name, value)| match value {
         Value::String(text) => format!("{name}: {text}"),
         other => format!("{name}: {}", rounded(other)),
     });
@@ -189,26 +215,29 @@ fn note(c: &ClaimResult) -> Option<String> {
 /// JSON with numbers of four significant digits.
 fn rounded(value: &Value) -> String {
     match value {
-        Value::Number(n) if n.is_f64() => significant(n.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(n) if n.is_f64() => n.as_f64().map_or_else(|| n.to_string(), significant),
         Value::Array(items) => format!("[{}]", items.iter().map(rounded).collect::<Vec<_>>().join(", ")),
         Value::Null => "never".to_string(),
         other => other.to_string(),
     }
 }
 
-fn checks(checks: &[CheckResult]) -> Vec<Value> {
+fn checks(checks: &[CheckResult]) -> Vec<Check> {
     let all = checks.iter().map(|c| {
         let interval = match (c.low, c.high) {
             (Some(low), Some(high)) if low < high => Some(format!("{} .. {}", significant(low), significant(high))),
             _ => None,
         };
-        json!({
-            "what": match &c.note { None => c.what.clone(), Some(note) => format!("{}: {note}", c.what) },
-            "value": c.value.map_or_else(|| "none".to_string(), significant),
-            "interval": interval,
-            "bound": c.bound,
-            "outcome": c.outcome,
-        })
+        Check {
+            what: match &c.note {
+                None => c.what.clone(),
+                Some(note) => format!("{}: {note}", c.what),
+            },
+            value: c.value.map_or_else(|| "none".to_string(), significant),
+            interval,
+            bound: c.bound.clone(),
+            outcome: c.outcome,
+        }
     });
     all.collect()
 }

@@ -1,12 +1,41 @@
 //! Tables of a paper: its printed numbers beside ours.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::finds::{Finds, Want};
-use crate::claims::Outcome;
+use super::shapes;
+use crate::claims::{Outcome, Point};
 use crate::exhibits::{Column, Table};
 use crate::stats::Interval;
+
+/// `tables.json`: the tables of a paper with its numbers beside ours.
+#[derive(Serialize)]
+pub(super) struct Document {
+    pub(super) version: u32,
+    pub(super) paper: String,
+    pub(super) level: String,
+    pub(super) tables: Vec<Kept>,
+}
+
+/// One table of `tables.json`.
+#[derive(Serialize)]
+pub(super) struct Kept {
+    id: String,
+    title: String,
+    section: String,
+    claims: Vec<String>,
+    rows: Vec<Row>,
+}
+
+/// A row of it.
+#[derive(Serialize)]
+struct Row {
+    label: String,
+    of: String,
+    #[serde(rename = "where")]
+    at_points: Point,
+    cells: Vec<Cell>,
+}
 
 /// One number of the paper beside ours: a cell of `tables.json`.
 #[derive(Serialize)]
@@ -30,42 +59,38 @@ struct Cell {
 }
 
 /// The table for the page, and the one for `tables.json`.
-pub(super) fn tables(table: &Table, finds: &Finds) -> (Value, Value) {
+pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
     let cells: Vec<Vec<Cell>> = (0..table.rows.len())
         .map(|row| (0..table.columns.len()).map(|column| cell(table, row, column, finds)).collect())
         .collect();
-    let name = |row: usize| table.rows[row].label.as_ref().unwrap_or(&table.rows[row].of);
-    let mut columns = vec![json!({ "name": "" })];
-    columns.extend(table.columns.iter().map(|c| json!({ "name": c.label, "unit": c.unit, "numeric": true })));
-    let rows: Vec<Value> = cells
-        .iter()
-        .enumerate()
-        .map(|(i, row)| {
-            let shown = row.iter().zip(&table.columns).map(|(cell, column)| shown(cell, column));
-            std::iter::once(Value::from(name(i).as_str())).chain(shown).collect()
-        })
-        .collect();
-    let page = json!({
-        "id": table.id,
-        "title": format!("{}: {}", table.id, table.title),
-        "caption": caption(table),
-        "claims": table.claims,
-        "columns": columns,
-        "rows": rows,
+    let name = |row: usize| table.rows[row].label.as_ref().unwrap_or(&table.rows[row].of).clone();
+    let mut columns = vec![shapes::Column::words("")];
+    columns.extend(table.columns.iter().map(|c| shapes::Column::numbers(&c.label, &c.unit)));
+    let row = |(i, row): (usize, &Vec<Cell>)| {
+        let shown = row.iter().zip(&table.columns).map(|(cell, column)| shown(cell, column));
+        std::iter::once(shapes::Cell::from(name(i))).chain(shown).collect()
+    };
+    let page = shapes::Table {
+        id: table.id.clone(),
+        title: format!("{}: {}", table.id, table.title),
+        caption: Some(caption(table)),
+        claims: Some(table.claims.clone()),
+        columns,
+        rows: cells.iter().enumerate().map(row).collect(),
+    };
+    let rows = cells.into_iter().zip(&table.rows).enumerate().map(|(i, (cells, row))| Row {
+        label: name(i),
+        of: row.of.clone(),
+        at_points: row.at_points.clone(),
+        cells,
     });
-    let kept: Vec<Value> = cells
-        .iter()
-        .zip(&table.rows)
-        .enumerate()
-        .map(|(i, (cells, row))| json!({ "label": name(i), "of": row.of, "where": row.at_points, "cells": cells }))
-        .collect();
-    let kept = json!({
-        "id": table.id,
-        "title": table.title,
-        "section": table.section,
-        "claims": table.claims,
-        "rows": kept,
-    });
+    let kept = Kept {
+        id: table.id.clone(),
+        title: table.title.clone(),
+        section: table.section.clone(),
+        claims: table.claims.clone(),
+        rows: rows.collect(),
+    };
     (page, kept)
 }
 
@@ -76,7 +101,7 @@ fn caption(table: &Table) -> String {
     if table.columns.iter().any(|c| c.tolerance.is_some() || c.tolerance_percent.is_some()) {
         parts.push("Marked where the interval lies beyond the tolerance, or reaches over its end.");
     }
-    parts.extend((!table.text.is_empty()).then_some(table.text.as_str()));
+    parts.extend((!table.text.is_empty()).then_some(&*table.text));
     parts.join(" ")
 }
 
@@ -126,22 +151,22 @@ fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
 }
 
 /// A cell for people.
-fn shown(cell: &Cell, column: &Column) -> Value {
+fn shown(cell: &Cell, column: &Column) -> shapes::Cell {
     let digits = usize::from(column.digits);
     let ours = match (cell.mean, cell.low) {
         (None, _) => cell.note.clone().unwrap_or_else(|| "–".to_string()),
         (Some(mean), Some(low)) => format!("{mean:.digits$} ± {:.digits$}", mean - low),
         (Some(mean), None) => format!("{mean:.digits$}"),
     };
-    let Some(printed) = cell.printed else { return json!({ "text": ours }) };
+    let Some(printed) = cell.printed else { return shapes::Cell::Ours { text: ours } };
     let difference = match (column.tolerance_percent, cell.difference_percent, cell.difference) {
         (Some(_), Some(percent), _) => format!(", {percent:+.1} %"),
         (_, _, Some(difference)) => format!(", {difference:+.digits$}"),
         _ => String::new(),
     };
-    json!({
-        "text": ours,
-        "printed": format!("{printed:.digits$}{difference}"),
-        "outcome": cell.outcome.filter(|outcome| *outcome != Outcome::Holds),
-    })
+    shapes::Cell::Beside {
+        text: ours,
+        printed: format!("{printed:.digits$}{difference}"),
+        outcome: cell.outcome.filter(|outcome| *outcome != Outcome::Holds),
+    }
 }

@@ -3,67 +3,39 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
+use super::shapes::{Cell, Column, Notice, Table};
 use super::tables::significant;
 use crate::disk;
+use crate::record::Spread;
+use crate::results::meta::RunMeta;
+use crate::results::timing::{RunTiming, Seen, Timing};
 
 /// The file with the timing of each real run beside simulated ones.
 pub const TIMING: &str = "timing.json";
 
-/// The timing of one real run, as its emulator told it.
-struct Run {
-    /// What it is called; none where it is the only one.
-    name: Option<String>,
-    seed: Value,
-    timing: Value,
-}
-
-impl Run {
-    fn is_valid(&self) -> bool {
-        self.timing["valid"] == true
-    }
-
-    /// Percentiles of what was late one way, in milliseconds.
-    fn late(&self, way: &str) -> [String; 3] {
-        ["p50", "p99", "max"].map(|part| number(&self.timing["late_ms"][way][part]))
-    }
-}
-
-fn number(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "–".to_string(), significant)
-}
-
 /// The real runs of a directory.
 pub(super) struct Real {
-    runs: Vec<Run>,
+    runs: Vec<RunTiming>,
     /// Are there simulated runs beside them?
     pub(super) mixed: bool,
 }
 
 impl Real {
     /// Those of this directory; none if it has simulated runs alone.
-    pub(super) fn read(dir: &Path, meta: &Value) -> Option<Self> {
-        if meta["kind"] == "link" {
-            let run = Run { name: None, seed: Value::Null, timing: meta["timing"].clone() };
+    pub(super) fn read(dir: &Path, meta: &RunMeta) -> Option<Self> {
+        if let Some(timing) = meta.link() {
+            let run = RunTiming { label: None, seed: 0, attempts: 1, timing };
             return Some(Self { runs: vec![run], mixed: false });
         }
-        let known = disk::read_json(&dir.join(TIMING)).ok()?;
-        let run = |run: &Value| Run {
-            name: run["label"].as_str().map(str::to_string),
-            seed: run["seed"].clone(),
-            timing: run["timing"].clone(),
-        };
+        let mut runs: Vec<RunTiming> = disk::read_json(&dir.join(TIMING)).ok()?;
         // Those of other seeds are kept for a later run of more.
-        let seeds = meta["seeds"].as_array();
-        let counts = |run: &&Value| seeds.is_none_or(|seeds| seeds.contains(&run["seed"]));
-        let runs: Vec<Run> = known.as_array()?.iter().filter(counts).map(run).collect();
+        runs.retain(|run| meta.seeds.contains(&run.seed));
         (!runs.is_empty()).then_some(Self { runs, mixed: true })
     }
 
     /// What stands above everything else.
-    pub(super) fn notice(&self) -> Value {
-        let invalid: Vec<&Run> = self.runs.iter().filter(|run| !run.is_valid()).collect();
+    pub(super) fn notice(&self) -> Notice {
+        let invalid: Vec<&RunTiming> = self.runs.iter().filter(|run| !run.timing.valid).collect();
         let what = if self.mixed { "Real packets beside simulated ones" } else { "Real packets" };
         let title = match (invalid.len(), self.runs.len()) {
             (0, _) => format!("{what}: their timing is valid"),
@@ -84,43 +56,48 @@ impl Real {
             );
         }
         for run in invalid {
-            let faults = run.timing["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let faults = faults.collect::<Vec<_>>().join("; ");
-            text.push(run.name.as_ref().map_or(faults.clone(), |name| format!("{name}, seed {}: {faults}", run.seed)));
+            let faults = run.timing.faults.join("; ");
+            text.push(run.label.as_ref().map_or(faults.clone(), |name| format!("{name}, seed {}: {faults}", run.seed)));
         }
-        json!({ "valid": self.runs.iter().all(Run::is_valid), "title": title, "text": text })
+        Notice { valid: self.runs.iter().all(|run| run.timing.valid), title, text }
     }
 
     /// How late packets of each run were, each way.
-    pub(super) fn table(&self) -> Value {
-        let mut columns: Vec<Value> = ["run", "timing", "way"].map(|name| json!({ "name": name })).to_vec();
-        let late = ["median", "p99", "longest"];
-        columns.extend(late.map(|name| json!({ "name": name, "unit": "ms", "numeric": true })));
+    pub(super) fn table(&self) -> Table {
+        let mut columns = ["run", "timing", "way"].map(Column::words).to_vec();
+        columns.extend(["median", "p99", "longest"].map(|name| Column::numbers(name, "ms")));
         let rows = self.runs.iter().flat_map(|run| ["up", "down"].map(|way| row(run, way)));
         let mut caption = "How long after its due time a packet was handed on.".to_string();
-        if let [Run { timing, .. }] = self.runs.as_slice() {
-            let share = timing["cpu_seconds"].as_f64().zip(timing["wall_seconds"].as_f64());
-            if let Some((cpu, wall)) = share {
+        if let [RunTiming { timing, .. }] = self.runs.as_slice() {
+            if let Some((cpu, wall)) = timing.cpu_seconds.zip(timing.wall_seconds) {
                 caption += &format!(" The link took {} % of a processor.", significant(100.0 * cpu / wall));
             }
-            if let (Some(missed), Some(refused)) = (timing["missed_pkts"].as_u64(), timing["refused_pkts"].as_u64()) {
-                let [median, p99] = ["p50", "p99"].map(|part| number(&timing["age_ms"][part]));
+            if let Some(Seen { age_ms, missed_pkts, refused_pkts, .. }) = &timing.seen {
+                let [median, p99, _] = late(age_ms.as_ref());
                 caption += &format!(" Packets were seen {median} ms after they came (p99 {p99} ms)");
-                caption += &format!("; {missed} were missed, {refused} refused by an interface.");
+                caption += &format!("; {missed_pkts} were missed, {refused_pkts} refused by an interface.");
             }
         }
-        json!({
-            "id": "timing",
-            "title": "How late packets were",
-            "caption": caption,
-            "columns": columns,
-            "rows": rows.collect::<Vec<_>>(),
-        })
+        Table {
+            id: "timing".to_string(),
+            title: "How late packets were".to_string(),
+            caption: Some(caption),
+            claims: None,
+            columns,
+            rows: rows.collect(),
+        }
     }
 }
 
-fn row(run: &Run, way: &str) -> Vec<String> {
-    let name = run.name.as_ref().map_or("this run".to_string(), |name| format!("{name}, seed {}", run.seed));
-    let timing = if run.is_valid() { "valid" } else { "invalid" };
-    [name, timing.to_string(), way.to_string()].into_iter().chain(run.late(way)).collect()
+fn row(run: &RunTiming, way: &str) -> Vec<Cell> {
+    let name = run.label.as_ref().map_or("this run".to_string(), |name| format!("{name}, seed {}", run.seed));
+    let Timing { valid, late_ms, .. } = &run.timing;
+    let timing = if *valid { "valid" } else { "invalid" };
+    let late = late(late_ms.get(way).and_then(Option::as_ref));
+    [name, timing.to_string(), way.to_string()].into_iter().chain(late).map(Cell::from).collect()
+}
+
+/// Median, 99th percentile and longest of what was late, in milliseconds.
+fn late(spread: Option<&Spread>) -> [String; 3] {
+    spread.map_or_else(|| ["–"; 3].map(str::to_string), |s| [s.p50, s.p99, s.max].map(significant))
 }

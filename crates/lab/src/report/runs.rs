@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
+use crate::results::meta::RunMeta;
+use crate::results::named::Axes;
 use crate::scenario::{Contender, Overlay};
 use crate::store::{self, StoreError};
 use crate::theory::fluid::{self, Course};
@@ -51,7 +51,7 @@ impl Runs {
     /// `look` sees each run in full, with the index of its case, before memory lets go of most of it.
     pub(super) fn read(
         dir: &Path,
-        meta: &Value,
+        meta: &RunMeta,
         mut look: impl FnMut(usize, &RunRecord),
     ) -> Result<Vec<Self>, StoreError> {
         let jobs = store::jobs_on_disk(dir, meta)?;
@@ -75,8 +75,7 @@ impl Runs {
             return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
-        let series = meta["series"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let series = series.map(str::to_string).collect();
+        let series = meta.facts.series.clone().unwrap_or_default();
         let theory = over_time.iter().flat_map(|&case| answers(dir, case)).collect();
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
@@ -144,7 +143,7 @@ impl Runs {
     /// `: link west, n = 40`; what there is of it.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
-        let point = axes.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or("?")));
+        let point = axes.into_iter().flat_map(Axes::words);
         let point = record::point_name(point);
         self.place() + &if point.is_empty() { point } else { format!(", {point}") }
     }

@@ -1,8 +1,7 @@
 //! Tables of one scenario: means with intervals, and paired differences from the first contender.
 
-use serde_json::{Value, json};
-
 use super::runs::{Entry, Runs};
+use super::shapes::{self, Cell, Table};
 use crate::compare::paired_by_seed;
 use crate::quantity;
 use crate::record::RunRecord;
@@ -41,46 +40,48 @@ fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
     entry.runs.iter().filter_map(|run| Some((run.summary.seed, value(run)?))).collect()
 }
 
-fn headings(columns: &[Column]) -> Vec<Value> {
-    let mut all = vec![json!({ "name": "discipline" })];
-    all.extend(columns.iter().map(|(name, unit, _)| json!({ "name": name, "unit": unit, "numeric": true })));
+fn headings(columns: &[Column]) -> Vec<shapes::Column> {
+    let mut all = vec![shapes::Column::words("discipline")];
+    all.extend(columns.iter().map(|(name, unit, _)| shapes::Column::numbers(name, unit)));
     all
 }
 
 /// Two tables for each case.
-pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Value> {
+pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let (columns, several) = (&columns(runs), runs.are_several());
     let paired = if several { ", paired by seed" } else { "" };
     for case in runs.cases() {
         let entries: Vec<&Entry> = runs.of_case(case).collect();
         let suffix = runs.suffix(case);
-        tables.push(json!({
-            "id": format!("{prefix}-means-{case}"),
-            "title": format!("{}{suffix}", if several { "Means with 95 % confidence intervals" } else { "Figures" }),
-            "columns": headings(columns),
-            "rows": entries.iter().map(|e| means(e, columns)).collect::<Vec<_>>(),
-        }));
+        tables.push(Table {
+            id: format!("{prefix}-means-{case}"),
+            title: format!("{}{suffix}", if several { "Means with 95 % confidence intervals" } else { "Figures" }),
+            columns: headings(columns),
+            rows: entries.iter().map(|e| means(e, columns)).collect(),
+            ..Table::default()
+        });
         if let [first, others @ ..] = entries.as_slice()
             && !others.is_empty()
         {
-            tables.push(json!({
-                "id": format!("{prefix}-differences-{case}"),
-                "title": format!("Differences from {}{paired}{suffix}", first.runs[0].summary.contender()),
-                "columns": headings(columns),
-                "rows": others.iter().map(|e| differences(e, first, columns)).collect::<Vec<_>>(),
-            }));
+            tables.push(Table {
+                id: format!("{prefix}-differences-{case}"),
+                title: format!("Differences from {}{paired}{suffix}", first.runs[0].summary.contender()),
+                columns: headings(columns),
+                rows: others.iter().map(|e| differences(e, first, columns)).collect(),
+                ..Table::default()
+            });
         }
     }
     tables
 }
 
-fn means(entry: &Entry, columns: &[Column]) -> Vec<String> {
-    let mut row = vec![entry.runs[0].summary.contender_here()];
+fn means(entry: &Entry, columns: &[Column]) -> Vec<Cell> {
+    let mut row = vec![Cell::from(entry.runs[0].summary.contender_here())];
     row.extend(columns.iter().map(|(_, _, quantity)| {
         let values: Vec<f64> = samples(entry, quantity).into_iter().map(|(_, value)| value).collect();
         let mean = plus_minus(&Interval::of(&values));
-        if *quantity == "settling_s" { settling(entry, mean) } else { mean }
+        Cell::from(if *quantity == "settling_s" { settling(entry, mean) } else { mean })
     }));
     row
 }
@@ -95,11 +96,11 @@ fn settling(entry: &Entry, mean: String) -> String {
     }
 }
 
-fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<String> {
-    let mut row = vec![entry.runs[0].summary.contender_here()];
+fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<Cell> {
+    let mut row = vec![Cell::from(entry.runs[0].summary.contender_here())];
     row.extend(columns.iter().map(|(_, _, quantity)| {
-        paired_by_seed(&samples(entry, quantity), &samples(first, quantity))
-            .map_or_else(String::new, |d| plus_minus(&d))
+        let paired = paired_by_seed(&samples(entry, quantity), &samples(first, quantity));
+        Cell::from(paired.map_or_else(String::new, |d| plus_minus(&d)))
     }));
     row
 }

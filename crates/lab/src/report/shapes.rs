@@ -1,0 +1,258 @@
+//! What the script in `assets/` draws, as types: [`PageData`] is the data of `report.html`.
+
+use serde::Serialize;
+
+use crate::claims::Outcome;
+use crate::exhibits::Rule;
+
+/// The data of a page.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct PageData {
+    pub(super) title: String,
+    pub(super) subtitle: String,
+    pub(super) version: String,
+    /// The command to repeat it.
+    pub(super) command: Option<String>,
+    /// How the runs were made: name and value.
+    pub(super) facts: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) real: Option<Notice>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) sections: Vec<Section>,
+    pub(super) figures: Vec<Figure>,
+    pub(super) tables: Vec<Table>,
+}
+
+/// What stands above everything else on a page of real packets.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Notice {
+    pub(super) valid: bool,
+    pub(super) title: String,
+    /// Paragraphs.
+    pub(super) text: Vec<String>,
+}
+
+/// A section with the ids of its figures and tables.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Section {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) text: Option<String>,
+    pub(super) figures: Vec<String>,
+    pub(super) tables: Vec<String>,
+}
+
+/// A claim and its verdict.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Claim {
+    pub(super) id: String,
+    pub(super) claim: String,
+    pub(super) verdict: &'static str,
+    pub(super) provisional: bool,
+    pub(super) why: Option<String>,
+    pub(super) printed: String,
+    pub(super) checks: Vec<Check>,
+    pub(super) variants: Vec<Variant>,
+    pub(super) note: Option<String>,
+    pub(super) section: String,
+    /// Figures and tables that belong to it.
+    pub(super) shown: Vec<Shown>,
+}
+
+/// A check with its answer in words.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Check {
+    pub(super) what: String,
+    pub(super) value: String,
+    pub(super) interval: Option<String>,
+    pub(super) bound: String,
+    pub(super) outcome: Outcome,
+}
+
+/// Another rule on the same checks.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Variant {
+    pub(super) name: String,
+    pub(super) verdict: &'static str,
+    pub(super) checks: Vec<Check>,
+}
+
+/// A reference to a figure or a table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Shown {
+    /// `figure` or `table`.
+    pub(super) kind: &'static str,
+    pub(super) id: String,
+}
+
+/// One figure.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Figure {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) caption: Option<String>,
+    /// Ids of claims; none where the figure is not a paper's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) claims: Option<Vec<String>>,
+    /// `line`, `points`, `columns`, `cdf` or `step`.
+    pub(super) kind: &'static str,
+    /// Are points joined? Only a paper's figure says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) join: Option<bool>,
+    /// One panel by default. A paper's figure says so with `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) layout: Option<Option<Layout>>,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rules: Option<Vec<Rule>>,
+}
+
+/// How the series of a figure stand to each other.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Layout {
+    /// A panel for each.
+    SmallMultiples,
+}
+
+/// One axis.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Axis {
+    pub(super) label: String,
+    pub(super) unit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) min: Option<End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max: Option<f64>,
+    /// `log`, or linear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scale: Option<&'static str>,
+    /// What stands below columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) categories: Option<Vec<String>>,
+}
+
+/// Where an axis begins.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum End {
+    Whole(u32),
+    At(f64),
+}
+
+impl Axis {
+    pub(super) fn new(label: &str, unit: &str) -> Self {
+        Self { label: label.to_string(), unit: unit.to_string(), ..Self::default() }
+    }
+
+    /// The same from 0 on.
+    pub(super) fn from_zero(label: &str, unit: &str) -> Self {
+        Self { min: Some(End::Whole(0)), ..Self::new(label, unit) }
+    }
+}
+
+/// One line of a figure.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Series {
+    pub(super) name: Option<String>,
+    /// Of a model: the line that it stands beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) beside: Option<String>,
+    pub(super) points: Points,
+    /// Whiskers of each point: lower and upper end along x, the same along y.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bars: Option<Vec<Option<[Option<f64>; 4]>>>,
+}
+
+/// Points of a line.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Points {
+    /// x and y; y is none where there is a gap.
+    Places(Vec<(f64, Option<f64>)>),
+    /// A share for each number of packets.
+    Shares(Vec<(usize, f64)>),
+}
+
+impl Default for Points {
+    fn default() -> Self {
+        Self::Places(Vec::new())
+    }
+}
+
+impl Points {
+    /// Without gaps.
+    pub(super) fn of(all: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self::Places(all.into_iter().map(|(x, y)| (x, Some(y))).collect())
+    }
+
+    /// x and y of each.
+    pub(super) fn places(&self) -> Vec<(f64, Option<f64>)> {
+        match self {
+            Self::Places(all) => all.clone(),
+            Self::Shares(all) => all.iter().map(|(q, share)| (*q as f64, Some(*share))).collect(),
+        }
+    }
+}
+
+/// One table.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Table {
+    pub(super) id: String,
+    pub(super) title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) caption: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) claims: Option<Vec<String>>,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+/// The heading of a column.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Column {
+    pub(super) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<String>,
+    /// Of numbers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) numeric: bool,
+}
+
+impl Column {
+    /// Of words.
+    pub(super) fn words(name: &str) -> Self {
+        Self { name: name.to_string(), ..Self::default() }
+    }
+
+    /// Of numbers.
+    pub(super) fn numbers(name: &str, unit: &str) -> Self {
+        Self { name: name.to_string(), unit: Some(unit.to_string()), numeric: true }
+    }
+}
+
+/// One cell.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Cell {
+    Text(String),
+    /// Ours, of which the paper printed no number.
+    Ours {
+        text: String,
+    },
+    /// Ours and what the paper printed.
+    Beside {
+        text: String,
+        printed: String,
+        /// How ours lies to the tolerance, where it does not hold.
+        outcome: Option<Outcome>,
+    },
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}

@@ -1,0 +1,33 @@
+//! `summary.json`.
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::Comparison;
+use super::timing::Timings;
+use crate::record::RunSummary;
+
+/// `summary.json`, and what `forebay run --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Format, 1.
+    pub version: u32,
+    /// Title of the scenario.
+    pub scenario: String,
+    /// Every finished run at every link under study.
+    pub runs: Vec<RunSummary>,
+    /// Means and paired differences.
+    pub compare: Comparison,
+    /// Of real packets: was the timing of every run that of the network?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<bool>,
+    /// Of real packets: the timing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timings>,
+}
+
+impl Summary {
+    /// Of simulated runs.
+    pub fn new(scenario: &str, runs: Vec<RunSummary>, compare: Comparison) -> Self {
+        Self { version: 1, scenario: scenario.to_string(), runs, compare, valid: None, timing: None }
+    }
+}
