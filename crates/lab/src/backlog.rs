@@ -217,39 +217,20 @@ fn datagrams(flow: &FlowSpec, duration: Span) -> Stream {
 
 /// The datagrams that a flow sends in so many seconds, and in any one second, at most; of sources that draw, what is improbable.
 fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
-    /// How much more than its mean a source sends that is now on and now off, in times of the mean and in periods.
+    /// How much more than its mean a source sends whose frames are drawn, in times of the mean.
     const MORE: f64 = 2.0;
-    const PERIODS: f64 = 10.0;
-    let rate = |every: Span| 1.0 / every.secs().max(1e-9);
-    let bursts = |every: Span, on: Span, off: Span| {
-        let (peak, cycle) = (rate(every), (on.secs() + off.secs()).max(1e-9));
-        ((peak * (MORE * secs * on.secs() / cycle + PERIODS * on.secs())).min(peak * secs), peak)
-    };
-    let recorded = |replay: &forebay_sim::source::recording::Replay, count: f64| {
-        let round = replay.recording.period().secs().max(1e-3);
-        // All of it may come at once.
-        let all = count * if replay.repeat { (secs / round).max(1.0).ceil() } else { 1.0 };
-        (all, all)
-    };
     match &flow.traffic {
-        Traffic::Datagrams(Pattern::Constant { every } | Pattern::Poisson { every, .. }) => {
-            (rate(*every) * secs, rate(*every))
-        }
-        Traffic::Datagrams(Pattern::OnOff { every, on, off } | Pattern::Pareto { every, on, off, .. }) => {
-            bursts(*every, *on, *off)
-        }
-        Traffic::Datagrams(Pattern::Chain { chain, .. }) => (chain.most_per_second() * secs, chain.most_per_second()),
-        Traffic::Datagrams(Pattern::Replay(replay)) => recorded(replay, replay.recording.items().len() as f64),
+        Traffic::Datagrams(pattern) => pattern.most_packets(secs),
         Traffic::Rtp(rtp) => {
             let payload = f64::from(flow.packet).max(41.0) - 40.0;
             match &rtp.frames {
                 Frames::Recorded(replay) => {
                     let frames = replay.recording.items().len() as f64;
-                    recorded(replay, frames + replay.recording.bytes() as f64 / payload)
+                    replay.most(frames + replay.recording.bytes() as f64 / payload, secs)
                 }
                 Frames::Synthetic(frames) => {
                     // A group of pictures may come first with its longest frames.
-                    let each = rate(frames.every) * (1.0 + frames.mean / payload);
+                    let each = (1.0 / frames.every.secs().max(1e-9)) * (1.0 + frames.mean / payload);
                     let peak = each * f64::from(frames.gop.max(1));
                     ((MORE * each * secs).min(peak * secs), peak)
                 }

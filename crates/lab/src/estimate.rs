@@ -1,8 +1,6 @@
 //! What runs will take, before they begin: a guess from above, for the refusal of what nobody means.
 
-use forebay_aqm::base::time::Span;
 use forebay_sim::network::{FlowSpec, Network, Traffic};
-use forebay_sim::source::Pattern;
 
 use crate::backlog::{self, Backlog};
 use crate::plan::Plan;
@@ -98,18 +96,9 @@ fn of(net: &Network) -> Run {
 
 /// The datagrams that a flow sends in so many seconds.
 fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
-    let Traffic::Datagrams(pattern) = &flow.traffic else { return 0.0 };
-    let of = |every: Span| secs / every.secs().max(1e-9);
-    let share = |on: Span, off: Span| on.secs() / (on.secs() + off.secs()).max(1e-9);
-    match pattern {
-        Pattern::Constant { every } | Pattern::Poisson { every, .. } => of(*every),
-        Pattern::OnOff { every, on, off } | Pattern::Pareto { every, on, off, .. } => of(*every) * share(*on, *off),
-        Pattern::Chain { chain, .. } => secs * chain.most_per_second(),
-        Pattern::Replay(replay) => {
-            let items = replay.recording.items();
-            let round = items.last().map_or(0.0, |(at, _)| at.secs()).max(1e-3);
-            items.len() as f64 * if replay.repeat { (secs / round).max(1.0) } else { 1.0 }
-        }
+    match &flow.traffic {
+        Traffic::Datagrams(pattern) => pattern.mean_packets(secs),
+        _ => 0.0,
     }
 }
 

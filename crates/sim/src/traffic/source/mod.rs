@@ -63,6 +63,39 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// Packets that it sends in so many seconds, in the mean.
+    pub fn mean_packets(&self, secs: f64) -> f64 {
+        let of = |every: &Span| secs / every.secs().max(1e-9);
+        match self {
+            Self::Constant { every } | Self::Poisson { every, .. } => of(every),
+            Self::OnOff { every, on, off } | Self::Pareto { every, on, off, .. } => {
+                of(every) * (on.secs() / (on.secs() + off.secs()).max(1e-9))
+            }
+            Self::Chain { chain, .. } => secs * chain.most_per_second(),
+            Self::Replay(replay) => {
+                let items = replay.recording.items();
+                let round = items.last().map_or(0.0, |(at, _)| at.secs()).max(1e-3);
+                items.len() as f64 * if replay.repeat { (secs / round).max(1.0) } else { 1.0 }
+            }
+        }
+    }
+
+    /// Packets that it sends in so many seconds, and in any one second, at most; where it draws, what is improbable.
+    pub fn most_packets(&self, secs: f64) -> (f64, f64) {
+        /// How much more than its mean a source sends that is now on and now off, in times of the mean and in periods.
+        const MORE: f64 = 2.0;
+        const PERIODS: f64 = 10.0;
+        match self {
+            Self::Constant { every } | Self::Poisson { every, .. } => (per_second(*every) * secs, per_second(*every)),
+            Self::OnOff { every, on, off } | Self::Pareto { every, on, off, .. } => {
+                let (peak, cycle) = (per_second(*every), (on.secs() + off.secs()).max(1e-9));
+                ((peak * (MORE * secs * on.secs() / cycle + PERIODS * on.secs())).min(peak * secs), peak)
+            }
+            Self::Chain { chain, .. } => (chain.most_per_second() * secs, chain.most_per_second()),
+            Self::Replay(replay) => replay.most(replay.recording.items().len() as f64, secs),
+        }
+    }
+
     /// How long on/off sources are on and off.
     const fn states(&self) -> Option<(Stay, Stay)> {
         match *self {
@@ -71,6 +104,10 @@ impl Pattern {
             Self::Constant { .. } | Self::Poisson { .. } | Self::Chain { .. } | Self::Replay(_) => None,
         }
     }
+}
+
+fn per_second(every: Span) -> f64 {
+    1.0 / every.secs().max(1e-9)
 }
 
 /// How long the packets of a source are.

@@ -63,6 +63,15 @@ pub struct Replay {
     pub repeat: bool,
 }
 
+impl Replay {
+    /// Of `count` packets a round, how many are sent in so many seconds, and in any one second: all may come at once.
+    pub fn most(&self, count: f64, secs: f64) -> (f64, f64) {
+        let round = self.recording.period().secs().max(1e-3);
+        let all = count * if self.repeat { (secs / round).max(1.0).ceil() } else { 1.0 };
+        (all, all)
+    }
+}
+
 /// A recording being played.
 #[derive(Clone, Debug)]
 pub(crate) struct Player {
