@@ -14,8 +14,6 @@ pub mod early;
 pub mod flow_queues;
 pub mod max_p;
 pub mod pair_table;
-pub mod pie_rule;
-pub mod pie_state;
 pub mod red_auto;
 pub mod red_curve;
 pub mod red_tc;

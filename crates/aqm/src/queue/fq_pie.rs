@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::pie;
+use crate::aqm::pie::{self, Burst, Latency, PieState, Rule, Spare};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};
@@ -17,8 +17,6 @@ use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 use crate::parts::buckets::{Buckets, Hash, Key};
 use crate::parts::flow_queues::{Chain, FlowQueues, Links};
-use crate::parts::pie_rule::{Burst, Latency, Rule, Spare};
-use crate::parts::pie_state::PieState;
 use crate::{params, probes};
 
 params! {
@@ -117,7 +115,7 @@ impl Params {
             boost: true,
             ..pie::Params::default()
         };
-        linux.rule(link)
+        Rule::new(&linux, link)
     }
 }
 
@@ -191,7 +189,7 @@ impl Design for FqPie {
             flows: core::iter::repeat_with(flow).take(count).collect(),
             links: Links::new(count),
             stirred: Chain::EMPTY,
-            due: Instant::ZERO + rule.period,
+            due: Instant::ZERO + rule.params.tupdate,
             latest: ListId(0),
             rule,
         }
@@ -201,7 +199,7 @@ impl Design for FqPie {
         let fresh = Self::build(params, link);
         let (buckets, queues) = (fresh.buckets.after(&self.buckets)?, fresh.queues.after(&self.queues));
         let (mut flows, links) = (self.flows.clone(), self.links.clone());
-        if fresh.rule.max_burst != self.rule.max_burst {
+        if fresh.rule.params.max_burst != self.rule.params.max_burst {
             // Those at rest have their whole allowance, which is another one now.
             let resting = flows.iter_mut().filter(|flow| !flow.stirred);
             resting.for_each(|flow| flow.pie = PieState::new(&fresh.rule));
@@ -256,7 +254,7 @@ impl Discipline for FqPie {
                 self.links.push(&mut self.stirred, list);
             }
         }
-        self.due = cx.now + self.rule.period;
+        self.due = cx.now + self.rule.params.tupdate;
     }
 }
 
