@@ -4,6 +4,8 @@
 //! slow, full, tiny, frozen or idle, and names the first rule it breaks. [`settings`] makes random
 //! parameters for it; [`churn`] is a steady load to be timed, [`marked`] the same for markers.
 
+#[cfg(test)]
+pub(crate) mod by_hand;
 pub mod churn;
 pub mod marked;
 mod scenarios;

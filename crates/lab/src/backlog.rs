@@ -12,7 +12,6 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Link};
 use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::rtp::Frames;
-use forebay_sim::source::Pattern;
 
 /// Packets at one link.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -6,24 +6,26 @@
 
 use alloc::string::{String, ToString};
 
-use crate::aqm::red::consistent;
-use crate::base::cx::Cx;
+use crate::aqm::red::{self, AutoWeight, Curve, Gateway, Rule, Steer, TARGET_DELAY, consistent};
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
-use crate::base::packet::Packet;
 use crate::base::params::Auto;
-use crate::base::port::Level;
 use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
-use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::{AIMD, Adaptive, Clock, INTERVAL, MAX_P, Steering, TOP, bottom};
-use crate::parts::early::Config;
-use crate::parts::max_p::Aimd;
-use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
 use crate::parts::red_tc;
-use crate::parts::spacing::Rule;
-use crate::{params, probes};
+use crate::{choice, params, probes};
+
+choice! {
+    /// When max_p is looked at.
+    pub enum Clock {
+        /// By a timer: the paper, Linux. While the link is idle the average counts as decayed, as in Linux.
+        Timer = "timer",
+        /// At the first arrival more than an interval after the last step.
+        Arrival = "arrival",
+        /// At the first arrival more than an interval after the last change: ns-2.
+        Change = "change",
+    }
+}
 
 params! {
     /// Knobs of Adaptive RED.
@@ -33,9 +35,9 @@ params! {
         /// Time between two steps of max_p.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "Fig. 2";
         /// Largest step up; a quarter of max_p if that is less.
-        alpha: f64 = AIMD.0, in 0.0 ..= 1.0, "alpha", "Fig. 2: min(0.01, max_p/4)";
+        alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Fig. 2: min(0.01, max_p/4)";
         /// Factor of a step down.
-        beta: f64 = AIMD.1, in 0.0 ..= 1.0, "beta", "Fig. 2";
+        beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Fig. 2";
         /// max_p does not sink below this; auto is min(0.01, 80000/C), C in bit/s.
         bottom: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "bottom", "Fig. 2 has 0.01; ns-2.35";
         /// max_p does not rise above this.
@@ -79,25 +81,124 @@ params! {
     }
 }
 
-/// State of Adaptive RED.
-pub struct Ared {
-    adaptive: Adaptive,
+/// max_p at the start. ns-2.35.
+pub const MAX_P: f64 = 0.1;
+/// The step of max_p up: Floyd, Gummadi, Shenker 2001.
+pub const ALPHA: f64 = 0.01;
+/// The factor of max_p down: the same.
+pub const BETA: f64 = 0.9;
+/// No increase from here on: the same.
+const TOP: f64 = 0.5;
+/// Time between two steps: the same.
+pub const INTERVAL: Span = Span::from_millis(500);
+/// max_p does not sink below this: the same.
+const BOTTOM: f64 = 0.01;
+/// On links faster than 8 Mb/s it may sink to this over C in bits per second. ns-2.35.
+const BOTTOM_RATE: f64 = 80_000.0;
+/// The average is steered into the middle fifth of the thresholds' distance.
+const TARGET: (f64, f64) = (0.4, 0.6);
+
+/// ns-2's bottom of max_p, unless it is given.
+fn bottom(given: Auto<f64>, link: &Link) -> f64 {
+    given.or(BOTTOM.min(BOTTOM_RATE / link.rate.0 as f64))
 }
 
-impl Params {
-    fn config(&self, link: &Link) -> Config {
-        let &Self { rule, min_th, max_th, bytes, target, w_q, auto_w, delay, burst, .. } = self;
-        let mean_packet = self.mean_packet.or(link.mean_packet);
-        let known = Known { rule, min_th, max_th, bytes, target, w_q, auto_w, delay, burst, mean_packet };
-        let &Self { max_p, gentle, wait, harddrop, nodrop, .. } = self;
-        let mark_p = self.use_mark_p.then_some(self.mark_p);
-        Config { known, max_p, gentle, wait, idle: true, harddrop, nodrop, mark_p }
+/// Fig. 2: additive increase, multiplicative decrease of max_p.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Aimd {
+    /// Largest increase of one step; a quarter of max_p if that is less.
+    pub alpha: f64,
+    /// Factor of a decrease.
+    pub beta: f64,
+    /// No decrease below this.
+    pub bottom: f64,
+    /// No increase above this.
+    pub top: f64,
+    /// One more step at `bottom` and `top` themselves: the paper and Linux. ns-2 has none.
+    pub inclusive: bool,
+    /// Time between two steps; above 0.
+    pub interval: Span,
+    /// What measures it.
+    pub clock: Clock,
+    /// By the timer: the next step. Else: the last step, or change.
+    at: Instant,
+}
+
+impl Aimd {
+    /// With the authors' ends and ns-2's bottom, as the parameters say.
+    pub fn new(params: &Params, link: &Link) -> Self {
+        let &Params { alpha, beta, top, interval, clock, quirk, .. } = params;
+        let at = match clock {
+            Clock::Timer => Instant::ZERO + interval,
+            Clock::Arrival | Clock::Change => Instant::ZERO,
+        };
+        Self { alpha, beta, bottom: bottom(params.bottom, link), top, inclusive: !quirk, interval, clock, at }
     }
 
-    fn steering(&self, link: &Link) -> Steering {
-        let &Self { alpha, beta, top, interval, clock, quirk, .. } = self;
-        let aimd = Aimd { alpha, beta, bottom: bottom(self.bottom, link), top, inclusive: !quirk };
-        Steering { aimd, interval, clock, frozen: quirk }
+    /// Every interval: max_p grows while the average is above its target range, falls while below. None: no step.
+    fn adapted(&self, curve: &Curve, avg: f64) -> Option<f64> {
+        let Curve { min_th, max_th, max_p, .. } = *curve;
+        let at = |fraction| min_th + fraction * (max_th - min_th);
+        let may = |inside: bool, end: f64| inside || (self.inclusive && max_p == end);
+        if avg > at(TARGET.1) && may(max_p < self.top, self.top) {
+            Some((max_p + self.alpha.min(max_p / 4.0)).min(1.0))
+        } else if avg < at(TARGET.0) && may(max_p > self.bottom, self.bottom) {
+            Some(max_p * self.beta)
+        } else {
+            None
+        }
+    }
+
+    /// An arrival looks at the clock: is it time for a step?
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.clock != Clock::Timer && now.since(self.at) > self.interval
+    }
+
+    /// A step at an arrival.
+    pub fn step(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
+        let max_p = self.adapted(curve, avg);
+        curve.max_p = max_p.unwrap_or(curve.max_p);
+        if max_p.is_some() || self.clock == Clock::Arrival {
+            self.at = now;
+        }
+    }
+}
+
+impl Steer for Aimd {
+    #[inline]
+    fn steer(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
+        if self.is_due(now) {
+            self.step(curve, avg, now);
+        }
+    }
+
+    #[inline]
+    fn due(&self) -> Option<Instant> {
+        (self.clock == Clock::Timer).then_some(self.at)
+    }
+
+    fn tick(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
+        self.step(curve, avg, now);
+        self.at = now + self.interval;
+    }
+
+    fn resume(&mut self, before: &Self, curve: &mut Curve, steered: &Curve) {
+        curve.max_p = steered.max_p;
+        self.at = before.at;
+    }
+}
+
+/// State of Adaptive RED.
+pub type Ared = Gateway<Aimd>;
+
+impl Params {
+    /// The RED that is steered.
+    fn red(&self) -> red::Params {
+        let &Self { rule, min_th, max_th, max_p, w_q, auto_w, delay, burst, mean_packet, .. } = self;
+        let &Self { gentle, wait, bytes, harddrop, nodrop, use_mark_p, mark_p, .. } = self;
+        let given = red::Params { rule, min_th, max_th, max_p, w_q, auto_w, delay, burst, ..red::Params::default() };
+        red::Params { mean_packet, gentle, wait, bytes, harddrop, nodrop, use_mark_p, mark_p, ..given }
     }
 }
 
@@ -181,8 +282,7 @@ impl Design for Ared {
     });
 
     fn check(params: &Params) -> Result<(), String> {
-        let &Params { min_th, max_th, rule, wait, bytes, use_mark_p, .. } = params;
-        consistent((min_th, max_th), rule, (wait, bytes, use_mark_p))?;
+        consistent(&params.red())?;
         match params.bottom {
             Auto::Given(bottom) if bottom > params.top => Err("bottom at most top".to_string()),
             _ => Ok(()),
@@ -190,133 +290,25 @@ impl Design for Ared {
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        Self { adaptive: Adaptive::new(params.config(link), params.steering(link), None, link) }
+        let red = Self::new(&params.red(), params.target, Aimd::new(params, link), link);
+        if params.quirk { red.with_frozen_gentle() } else { red }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { adaptive: Self::build(params, link).adaptive.after(&self.adaptive)? })
-    }
-}
-
-impl Aqm for Ared {
-    #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        self.adaptive.arrival(packet, level, cx)
-    }
-
-    #[inline]
-    fn settled(&mut self, packet: &Packet, fate: Fate, cx: &mut Cx) {
-        self.adaptive.settled(packet, fate, cx);
-    }
-
-    #[inline]
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.adaptive.emptied(cx);
-    }
-
-    #[inline]
-    fn next_tick(&self) -> Option<Instant> {
-        self.adaptive.next_tick()
-    }
-
-    fn tick(&mut self, level: &Level, cx: &mut Cx) {
-        self.adaptive.tick(level, cx);
+        Self::build(params, link).after(self)
     }
 }
 
 probes! { Ared {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.adaptive.early().average().value();
+    avg ["packets|bytes"] = |s| s.average();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.adaptive.early().p();
+    p ["1"] = |s| s.p();
     /// Probability at max_th.
-    max_p ["1"] = |s| s.adaptive.early().curve.max_p;
+    max_p ["1"] = |s| s.curve().max_p;
     /// Packets since the last signal.
-    count ["packets"] = |s| s.adaptive.early().count();
+    count ["packets"] = |s| s.count();
 } }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::adapters::Fifo;
-    use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
-    use crate::base::units::{Limit, Rate};
-
-    const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(200), mean_packet: Bytes(1000) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
-
-    /// max_p after steps at a standing queue of `q` packets, thresholds 20 and 40, no memory.
-    fn steps(q: u32, settings: &str, steps: u64) -> f64 {
-        let params = params(&alloc::format!("min_th=20p max_th=40p w_q=1 {settings}"));
-        let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
-        while queue.port.pkts() < q {
-            queue.arrive(Packet { len: 1000, ..Packet::default() }, at(0));
-        }
-        // One more, which meets q packets and is the last before the steps.
-        queue.arrive(Packet { len: 1000, ..Packet::default() }, at(0));
-        (1..=steps).for_each(|n| queue.tick(at(500 * n)));
-        queue.discipline().aqm().adaptive.early().curve.max_p
-    }
-
-    fn near(got: f64, want: f64) {
-        assert!((got - want).abs() < 1e-12, "{got} is not {want}");
-    }
-
-    #[test]
-    fn max_p_follows_the_average_outside_the_middle_fifth() {
-        // The middle fifth is 28 to 32.
-        near(steps(27, "", 1), 0.09);
-        near(steps(27, "", 3), 0.1 * 0.9 * 0.9 * 0.9);
-        near(steps(28, "", 3), 0.1);
-        near(steps(32, "", 3), 0.1);
-        near(steps(33, "", 1), 0.11);
-        near(steps(33, "", 3), 0.13);
-        near(steps(33, "max_p=0.02", 1), 0.025);
-        near(steps(33, "alpha=0.02", 1), 0.12);
-        near(steps(27, "beta=0.5", 1), 0.05);
-    }
-
-    #[test]
-    fn max_p_stays_between_bottom_and_top() {
-        // The last step begins at or inside the end: 0.01 and 0.5 themselves are inside, for ns-2 they are not.
-        near(steps(33, "max_p=0.5", 9), 0.51);
-        near(steps(33, "max_p=0.5 quirk=on", 9), 0.5);
-        near(steps(27, "max_p=0.01", 9), 0.009);
-        near(steps(27, "max_p=0.01 quirk=on", 9), 0.01);
-        near(steps(27, "max_p=0.2 bottom=0.19", 9), 0.18);
-        assert!(params("bottom=0.6").bottom == Auto::Given(0.6) && Ared::check(&params("bottom=0.6")).is_err());
-    }
-
-    #[test]
-    fn arrivals_leave_max_p_to_the_timer_however_late_it_is() {
-        for (clock, want) in [("timer", 0.1), ("arrival", 0.09), ("change", 0.09)] {
-            let params = params(&alloc::format!("clock={clock}"));
-            let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
-            queue.arrive(Packet { len: 1000, ..Packet::default() }, at(2_000));
-            near(queue.discipline().aqm().adaptive.early().curve.max_p, want);
-        }
-    }
-
-    #[test]
-    fn thresholds_aim_at_the_target_delay() {
-        let min_th = |settings: &str| {
-            let link = Link { rate: Rate(40_000_000), ..LINK };
-            Ared::build(&params(settings), &link).adaptive.early().curve.min_th
-        };
-        // 5000 packets a second: 5 ms of them are 25, 20 ms are 100.
-        assert_eq!([min_th(""), min_th("target=20ms"), min_th("target=0s")], [12.5, 50.0, 5.0]);
-    }
-}
+mod tests;

@@ -188,10 +188,10 @@ mod tests {
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::time::Span;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::params;
 
     /// 10 Mb/s of 1000-byte packets: C = 1.25e6 bytes or 1250 packets a second.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
@@ -201,10 +201,7 @@ mod tests {
     }
 
     fn queue_with(settings: &str, ecn: bool) -> Queue<Fifo<Avq>> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
+        let params: Params = params(settings);
         Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, ecn, Rng::stream(1, "queue"))
     }
 

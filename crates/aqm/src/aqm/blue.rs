@@ -128,22 +128,14 @@ mod tests {
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, ms as at};
 
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(3), mean_packet: Bytes(500) };
 
     fn queue(settings: &str) -> Queue<Fifo<Blue>> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        Queue::new(Fifo::new(Blue::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
+        by_hand::fifo(settings, LINK, true)
     }
 
     /// p after four arrivals, three of which fill the buffer if it was empty.

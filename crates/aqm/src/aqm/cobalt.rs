@@ -273,13 +273,10 @@ mod tests {
     use crate::base::packet::Ecn;
     use crate::base::rng::Rng;
     use crate::base::units::Limit;
+    use crate::testing::by_hand::ms;
 
     /// 1 ms for a packet of 1000 bytes; 4 MTU times are 6.1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
-
-    fn ms(t: u64) -> Instant {
-        Instant::from_nanos(t * 1_000_000)
-    }
 
     /// `n` packets of 1000 bytes offered at time 0, after one that has passed.
     fn backlog(params: &Params, n: u32, ecn: Ecn) -> Queue<Fifo<Cobalt>> {

@@ -334,10 +334,7 @@ mod tests {
     use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
-
-    fn ms(t: u64) -> Instant {
-        Instant::from_nanos(t * 1_000_000)
-    }
+    use crate::testing::by_hand::ms;
 
     #[test]
     fn parameters_at_their_limits_are_taken() {

@@ -6,17 +6,23 @@
 
 use alloc::string::{String, ToString};
 
-use crate::base::cx::Cx;
+use crate::aqm::ared::{self, ALPHA, Aimd, BETA, Clock, INTERVAL, MAX_P};
+use crate::aqm::red::{self, AutoWeight, Curve, Gateway, Steer, TARGET_DELAY};
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
-use crate::base::packet::Packet;
 use crate::base::params::Auto;
-use crate::base::port::Level;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
-use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::{AIMD, Adaptive, Floating, GAMMA, INTERVAL, Knobs, MAX_P, Pace, W_P};
-use crate::{params, probes};
+use crate::{choice, params, probes};
+
+choice! {
+    /// What measures the interval where max_p and thresholds move together.
+    pub enum Pace {
+        /// A timer. While the link is idle the average counts as decayed.
+        Timer = "timer",
+        /// The first arrival more than an interval after the last step.
+        Arrival = "arrival",
+    }
+}
 
 params! {
     /// Knobs of Adaptive RED with dynamic thresholds.
@@ -38,9 +44,9 @@ params! {
         /// What measures it.
         clock: Pace = Pace::Arrival, in 0.0 ..= 1.0, "", "ours: as in red_tail";
         /// Largest step of max_p up; a quarter of it if that is less.
-        alpha: f64 = AIMD.0, in 0.0 ..= 1.0, "alpha", "RED+Tail, Table II";
+        alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "RED+Tail, Table II";
         /// Factor of a step of max_p down.
-        beta: f64 = AIMD.1, in 0.0 ..= 1.0, "beta", "RED+Tail, Table II";
+        beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "RED+Tail, Table II";
         /// Probability at max_th, to begin with.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "ns-2.35 1/linterm_";
         /// Weight of the queue met by an arrival in the average; auto is 1 - exp(-1/C).
@@ -48,9 +54,140 @@ params! {
     }
 }
 
+/// Relative step of floating thresholds: RED+Tail, section V.
+pub const GAMMA: f64 = 0.05;
+/// Weight of an arrival in the average drop probability. Ours.
+pub const W_P: f64 = 0.02;
+/// Dynamic thresholds keep min_th at this or above, in packets. Ours.
+const LEAST_MIN_TH: f64 = 5.0;
+
+/// The thresholds follow the average drop probability, their distance kept.
+#[derive(Clone, Copy, Debug)]
+struct Floating {
+    /// P_L: the thresholds sink below it.
+    p_l: f64,
+    /// P_U: they rise above it.
+    p_u: f64,
+    gamma: f64,
+    w_p: f64,
+    /// The smallest and the largest min_th; the smallest wins.
+    least: f64,
+    most: f64,
+    p_avg: f64,
+}
+
+impl Floating {
+    /// For thresholds that begin as `curve` has them.
+    fn new(params: &Params, curve: &Curve, link: &Link) -> Self {
+        let &Params { p_l, p_u, gamma, w_p, .. } = params;
+        let (packet, buffer) = match params.min_th {
+            Depth::Packets(_) => (1.0, link.limit_pkts()),
+            Depth::Bytes(_) => (link.mean_packet.0 as f64, link.limit_bytes()),
+        };
+        let most = buffer - (curve.max_th - curve.min_th);
+        Self { p_l, p_u, gamma, w_p, least: LEAST_MIN_TH * packet, most, p_avg: 0.0 }
+    }
+
+    /// The lower threshold after one step.
+    fn moved(&self, min_th: f64) -> f64 {
+        let factor = match self.p_avg {
+            p if p > self.p_u => 1.0 + self.gamma,
+            p if p < self.p_l => 1.0 - self.gamma,
+            _ => return min_th,
+        };
+        (min_th * factor).min(self.most).max(self.least)
+    }
+}
+
+/// Moves max_p as Adaptive RED does, then the thresholds if they float.
+#[derive(Clone, Copy, Debug)]
+pub struct Dynamic {
+    aimd: Aimd,
+    floating: Option<Floating>,
+}
+
+impl Dynamic {
+    /// The average drop probability that moves the thresholds; 0 if they stand.
+    pub fn p_avg(&self) -> f64 {
+        self.floating.map_or(0.0, |floating| floating.p_avg)
+    }
+
+    fn float(&self, curve: &mut Curve) {
+        if let Some(floating) = &self.floating {
+            let distance = curve.max_th - curve.min_th;
+            curve.min_th = floating.moved(curve.min_th);
+            curve.max_th = curve.min_th + distance;
+        }
+    }
+}
+
+impl Steer for Dynamic {
+    #[inline]
+    fn steer(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
+        if self.aimd.is_due(now) {
+            self.aimd.step(curve, avg, now);
+            self.float(curve);
+        }
+    }
+
+    #[inline]
+    fn judged(&mut self, p_b: f64) {
+        if let Some(floating) = &mut self.floating {
+            floating.p_avg += floating.w_p * (p_b - floating.p_avg);
+        }
+    }
+
+    #[inline]
+    fn due(&self) -> Option<Instant> {
+        self.aimd.due()
+    }
+
+    fn tick(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
+        self.aimd.tick(curve, avg, now);
+        self.float(curve);
+    }
+
+    fn resume(&mut self, before: &Self, curve: &mut Curve, steered: &Curve) {
+        self.aimd.resume(&before.aimd, curve, steered);
+        if before.floating.is_some() {
+            *curve = *steered;
+        }
+        if let Some(floating) = &mut self.floating {
+            floating.p_avg = before.p_avg();
+        }
+    }
+}
+
 /// State of Adaptive RED with dynamic thresholds.
-pub struct DynamicRed {
-    adaptive: Adaptive,
+pub type DynamicRed = Gateway<Dynamic>;
+
+impl Params {
+    /// What RED+Tail shares: the band lies in order, below what RED does at max_th (section V: P_U < P_max).
+    pub fn check_band(&self) -> Result<(), String> {
+        let &Self { p_l, p_u, max_p, .. } = self;
+        if p_l > p_u {
+            return Err("p_l at most p_u".to_string());
+        }
+        if p_u > 0.0 && p_u >= max_p { Err("p_u below max_p".to_string()) } else { Ok(()) }
+    }
+
+    /// RED as ns-2 has it, gentle and waiting, counting packets, remembering a second's packets; its max_p steered at
+    /// the authors' pace, its thresholds floating or not.
+    pub fn gateway(&self, floats: bool, link: &Link) -> DynamicRed {
+        let &Self { min_th, max_th, max_p, w_q, alpha, beta, interval, .. } = self;
+        let (given, auto_w) = (Auto::Given, AutoWeight::Second);
+        let red =
+            red::Params { min_th: given(min_th), max_th: given(max_th), max_p, w_q, auto_w, ..Default::default() };
+        let clock = match self.clock {
+            Pace::Timer => Clock::Timer,
+            Pace::Arrival => Clock::Arrival,
+        };
+        // Max_p makes no step at its ends themselves, as in ns-2; the gentle part follows it.
+        let steps = ared::Params { alpha, beta, interval, clock, quirk: true, ..Default::default() };
+        let curve = Curve::new(min_th.value(), max_th.value(), max_p, true);
+        let floating = floats.then(|| Floating::new(self, &curve, link));
+        Gateway::new(&red, TARGET_DELAY, Dynamic { aimd: Aimd::new(&steps, link), floating }, link)
+    }
 }
 
 impl Design for DynamicRed {
@@ -84,66 +221,36 @@ impl Design for DynamicRed {
     ];
 
     fn check(params: &Params) -> Result<(), String> {
-        let &Params { min_th, max_th, p_l, p_u, .. } = params;
+        let &Params { min_th, max_th, .. } = params;
         if min_th.with(0.0) != max_th.with(0.0) {
             return Err("min_th and max_th both in packets, or both in bytes".to_string());
         }
         if min_th >= max_th {
             return Err("min_th below max_th".to_string());
         }
-        Knobs::check_band((p_l, p_u), params.max_p)
+        params.check_band()
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let &Params { min_th, max_th, p_l, p_u, gamma, w_p, interval, clock, alpha, beta, max_p, w_q } = params;
-        let floating = Some(Floating { band: (p_l, p_u), gamma, w_p });
-        let knobs =
-            Knobs { thresholds: (min_th, max_th), max_p, aimd: (alpha, beta), interval, pace: clock, w_q, floating };
-        Self { adaptive: knobs.build(link) }
+        params.gateway(true, link)
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { adaptive: Self::build(params, link).adaptive.after(&self.adaptive)? })
-    }
-}
-
-impl Aqm for DynamicRed {
-    #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        self.adaptive.arrival(packet, level, cx)
-    }
-
-    #[inline]
-    fn settled(&mut self, packet: &Packet, fate: Fate, cx: &mut Cx) {
-        self.adaptive.settled(packet, fate, cx);
-    }
-
-    #[inline]
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.adaptive.emptied(cx);
-    }
-
-    #[inline]
-    fn next_tick(&self) -> Option<Instant> {
-        self.adaptive.next_tick()
-    }
-
-    fn tick(&mut self, level: &Level, cx: &mut Cx) {
-        self.adaptive.tick(level, cx);
+        Self::build(params, link).after(self)
     }
 }
 
 probes! { DynamicRed {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.adaptive.early().average().value();
+    avg ["packets|bytes"] = |s| s.average();
     /// Average drop probability, which moves the thresholds.
-    p ["1"] = |s| s.adaptive.p_avg();
+    p ["1"] = |s| s.steering().p_avg();
     /// Lower threshold.
-    min_th ["packets|bytes"] = |s| s.adaptive.early().curve.min_th;
+    min_th ["packets|bytes"] = |s| s.curve().min_th;
     /// Probability at max_th.
-    max_p ["1"] = |s| s.adaptive.early().curve.max_p;
+    max_p ["1"] = |s| s.curve().max_p;
     /// Base probability of the latest arrival.
-    p_b ["1"] = |s| s.adaptive.early().p_b();
+    p_b ["1"] = |s| s.p_b();
 } }
 
 #[cfg(test)]
@@ -154,16 +261,9 @@ mod tests {
     use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{ms, packet, params};
 
     const LINK: Link = Link { rate: Rate(6_000_000), limit: Limit::Packets(160), mean_packet: Bytes(1000) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
 
     /// Lower threshold and average probability after `steps` steps of the timer behind a queue of `q` packets;
     /// thresholds 20 and 80, no memory of either average.
@@ -173,11 +273,11 @@ mod tests {
         let red = Fifo::new(DynamicRed::build(&params, &LINK));
         let mut queue = Queue::new(red, LINK, false, Rng::stream(1, "dynamic"));
         while queue.port.pkts() <= q {
-            queue.arrive(Packet { len: 1000, ..Packet::default() }, Instant::ZERO);
+            queue.arrive(packet(), Instant::ZERO);
         }
         (1..=steps).for_each(|n| queue.tick(Instant::ZERO + INTERVAL * n));
-        let adaptive = &queue.discipline().aqm().adaptive;
-        (adaptive.early().curve.min_th, adaptive.p_avg())
+        let red = queue.discipline().aqm();
+        (red.curve().min_th, red.steering().p_avg())
     }
 
     #[test]
@@ -208,5 +308,28 @@ mod tests {
         assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));
         let clock = |word| Params::default().set("clock", word).is_some_and(|set| set.is_ok());
         assert_eq!(["timer", "arrival", "change"].map(clock), [true, true, false]);
+    }
+
+    #[test]
+    fn thresholds_move_by_a_twentieth_within_the_buffer() {
+        let floating = |p_avg, least, most| {
+            let (p_l, p_u) = (0.005, 0.010);
+            Floating { p_l, p_u, gamma: GAMMA, w_p: W_P, least, most, p_avg }
+        };
+        let moved = |min_th, p_avg| floating(p_avg, 5_000.0, 100_000.0).moved(min_th);
+        assert_eq!([0.02, 0.001, 0.007].map(|p| moved(20_000.0, p)), [21_000.0, 19_000.0, 20_000.0]);
+        assert_eq!([moved(99_000.0, 0.02), moved(5_100.0, 0.0)], [100_000.0, 5_000.0]);
+        assert_eq!(floating(0.5, 5_000.0, -1.0).moved(20_000.0), 5_000.0, "the smallest wins");
+    }
+
+    #[test]
+    fn thresholds_move_with_max_p_once_an_interval() {
+        let mut red = DynamicRed::build(&params("p_l=0.005 p_u=0.010"), &LINK);
+        let mut curve = *red.curve();
+        let once = 0.1 * 0.9;
+        for (t, max_p, min_th) in [(500, 0.1, 20_000.0), (501, once, 19_000.0), (60_000, once * 0.9, 18_050.0)] {
+            red.steering_mut().steer(&mut curve, 0.0, ms(t));
+            assert_eq!((curve.max_p, curve.min_th), (max_p, min_th), "{t} ms");
+        }
     }
 }

@@ -6,20 +6,11 @@
 
 use alloc::string::{String, ToString};
 
-use crate::aqm::red::consistent;
-use crate::base::cx::Cx;
+use crate::aqm::red::{self, AutoWeight, Curve, Gateway, Rule, Steer, TARGET_DELAY, consistent};
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
-use crate::base::packet::Packet;
 use crate::base::params::Auto;
-use crate::base::port::Level;
-use crate::base::time::Span;
+use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
-use crate::base::verdict::{Fate, Verdict};
-use crate::parts::early::{Config, Early};
-use crate::parts::max_p::{Crossings, Status};
-use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
-use crate::parts::spacing::Rule;
 use crate::{params, probes};
 
 params! {
@@ -64,10 +55,61 @@ params! {
     }
 }
 
+/// Where the average is, or was when it last was not on a threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Below min_th.
+    Below,
+    /// Between the thresholds.
+    Between,
+    /// Above max_th.
+    Above,
+}
+
+/// Moves max_p by a factor both ways, once a crossing of a threshold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Crossings {
+    alpha: f64,
+    beta: f64,
+    bottom: f64,
+    top: f64,
+    status: Status,
+}
+
+impl Steer for Crossings {
+    #[inline]
+    fn steer(&mut self, curve: &mut Curve, avg: f64, _: Instant) {
+        let Curve { min_th, max_th, max_p, .. } = *curve;
+        if min_th < avg && avg < max_th {
+            self.status = Status::Between;
+        } else if avg < min_th && self.status != Status::Below {
+            self.status = Status::Below;
+            curve.max_p = (max_p / self.alpha).max(self.bottom);
+        } else if avg > max_th && self.status != Status::Above {
+            self.status = Status::Above;
+            curve.max_p = (max_p * self.beta).min(self.top);
+        }
+    }
+
+    fn resume(&mut self, before: &Self, curve: &mut Curve, steered: &Curve) {
+        curve.max_p = steered.max_p;
+        self.status = before.status;
+    }
+}
+
 /// State of the self-configuring gateway.
-pub struct FengRed {
-    early: Early,
-    crossings: Crossings,
+pub type FengRed = Gateway<Crossings>;
+
+impl Params {
+    /// The RED that is steered.
+    fn red(&self) -> red::Params {
+        let &Self { rule, min_th, max_th, max_p, w_q, auto_w, delay, mean_packet, .. } = self;
+        let &Self { gentle, wait, bytes, use_mark_p, mark_p, .. } = self;
+        // The paper marks what its average forces; ns-2 drops it.
+        let harddrop = rule == Rule::Ns2;
+        let given = red::Params { rule, min_th, max_th, max_p, w_q, auto_w, delay, ..red::Params::default() };
+        red::Params { mean_packet, gentle, wait, bytes, harddrop, use_mark_p, mark_p, ..given }
+    }
 }
 
 impl Design for FengRed {
@@ -105,8 +147,7 @@ impl Design for FengRed {
     ];
 
     fn check(params: &Params) -> Result<(), String> {
-        let &Params { min_th, max_th, rule, wait, bytes, use_mark_p, .. } = params;
-        consistent((min_th, max_th), rule, (wait, bytes, use_mark_p))?;
+        consistent(&params.red())?;
         if (params.bottom..=params.top).contains(&params.max_p) {
             Ok(())
         } else {
@@ -115,58 +156,26 @@ impl Design for FengRed {
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let &Params { rule, min_th, max_th, bytes, w_q, auto_w, delay, quirk, .. } = params;
-        let (target, burst) = (TARGET_DELAY, Auto::Auto);
-        let mean_packet = params.mean_packet.or(link.mean_packet);
-        let known = Known { rule, min_th, max_th, bytes, target, w_q, auto_w, delay, burst, mean_packet };
-        let &Params { max_p, gentle, wait, alpha, beta, bottom, top, .. } = params;
-        let mark_p = params.use_mark_p.then_some(params.mark_p);
-        // The paper marks what its average forces; ns-2 drops it.
-        let harddrop = rule == Rule::Ns2;
-        let config = Config { known, max_p, gentle, wait, idle: true, harddrop, nodrop: false, mark_p };
-        let mut early = Early::new(config, link);
-        if quirk {
-            early.freeze_gentle();
-        }
+        let &Params { alpha, beta, bottom, top, quirk, .. } = params;
         let status = if quirk { Status::Above } else { Status::Below };
-        Self { early, crossings: Crossings { alpha, beta, bottom, top, status } }
+        let red = Self::new(&params.red(), TARGET_DELAY, Crossings { alpha, beta, bottom, top, status }, link);
+        if quirk { red.with_frozen_gentle() } else { red }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        let Self { early, crossings } = Self::build(params, link);
-        let mut early = early.after(&self.early)?;
-        early.curve.max_p = self.early.curve.max_p;
-        Some(Self { early, crossings: Crossings { status: self.crossings.status, ..crossings } })
-    }
-}
-
-impl Aqm for FengRed {
-    #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let crossings = &mut self.crossings;
-        self.early.arrival(packet, level, cx, |curve, avg| curve.max_p = crossings.step(curve, avg))
-    }
-
-    #[inline]
-    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
-        self.early.settled(fate);
-    }
-
-    #[inline]
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.early.emptied(cx.now);
+        Self::build(params, link).after(self)
     }
 }
 
 probes! { FengRed {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.early.average().value();
+    avg ["packets|bytes"] = |s| s.average();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.early.p();
+    p ["1"] = |s| s.p();
     /// Probability at max_th.
-    max_p ["1"] = |s| s.early.curve.max_p;
+    max_p ["1"] = |s| s.curve().max_p;
     /// Packets since the last signal.
-    count ["packets"] = |s| s.early.count();
+    count ["packets"] = |s| s.count();
 } }
 
 #[cfg(test)]
@@ -174,20 +183,12 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
+    use crate::base::packet::{Ecn, Packet};
     use crate::base::rng::Rng;
-    use crate::base::time::Instant;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::{near, packet, params};
 
     const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(200), mean_packet: Bytes(1000) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
 
     /// max_p after the queue, from empty, has been brought to each of these lengths; thresholds 5 and 15, no memory.
     fn course(lengths: &[u32], settings: &str) -> f64 {
@@ -200,18 +201,14 @@ mod tests {
             }
             // The last arrival meets `length` packets, or one less where it overshoots none.
             while queue.port.pkts() <= length {
-                queue.arrive(
-                    Packet { len: 1000, ecn: crate::base::packet::Ecn::Ect0, ..Packet::default() },
-                    Instant::ZERO,
-                );
+                queue.arrive(Packet { ecn: Ecn::Ect0, ..packet() }, Instant::ZERO);
             }
         }
-        queue.discipline().aqm().early.curve.max_p
+        queue.discipline().aqm().curve().max_p
     }
 
     #[test]
     fn max_p_moves_once_a_crossing() {
-        let near = |got: f64, want: f64| assert!((got - want).abs() < 1e-12, "{got} is not {want}");
         near(course(&[4], ""), 0.1);
         near(course(&[4, 10], ""), 0.1);
         near(course(&[15], ""), 0.1);
@@ -231,5 +228,26 @@ mod tests {
         assert!((course(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12);
         let check = |settings| FengRed::check(&params(settings));
         assert!(check("bottom=0.2").is_err() && check("top=0.05").is_err() && check("").is_ok());
+    }
+
+    #[test]
+    fn a_crossing_counts_once() {
+        let mut curve = Curve::new(5.0, 15.0, 0.1, true);
+        let mut feng = Crossings { alpha: 3.0, beta: 2.0, bottom: 0.01, top: 0.3, status: Status::Below };
+        let mut after = |avg| {
+            feng.steer(&mut curve, avg, Instant::ZERO);
+            curve.max_p
+        };
+        assert_eq!([after(1.0), after(10.0), after(15.0)], [0.1; 3], "it began below; on a threshold nothing happens");
+        assert_eq!([after(15.1), after(20.0)], [0.2; 2]);
+        assert_eq!([after(10.0), after(16.0), after(5.0)], [0.2, 0.3, 0.3], "again, up to the top; 5 is not below 5");
+        near(after(4.9), 0.1);
+        near(after(0.0), 0.1);
+        near(after(20.0), 0.2); // from below to above at once
+        near(after(1.0), 0.2 / 3.0);
+        near(after(6.0), 0.2 / 3.0);
+        near(after(1.0), 0.2 / 9.0);
+        near(after(6.0), 0.2 / 9.0);
+        assert_eq!(after(1.0), 0.01);
     }
 }

@@ -7,6 +7,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::aqm::red::{Average, Curve, spaced};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::Aqm;
@@ -15,8 +16,6 @@ use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::red_curve::{Average, Curve};
-use crate::parts::spacing::spaced;
 use crate::{params, probes};
 
 params! {
@@ -300,25 +299,14 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
     use crate::base::time::{Instant, Span};
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, params};
 
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<Fifo<Fred>> {
-        let params = params(settings);
-        Fred::check(&params).unwrap();
-        Queue::new(Fifo::new(Fred::build(&params, &LINK)), LINK, false, Rng::stream(1, "fred"))
+        by_hand::fifo(settings, LINK, false)
     }
 
     /// Offers packets of `flow`; says how many were taken.

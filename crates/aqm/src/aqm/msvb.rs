@@ -188,17 +188,13 @@ mod tests {
     use crate::base::rng::Rng;
     use crate::base::time::{Instant, Span};
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand;
 
     /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
     fn queue(settings: &str) -> Queue<Fifo<Msvb>> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        Msvb::check(&params).unwrap();
-        Queue::new(Fifo::new(Msvb::build(&params, &LINK)), LINK, false, Rng::stream(1, "queue"))
+        by_hand::fifo(settings, LINK, false)
     }
 
     fn packet(class: u8) -> Packet {

@@ -233,14 +233,11 @@ mod tests {
     use crate::base::host::Queue;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::ms as at;
     use crate::{AnyDiscipline, Spec};
 
     /// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * 1_000_000)
-    }
 
     fn packet(ecn: Ecn) -> Packet {
         Packet { len: 1000, ecn, ..Packet::default() }

@@ -1,9 +1,15 @@
 //! RED: drops begin early and at random, by the average queue (Floyd and Jacobson 1993).
 //!
-//! A slow average lets bursts through and answers standing queues. Between two thresholds its excess
-//! sets a probability, spread so that the gaps between drops come out even; above the upper one the
-//! gentle form climbs on to 1 at twice that threshold. The details
-//! are ns-2.35's, or those of the paper, or Linux's.
+//! A slow average lets bursts through and answers standing queues. Between two thresholds its excess sets a
+//! probability, spread so that the gaps between drops come out even; above the upper one the gentle form climbs on to
+//! 1 at twice that threshold.
+//!
+//! [`Gateway`] reads as the paper's Fig. 2 does: average, base probability p_b, count and p_a at each arrival, and when
+//! the queue becomes empty. [`Average`] and [`Curve`] are its equations; [`Spacing`] has its count, and the counts of
+//! ns-2 and Linux by [`Rule`]. The relatives of RED steer its curve: [`Steer`].
+
+mod auto;
+mod spacing;
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -11,18 +17,31 @@ use alloc::string::{String, ToString};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
-use crate::base::packet::Packet;
+use crate::base::packet::{Ecn, Packet};
 use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::tc::{Form, Tail, Tc, sets};
-use crate::base::time::Span;
+use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
-use crate::base::verdict::{Fate, Verdict};
-use crate::parts::early::{Config, Early};
-use crate::parts::red_auto::{AutoWeight, Known, TARGET_DELAY};
+use crate::base::verdict::{Fate, Reason, Verdict};
 use crate::parts::red_tc;
-use crate::parts::spacing::Rule;
-use crate::{params, probes};
+use crate::{choice, params, probes};
+
+pub use crate::aqm::red::auto::{AutoWeight, TARGET_DELAY, packets_per_sec, tc_weight};
+use crate::aqm::red::spacing::mean_spaced;
+pub use crate::aqm::red::spacing::{Spacing, spaced};
+
+choice! {
+    /// Whose RED, where the listings differ.
+    pub enum Rule {
+        /// ns-2.35.
+        Ns2 = "ns2",
+        /// Floyd and Jacobson 1993.
+        Paper = "paper",
+        /// The Linux kernel.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Knobs of RED.
@@ -64,13 +83,374 @@ params! {
     }
 }
 
+/// What moves the curve of a RED: the average, arrivals or a clock.
+pub trait Steer {
+    /// At each arrival, after the average and before p_b.
+    #[inline]
+    fn steer(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
+
+    /// The arrival's base probability by the average alone.
+    #[inline]
+    fn judged(&mut self, _p_b: f64) {}
+
+    /// When [`tick`](Self::tick) is due.
+    #[inline]
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// That time has come; `avg` counts as decayed while the link is idle.
+    fn tick(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
+
+    /// Goes on from where `before` is, which had steered its curve to `steered`.
+    fn resume(&mut self, _before: &Self, _curve: &mut Curve, _steered: &Curve) {}
+}
+
+/// The curve stays where it is: RED itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed;
+
+impl Steer for Fixed {}
+
+/// A RED gateway, its curve steered by `S`. Queue, average and thresholds share one unit.
+#[derive(Clone)]
+pub struct Gateway<S> {
+    params: Params,
+    unit: Depth,
+    curve: Curve,
+    average: Average,
+    spacing: Spacing,
+    steering: S,
+    /// ns-2: the gentle part keeps the max_p that it began with.
+    gentle_p: Option<f64>,
+    p_b: f64,
+    p: f64,
+}
+
+/// State of RED.
+pub type Red = Gateway<Fixed>;
+
+/// ns-2 signals nothing to an arrival that meets no more than this, in the unit of the thresholds.
+const SPARED: f64 = 1.0;
+
+impl<S: Steer> Aqm for Gateway<S> {
+    /// Fig. 2, "for each packet arrival".
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let u = cx.rng.uniform();
+        let q = self.unit.measure(level);
+        let avg = match self.params.rule {
+            Rule::Ns2 => self.average.arrival(q, cx.now),
+            Rule::Paper | Rule::Linux => self.average.arrival_or_decay(q, cx.now),
+        };
+        self.steering.steer(&mut self.curve, avg, cx.now);
+        let p_b = self.base_probability(avg);
+        self.p_b = p_b.unwrap_or(0.0);
+        self.steering.judged(self.p_b);
+        let p_b = p_b.filter(|_| q > SPARED || self.params.rule != Rule::Ns2);
+        self.p = p_b.unwrap_or(0.0);
+        if p_b.is_some() && self.is_forced(avg) {
+            self.spacing.forced();
+            return if self.params.harddrop { Verdict::Drop } else { self.signal(packet, level) };
+        }
+        if !self.spacing.arrival(p_b, packet.len, u) {
+            return Verdict::Accept;
+        }
+        if self.params.use_mark_p && self.p >= self.params.mark_p {
+            return Verdict::Drop;
+        }
+        self.signal(packet, level)
+    }
+
+    #[inline]
+    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
+        if fate == Fate::Dropped(Reason::Overflow) {
+            self.spacing.overflowed();
+        }
+    }
+
+    /// Fig. 2, "when queue becomes empty".
+    #[inline]
+    fn emptied(&mut self, cx: &mut Cx) {
+        if self.params.idle {
+            self.average.emptied(cx.now);
+        }
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Option<Instant> {
+        self.steering.due()
+    }
+
+    fn tick(&mut self, _: &Level, cx: &mut Cx) {
+        let avg = self.average.at(cx.now);
+        self.steering.tick(&mut self.curve, avg, cx.now);
+    }
+}
+
+impl<S: Steer> Gateway<S> {
+    /// In front of an empty queue; an automatic min_th aims at a queueing delay of `target`.
+    pub fn new(params: &Params, target: Span, steering: S, link: &Link) -> Self {
+        let mean_packet = params.mean_packet.or(link.mean_packet);
+        let params = Params { mean_packet: Auto::Given(mean_packet), ..params.clone() };
+        let Params { rule, wait, bytes, max_p, gentle, .. } = params;
+        let (unit, max_th) = auto::thresholds(&params, target, link);
+        let weight = auto::weight(&params, unit, max_th, link);
+        Self {
+            unit,
+            curve: Curve::new(unit.value(), max_th, max_p, gentle),
+            average: Average::new(weight, packets_per_sec(link, mean_packet)),
+            spacing: Spacing::new(rule, wait, bytes.then_some(mean_packet.0)),
+            steering,
+            gentle_p: None,
+            p_b: 0.0,
+            p: 0.0,
+            params,
+        }
+    }
+
+    /// The same over the average that `before` has; none if that is in another unit.
+    pub fn after(mut self, before: &Self) -> Option<Self> {
+        self.steering.resume(&before.steering, &mut self.curve, &before.curve);
+        let (average, spacing) = (self.average.after(&before.average), self.spacing.after(&before.spacing));
+        let Self { gentle_p, p_b, p, .. } = *before;
+        self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
+    }
+
+    /// The gentle part stays as it is now, whatever becomes of max_p: ns-2.
+    #[must_use]
+    pub fn with_frozen_gentle(self) -> Self {
+        Self { gentle_p: Some(self.curve.max_p), ..self }
+    }
+
+    /// The mean probability of a signal to a fluid of which so many packets came while `q` waited.
+    fn flow(&mut self, q: f64, packets: u64) -> f64 {
+        let avg = self.average.sample_many(q, packets as f64);
+        match self.base_probability(avg) {
+            None => 0.0,
+            Some(_) if self.is_forced(avg) => 1.0,
+            Some(p_b) => mean_spaced(p_b, self.params.wait),
+        }
+    }
+
+    /// Inlined always: it is asked by packets and by fluids, and a call would cost each packet some nanoseconds.
+    #[inline(always)]
+    fn base_probability(&self, avg: f64) -> Option<f64> {
+        match self.gentle_p {
+            Some(max_p) if avg >= self.curve.max_th => self.curve.with(max_p).base_probability(avg),
+            _ => self.curve.base_probability(avg),
+        }
+    }
+
+    /// Is the average so high that every packet is signalled?
+    #[inline(always)]
+    fn is_forced(&self, avg: f64) -> bool {
+        let Curve { max_th, gentle, .. } = self.curve;
+        !self.params.use_mark_p && avg >= if gentle { 2.0 * max_th } else { max_th }
+    }
+
+    /// A signal, if `packet` is not to be spared by `nodrop`.
+    fn signal(&self, packet: &Packet, level: &Level) -> Verdict {
+        let marks_others = || level.marks(&Packet { ecn: Ecn::Ect0, ..*packet });
+        if self.params.nodrop && !level.marks(packet) && marks_others() { Verdict::Accept } else { Verdict::Signal }
+    }
+
+    /// The unit of the queue; its number is that of the first min_th.
+    pub const fn unit(&self) -> Depth {
+        self.unit
+    }
+
+    /// The average queue.
+    pub const fn average(&self) -> f64 {
+        self.average.value()
+    }
+
+    /// The present curve.
+    pub const fn curve(&self) -> &Curve {
+        &self.curve
+    }
+
+    /// What steers it.
+    pub const fn steering(&self) -> &S {
+        &self.steering
+    }
+
+    /// As if its curve had been steered there.
+    #[cfg(test)]
+    pub fn steer_to(&mut self, max_p: f64) {
+        self.curve.max_p = max_p;
+    }
+
+    /// What steers it, to be tried by itself.
+    #[cfg(test)]
+    pub fn steering_mut(&mut self) -> &mut S {
+        &mut self.steering
+    }
+
+    /// Base probability by the average alone, before anything spares an arrival.
+    pub const fn p_b(&self) -> f64 {
+        self.p_b
+    }
+
+    /// Base probability of the latest arrival, before it is spread.
+    pub const fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// Probability of a signal to the latest arrival.
+    pub const fn p_a(&self) -> f64 {
+        self.spacing.p()
+    }
+
+    /// Packets since the last signal.
+    pub const fn count(&self) -> f64 {
+        self.spacing.count()
+    }
+}
+
+/// The exponentially weighted average of the queue, aware of idle time.
+#[derive(Clone, Debug)]
+pub struct Average {
+    value: f64,
+    weight: f64,
+    pkts_per_sec: f64,
+    idle_since: Option<Instant>,
+}
+
+impl Average {
+    /// An average of 0 over a queue that is idle from time 0; `pkts_per_sec` typical packets fit
+    /// into a second of idle time.
+    pub const fn new(weight: f64, pkts_per_sec: f64) -> Self {
+        Self { value: 0.0, weight, pkts_per_sec, idle_since: Some(Instant::ZERO) }
+    }
+
+    /// The same with the value that `before` has.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { value: before.value, idle_since: before.idle_since, ..self }
+    }
+
+    /// An arrival meets the queue `q`, itself not counted. After idle time the average first decays
+    /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
+    #[inline]
+    pub fn arrival(&mut self, q: f64, now: Instant) -> f64 {
+        if let Some(since) = self.idle_since {
+            self.idle_since = None;
+            let missed = libm::floor(self.packets_since(since, now));
+            if missed > 0.0 {
+                self.value *= self.decay(missed);
+            }
+        }
+        self.sample(q)
+    }
+
+    /// The same by the paper of 1993, and by Linux: whole packets do not matter, and an arrival that ends an idle
+    /// time is not averaged in.
+    #[inline]
+    pub fn arrival_or_decay(&mut self, q: f64, now: Instant) -> f64 {
+        match self.idle_since.take() {
+            None => self.sample(q),
+            Some(since) => {
+                self.value *= self.decay(self.packets_since(since, now));
+                self.value
+            }
+        }
+    }
+
+    /// Averages `q` in, whatever the time.
+    #[inline]
+    pub fn sample(&mut self, q: f64) -> f64 {
+        self.value = (1.0 - self.weight) * self.value + self.weight * q;
+        self.value
+    }
+
+    /// Averages `q` in as often as `times` says.
+    pub fn sample_many(&mut self, q: f64, times: f64) -> f64 {
+        self.value = q + (self.value - q) * self.decay(times);
+        self.value
+    }
+
+    /// What it would have decayed to by `now`; as it is while the queue has something to send.
+    pub fn at(&self, now: Instant) -> f64 {
+        self.idle_since.map_or(self.value, |since| self.value * self.decay(self.packets_since(since, now)))
+    }
+
+    fn packets_since(&self, since: Instant, now: Instant) -> f64 {
+        self.pkts_per_sec * now.since(since).secs()
+    }
+
+    fn decay(&self, packets: f64) -> f64 {
+        libm::pow(1.0 - self.weight, packets)
+    }
+
+    /// The queue has nothing to send; repeated calls keep the first time.
+    #[inline]
+    pub fn emptied(&mut self, now: Instant) {
+        self.idle_since.get_or_insert(now);
+    }
+
+    /// The queue is idle from `now` on, whatever it was before.
+    #[inline]
+    pub const fn restart_idle(&mut self, now: Instant) {
+        self.idle_since = Some(now);
+    }
+
+    /// The idle time is over, and does not count.
+    #[inline]
+    pub const fn forget_idle(&mut self) {
+        self.idle_since = None;
+    }
+
+    /// The present average.
+    pub const fn value(&self) -> f64 {
+        self.value
+    }
+}
+
+/// From the average to the base probability.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Curve {
+    /// Below this average nothing is signalled.
+    pub min_th: f64,
+    /// Here the base probability reaches `max_p`.
+    pub max_th: f64,
+    /// Base probability at `max_th`.
+    pub max_p: f64,
+    /// Above `max_th`: up to 1 at twice `max_th`, or 1 at once.
+    pub gentle: bool,
+    /// 1 / (max_th - min_th), kept as ns-2 keeps it: packets would wait for the division. Thresholds move together.
+    v_a: f64,
+}
+
+impl Curve {
+    /// The curve through these points.
+    pub const fn new(min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> Self {
+        Self { min_th, max_th, max_p, gentle, v_a: 1.0 / (max_th - min_th) }
+    }
+
+    /// The same with another `max_p`.
+    pub const fn with(self, max_p: f64) -> Self {
+        Self { max_p, ..self }
+    }
+
+    /// p_b, or `None` while the average is below `min_th`.
+    #[inline]
+    pub fn base_probability(&self, avg: f64) -> Option<f64> {
+        let Self { min_th, max_th, max_p, gentle, v_a } = *self;
+        if avg < min_th {
+            None
+        } else if avg < max_th {
+            Some(max_p * (avg - min_th) * v_a)
+        } else if gentle && avg < 2.0 * max_th {
+            Some((max_p + (1.0 - max_p) * (avg - max_th) / max_th).min(1.0))
+        } else {
+            Some(1.0)
+        }
+    }
+}
+
 /// What RED and its relatives refuse: thresholds that contradict each other, and options that a listing has not.
-pub fn consistent(
-    (min_th, max_th): (Auto<Depth>, Auto<Depth>),
-    rule: Rule,
-    (wait, bytes, use_mark_p): (bool, bool, bool),
-) -> Result<(), String> {
-    match (min_th, max_th) {
+pub fn consistent(params: &Params) -> Result<(), String> {
+    match (params.min_th, params.max_th) {
         (Auto::Given(Depth::Packets(_)), Auto::Given(Depth::Bytes(_)))
         | (Auto::Given(Depth::Bytes(_)), Auto::Given(Depth::Packets(_))) => {
             return Err("min_th and max_th both in packets, or both in bytes".to_string());
@@ -81,16 +461,13 @@ pub fn consistent(
         (Auto::Auto, Auto::Given(max)) if max.value() <= 0.0 => return Err("max_th above 0".to_string()),
         _ => {}
     }
-    match rule {
-        Rule::Linux if wait || bytes => Err("rule=linux with wait=off and bytes=off: preset=linux".to_string()),
-        Rule::Linux | Rule::Paper if use_mark_p => Err("use_mark_p=off unless rule=ns2".to_string()),
+    match params.rule {
+        Rule::Linux if params.wait || params.bytes => {
+            Err("rule=linux with wait=off and bytes=off: preset=linux".to_string())
+        }
+        Rule::Linux | Rule::Paper if params.use_mark_p => Err("use_mark_p=off unless rule=ns2".to_string()),
         _ => Ok(()),
     }
-}
-
-/// State of RED.
-pub struct Red {
-    early: Early,
 }
 
 impl Design for Red {
@@ -168,160 +545,32 @@ impl Design for Red {
     });
 
     fn check(params: &Params) -> Result<(), String> {
-        let &Params { min_th, max_th, rule, wait, bytes, use_mark_p, .. } = params;
-        consistent((min_th, max_th), rule, (wait, bytes, use_mark_p))
+        consistent(params)
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let &Params { rule, min_th, max_th, bytes, w_q, auto_w, delay, burst, .. } = params;
-        let mean_packet = params.mean_packet.or(link.mean_packet);
-        let known = Known { rule, min_th, max_th, bytes, target: TARGET_DELAY, w_q, auto_w, delay, burst, mean_packet };
-        let &Params { max_p, gentle, wait, idle, harddrop, nodrop, .. } = params;
-        let mark_p = params.use_mark_p.then_some(params.mark_p);
-        let config = Config { known, max_p, gentle, wait, idle, harddrop, nodrop, mark_p };
-        Self { early: Early::new(config, link) }
+        Self::new(params, TARGET_DELAY, Fixed, link)
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { early: Self::build(params, link).early.after(&self.early)? })
+        Self::build(params, link).after(self)
     }
 
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
-        let mut early = Self::build(params, link).early;
-        let p = move |sample: &Sample| early.flow(sample.backlog(early.unit()), sample.period.offered.pkts);
+        let mut red = Self::build(params, link);
+        let p = move |sample: &Sample| red.flow(sample.backlog(red.unit), sample.period.offered.pkts);
         Some(Box::new(Fluid::new(p)))
-    }
-}
-
-impl Aqm for Red {
-    #[inline]
-    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        self.early.arrival(packet, level, cx, |_, _| ())
-    }
-
-    #[inline]
-    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
-        self.early.settled(fate);
-    }
-
-    #[inline]
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.early.emptied(cx.now);
     }
 }
 
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.early.average().value();
+    avg ["packets|bytes"] = |s| s.average();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.early.p();
+    p ["1"] = |s| s.p();
     /// Packets since the last signal.
-    count ["packets"] = |s| s.early.count();
+    count ["packets"] = |s| s.count();
 } }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::aqm::droptail::DropTail;
-    use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
-    use crate::base::port::{MAIN, Port};
-    use crate::base::rng::Rng;
-    use crate::base::time::Instant;
-    use crate::base::units::{Limit, Rate};
-
-    const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
-    /// Verdicts on arrivals of ECN-capable and other packets, in turn, at a standing queue of `q` packets, with ECN,
-    /// thresholds 5 and 15, no memory. From p_b = 0.5 on, at q = 10, every packet but the first is signalled.
-    fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
-        let params = params(&alloc::format!("min_th=5p max_th=15p max_p=1 w_q=1 wait=off {settings}"));
-        Red::check(&params).unwrap();
-        let mut port = Port::new(LINK, 1, true);
-        let packet = Packet { len: 500, ..Packet::default() };
-        let mut rng = Rng::stream(1, "red");
-        let mut cx = Cx { now: Instant::ZERO, rng: &mut rng };
-        for _ in 0..q {
-            port.admit(MAIN, packet, Verdict::Accept, &mut DropTail, &mut cx);
-        }
-        let mut red = Red::build(&params, &LINK);
-        core::array::from_fn(|i| {
-            let ecn = if i % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-            red.arrival(&Packet { ecn, ..packet }, &port.level(MAIN), &mut cx)
-        })
-    }
-
-    use Verdict::{Accept, Drop, Signal};
-
-    #[test]
-    fn first_arrival_above_min_th_passes_and_twice_max_th_forces() {
-        assert_eq!(verdicts(4, ""), [Accept; 3]);
-        assert_eq!(verdicts(10, ""), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, ""), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(15, "gentle=off"), [Drop; 3]);
-        assert_eq!(verdicts(29, ""), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(30, ""), [Drop; 3]);
-        assert_eq!(verdicts(1, "min_th=0p max_th=1p"), [Accept; 3], "nothing happens to one that meets one packet");
-        // ns-2's late rule: the average never forces; from p_b = 0.9, at 14 packets, marks become drops.
-        assert_eq!(verdicts(13, "use_mark_p=on mark_p=0.9"), [Accept, Signal, Signal]);
-        assert_eq!(verdicts(14, "use_mark_p=on mark_p=0.9"), [Accept, Drop, Drop]);
-        assert_eq!(verdicts(99, "use_mark_p=on mark_p=0.9 gentle=off"), [Accept, Drop, Drop]);
-    }
-
-    #[test]
-    fn tcs_words_decide_what_a_signal_is() {
-        assert_eq!(verdicts(10, "nodrop=on"), [Accept, Accept, Signal, Accept, Signal], "only marks");
-        assert_eq!(verdicts(30, "nodrop=on"), [Drop; 3]);
-        assert_eq!(verdicts(30, "harddrop=off"), [Signal; 3]);
-        assert_eq!(verdicts(30, "harddrop=off nodrop=on"), [Signal, Accept, Signal]);
-    }
-
-    #[test]
-    fn the_paper_and_linux_do_not_average_the_arrival_that_ends_an_idle_time() {
-        for rule in ["paper", "linux"] {
-            let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
-            assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");
-            assert_eq!(
-                verdicts(1, &alloc::format!("{forced} min_th=0p max_th=1p")),
-                [Accept, Signal, Signal],
-                "{rule}"
-            );
-        }
-        // 14 packets, p_b = 0.9: the first draws the gap, which is over after at most two more.
-        let [_, first, a, b, ..] = verdicts::<5>(14, "rule=linux");
-        assert_eq!((first, [a, b].contains(&Signal)), (Accept, true));
-    }
-
-    #[test]
-    fn what_contradicts_itself_is_refused() {
-        let check = |settings: &str| Red::check(&params(settings));
-        assert!(check("min_th=5p max_th=15p").is_ok());
-        assert!(check("min_th=15p max_th=5p").is_err());
-        assert!(check("min_th=5p max_th=15kb").is_err());
-        assert!(check("min_th=auto max_th=15kb").is_ok());
-        assert!(check("min_th=auto max_th=0p").is_err());
-        assert!(check("min_th=0p max_th=auto").is_ok());
-        assert!(check("rule=linux wait=off").is_ok());
-        assert!(check("rule=linux wait=on").is_err() && check("rule=linux wait=off bytes=on").is_err());
-        assert!(check("rule=paper bytes=on").is_ok() && check("rule=paper use_mark_p=on").is_err());
-    }
-
-    #[test]
-    fn tcs_words_are_read() {
-        let words =
-            "red limit 120000 min 10000 max 30000 avpkt 500 burst 20 probability 0.05 bandwidth 10mbit ecn harddrop";
-        let ours = "red preset=linux hard_limit=120000b min_th=10000b max_th=30000b mean_packet=500b burst=20 max_p=0.05 \
-                    ecn=on harddrop=on";
-        let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
-        assert_eq!(canonical(words), canonical(ours));
-        assert!(canonical("ared limit 120000 avpkt 500 adaptive ecn nodrop").contains("nodrop=on"));
-    }
-}
+mod tests;

@@ -4,6 +4,11 @@
 //! average number of IN packets alone, OUT packets by the average of all, with lower thresholds: congestion meets
 //! OUT packets first, and IN packets only if there are too many of themselves.
 
+mod band;
+
+use alloc::string::{String, ToString};
+
+use crate::aqm::red::{Average, Curve, Rule, Spacing, packets_per_sec};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::Aqm;
@@ -12,13 +17,8 @@ use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
-use crate::parts::band::Band;
-use crate::parts::red_auto::packets_per_sec;
-use crate::parts::red_curve::{Average, Curve};
-use crate::parts::spacing::{Rule, Spacing};
 use crate::{params, probes};
-
-use alloc::string::{String, ToString};
+use band::Band;
 
 params! {
     /// Knobs of RIO.
@@ -249,25 +249,14 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
     use crate::base::time::{Instant, Span};
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::{self, params};
 
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<Fifo<Rio>> {
-        let params = params(settings);
-        Rio::check(&params).unwrap();
-        Queue::new(Fifo::new(Rio::build(&params, &LINK)), LINK, false, Rng::stream(1, "rio"))
+        by_hand::fifo(settings, LINK, false)
     }
 
     /// Offers packets of a colour at `ms`; says how many were taken.

@@ -375,18 +375,10 @@ mod tests {
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{params, us as at};
 
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(200), mean_packet: Bytes(500) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
 
     fn queue(settings: &str) -> Queue<Fifo<Sfb>> {
         let params = params(&alloc::format!("max=25 {settings}"));
@@ -396,10 +388,6 @@ mod tests {
 
     fn sfb(queue: &Queue<Fifo<Sfb>>) -> &Sfb {
         queue.discipline().aqm()
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Span::from_micros(us)
     }
 
     /// What became of a packet of `flow` offered at `us` microseconds, and p.

@@ -228,33 +228,18 @@ mod tests {
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, ms as at, params};
 
     /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<Fifo<Sio>> {
-        let params = params(settings);
-        Sio::check(&params).unwrap();
-        Queue::new(Fifo::new(Sio::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+        by_hand::fifo(settings, LINK, true)
     }
 
     fn sio(queue: &Queue<Fifo<Sio>>) -> &Sio {
         queue.discipline().aqm()
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
     }
 
     fn packet(colour: Colour) -> Packet {

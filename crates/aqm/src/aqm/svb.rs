@@ -145,40 +145,24 @@ probes! { Svb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::format;
-
     use crate::base::adapters::Fifo;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
-    use crate::base::time::{Instant, Span};
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, params, us as at};
+    use alloc::format;
 
     /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<Fifo<Svb>> {
-        let params = params(settings);
-        Svb::check(&params).unwrap();
-        Queue::new(Fifo::new(Svb::build(&params, &LINK)), LINK, true, Rng::stream(1, "queue"))
+        by_hand::fifo(settings, LINK, true)
     }
 
     fn state(queue: &Queue<Fifo<Svb>>) -> (f64, f64, f64) {
         let svb = queue.discipline().aqm();
         (svb.buffer.value(), svb.threshold.value(), svb.odds.p())
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Span::from_micros(us)
     }
 
     fn packet(ecn: Ecn) -> Packet {

@@ -163,10 +163,10 @@ probes! { Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::params::ParamSet;
     use crate::base::port::{Count, Tally};
     use crate::base::time::Instant;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::params;
 
     /// The defaults.
     const NS2: (f64, f64) = (1.822e-5, 1.816e-5);
@@ -174,10 +174,7 @@ mod tests {
     const LINK: Link = Link { rate: Rate(15_000_000), limit: Limit::Packets(800), mean_packet: Bytes(500) };
 
     fn pi(settings: &str, link: &Link) -> Pi {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
+        let params: Params = params(settings);
         Pi::build(&params, link)
     }
 

@@ -136,19 +136,16 @@ probes! { Rem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::params::ParamSet;
     use crate::base::port::{Count, Tally};
     use crate::base::time::Instant;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::params;
 
     /// 10 Mb/s of 500-byte packets: 5 in 2 ms.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
     fn rem(settings: &str) -> Rem {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
+        let params: Params = params(settings);
         Rem::build(&params, &LINK)
     }
 

@@ -78,10 +78,7 @@ impl DrainTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * 1_000_000)
-    }
+    use crate::testing::by_hand::ms as at;
 
     #[test]
     fn measures_the_time_for_a_threshold_of_bytes() {

@@ -162,12 +162,9 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Link, Rate};
+    use crate::testing::by_hand::ms as at;
 
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(1000), mean_packet: Bytes(1000) };
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * 1_000_000)
-    }
 
     /// A port with so many packets of 1000 bytes in either list, those of `low` as old as 10 ms.
     fn port(classic: u32, low: u32) -> Port {

@@ -81,12 +81,9 @@ impl PairTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::by_hand::ms as at;
 
     const T: Span = Span::from_millis(5000);
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
 
     #[test]
     fn counts_and_forgets_after_silence() {

@@ -57,10 +57,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::base::time::Span;
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Span::from_micros(us)
-    }
+    use crate::testing::by_hand::us as at;
 
     /// 1 Mb/s and eight packets of 1000 bytes: one packet's tokens in 8 ms.
     fn bucket() -> TokenBucket {

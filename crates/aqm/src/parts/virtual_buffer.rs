@@ -344,14 +344,11 @@ mod tests {
     use crate::base::time::Span;
     use crate::base::units::Rate;
     use crate::base::verdict::Reason;
+    use crate::testing::by_hand::ms as at;
 
     /// 10 Mb/s of 1000-byte packets: C = 1250 packets a second, a buffer of 100.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
     const PKTS: Depth = Depth::Packets(0.0);
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
 
     fn range(floor: f64, init: f64, cap: f64) -> Range {
         Range { floor, init, cap, target: init }

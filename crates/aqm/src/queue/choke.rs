@@ -6,6 +6,7 @@
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 
+use crate::aqm::red::{Average, Rule, Spacing, tc_weight};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};
@@ -15,10 +16,7 @@ use crate::base::port::{MAIN, Port};
 use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
-use crate::parts::red_auto::tc_weight;
-use crate::parts::red_curve::Average;
 use crate::parts::red_tc;
-use crate::parts::spacing::{Rule, Spacing};
 use crate::{choice, params, probes};
 
 choice! {
@@ -263,21 +261,13 @@ mod tests {
     use super::*;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::time::{Instant, Span};
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::params;
     use alloc::vec::Vec;
 
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(300), mean_packet: Bytes(500) };
-
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
 
     fn queue(settings: &str) -> Queue<Choke> {
         Queue::new(Choke::build(&params(settings), &LINK), LINK, true, Rng::stream(1, "queue"))

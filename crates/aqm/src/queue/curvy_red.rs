@@ -244,23 +244,14 @@ mod tests {
     use crate::base::design::Probes;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
-    use crate::base::time::Instant;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, us as at};
 
     /// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
 
     fn queue(settings: &str) -> Queue<CurvyRed> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        Queue::new(CurvyRed::build(&params, &LINK), LINK, true, Rng::stream(1, "queue"))
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::from_nanos(us * 1000)
+        by_hand::queue(settings, LINK, true)
     }
 
     fn packet(ecn: Ecn) -> Packet {

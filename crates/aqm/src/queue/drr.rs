@@ -188,16 +188,13 @@ probes! { Drr {
 mod tests {
     use super::*;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::time::Instant;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::params;
 
     fn queue(settings: &str, limit: Limit) -> Queue<Drr> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
+        let params: Params = params(settings);
         let link = Link { rate: Rate(1_000_000), limit, mean_packet: Bytes(1000) };
         Queue::new(Drr::build(&params, &link), link, false, Rng::stream(1, "drr"))
     }

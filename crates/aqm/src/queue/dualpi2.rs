@@ -269,23 +269,14 @@ mod tests {
     use super::*;
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::{self, us as at};
 
     /// 8 Mb/s: a packet of 1000 bytes takes 1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
 
     fn queue(settings: &str) -> Queue<DualPi2> {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        Queue::new(DualPi2::build(&params, &LINK), LINK, true, Rng::stream(1, "queue"))
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::from_nanos(us * 1000)
+        by_hand::queue(settings, LINK, true)
     }
 
     fn packet(ecn: Ecn) -> Packet {

@@ -242,16 +242,13 @@ probes! { FqCodel {
 mod tests {
     use super::*;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
     use crate::base::rng::Rng;
     use crate::base::time::Instant;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::params;
 
     fn queue(settings: &str, limit: Limit) -> Queue<FqCodel> {
-        let mut params = Params { hash: Hash::Exact, ..Params::default() };
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
+        let params = Params { hash: Hash::Exact, ..params(settings) };
         let link = Link { rate: Rate(1_000_000), limit, mean_packet: Bytes(1000) };
         Queue::new(FqCodel::build(&params, &link), link, false, Rng::stream(1, "fq_codel"))
     }

@@ -276,12 +276,9 @@ mod tests {
     use crate::base::packet::Ecn;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::ms;
 
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(60), mean_packet: Bytes(1000) };
-
-    fn ms(t: u64) -> Instant {
-        Instant::from_nanos(t * 1_000_000)
-    }
 
     fn queue(params: Params) -> Queue<FqPie> {
         Queue::new(FqPie::build(&params, &LINK), LINK, false, Rng::stream(1, "fq_pie"))

@@ -7,7 +7,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use crate::aqm::ared::{ALPHA, BETA, INTERVAL, MAX_P};
 use crate::aqm::droptail::DropTail;
+use crate::aqm::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};
@@ -17,7 +19,6 @@ use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::parts::adaptive::{AIMD, Adaptive, Floating, GAMMA, INTERVAL, Knobs, MAX_P, Pace, W_P};
 use crate::parts::pair_table::PairTable;
 use crate::parts::share::Share;
 use crate::parts::split::{Scheduler, Split};
@@ -67,9 +68,9 @@ params! {
         /// Probability at max_th2, to begin with.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
         /// Largest step of max_p up; a quarter of it if that is less.
-        alpha: f64 = AIMD.0, in 0.0 ..= 1.0, "alpha", "Table II";
+        alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Table II";
         /// Factor of a step of max_p down.
-        beta: f64 = AIMD.1, in 0.0 ..= 1.0, "beta", "Table II";
+        beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Table II";
         /// How C1 and C2 are kept.
         scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper says nothing";
         /// Whose packets are counted together.
@@ -102,7 +103,7 @@ pub fn c1(q1: f64, capacity: f64, bounds: (f64, f64), thresholds: (f64, f64)) ->
 pub struct RedTail {
     params: Params,
     pairs: PairTable,
-    red: Adaptive,
+    red: DynamicRed,
     split: Split,
     /// C, and C1 from below and above, in bytes per second.
     capacity: f64,
@@ -112,6 +113,15 @@ pub struct RedTail {
     /// Pairs that were new, and pairs that passed n.
     met: u64,
     moved: u64,
+}
+
+impl Params {
+    /// The Adaptive RED of queue 2.
+    fn red(&self) -> dynamic_red::Params {
+        let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = self;
+        let (min_th, max_th, clock) = (min_th2, max_th2, Pace::Arrival);
+        dynamic_red::Params { min_th, max_th, p_l, p_u, gamma, w_p, interval, clock, alpha, beta, max_p, w_q }
+    }
 }
 
 impl RedTail {
@@ -200,22 +210,10 @@ impl Design for RedTail {
         if crossed {
             return Err("c1_min at most c1_max".to_string());
         }
-        Knobs::check_band((params.p_l, params.p_u), params.max_p)
+        params.red().check_band()
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        let &Params { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = params;
-        let floating = Floating { band: (p_l, p_u), gamma, w_p };
-        let floating = (p_u > 0.0).then_some(floating);
-        let knobs = Knobs {
-            thresholds: (min_th2, max_th2),
-            max_p,
-            aimd: (alpha, beta),
-            interval,
-            pace: Pace::Arrival,
-            w_q,
-            floating,
-        };
         let capacity = link.rate.bytes_per_sec();
         let most = params.c1_max.of(capacity, C1_MAX);
         let least = params.c1_min.of(capacity, params.min_th1.value() / params.max_th1.value());
@@ -225,7 +223,7 @@ impl Design for RedTail {
             capacity,
             bounds: (least.min(most), most),
             pairs: PairTable::new(params.pairs, params.t),
-            red: knobs.build(link),
+            red: params.red().gateway(params.p_u > 0.0, link),
             split,
             q1: 0.0,
             q2: 0.0,
@@ -301,7 +299,7 @@ impl Discipline for RedTail {
 
 probes! { RedTail {
     /// Signal probability of the latest arrival at queue 2.
-    p ["1"] = |s| s.red.early().p_a();
+    p ["1"] = |s| s.red.p_a();
     /// Length of queue 1.
     q1 ["packets|bytes"] = |s| s.q1;
     /// Length of queue 2.
@@ -309,15 +307,15 @@ probes! { RedTail {
     /// Rate of queue 1.
     c1 ["bit/s"] = |s| s.split.rates()[0] * 8.0;
     /// Average of queue 2.
-    avg ["packets|bytes"] = |s| s.red.early().average().value();
+    avg ["packets|bytes"] = |s| s.red.average();
     /// Probability at max_th2.
-    max_p ["1"] = |s| s.red.early().curve.max_p;
+    max_p ["1"] = |s| s.red.curve().max_p;
     /// Lower threshold of queue 2.
-    min_th2 ["packets|bytes"] = |s| s.red.early().curve.min_th;
+    min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
     /// Pairs forgotten for want of room.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
     /// Average drop probability, which moves the thresholds.
-    p_avg ["1"] = |s| s.red.p_avg();
+    p_avg ["1"] = |s| s.red.steering().p_avg();
     /// Pairs that were new so far; one forgotten is new again.
     met ["1"] = |s| s.met as f64;
     /// Pairs taken for long ones so far.
@@ -328,29 +326,14 @@ probes! { RedTail {
 mod tests {
     use super::*;
     use crate::base::host::Queue;
-    use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
     use crate::base::units::{Bytes, Limit, Rate};
+    use crate::testing::by_hand::{self, ms as at, params};
 
     /// The paper's bottleneck: 3 Mb/s, 1000-byte packets, 160 KB.
     const LINK: Link = Link { rate: Rate(3_000_000), limit: Limit::Bytes(160_000), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<RedTail> {
-        let params = params(settings);
-        RedTail::check(&params).unwrap();
-        Queue::new(RedTail::build(&params, &LINK), LINK, false, Rng::stream(1, "queue"))
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
+        by_hand::queue(settings, LINK, false)
     }
 
     fn tcp(pair: u32) -> Packet {
@@ -458,7 +441,7 @@ mod tests {
                     queue.depart(at(ms));
                 }
             }
-            queue.discipline().red.early().curve.min_th
+            queue.discipline().red.curve().min_th
         };
         let band = "p_l=0.005 p_u=0.010";
         assert_eq!(min_th2("", 100), 20_000.0);

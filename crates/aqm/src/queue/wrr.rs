@@ -237,33 +237,18 @@ mod tests {
     use super::*;
     use crate::base::host::Queue;
     use crate::base::params::ParamSet;
-    use crate::base::rng::Rng;
-    use crate::base::time::{Instant, Span};
     use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::{self, params, us as at};
 
     /// 10 Mb/s of 1000-byte packets: one takes 0.8 ms.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    fn params(settings: &str) -> Params {
-        let mut params = Params::default();
-        for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-            params.set(key, value).unwrap().unwrap();
-        }
-        params
-    }
-
     fn queue(settings: &str) -> Queue<Wrr> {
-        let params = params(settings);
-        Wrr::check(&params).unwrap();
-        Queue::new(Wrr::build(&params, &LINK), LINK, false, Rng::stream(1, "queue"))
+        by_hand::queue(settings, LINK, false)
     }
 
     fn packet(class: u8, len: u32) -> Packet {
         Packet { len, class, ..Packet::default() }
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Span::from_micros(us)
     }
 
     /// The classes of the next departures.

@@ -5,16 +5,12 @@ use alloc::vec::Vec;
 use super::*;
 use crate::base::adapters::Fifo;
 use crate::base::host::Queue;
-use crate::base::params::ParamSet;
 use crate::base::port::MAIN;
 use crate::base::rng::Rng;
 use crate::base::units::Rate;
+use crate::testing::by_hand::{ms as at, params};
 
 const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
-
-fn at(ms: u64) -> Instant {
-    Instant::from_nanos(ms * 1_000_000)
-}
 
 fn packet() -> Packet {
     Packet { len: 1000, ..Packet::default() }
@@ -25,10 +21,7 @@ fn queue() -> Queue<Fifo<Pie>> {
 }
 
 fn rule(settings: &str) -> Rule {
-    let mut params = Params::default();
-    for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-        params.set(key, value).unwrap().unwrap();
-    }
+    let params: Params = params(settings);
     Rule::new(&params, &LINK)
 }
 

@@ -5,19 +5,7 @@
 
 use core::hint::select_unpredictable;
 
-use crate::choice;
-
-choice! {
-    /// Whose RED, where the listings differ.
-    pub enum Rule {
-        /// ns-2.35.
-        Ns2 = "ns2",
-        /// Floyd and Jacobson 1993.
-        Paper = "paper",
-        /// The Linux kernel.
-        Linux = "linux",
-    }
-}
+use super::Rule;
 
 /// A probability, as the fraction that it comes from: a packet would wait for the division.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +45,7 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> Chance {
 }
 
 /// The share of packets that spacing signals: one in a mean gap.
-pub fn mean_spaced(p_b: f64, wait: bool) -> f64 {
+pub(super) fn mean_spaced(p_b: f64, wait: bool) -> f64 {
     // Uniform on 1/p_b..2/p_b - 1, or on 1..1/p_b - 1: the count is 1 at the first arrival after a signal.
     if wait { 2.0 * p_b / (3.0 - p_b) } else { (2.0 * p_b).min(1.0) }
 }

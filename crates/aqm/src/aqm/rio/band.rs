@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::red_curve::Curve;
+use crate::aqm::red::Curve;
 use crate::base::params::Value;
 use crate::base::text::{self, BadValue};
 use crate::base::units::Depth;

@@ -1,6 +1,6 @@
 //! RED's automatic parameters: thresholds and weight from the link and the buffer, as each listing has them.
 
-use super::spacing::Rule;
+use super::{Params, Rule};
 use crate::base::params::Auto;
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Link};
@@ -31,38 +31,13 @@ const PART: f64 = 4.0;
 /// tc has no smaller weight than 2^-31.
 const LEAST_LOG: i32 = 31;
 
-/// What is given, or to be found out.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    /// Whose automatic values.
-    pub rule: Rule,
-    /// Average below which nothing happens.
-    pub min_th: Auto<Depth>,
-    /// Average at which the probability reaches max_p.
-    pub max_th: Auto<Depth>,
-    /// In bytes, if no threshold says otherwise.
-    pub bytes: bool,
-    /// ns-2: queueing delay that min_th aims at.
-    pub target: Span,
-    /// Weight of the queue met by an arrival.
-    pub w_q: Auto<f64>,
-    /// ns-2: what an automatic weight remembers.
-    pub auto_w: AutoWeight,
-    /// ns-2: propagation delay of the link, for that.
-    pub delay: Span,
-    /// tc: packets of a burst that an automatic weight lets through.
-    pub burst: Auto<u32>,
-    /// Typical packet.
-    pub mean_packet: Bytes,
-}
-
 /// C in packets of `mean` bytes a second.
 pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
     Depth::Packets(0.0).per_sec(link.rate, mean)
 }
 
 /// ns-2's weight, C being `rate` packets a second.
-pub fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
+pub(super) fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
     let remembered = match auto_w {
         AutoWeight::Rtts => RTT.1 * (3.0 * (delay.secs() + 1.0 / rate)).max(RTT.0),
         AutoWeight::Second => 1.0,
@@ -84,56 +59,56 @@ pub fn tc_weight(burst: f64, min: f64) -> f64 {
     weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
 }
 
-impl Known {
-    /// The thresholds in one unit: that of the one given, else bytes in byte mode and for Linux. An automatic one
-    /// keeps clear of the given one.
-    pub fn thresholds(&self, link: &Link) -> (Depth, f64) {
-        let unit = match (self.min_th, self.max_th) {
-            (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
-            _ if self.bytes || self.rule == Rule::Linux => Depth::Bytes(0.0),
-            _ => Depth::Packets(0.0),
-        };
-        let (packet, buffer) = match unit {
-            Depth::Packets(_) => (1.0, link.limit_pkts()),
-            Depth::Bytes(_) => (self.mean_packet.0 as f64, link.limit_bytes()),
-        };
-        let auto_min = match (self.rule, self.max_th) {
-            (Rule::Linux, Auto::Given(_)) => f64::INFINITY,
-            (Rule::Linux, Auto::Auto) => buffer / PART / 3.0,
-            (Rule::Paper, _) => LEAST_MIN_TH * packet,
-            (Rule::Ns2, _) => {
-                let target = self.target.secs() * packets_per_sec(link, self.mean_packet) / 2.0;
-                target.max(LEAST_MIN_TH) * packet
-            }
-        };
-        let auto_min = match self.max_th {
-            Auto::Auto => auto_min,
-            Auto::Given(max) => auto_min.min(max.value() / 3.0),
-        };
-        let min = self.min_th.or(unit.with(auto_min));
-        let auto_max = (3.0 * min.value()).max(min.value() + packet);
-        (min, self.max_th.or(unit.with(auto_max)).value())
-    }
+/// The thresholds in one unit: that of the one given, else bytes in byte mode and for Linux. An automatic one
+/// keeps clear of the given one.
+pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, f64) {
+    let mean_packet = params.mean_packet.or(link.mean_packet);
+    let unit = match (params.min_th, params.max_th) {
+        (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
+        _ if params.bytes || params.rule == Rule::Linux => Depth::Bytes(0.0),
+        _ => Depth::Packets(0.0),
+    };
+    let (packet, buffer) = match unit {
+        Depth::Packets(_) => (1.0, link.limit_pkts()),
+        Depth::Bytes(_) => (mean_packet.0 as f64, link.limit_bytes()),
+    };
+    let auto_min = match (params.rule, params.max_th) {
+        (Rule::Linux, Auto::Given(_)) => f64::INFINITY,
+        (Rule::Linux, Auto::Auto) => buffer / PART / 3.0,
+        (Rule::Paper, _) => LEAST_MIN_TH * packet,
+        (Rule::Ns2, _) => {
+            let target = target.secs() * packets_per_sec(link, mean_packet) / 2.0;
+            target.max(LEAST_MIN_TH) * packet
+        }
+    };
+    let auto_min = match params.max_th {
+        Auto::Auto => auto_min,
+        Auto::Given(max) => auto_min.min(max.value() / 3.0),
+    };
+    let min = params.min_th.or(unit.with(auto_min));
+    let auto_max = (3.0 * min.value()).max(min.value() + packet);
+    (min, params.max_th.or(unit.with(auto_max)).value())
+}
 
-    /// The weight, of an average between these thresholds.
-    pub fn weight(&self, (min_th, max_th): (Depth, f64), link: &Link) -> f64 {
-        let Auto::Auto = self.w_q else { return self.w_q.or(0.0) };
-        let packet = match min_th {
-            Depth::Packets(_) => 1.0,
-            Depth::Bytes(_) => self.mean_packet.0 as f64,
-        };
-        match self.rule {
-            Rule::Ns2 => ns2_weight(packets_per_sec(link, self.mean_packet), self.auto_w, self.delay),
-            Rule::Paper => PAPER_WEIGHT,
-            Rule::Linux => {
-                let (min, max) = (min_th.value() / packet, max_th / packet);
-                let usual = libm::floor((2.0 * min + max) / 3.0);
-                let burst = match self.burst {
-                    Auto::Auto => usual,
-                    Auto::Given(packets) => f64::from(packets),
-                };
-                tc_weight(burst, min)
-            }
+/// The weight, of an average between these thresholds.
+pub(super) fn weight(params: &Params, min_th: Depth, max_th: f64, link: &Link) -> f64 {
+    let mean_packet = params.mean_packet.or(link.mean_packet);
+    let Auto::Auto = params.w_q else { return params.w_q.or(0.0) };
+    let packet = match min_th {
+        Depth::Packets(_) => 1.0,
+        Depth::Bytes(_) => mean_packet.0 as f64,
+    };
+    match params.rule {
+        Rule::Ns2 => ns2_weight(packets_per_sec(link, mean_packet), params.auto_w, params.delay),
+        Rule::Paper => PAPER_WEIGHT,
+        Rule::Linux => {
+            let (min, max) = (min_th.value() / packet, max_th / packet);
+            let usual = libm::floor((2.0 * min + max) / 3.0);
+            let burst = match params.burst {
+                Auto::Auto => usual,
+                Auto::Given(packets) => f64::from(packets),
+            };
+            tc_weight(burst, min)
         }
     }
 }
@@ -149,18 +124,10 @@ mod tests {
         Link { rate: Rate(mbit * 1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(mean) }
     }
 
-    const KNOWN: Known = Known {
-        rule: Rule::Ns2,
-        min_th: Own,
-        max_th: Own,
-        bytes: false,
-        target: TARGET_DELAY,
-        w_q: Own,
-        auto_w: AutoWeight::Rtts,
-        delay: Span::ZERO,
-        burst: Own,
-        mean_packet: Bytes(500),
-    };
+    /// ns-2's, with packets of 500 bytes.
+    fn given(min_th: Auto<Depth>, max_th: Auto<Depth>) -> Params {
+        Params { min_th, max_th, mean_packet: Given(Bytes(500)), ..Params::default() }
+    }
 
     fn near(got: f64, want: f64, tolerance: f64) {
         assert!((got - want).abs() <= tolerance, "{got} is not {want}");
@@ -172,10 +139,11 @@ mod tests {
         for (mbit, mean, min, w, w_tol) in
             [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
         {
-            let (known, link) = (Known { mean_packet: Bytes(mean), ..KNOWN }, link(mbit, mean));
-            assert_eq!(known.thresholds(&link), (P(min), 3.0 * min));
+            let (params, link) = (Params { mean_packet: Given(Bytes(mean)), ..given(Own, Own) }, link(mbit, mean));
+            assert_eq!(thresholds(&params, TARGET_DELAY, &link), (P(min), 3.0 * min));
             for auto_w in [AutoWeight::Rtts, AutoWeight::Second] {
-                near(Known { auto_w, ..known }.weight((P(min), 3.0 * min), &link), w, w_tol);
+                let params = Params { auto_w, ..params.clone() };
+                near(weight(&params, P(min), 3.0 * min, &link), w, w_tol);
             }
         }
         // Below 30 packets a second three packet times are longer than 100 ms: the weight stops at 1/30.
@@ -187,7 +155,9 @@ mod tests {
 
     #[test]
     fn automatic_thresholds_take_the_unit_at_hand() {
-        let of = |min_th, max_th, bytes| Known { min_th, max_th, bytes, ..KNOWN }.thresholds(&link(15, 500));
+        let of = |min_th, max_th, bytes| {
+            thresholds(&Params { bytes, ..given(min_th, max_th) }, TARGET_DELAY, &link(15, 500))
+        };
         assert_eq!(of(Given(B(20_000.0)), Own, false), (B(20_000.0), 60_000.0));
         assert_eq!(of(Own, Own, true), (B(4687.5), 14_062.5));
         assert_eq!(of(Own, Given(B(40_000.0)), false), (B(4687.5), 40_000.0));
@@ -195,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_automatic_threshold_keeps_clear_of_the_given_one() {
-        let of = |min_th, max_th| Known { min_th, max_th, ..KNOWN }.thresholds(&link(15, 500));
+        let of = |min_th, max_th| thresholds(&given(min_th, max_th), TARGET_DELAY, &link(15, 500));
         // The rule's 9.375 packets would be above, or too near, a small max_th: a third of that instead.
         assert_eq!(of(Own, Given(P(9.0))), (P(3.0), 9.0));
         assert_eq!(of(Own, Given(B(6_000.0))), (B(2_000.0), 6_000.0));
@@ -208,19 +178,19 @@ mod tests {
 
     #[test]
     fn the_paper_and_tc_have_their_own() {
-        let paper = Known { rule: Rule::Paper, ..KNOWN };
-        assert_eq!(
-            (paper.thresholds(&link(15, 500)), paper.weight((P(5.0), 15.0), &link(15, 500))),
-            ((P(5.0), 15.0), 0.002)
-        );
+        let paper = Params { rule: Rule::Paper, ..given(Own, Own) };
+        assert_eq!(thresholds(&paper, TARGET_DELAY, &link(15, 500)), (P(5.0), 15.0));
+        assert_eq!(weight(&paper, P(5.0), 15.0, &link(15, 500)), 0.002);
         // tc: a buffer of 120,000 bytes, max a quarter, min a third of that, burst (2 min + max)/3 avpkt = 33 packets.
-        let tc = Known { rule: Rule::Linux, ..KNOWN };
+        let tc = |max_th| Params { rule: Rule::Linux, ..given(Own, max_th) };
         let link = Link { limit: Limit::Bytes(120_000), ..link(15, 500) };
-        assert_eq!(tc.thresholds(&link), (B(10_000.0), 30_000.0));
-        assert_eq!(Known { max_th: Given(B(60_000.0)), ..tc }.thresholds(&link), (B(20_000.0), 60_000.0));
-        assert_eq!(tc.weight((B(10_000.0), 30_000.0), &link), tc_weight(33.0, 20.0));
-        assert_eq!(Known { burst: Given(70), ..tc }.weight((B(10_000.0), 30_000.0), &link), tc_weight(70.0, 20.0));
-        assert_eq!(Known { w_q: Given(0.3), ..tc }.weight((B(10_000.0), 30_000.0), &link), 0.3);
+        let thresholds = |max_th| thresholds(&tc(max_th), TARGET_DELAY, &link);
+        assert_eq!(thresholds(Own), (B(10_000.0), 30_000.0));
+        assert_eq!(thresholds(Given(B(60_000.0))), (B(20_000.0), 60_000.0));
+        let weight = |params: Params| weight(&params, B(10_000.0), 30_000.0, &link);
+        assert_eq!(weight(tc(Own)), tc_weight(33.0, 20.0));
+        assert_eq!(weight(Params { burst: Given(70), ..tc(Own) }), tc_weight(70.0, 20.0));
+        assert_eq!(weight(Params { w_q: Given(0.3), ..tc(Own) }), 0.3);
     }
 
     #[test]
