@@ -1,4 +1,4 @@
-//! Tells the program its version and, in a checkout with git at hand, its revision.
+//! Tells the program, and the module of Python, its version and, in a checkout with git at hand, its revision.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,9 @@ fn git(words: &[&str]) -> Option<String> {
 
 /// The short revision, if this folder is where the project's own checkout has it.
 fn revision() -> Option<String> {
-    git(&["rev-parse", "--show-prefix"]).filter(|prefix| prefix == "crates/cli/")?;
+    let manifest = std::env::var("CARGO_MANIFEST_DIR").ok()?;
+    let own = format!("crates/{}/", Path::new(&manifest).file_name()?.to_string_lossy());
+    git(&["rev-parse", "--show-prefix"]).filter(|prefix| *prefix == own)?;
     let folder = git(&["rev-parse", "--absolute-git-dir"])?;
     // The log of HEAD grows with every commit and checkout; a path that does not exist would always rebuild.
     for name in ["HEAD", "logs/HEAD"] {
@@ -24,7 +26,7 @@ fn revision() -> Option<String> {
 }
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../cli/build.rs");
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let revision = revision();
     let long = revision.as_ref().map_or_else(|| version.clone(), |rev| format!("{version} ({rev})"));

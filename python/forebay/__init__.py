@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Any
 
-from forebay import plots, results, scenarios, sweeps, testing, theory
+from forebay import _native, _progress, plots, results, scenarios, sweeps, testing, theory
 from forebay._native import Discipline, Scenario, Table
 from forebay.errors import ForebayError, RunError, ScenarioError, StoreError
 from forebay.own import Actuation, Aqm, Law
@@ -78,14 +78,14 @@ def compare(scenario: scenarios.ScenarioLike, aqm: Sequence[Any], *, seeds: int 
 
 def disciplines() -> list[str]:
     """The names of all built-in disciplines."""
-    found = theory._run(["list", "disciplines"])
-    return [one["name"] for one in found["disciplines"]]
+    return _native.disciplines()
 
 
 def explain(name: str) -> dict[str, Any]:
     """All there is to know about a discipline, a marker, a congestion control or a kind of traffic: rule, parameters (unit,
     default, range, symbol, source), probes, presets, differences from the source."""
-    return theory._run(["explain", "--", name])
+    found: dict[str, Any] = json.loads(_native.explain(name))
+    return found
 
 
 def reproduce(
@@ -102,11 +102,13 @@ def reproduce(
     Returns:
         ``claims``, each with ``id``, ``verdict`` and ``evidence``, and a ``summary``.
     """
-    levels: dict[str, list[str]] = {"quick": ["--quick"], "normal": [], "full": ["--full"]}
+    levels = ("quick", "normal", "full")
     if level not in levels:
         raise ValueError(f"level {level!r}: one of {', '.join(levels)}")
-    where = [] if output is None else [f"--output={fspath(output)}"]
-    return theory._run(["reproduce", *levels[level], *where, "--", *names], quiet=not progress)
+    where = None if output is None else fspath(output)
+    with _progress.Bars() as bars:
+        found: dict[str, Any] = json.loads(_native.reproduce(names, level, where, bars if progress else None))
+    return found
 
 
 def __getattr__(name: str) -> Any:

@@ -22,10 +22,18 @@ __all__ = [
     "Table",
     "bring",
     "conformance",
-    "document",
+    "disciplines",
+    "explain",
+    "fluid",
     "main",
+    "markov",
+    "mmpp",
     "register",
+    "reproduce",
     "run",
+    "stability",
+    "stability_map",
+    "tune",
     "work",
 ]
 
@@ -427,8 +435,45 @@ class Env:
 def main(words: Sequence[str]) -> int:
     """The program `forebay` with these words; its exit code."""
 
-def document(words: Sequence[str], quiet: bool = True, scenario: str | None = None) -> str:
-    """The JSON document of a command of the program, as text; `scenario` stands in place of what is in the scenario file."""
+def disciplines() -> list[str]:
+    """The names of all built-in disciplines."""
+
+def explain(name: str) -> str:
+    """All there is to know about a name."""
+
+def stability(scenario: Scenario, critical: bool) -> str:
+    """Rest and margins of the linear loop under each discipline."""
+
+def fluid(scenario: Scenario) -> str:
+    """The course of the nonlinear loop under each discipline."""
+
+def markov(scenario: Scenario, p: str | None = None, step: str | None = None, sigma: str | None = None) -> str:
+    """The distribution of the queue at one signal probability under each discipline."""
+
+def mmpp(scenario: Scenario) -> str:
+    """The queue in the long run under datagrams that Markov chains bring."""
+
+def stability_map(scenario: Scenario, x: str, y: str, cells: int) -> str:
+    """Where the linear loop is stable, over two of its figures."""
+
+def tune(
+    scenario: Scenario,
+    aqm: str,
+    vary: Sequence[str],
+    aims: Sequence[str],
+    output: _Path,
+    seeds: int,
+    force: bool,
+) -> str:
+    """Parameters that meet aims in the model, tried in the simulator."""
+
+def reproduce(
+    names: Sequence[str],
+    level: str,
+    output: _Path | None = None,
+    bar: Callable[[float, float], None] | None = None,
+) -> str:
+    """The verdicts on papers or claims; every paper if there are no names. `bar` is called with how far a paper is."""
 
 def register(class_: type) -> None:
     """Makes a class known under its name; a class of the same name that was known before is not any more."""

@@ -51,3 +51,22 @@ class Bar:
         if self._drawn:
             sys.stderr.write("\r" + " " * (_WIDTH + 22) + "\r")
             sys.stderr.flush()
+
+
+class Bars:
+    """A bar for each of several batches, one after the other; calling it with how much of how much is done draws it."""
+
+    def __init__(self) -> None:
+        self._total, self._bar = 0.0, Bar(0.0, False)
+
+    def __call__(self, done: float, total: float) -> None:
+        if total != self._total:
+            self._bar.__exit__()
+            self._total, self._bar = total, Bar(total, True)
+        self._bar(done)
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._bar.__exit__()

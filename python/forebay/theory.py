@@ -15,23 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["fluid", "markov", "mmpp", "stability", "stability_map", "tune"]
 
 
-def _document(words: Sequence[str], scenario: ScenarioLike, options: Sequence[str]) -> dict[str, Any]:
-    """The document of a command about a scenario."""
-    text, name, sets, vary, aqm = read(scenario).parts()
-    changes = [f"--set={one}" for one in sets] + [f"--vary={one}" for one in vary] + [f"--aqm={one}" for one in aqm]
-    return _run([*words, *changes, *options, "--", name], scenario=text)
-
-
-def _run(words: Sequence[str], quiet: bool = True, scenario: str | None = None) -> dict[str, Any]:
-    # What comes after -- are names, whatever they look like.
-    end = words.index("--") if "--" in words else len(words)
-    found: dict[str, Any] = json.loads(_native.document([*words[:end], "--json", *words[end:]], quiet, scenario))
-    return found
-
-
-def _rows(topic: str, scenario: ScenarioLike, changes: dict[str, Any], options: Sequence[str]) -> list[dict[str, Any]]:
-    document = _document(["theory", topic], read(scenario, **changes), options)
-    rows: list[dict[str, Any]] = document["results"]
+def _rows(document: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(document)["results"]
     return rows
 
 
@@ -58,7 +43,7 @@ def stability(
         A dictionary per case and discipline: ``stable``, ``q_rest_pkts``, ``p_rest``, ``delay_margin_ms``,
         ``phase_margin_deg``, ``gain_margin``, ``crossover_rad_per_s`` and more, or ``no_answer``.
     """
-    return _rows("stability", scenario, _changes(aqm, set, vary), ["--critical"] if critical else [])
+    return _rows(_native.stability(read(scenario, **_changes(aqm, set, vary)), critical))
 
 
 def fluid(
@@ -69,7 +54,7 @@ def fluid(
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """The course of the nonlinear fluid model from an empty queue: ``t_s``, ``q_pkts``, ``p`` and what they come to."""
-    return _rows("fluid", scenario, _changes(aqm, set, vary), [])
+    return _rows(_native.fluid(read(scenario, **_changes(aqm, set, vary))))
 
 
 def markov(
@@ -89,9 +74,8 @@ def markov(
         step: Such as ``"0.5rtt"`` or ``"100ms"``.
         sigma: Standard deviation of the noise per step, such as ``"77kbit"``.
     """
-    given = [("--p", p), ("--step", step), ("--sigma", sigma)]
-    options = [f"{name}={value}" for name, value in given if value is not None]
-    return _rows("markov", scenario, _changes(aqm, set, vary), options)
+    given = [None if value is None else str(value) for value in (p, step, sigma)]
+    return _rows(_native.markov(read(scenario, **_changes(aqm, set, vary)), *given))
 
 
 def mmpp(
@@ -102,7 +86,7 @@ def mmpp(
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Queue, delay and losses in the long run under mmpp, map, onoff and Poisson traffic, exactly."""
-    return _rows("mmpp", scenario, _changes(aqm, set, vary), [])
+    return _rows(_native.mmpp(read(scenario, **_changes(aqm, set, vary))))
 
 
 def stability_map(
@@ -121,8 +105,7 @@ def stability_map(
     """
     import numpy
 
-    found = read(scenario, aqm=aqm, set=set)
-    document = _document(["theory", "stability"], found, [f"--map={x}", f"--map={y}", f"--points={cells}"])
+    document = json.loads(_native.stability_map(read(scenario, aqm=aqm, set=set), x, y, cells))
     first, axes = document["results"][0], document["map"]
 
     def layer(name: str) -> numpy.ndarray[Any, Any]:
@@ -157,7 +140,8 @@ def tune(
     Returns:
         The document of ``forebay tune``: ``aqm`` are the words that were found.
     """
-    options = [f"--for={aim}" for aim in aims] + [f"--runs={seeds}", f"--output={output}", f"--aqm={aqm}"]
-    options += ["--force"] if force else []
-    varied = [f"--vary={path}={','.join(map(_toml.value, values))}" for path, values in (vary or {}).items()]
-    return _document(["tune"], read(scenario, set=set), options + varied)
+    varied = [f"{path}={','.join(map(_toml.value, values))}" for path, values in (vary or {}).items()]
+    found: dict[str, Any] = json.loads(
+        _native.tune(read(scenario, set=set), str(aqm), varied, [str(aim) for aim in aims], output, seeds, force)
+    )
+    return found

@@ -7,14 +7,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use forebay_aqm::base::nearest::nearest;
 use forebay_lab::bench;
+use forebay_lab::commands::list;
+use forebay_lab::render::look::Look;
 
 use crate::attach::{AttachArgs, DetachArgs};
 use crate::batch_args::{BatchArgs, Jobs};
 use crate::failure::Exit;
 use crate::link_args::LinkArgs;
-use crate::output::Ui;
+use crate::output::{Ui, columns};
+use crate::program::Program;
 use crate::shell::{CompletionsArgs, ManArgs};
-use crate::text::width;
 use crate::theory_args::TheoryArgs;
 use crate::top::TopArgs;
 
@@ -97,6 +99,20 @@ pub(crate) enum Topic {
     Papers,
     /// Scenario files below the working directory.
     Scenarios,
+}
+
+impl From<Topic> for list::Topic {
+    fn from(topic: Topic) -> Self {
+        match topic {
+            Topic::Disciplines => Self::Disciplines,
+            Topic::Markers => Self::Markers,
+            Topic::Congestion => Self::Congestion,
+            Topic::Traffic => Self::Traffic,
+            Topic::Topologies => Self::Topologies,
+            Topic::Papers => Self::Papers,
+            Topic::Scenarios => Self::Scenarios,
+        }
+    }
 }
 
 /// Arguments of `list`.
@@ -284,7 +300,8 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// The arguments, the first being the program; helps are as wide as running text.
 pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, clap::Error> {
-    let command = || Cli::command().term_width(width());
+    let width = Look { colours: false, columns: columns() }.width();
+    let command = || Cli::command().term_width(width);
     let found = command().try_get_matches_from(words.clone()).map_err(|error| advised(error, words))?;
     Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command()))
 }
@@ -327,7 +344,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli
     };
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if !asked && words.clone().any(|word| word == "--json") {
-        Ui::new(true, true).fail_usage(&one_line(&error.to_string()));
+        Ui::new(true, true, Program::default()).fail_usage(&one_line(&error.to_string()));
     } else {
         // The reader may have gone: nobody is left to tell.
         let _ = error.print();

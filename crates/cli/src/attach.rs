@@ -74,12 +74,12 @@ mod elsewhere {
 
     /// Needs Linux.
     pub(crate) fn attach(_: &AttachArgs, _: &Ui) -> Result<Exit, Failure> {
-        Err(Failure::Unavailable("forebay attach needs Linux".into()))
+        Err(Failure::unavailable("forebay attach needs Linux".into()))
     }
 
     /// Needs Linux.
     pub(crate) fn detach(_: &DetachArgs, _: &Ui) -> Result<Exit, Failure> {
-        Err(Failure::Unavailable("forebay detach needs Linux".into()))
+        Err(Failure::unavailable("forebay detach needs Linux".into()))
     }
 }
 
@@ -92,13 +92,52 @@ mod here {
     use forebay_lab::own;
     use forebay_lab::scenario::{Found, InputError};
     use forebay_live::attach::{self, After, Attachment, Fault, Kind, Live, Order, State};
+    use serde::{Deserialize, Serialize};
     use serde_json::{Value, json};
 
     use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
-    use crate::{interrupt, program};
+    use crate::interrupt;
 
     /// What a daemon in the background says when it stands.
     const STANDS: &str = "attached";
+
+    /// What it says then.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Standing {
+        /// The attachment as the device's file has it.
+        attached: Value,
+        /// Where its metrics are.
+        metrics: Option<String>,
+        notes: Vec<String>,
+    }
+
+    /// What `forebay attach --background --json` prints.
+    #[derive(Serialize)]
+    struct Background {
+        version: u32,
+        #[serde(flatten)]
+        standing: Standing,
+    }
+
+    /// What a daemon says that does not stand.
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Said {
+        error: Error,
+    }
+
+    /// Its error.
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Error {
+        kind: Option<String>,
+        key: String,
+        found: String,
+        accepts: String,
+        hint: Option<String>,
+        message: String,
+    }
 
     /// Puts a device under a law.
     pub(crate) fn attach(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -106,11 +145,6 @@ mod here {
         if args.background && !args.daemon {
             attach::check(&order).map_err(|fault| failure("attach", fault))?;
             return background(args, ui);
-        }
-        if interrupt::is_hosted() && !args.daemon {
-            let what =
-                "attach within another program needs --background: detach ends the process that serves the device";
-            return Err(Failure::Unavailable(what.to_string()));
         }
         if args.daemon {
             attach::leave_terminal();
@@ -153,9 +187,9 @@ mod here {
             After::Gone => "it is gone itself".to_string(),
             After::Lost => {
                 let what = format!("{device}: detached, but {before} is not back: it has its default queue");
-                return Err(Failure::Run(what));
+                return Err(Failure::run(what));
             }
-            After::Ours => return Err(Failure::Run(format!("{device}: its queue is still that of the attachment"))),
+            After::Ours => return Err(Failure::run(format!("{device}: its queue is still that of the attachment"))),
         };
         if ui.json() {
             ui.print_json(&json!({ "version": 1, "detached": state.json(), "now": now }))?;
@@ -191,8 +225,8 @@ mod here {
     pub(crate) fn failure(command: &str, fault: Fault) -> Failure {
         match fault {
             Fault::Input { key, found, accepts } => InputError::new(command, key, Found::text(&found), accepts).into(),
-            Fault::Unavailable(what) => Failure::Unavailable(what),
-            Fault::Failed(what) => Failure::Run(what),
+            Fault::Unavailable(what) => Failure::unavailable(what),
+            Fault::Failed(what) => Failure::run(what),
         }
     }
 
@@ -200,12 +234,12 @@ mod here {
     fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, notes: &[String], ui: &Ui) {
         if args.daemon {
             let mut out = std::io::stdout();
-            let told = json!({
-                "attached": attachment.state().json(),
-                "metrics": attachment.metrics().map(|address| format!("http://{address}/metrics")),
-                "notes": notes,
-            });
-            let _ = writeln!(out, "{STANDS} {told}").and_then(|()| out.flush());
+            let told = Standing {
+                attached: attachment.state().json(),
+                metrics: attachment.metrics().map(|address| format!("http://{address}/metrics")),
+                notes: notes.to_vec(),
+            };
+            let _ = writeln!(out, "{STANDS} {}", json!(told)).and_then(|()| out.flush());
             return;
         }
         ui.note(&stands(attachment.state()));
@@ -223,8 +257,8 @@ mod here {
 
     /// The same command as a process of its own, and what became of it until it stood.
     fn background(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
-        let unknown = || Failure::Unavailable("--background: it is not known how this program is started".into());
-        let mut command = program::this().again().ok_or_else(unknown)?;
+        let unknown = || Failure::unavailable("--background: it is not known how this program is started".into());
+        let mut command = ui.program().again().ok_or_else(unknown)?;
         command.args(["--json", "attach", &args.device, "--rate", &args.rate, "--aqm", &args.aqm, "--daemon"]);
         command.args(["--packet", &args.packet.to_string()]);
         for (word, value) in [("--limit", &args.limit), ("--actuator", &args.actuator), ("--metrics", &args.metrics)] {
@@ -232,38 +266,35 @@ mod here {
         }
         command.args(args.keep.then_some("--keep"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let failed = |error: std::io::Error| Failure::Run(format!("--background: {error}"));
+        let failed = |error: std::io::Error| Failure::run(format!("--background: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let mut out = BufReader::new(child.stdout.take().ok_or_else(unknown)?);
         let mut said = String::new();
         out.read_line(&mut said).map_err(failed)?;
         if let Some(told) = said.strip_prefix(STANDS) {
-            let told: Value = serde_json::from_str(told.trim()).unwrap_or_default();
-            told["notes"].as_array().into_iter().flatten().filter_map(Value::as_str).for_each(|note| ui.note(note));
-            let state = &told["attached"];
+            let standing: Standing = serde_json::from_str(told.trim()).unwrap_or_default();
+            standing.notes.iter().for_each(|note| ui.note(note));
             if ui.json() {
-                let (metrics, notes) = (&told["metrics"], &told["notes"]);
-                ui.print_json(&json!({ "version": 1, "attached": state, "metrics": metrics, "notes": notes }))?;
+                ui.print_json(&Background { version: 1, standing })?;
             } else {
-                if let Some(address) = told["metrics"].as_str() {
+                if let Some(address) = &standing.metrics {
                     ui.note(&format!("metrics: {address}"));
                 }
-                ui.note(&format!("{}: attached, daemon {}; forebay detach {0} ends it", args.device, state["pid"]));
+                let pid = &standing.attached["pid"];
+                ui.note(&format!("{}: attached, daemon {pid}; forebay detach {0} ends it", args.device));
             }
             return Ok(Exit::Done);
         }
         out.read_to_string(&mut said).map_err(failed)?;
         let status = child.wait().map_err(failed)?;
-        let error = serde_json::from_str::<Value>(&said).unwrap_or_default()["error"].take();
-        let text = |key: &str| error[key].as_str().map(str::to_string);
-        let word = |key: &str| text(key).unwrap_or_default();
-        Err(match error["kind"].as_str() {
-            Some("input") => InputError::new("attach", word("key"), Found::text(&word("found")), word("accepts"))
-                .hint(text("hint"))
-                .into(),
-            Some("unavailable") => Failure::Unavailable(word("message")),
-            Some(_) => Failure::Run(word("message")),
-            None => Failure::Run(format!("--background: the daemon ended at once: {status}")),
+        let Said { error } = serde_json::from_str(&said).unwrap_or_default();
+        Err(match error.kind.as_deref() {
+            Some("input") => {
+                InputError::new("attach", error.key, Found::text(&error.found), error.accepts).hint(error.hint).into()
+            }
+            Some("unavailable") => Failure::unavailable(error.message),
+            Some(_) => Failure::run(error.message),
+            None => Failure::run(format!("--background: the daemon ended at once: {status}")),
         })
     }
 

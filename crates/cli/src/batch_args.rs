@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-
-/// Seeds stay exact in every reader of JSON.
-pub(crate) const LARGEST_SEED: u64 = 1 << 53;
+use forebay_lab::commands::run::{Batch, LARGEST_SEED, Source};
+use forebay_lab::scenario::Overrides;
 
 /// What is run, and where its results go.
 #[derive(Args, Debug)]
@@ -42,4 +41,23 @@ pub(crate) struct Jobs {
     /// How many runs at a time; default one per core.
     #[arg(long, visible_alias = "threads", value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
+}
+
+impl BatchArgs {
+    /// How often the scenario runs, and where its results go.
+    pub(crate) fn batch(&self) -> Batch<'_> {
+        Batch {
+            source: Source { file: &self.scenario, text: None },
+            seed: self.seed,
+            runs: self.runs,
+            output: self.output.as_deref(),
+            force: self.force,
+            jobs: self.jobs.jobs,
+        }
+    }
+
+    /// What is changed in the scenario, with these axes.
+    pub(crate) fn changes(&self, vary: &[String]) -> Overrides {
+        Overrides { sets: self.set.clone(), vary: vary.to_vec(), aqm: self.aqm.clone() }
+    }
 }

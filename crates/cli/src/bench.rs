@@ -7,11 +7,10 @@ use forebay_lab::scenario::{Found, InputError};
 use serde_json::json;
 
 use crate::args::{BenchArgs, DISCIPLINES};
-use crate::digits::{grouped, significant};
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
-use crate::program;
-use crate::table::Table;
+use forebay_lab::render::columns::Table;
+use forebay_lab::render::digits::{grouped, significant};
 
 /// Runs the cases one after the other; nothing else should run meanwhile.
 pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -25,7 +24,7 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut sims = Vec::new();
     for case in standard.chain(scaling) {
         ui.note(&format!("running {}", case.name));
-        sims.push(in_a_child(case)?);
+        sims.push(in_a_child(case, ui)?);
     }
     let (disciplines, markers) = if all || named(DISCIPLINES) {
         ui.note("running each discipline and each marker alone");
@@ -46,14 +45,14 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
 fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
     let case = bench::case(name)
         .ok_or_else(|| InputError::new("bench", "--child", Found::text(name), "a case that --case lists"))?;
-    let row = bench::measure(case).map_err(|error| Failure::Run(format!("{name}: {error}")))?;
+    let row = bench::measure(case).map_err(|error| Failure::run(format!("{name}: {error}")))?;
     ui.print(&json!(row).to_string())?;
     Ok(Exit::Done)
 }
 
-fn in_a_child(case: &Case) -> Result<SimRow, Failure> {
-    let failed = |what: String| Failure::Run(format!("bench case {}: {what}", case.name));
-    let mut program = program::this().again().ok_or_else(|| failed("this program has no file".to_string()))?;
+fn in_a_child(case: &Case, ui: &Ui) -> Result<SimRow, Failure> {
+    let failed = |what: String| Failure::run(format!("bench case {}: {what}", case.name));
+    let mut program = ui.program().again().ok_or_else(|| failed("this program has no file".to_string()))?;
     let output = program
         .args(["bench", "--child", case.name])
         .stdin(Stdio::null())
@@ -84,7 +83,7 @@ fn sims_text(ui: &Ui, sims: &[SimRow]) -> Option<String> {
             row.peak_rss_bytes.map_or("-".to_string(), |bytes| significant(bytes as f64 / f64::from(1 << 20), 3)),
         ]);
     }
-    (!sims.is_empty()).then(|| table.render(ui, ""))
+    (!sims.is_empty()).then(|| table.render(ui.look(), ""))
 }
 
 fn disciplines_text(ui: &Ui, rows: &[DisciplineRow]) -> Option<String> {
@@ -93,7 +92,7 @@ fn disciplines_text(ui: &Ui, rows: &[DisciplineRow]) -> Option<String> {
         let ns = significant(row.ns_per_packet, 3);
         table.row(vec![row.name.clone(), ns, percent(row.loss_ratio), percent(row.mark_ratio)]);
     }
-    (!rows.is_empty()).then(|| table.render(ui, ""))
+    (!rows.is_empty()).then(|| table.render(ui.look(), ""))
 }
 
 fn markers_text(ui: &Ui, rows: &[MarkerRow]) -> Option<String> {
@@ -104,7 +103,7 @@ fn markers_text(ui: &Ui, rows: &[MarkerRow]) -> Option<String> {
         let [loss, mark, out] = [row.loss_ratio, row.mark_ratio, row.out_ratio].map(percent);
         table.row(vec![row.name.clone(), ns, loss, mark, out]);
     }
-    (!rows.is_empty()).then(|| table.render(ui, ""))
+    (!rows.is_empty()).then(|| table.render(ui.look(), ""))
 }
 
 fn percent(share: f64) -> String {

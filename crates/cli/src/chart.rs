@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::digits::significant;
+use forebay_lab::render::digits::significant;
 
 /// One chart.
 pub(crate) struct Chart {

@@ -4,8 +4,9 @@ use forebay_live::doctor::{self, Finding};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
-use crate::output::{Tone, Ui};
-use crate::text::wrap;
+use forebay_lab::render::look::Tone;
+
+use crate::output::Ui;
 
 /// Examines and tells.
 pub(crate) fn command(ui: &Ui) -> Result<Exit, Failure> {
@@ -33,12 +34,12 @@ fn text(ui: &Ui, findings: &[Finding]) -> String {
         out += &format!("{}\n", ui.tone(Tone::Strong, serves));
         for one in findings.iter().filter(|one| one.serves == serves) {
             match &one.found {
-                Ok(found) => out += &wrap(&format!("  ok  {:<11} ", one.name), found),
+                Ok(found) => out += &ui.look().wrap(&format!("  ok  {:<11} ", one.name), found),
                 Err(missing) => {
                     let word = ui.tone(Tone::Bad, "no");
-                    let line = wrap(&format!("  no  {:<11} ", one.name), missing);
+                    let line = ui.look().wrap(&format!("  no  {:<11} ", one.name), missing);
                     out += &line.replacen("no", &word, 1);
-                    out += &wrap(&" ".repeat(18), one.remedy);
+                    out += &ui.look().wrap(&" ".repeat(18), one.remedy);
                 }
             }
         }

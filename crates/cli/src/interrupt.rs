@@ -6,32 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const CODE: u8 = 130;
 
 static STOP: AtomicBool = AtomicBool::new(false);
-static HOSTED: AtomicBool = AtomicBool::new(false);
 static PATIENT: AtomicBool = AtomicBool::new(false);
-
-/// Asks what runs now to stop, or what runs from now on not to: for a host that has its own handler of signals, which
-/// [`watch`] leaves alone once this was called.
-pub fn stop(stops: bool) {
-    HOSTED.store(true, Ordering::SeqCst);
-    STOP.store(stops, Ordering::SeqCst);
-}
 
 /// The flag that an interruption sets, once [`watch`] has been called.
 pub(crate) fn flag() -> &'static AtomicBool {
     &STOP
 }
 
-/// Does this program run within another one?
-#[cfg(target_os = "linux")]
-pub(crate) fn is_hosted() -> bool {
-    HOSTED.load(Ordering::SeqCst)
-}
-
 /// From now on an interruption sets the flag that this gives.
 pub(crate) fn watch() -> &'static AtomicBool {
-    if HOSTED.load(Ordering::SeqCst) {
-        return &STOP;
-    }
     // Under nohup a lost terminal must not stop the batch, and all signals share one handler: without
     // it they end the process at once, and finished runs are kept all the same.
     if !hangup_ignored() {
@@ -44,9 +27,6 @@ pub(crate) fn watch() -> &'static AtomicBool {
 /// before it may end.
 #[cfg(target_os = "linux")]
 pub(crate) fn watch_patiently() -> &'static AtomicBool {
-    if is_hosted() {
-        return &STOP;
-    }
     PATIENT.store(true, Ordering::SeqCst);
     let ignored = hangup_ignored();
     handle();

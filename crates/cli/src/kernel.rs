@@ -71,7 +71,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
         let coloured = net.flows.iter().find(|flow| flow.marker.is_some());
         let coloured = coloured.map(|flow| format!("{}: a marker at the edge has no real counterpart yet", flow.name));
         if let Some(obstacle) = traffic::obstacle(&net, &controls).or(coloured) {
-            return Err(Failure::Unavailable(format!("not possible on the kernel: {obstacle}")));
+            return Err(Failure::unavailable(format!("not possible on the kernel: {obstacle}")));
         }
     }
     Ok(())
@@ -131,7 +131,7 @@ enum Told {
 
 /// A run in a process of its own, which lives in namespaces of its own.
 fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
-    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Run(format!("cannot {what}: {error}"));
+    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::run(format!("cannot {what}: {error}"));
     let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
     let mut theirs = file.try_clone().map_err(|error| failed("share a file", &error))?;
     let child = process::fork(move || {
@@ -144,8 +144,8 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
     read.map_err(|error| failed("read what a run found", &error))?;
     let told = serde_json::from_str(&text);
-    match told.map_err(|_| Failure::Run(format!("a run on the kernel ended without a word ({ended:?})")))? {
-        Told::Fault(fault) => Err(Failure::Unavailable(fault)),
+    match told.map_err(|_| Failure::run(format!("a run on the kernel ended without a word ({ended:?})")))? {
+        Told::Fault(fault) => Err(Failure::unavailable(fault)),
         Told::Run(record, timing) => Ok((*record, timing)),
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
+use forebay_lab::commands::report;
 use forebay_lab::disk;
 use forebay_lab::lock::{Wait, WriteLock};
 use forebay_lab::lower;
@@ -27,12 +28,12 @@ use forebay_sim::outcome;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::digits::significant;
 use crate::failure::{Exit, Failure};
+use crate::journal;
 use crate::link_args::LinkArgs;
 use crate::output::Ui;
-use crate::table::Table;
-use crate::{journal, program, report};
+use forebay_lab::render::columns::Table;
+use forebay_lab::render::digits::significant;
 
 /// No command runs longer than this.
 const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
@@ -47,16 +48,16 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     args.output.as_deref().map_or(Ok(()), free)?;
     let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
-        .map_err(|failure| Failure::Unavailable(failure.to_string()))?;
+        .map_err(|failure| Failure::unavailable(failure.to_string()))?;
     let fabric = Fabric::new(&net, args.seed, rows, HORIZON, args.record);
     // The flow up is the first one, and what comes from near goes up.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
         Some(Way { route: net.flows[flow].forward, flow: Some(flow), about })
     };
-    let failed = |what: &'static str| move |error: std::io::Error| Failure::Run(format!("cannot {what}: {error}"));
+    let failed = |what: &'static str| move |error: std::io::Error| Failure::run(format!("cannot {what}: {error}"));
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
-    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::Unavailable(failure.to_string());
+    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::unavailable(failure.to_string());
     let lock = args.output.as_deref().map(locked).transpose()?;
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
     let times = Times { start: clock::monotonic(), end: None };
@@ -174,7 +175,7 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
     };
     let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
     let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
-    let (runs, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock)?;
+    let (runs, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock, ui)?;
     if ui.json() {
         ui.print_json(&Document { version: 1, command: code, timing, runs })?;
     } else {
@@ -192,7 +193,7 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
         return Ok(Exit::Failed);
     }
     if !valid {
-        return Err(Failure::Run(format!("the link was not what was asked for: {}", faults.join("; "))));
+        return Err(Failure::run(format!("the link was not what was asked for: {}", faults.join("; "))));
     }
     Ok(match ended {
         Some(Ended::Code(0)) => Exit::Done,
@@ -230,6 +231,7 @@ fn kept(
     (took_ns, cpu_ns): (u64, u64),
     timing: &Timing,
     lock: Option<WriteLock>,
+    ui: &Ui,
 ) -> Result<(Vec<RunSummary>, Option<String>), Failure> {
     let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
     let case = seen(case, took_ns, loads);
@@ -251,9 +253,9 @@ fn kept(
     let summaries: Vec<RunSummary> = record.summaries().cloned().collect();
     let Some(lock) = lock else { return Ok((summaries, None)) };
     // Not those of a simulation: the same directory is never gone on with by one.
-    let build = format!("live.{}", program::this().build());
+    let build = format!("live.{}", ui.program().build());
     let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
-    let store = Store::begin(lock, &plan, &program::origin(), timing.clone())?;
+    let store = Store::begin(lock, &plan, &ui.program().origin(), timing.clone())?;
     let dir = store.dir();
     let job = plan.jobs()[0];
     store.save(&plan, job, &record)?;
@@ -304,5 +306,5 @@ fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
             number(late.p99),
         ]);
     }
-    table.render(ui, "")
+    table.render(ui.look(), "")
 }

@@ -10,7 +10,7 @@ use forebay_aqm::base::time::Span;
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, Found, InputError, Overrides};
 
-use crate::batch_args::LARGEST_SEED;
+use forebay_lab::commands::run::LARGEST_SEED;
 
 /// Arguments of `link`.
 #[derive(Args, Debug)]

@@ -4,19 +4,14 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use forebay_aqm::base::nearest::nearest;
-use forebay_aqm::base::params::Value as _;
-use forebay_aqm::base::text::{self, BadValue};
-use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::Rate;
+use forebay_lab::commands::map::{self as commands, Drawn, Maps, Side};
 use forebay_lab::disk;
 use forebay_lab::scenario::{Found, InputError};
-use forebay_lab::theory::map::{self, Axis, Cell};
-use forebay_lab::theory::setting::{Scaled, Setting};
-use serde_json::{Value, json};
+use forebay_lab::theory::map::Cell;
 
 use crate::failure::Failure;
 use crate::models::Model;
+use crate::output::Ui;
 
 /// Arguments of the map.
 #[derive(Args, Debug)]
@@ -26,85 +21,15 @@ pub(crate) struct MapArgs {
     map: Vec<String>,
     /// stability: points along each side of the map.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    points: u32,
+    pub(crate) points: u32,
     /// A picture, an SVG file: of the map, of the fluid's course, of the queue's distribution (markov, mmpp).
     #[arg(short = 'o', long = "output", value_name = "FILE.svg")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// One side as it was asked for, in units of its own.
-#[derive(Clone, Copy)]
-pub(crate) struct Side {
-    what: Scaled,
-    from: f64,
-    to: f64,
-}
-
-const ACCEPTS: &str = "one of flows, rtt and rate, and from where to where, such as flows=5..500 or rtt=20ms..2s";
-
-impl Side {
-    fn read(words: &str) -> Result<Self, BadValue> {
-        let bad = || BadValue::new(ACCEPTS);
-        let (name, range) = words.split_once('=').ok_or_else(bad)?;
-        let (from, to) = range.split_once("..").ok_or_else(bad)?;
-        let what = match name.trim() {
-            "flows" => Scaled::Flows,
-            "rtt" => Scaled::RoundTrip,
-            "rate" => Scaled::Capacity,
-            name => {
-                let near = nearest(name, ["flows", "rtt", "rate"]);
-                return Err(BadValue { hint: near.map(|near| format!("did you mean {near}?")), ..bad() });
-            }
-        };
-        let value = |text: &str| match what {
-            Scaled::Flows => text::number(text),
-            Scaled::RoundTrip => Span::parse(text).map(Span::secs),
-            Scaled::Capacity => Rate::parse(text).map(|rate| rate.0 as f64),
-        };
-        let (from, to) = (value(from.trim())?, value(to.trim())?);
-        if from > 0.0 && to > from && to.is_finite() { Ok(Self { what, from, to }) } else { Err(bad()) }
-    }
-
-    /// What the setting has of it.
-    fn now(self, setting: &Setting) -> f64 {
-        match self.what {
-            Scaled::Flows => setting.count(),
-            Scaled::RoundTrip => setting.at_rest(0.0, setting.capacity).mean_rtt_s(),
-            Scaled::Capacity => setting.link.rate.0 as f64,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self.what {
-            Scaled::Flows => "flows",
-            Scaled::RoundTrip => "rtt_s",
-            Scaled::Capacity => "rate_bps",
-        }
-    }
-
-    /// A value of it for people.
-    fn show(self, value: f64) -> String {
-        match self.what {
-            Scaled::Flows => format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string(),
-            Scaled::RoundTrip => Span::from_secs(value).show(),
-            Scaled::Capacity => Rate(value as u64).show(),
-        }
-    }
-
-    fn axis(self, setting: &Setting, points: u32) -> Axis {
-        let now = self.now(setting);
-        Axis::new(self.what, self.from / now, self.to / now, points as usize)
-    }
-
-    fn values(self, points: u32) -> Vec<f64> {
-        Axis::new(self.what, self.from, self.to, points as usize).factors
-    }
-}
-
 impl MapArgs {
     /// The two sides, if a map is asked for.
     pub(crate) fn sides(&self, model: Model) -> Result<Option<[Side; 2]>, InputError> {
-        let wrong = |found, accepts: &str| Err(InputError::new("--map", "", found, accepts));
         if self.map.is_empty() {
             return match &self.output {
                 Some(path) if model == Model::Stability => {
@@ -115,101 +40,53 @@ impl MapArgs {
             };
         }
         if model != Model::Stability {
-            return wrong(Found::text(model.word()), "stability: the other models have no such argument");
+            let accepts = "stability: the other models have no such argument";
+            return Err(InputError::new("--map", "", Found::text(model.word()), accepts));
         }
-        let read = |words: &String| {
-            let error = |bad: BadValue| InputError::new("--map", "", Found::text(words), bad.accepts).hint(bad.hint);
-            Side::read(words).map_err(error)
-        };
-        match self.map.iter().map(read).collect::<Result<Vec<Side>, _>>()?[..] {
-            [x, y] if x.what != y.what => Ok(Some([x, y])),
-            [x, _] => wrong(Found::text(x.name()), "two different sides"),
-            _ => wrong(Found::thing(format!("{} sides", self.map.len())), "two: once across, once upwards"),
-        }
+        commands::sides(&self.map)
     }
 }
 
-/// The map of one discipline.
-pub(crate) struct Drawn {
-    label: String,
-    aqm: String,
-    /// Rows upwards.
-    cells: Vec<Vec<Option<Cell>>>,
+/// The kind of a point: does it rest, and is that stable?
+fn kind(cell: Option<&Cell>) -> Kind {
+    match cell {
+        None => Kind::NoRest,
+        Some(cell) if cell.stable => Kind::Stable,
+        Some(_) => Kind::Swings,
+    }
 }
 
-impl Drawn {
-    /// Of `spec` in this setting; why not, in words.
-    pub(crate) fn of(
-        label: String,
-        spec: &forebay_aqm::Spec,
-        setting: &Setting,
-        [x, y]: [Side; 2],
-        args: &MapArgs,
-    ) -> Result<Self, String> {
-        let (across, up) = (x.axis(setting, args.points), y.axis(setting, args.points));
-        let cells = map::of(spec, setting, [&across, &up]).map_err(|why| format!("{label}: {}", why.text()))?;
-        Ok(Self { label, aqm: spec.canonical(), cells })
-    }
+/// The share of the points of this kind, in percent.
+fn share(map: &Drawn, of: Kind) -> f64 {
+    let cells = map.cells.iter().flatten();
+    let (hits, all) = cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(kind(cell.as_ref()) == of), all + 1));
+    100.0 * f64::from(hits) / f64::from(all.max(1))
+}
 
-    fn json(&self) -> Value {
-        let all = |of: fn(&Cell) -> Value| -> Value {
-            self.cells
-                .iter()
-                .map(|row| row.iter().map(|cell| cell.as_ref().map_or(Value::Null, of)).collect())
-                .collect::<Vec<Value>>()
-                .into()
+/// A picture of letters, upwards.
+fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
+    const WIDTH: usize = 60;
+    const HEIGHT: usize = 20;
+    let rows = map.cells.len();
+    let mut out = format!("{}\n", map.label);
+    for line in (0..HEIGHT.min(rows)).rev() {
+        let row = &map.cells[pick(line, HEIGHT.min(rows), rows)];
+        let width = WIDTH.min(row.len());
+        let letter = |i: usize| kind(row[pick(i, width, row.len())].as_ref()).letter();
+        let side = match line {
+            0 => y.show(y.from),
+            line if line + 1 == HEIGHT.min(rows) => y.show(y.to),
+            _ => String::new(),
         };
-        json!({
-            "label": self.label,
-            "aqm": self.aqm,
-            "stable": all(|cell| json!(cell.stable)),
-            "delay_margin_ms": all(|cell| json!(cell.delay_margin_ms)),
-            "q_rest_pkts": all(|cell| json!(cell.q_rest_pkts)),
-            "p_rest": all(|cell| json!(cell.p_rest)),
-        })
+        let _ = writeln!(out, "{side:>9} {}", (0..width).map(letter).collect::<String>());
     }
-
-    /// The kind of a point: does it rest, and is that stable?
-    fn kind(cell: Option<&Cell>) -> Kind {
-        match cell {
-            None => Kind::NoRest,
-            Some(cell) if cell.stable => Kind::Stable,
-            Some(_) => Kind::Swings,
-        }
+    let (from, to) = (x.show(x.from), x.show(x.to));
+    let _ = writeln!(out, "{:10}{from}{to:>1$}", "", WIDTH.min(map.cells[0].len()) - from.len());
+    for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
+        let _ = write!(out, "{:10}{} {} {:.0} %", "", kind.letter(), kind.words(), share(map, kind));
     }
-
-    fn share(&self, kind: Kind) -> f64 {
-        let cells = self.cells.iter().flatten();
-        let (hits, all) =
-            cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(Self::kind(cell.as_ref()) == kind), all + 1));
-        100.0 * f64::from(hits) / f64::from(all.max(1))
-    }
-
-    /// A picture of letters, upwards.
-    fn text(&self, [x, y]: [Side; 2]) -> String {
-        const WIDTH: usize = 60;
-        const HEIGHT: usize = 20;
-        let rows = self.cells.len();
-        let mut out = format!("{}\n", self.label);
-        for line in (0..HEIGHT.min(rows)).rev() {
-            let row = &self.cells[pick(line, HEIGHT.min(rows), rows)];
-            let width = WIDTH.min(row.len());
-            let letter = |i: usize| Self::kind(row[pick(i, width, row.len())].as_ref()).letter();
-            let side = match line {
-                0 => y.show(y.from),
-                line if line + 1 == HEIGHT.min(rows) => y.show(y.to),
-                _ => String::new(),
-            };
-            let _ = writeln!(out, "{side:>9} {}", (0..width).map(letter).collect::<String>());
-        }
-        let (from, to) = (x.show(x.from), x.show(x.to));
-        let _ = writeln!(out, "{:10}{from}{to:>1$}", "", WIDTH.min(self.cells[0].len()) - from.len());
-        for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
-            let _ = write!(out, "{:10}{} {} {:.0} %", "", kind.letter(), kind.words(), self.share(kind));
-        }
-        out.push('\n');
-        out
-    }
+    out.push('\n');
+    out
 }
 
 /// The place among `all` of the middle of part `i` of `parts`.
@@ -251,27 +128,15 @@ impl Kind {
 }
 
 /// All maps for people or machines; the picture, where it was asked for.
-pub(crate) fn show(
-    title: &str,
-    maps: &[Drawn],
-    sides: [Side; 2],
-    args: &MapArgs,
-    ui: &crate::output::Ui,
-) -> Result<(), Failure> {
+pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Result<(), Failure> {
     let [x, y] = sides;
     if let Some(path) = &args.output {
-        disk::write_whole(path, picture(maps, sides).as_bytes())?;
+        disk::write_whole(path, picture(&maps.drawn, sides).as_bytes())?;
     }
     if ui.json() {
-        let results: Vec<Value> = maps.iter().map(Drawn::json).collect();
-        return ui.print_json(&json!({
-            "version": 1, "topic": "stability", "scenario": title,
-            "map": { "x": { "axis": x.name(), "values": x.values(args.points) },
-                     "y": { "axis": y.name(), "values": y.values(args.points) } },
-            "results": results,
-        }));
+        return ui.print_json(&maps.document());
     }
-    let all: Vec<String> = maps.iter().map(|map| map.text(sides)).collect();
+    let all: Vec<String> = maps.drawn.iter().map(|map| text(map, sides)).collect();
     ui.print(&format!("{} upwards, {} across, both by equal factors\n\n{}", y.name(), x.name(), all.join("\n")))
 }
 
@@ -294,10 +159,10 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
             let wide = SIZE / row.len() as f64;
             let bottom = TOP + SIZE - tall * (j + 1) as f64;
             // A bar for each run of equal cells.
-            for run in row.chunk_by(|a, b| Drawn::kind(a.as_ref()) == Drawn::kind(b.as_ref())) {
+            for run in row.chunk_by(|a, b| kind(a.as_ref()) == kind(b.as_ref())) {
                 let start = (run.as_ptr() as usize - row.as_ptr() as usize) / size_of::<Option<Cell>>();
                 let (from, span) = (left + wide * start as f64, wide * run.len() as f64);
-                let colour = Drawn::kind(run[0].as_ref()).colour();
+                let colour = kind(run[0].as_ref()).colour();
                 let _ = writeln!(
                     out,
                     "<rect x=\"{from:.2}\" y=\"{bottom:.2}\" width=\"{span:.2}\" height=\"{:.2}\" fill=\"{colour}\"/>",
@@ -326,7 +191,7 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
                 kind.colour()
             );
             let words = kind.words().trim_start_matches("(blank) ");
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{line}\">{words} {:.0} %</text>", at + 16.0, map.share(kind));
+            let _ = writeln!(out, "<text x=\"{}\" y=\"{line}\">{words} {:.0} %</text>", at + 16.0, share(map, kind));
             at += 95.0;
         }
     }

@@ -1,28 +1,28 @@
 //! What `forebay theory markov` asks and shows.
 
 use clap::{Args, ValueEnum};
-use forebay_aqm::base::text::BadValue;
+use forebay_lab::commands::theory;
 use forebay_lab::scenario::{Found, InputError};
-use forebay_lab::theory::markov::{Ask, Cells, NoAnswer, Sigma, Step, probability};
+use forebay_lab::theory::markov::{Ask, Cells, Markov};
 
-use crate::models::{Column, Model};
+use crate::models::{Cell, Column, Model};
 
 /// The figures of a row.
-pub(crate) const COLUMNS: [Column; 14] = [
-    ("stable", "stable", ""),
-    ("p", "p", ""),
-    ("q_rest_pkts", "rest", "pkts"),
-    ("rtt_ms", "RTT", "ms"),
-    ("step_ms", "S", "ms"),
-    ("slope", "slope", ""),
-    ("contraction_bound_ms", "S (6.1)", "ms"),
-    ("mixed_bound_ms", "S (6.2)", "ms"),
-    ("edge_ms", "S (edge)", "ms"),
-    ("q_mean_pkts", "mean", "pkts"),
-    ("q_std_pkts", "std", "pkts"),
-    ("linear_std_pkts", "linear", "pkts"),
-    ("q_p99_pkts", "p99", "pkts"),
-    ("overflow", "lost", ""),
+pub(crate) const COLUMNS: [Column<Markov>; 14] = [
+    (|a| Cell::Yes(a.stable), "stable", ""),
+    (|a| Cell::Number(a.p), "p", ""),
+    (|a| Cell::Number(a.q_rest_pkts), "rest", "pkts"),
+    (|a| Cell::Number(a.rtt_ms), "RTT", "ms"),
+    (|a| Cell::Number(a.step_ms), "S", "ms"),
+    (|a| Cell::Number(a.slope), "slope", ""),
+    (|a| Cell::Number(a.contraction_bound_ms), "S (6.1)", "ms"),
+    (|a| Cell::Number(a.mixed_bound_ms), "S (6.2)", "ms"),
+    (|a| Cell::Number(a.edge_ms), "S (edge)", "ms"),
+    (|a| Cell::of(a.q_mean_pkts), "mean", "pkts"),
+    (|a| Cell::of(a.q_std_pkts), "std", "pkts"),
+    (|a| Cell::of(a.linear_std_pkts), "linear", "pkts"),
+    (|a| Cell::of(a.q_p99_pkts), "p99", "pkts"),
+    (|a| Cell::of(a.overflow), "lost", ""),
 ];
 /// What its signs mean.
 pub(crate) const ABOUT: &str = "S: below (6.1) every step leads nearer to the rest, up to (6.2) every orbit ends there, \
@@ -64,35 +64,15 @@ impl MarkovArgs {
             let accepts = "markov: the other models have no such argument";
             return Err(InputError::new(name, "", Found::text(model.word()), accepts));
         }
-        let mut ask = Ask { p: self.p()?, ..Ask::default() };
-        if let Some(text) = &self.sigma {
-            ask.sigma = Sigma::parse(text).map_err(|bad| wrong("--sigma", text, bad))?;
-        }
-        if let Some(text) = &self.step {
-            ask.step = Step::parse(text).map_err(|bad| wrong("--step", text, bad))?;
-        }
+        let mut ask = theory::ask(self.p.as_deref(), self.sigma.as_deref(), self.step.as_deref())?;
         if self.cells == Some(Taken::Lower) {
             ask.cells = Cells::Lower;
         }
         Ok(ask)
     }
 
-    fn p(&self) -> Result<Option<f64>, InputError> {
-        let read = |text: &String| probability(text).map_err(|bad| wrong("--p", text, bad));
-        self.p.as_ref().map(read).transpose()
+    /// The signal probability as it was given.
+    pub(crate) fn p(&self) -> Option<&str> {
+        self.p.as_deref()
     }
-
-    /// The argument that would give an answer.
-    pub(crate) fn no_answer(&self, why: &NoAnswer) -> InputError {
-        let found = match (&self.p, why) {
-            (Some(p), _) => Found::text(p),
-            (None, NoAnswer::Outside { p, .. }) => Found::thing(format!("{p:.3e} by the discipline")),
-            (None, _) => Found::thing("nothing"),
-        };
-        InputError::new("--p", "", found, why.accepts())
-    }
-}
-
-fn wrong(name: &str, text: &str, bad: BadValue) -> InputError {
-    InputError::new(name, "", Found::text(text), bad.accepts).hint(bad.hint)
 }

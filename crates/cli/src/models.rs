@@ -1,7 +1,7 @@
 //! What the models of `forebay theory` share: which there are, and how what they answer is named.
 
 use clap::ValueEnum;
-use forebay_lab::scenario::{Case, InputError};
+use forebay_lab::render::digits::significant;
 
 /// Which model.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,16 +28,32 @@ impl Model {
     }
 }
 
-/// A column: the name of its figure, its heading, and its unit.
-pub(crate) type Column = (&'static str, &'static str, &'static str);
+/// A column: its figure, its heading, and its unit.
+pub(crate) type Column<T> = (fn(&T) -> Cell, &'static str, &'static str);
 
-/// What is compared, at the point of the axes.
-pub(crate) fn label(case: &Case, compared: &str) -> String {
-    let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
-    format!("{compared}{axes}")
+/// A figure of a table.
+#[derive(Clone, Copy)]
+pub(crate) enum Cell {
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Yes(bool),
+    /// There is none.
+    Nothing,
 }
 
-/// The same error, about the file.
-pub(crate) fn in_file(file: &str, error: &InputError) -> InputError {
-    InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
+impl Cell {
+    /// A number, or nothing.
+    pub(crate) fn of(number: Option<f64>) -> Self {
+        number.map_or(Self::Nothing, Self::Number)
+    }
+
+    /// In words.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Number(x) => significant(x, 3),
+            Self::Yes(yes) => if yes { "yes" } else { "no" }.to_string(),
+            Self::Nothing => "-".to_string(),
+        }
+    }
 }

@@ -1,41 +1,32 @@
 //! What goes where: results to stdout, notes and errors to stderr, colour only for people.
 
-use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use forebay_lab::load;
-use forebay_lab::scenario::{Case, InputError, Overrides};
-use forebay_lab::store::Owner;
+use console::Term;
+use forebay_lab::commands::failure::{self as commands, ErrorDocument};
+use forebay_lab::commands::host::{self, Host};
+use forebay_lab::render::look::{Look, Tone};
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::program::Program;
+use crate::progress::Progress;
 
-/// How a piece of text stands out on a terminal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tone {
-    /// Headings, names.
-    Strong,
-    /// Less important.
-    Faint,
-    /// Something went wrong.
-    Bad,
+/// What stdout has under `--json` in place of a result.
+#[derive(Serialize)]
+struct Refused {
+    version: u32,
+    error: ErrorDocument,
 }
 
-impl Tone {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Strong => "1",
-            Self::Faint => "2",
-            Self::Bad => "1;31",
-        }
-    }
+/// In a narrower terminal lines break where they will.
+const NARROWEST: usize = 40;
 
-    /// `text` in this tone, if colours are `on`.
-    fn paint(self, text: &str, on: bool) -> String {
-        if on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", self.code()) } else { text.to_string() }
-    }
+/// Columns of the terminal that stdout is, if it is one.
+pub(crate) fn columns() -> Option<usize> {
+    Term::stdout().size_checked().map(|(_, columns)| usize::from(columns).max(NARROWEST))
 }
 
 /// The two output streams and how the user wants them.
@@ -43,59 +34,63 @@ impl Tone {
 pub(crate) struct Ui {
     json: bool,
     quiet: bool,
-    colour_out: bool,
+    look: Look,
+    program: Program,
     colour_err: bool,
-    caught: bool,
-    scenario: Option<String>,
-}
-
-thread_local! {
-    /// The document of a command whose caller wants it as a value.
-    static CAUGHT: Cell<Option<Value>> = const { Cell::new(None) };
 }
 
 impl Ui {
     /// As the flags, the terminal and `NO_COLOR` say.
-    pub(crate) fn new(json: bool, quiet: bool) -> Self {
+    pub(crate) fn new(json: bool, quiet: bool, program: Program) -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Self {
             json,
             quiet,
-            colour_out: wanted && io::stdout().is_terminal(),
+            program,
+            look: Look { colours: wanted && io::stdout().is_terminal(), columns: columns() },
             colour_err: wanted && io::stderr().is_terminal(),
-            caught: false,
-            scenario: None,
         }
     }
 
-    /// For text that goes elsewhere.
-    pub(crate) const fn plain() -> Self {
-        Self { json: false, quiet: true, colour_out: false, colour_err: false, caught: false, scenario: None }
+    /// The program that this is.
+    pub(crate) const fn program(&self) -> &Program {
+        &self.program
     }
 
-    /// One under which `command` writes its document to nobody: it is given. `scenario` stands in place of what is in the
-    /// scenario file, whose name then only says beside which files it is.
-    pub(crate) fn catch<E>(
-        quiet: bool,
-        scenario: Option<String>,
-        command: impl FnOnce(&Self) -> Result<Exit, E>,
-    ) -> Result<Value, E> {
-        command(&Self { caught: true, scenario, ..Self::new(true, quiet) })?;
-        Ok(CAUGHT.take().unwrap_or_default())
+    /// How text on stdout looks.
+    pub(crate) const fn look(&self) -> Look {
+        self.look
     }
 
-    /// The cases of a scenario file, or of what is given in its place.
-    pub(crate) fn cases(&self, file: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
-        match &self.scenario {
-            Some(text) => load::parse(&file.display().to_string(), text, overrides),
-            None => load::file(file, overrides),
-        }
+    /// Does the work of a command, which Ctrl-C ends.
+    pub(crate) fn host<T>(&self, work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>) -> Result<T, Failure> {
+        self.hosted(interrupt::watch(), work)
     }
 
-    /// Does a caller in Python have the document?
-    pub(crate) const fn caught(&self) -> bool {
-        self.caught
+    /// The same without a handler of Ctrl-C.
+    pub(crate) fn host_without_handler<T>(
+        &self,
+        work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>,
+    ) -> Result<T, Failure> {
+        self.hosted(interrupt::flag(), work)
+    }
+
+    fn hosted<T>(
+        &self,
+        stop: &AtomicBool,
+        work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>,
+    ) -> Result<T, Failure> {
+        let note = |text: &str| self.note(text);
+        let host = Host {
+            stop,
+            notes: (!self.quiet).then_some(&note as &(dyn Fn(&str) + Sync)),
+            progress: &|total_s| Box::new(Progress::new(self.quiet, total_s)),
+            build: &|| self.program.build().to_string(),
+            origin: &self.program.origin(),
+            words: &host::OF_THE_TERMINAL,
+        };
+        Ok(work(&host)?)
     }
 
     /// Is stdout for one JSON document?
@@ -110,7 +105,7 @@ impl Ui {
 
     /// `text` in a tone, for stdout.
     pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
-        tone.paint(text, self.colour_out)
+        self.look.tone(tone, text)
     }
 
     /// Writes results for people.
@@ -131,12 +126,8 @@ impl Ui {
 
     /// Writes the one JSON document.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let failed = |error: serde_json::Error| Failure::Stdout(error.into());
-        if self.caught {
-            CAUGHT.set(Some(serde_json::to_value(document).map_err(failed)?));
-            return Ok(());
-        }
-        self.print(&serde_json::to_string_pretty(document).map_err(failed)?)
+        let text = serde_json::to_string_pretty(document).map_err(|error| Failure::Stdout(error.into()))?;
+        self.print(&text)
     }
 
     /// Says something that is not a result.
@@ -147,27 +138,22 @@ impl Ui {
         }
     }
 
-    /// Says that this command waits for another writer of a directory.
-    pub(crate) fn waits(&self, dir: &Path, owner: &Owner) {
-        self.note(&format!("{} is being written by {owner}: waiting for it to end", dir.display()));
-    }
-
     /// Says what went wrong: one message on stderr, or the error document on stdout under `--json`.
     pub(crate) fn fail(&self, failure: &Failure) {
         match failure {
             Failure::NoReader => {}
-            _ if self.json => self.error_document(failure.json()),
+            _ if self.json => self.error_document(failure.document()),
             _ => self.error_line(&failure.to_string()),
         }
     }
 
     /// The same for words that are no command of ours.
     pub(crate) fn fail_usage(&self, message: &str) {
-        self.error_document(json!({ "kind": "usage", "message": message }));
+        self.error_document(ErrorDocument::new("usage", message.to_string()));
     }
 
-    fn error_document(&self, error: Value) {
-        if let Err(failure @ Failure::Stdout(_)) = self.print_json(&json!({ "version": 1, "error": error })) {
+    fn error_document(&self, error: ErrorDocument) {
+        if let Err(failure @ Failure::Stdout(_)) = self.print_json(&Refused { version: 1, error }) {
             self.error_line(&failure.to_string());
         }
     }

@@ -6,9 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use forebay_lab::commands::host;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-
-use crate::output::Ui;
 
 /// Time between two lines where there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
@@ -31,24 +30,13 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// At the start of `total_s` simulated seconds.
-    pub(crate) fn new(ui: &Ui, total_s: f64) -> Self {
-        let shown = match (ui.quiet(), io::stderr().is_terminal()) {
+    pub(crate) fn new(quiet: bool, total_s: f64) -> Self {
+        let shown = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,
             (false, true) => Shown::Bar(bar(total_s)),
             (false, false) => Shown::Lines(Mutex::new((Instant::now(), 0.0))),
         };
         Self { total_s, done_us: AtomicU64::new(0), shown }
-    }
-
-    /// Another `simulated_s` seconds are done.
-    pub(crate) fn advance(&self, simulated_s: f64) {
-        let more = (simulated_s * 1e6) as u64;
-        let done_s = (self.done_us.fetch_add(more, Ordering::Relaxed) + more) as f64 * 1e-6;
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Bar(bar) => bar.set_position((done_s * TICKS_PER_S) as u64),
-            Shown::Lines(last) => self.line(last, done_s),
-        }
     }
 
     fn line(&self, last: &Mutex<(Instant, f64)>, done_s: f64) {
@@ -64,9 +52,23 @@ impl Progress {
         let left = rough_time((self.total_s - done_s) / speed);
         let _ = writeln!(io::stderr(), "{share:>3.0} % done, about {left} left");
     }
+}
 
+impl host::Progress for Progress {
+    fn advance(&self, simulated_s: f64) {
+        let more = (simulated_s * 1e6) as u64;
+        let done_s = (self.done_us.fetch_add(more, Ordering::Relaxed) + more) as f64 * 1e-6;
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Bar(bar) => bar.set_position((done_s * TICKS_PER_S) as u64),
+            Shown::Lines(last) => self.line(last, done_s),
+        }
+    }
+}
+
+impl Drop for Progress {
     /// Takes the bar away.
-    pub(crate) fn finish(&self) {
+    fn drop(&mut self) {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }

@@ -60,7 +60,7 @@ pub(crate) fn man<C: CommandFactory>(args: &ManArgs, ui: &Ui) -> Result<Exit, Fa
         }
         return Ok(Exit::Done);
     };
-    let failed = |error| Failure::Store(StoreError::Io { path: dir.clone(), error });
+    let failed = |error| Failure::from(StoreError::Io { path: dir.clone(), error });
     fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir)).map_err(failed)?;
     if ui.json() {
         ui.print_json(&json!({ "version": 1, "directory": dir }))?;

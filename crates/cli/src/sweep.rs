@@ -1,11 +1,12 @@
 //! `forebay sweep`: `run` over axes from the command line, its results in one table.
 
+use forebay_lab::render::summary;
 use forebay_lab::scenario::{Found, InputError};
 
 use crate::args::SweepArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Ui;
-use crate::{run, summary};
+use crate::run;
 
 /// Runs every point of the axes, those of the file and those of `--vary`.
 pub(crate) fn command(args: &SweepArgs, ui: &Ui) -> Result<Exit, Failure> {

@@ -24,7 +24,7 @@ pub(crate) struct TopArgs {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn command(_: &TopArgs, _: &Ui) -> Result<Exit, Failure> {
-    Err(Failure::Unavailable("forebay top needs Linux".into()))
+    Err(Failure::unavailable("forebay top needs Linux".into()))
 }
 
 #[cfg(target_os = "linux")]
@@ -44,10 +44,10 @@ mod here {
 
     use super::{Exit, Failure, TopArgs, Ui};
     use crate::attach::failure;
-    use crate::digits::significant;
     use crate::interrupt;
-    use crate::output::Tone;
-    use crate::table::Table;
+    use forebay_lab::render::columns::Table;
+    use forebay_lab::render::digits::significant;
+    use forebay_lab::render::look::Tone;
 
     /// How often the picture is renewed, and over which time rates are.
     const EVERY: Duration = Duration::from_secs(1);
@@ -191,6 +191,6 @@ mod here {
                 live.state.aqm.clone(),
             ]);
         }
-        table.render(ui, "")
+        table.render(ui.look(), "")
     }
 }

@@ -1,6 +1,7 @@
 //! What is to be run: the product of cases, contenders and seeds, in a fixed order.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use forebay_sim::network::BadNetwork;
 use forebay_sim::world::{Observer, World};
@@ -152,6 +153,13 @@ impl Plan {
 pub fn engine(revision: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
+}
+
+/// What tells this build of a program from any other: its revision and a hash of the program's file, because a revision does
+/// not tell what was changed since.
+pub fn build(revision: &str, file: Option<&Path>) -> String {
+    let hash = file.and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
+    [revision, &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
 }
 
 /// Twelve hex digits of the SHA-256.

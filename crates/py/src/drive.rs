@@ -24,7 +24,7 @@ use crate::watch::Call;
 /// A discipline in front of a link, with a queue of its own or asked about queues of the caller's. Calls of several threads wait
 /// for each other.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Discipline {
+pub struct Discipline {
     name: &'static str,
     rung: Rung,
     begun: Begun,

@@ -236,7 +236,7 @@ type Kept = (u64, Vec<u8>, u64);
 
 /// Simulations of one scenario, stepped together on all cores. Calls of several threads wait for each other.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Env {
+pub struct Env {
     asked: Asked,
     case: Case,
     spec: Spec,

@@ -1,27 +1,29 @@
 //! What went wrong, as the package's own exceptions: `forebay.errors` has the classes.
 
-use forebay::Refusal;
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::ParamError;
 use forebay_aqm::base::text::BadValue;
 use forebay_lab::batch::BatchError;
+use forebay_lab::commands::failure::{ErrorDocument, Failure};
 use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::StoreError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 /// An exception of the package, with what its JSON document would say.
-fn of(name: &str, message: &str, error: &Value) -> PyErr {
+fn of(name: &str, message: &str, error: &impl Serialize) -> PyErr {
+    let error = serde_json::to_string(error).unwrap_or_else(|_| "{}".to_string());
     Python::attach(|py| {
-        let make = || py.import("forebay.errors")?.getattr(name)?.call1((message, error.to_string()));
+        let make = || py.import("forebay.errors")?.getattr(name)?.call1((message, error));
         make().map_or_else(|failed| failed, |made| PyErr::from_value(made))
     })
 }
 
 /// A wrong input.
 pub(crate) fn input(error: &InputError) -> PyErr {
-    of("ScenarioError", &error.to_string(), &json!(error))
+    of("ScenarioError", &error.to_string(), error)
 }
 
 /// A wrong argument that no file has.
@@ -67,14 +69,21 @@ pub(crate) fn run(message: &str) -> PyErr {
     of("RunError", message, &json!({ "kind": "run" }))
 }
 
-/// A command that gave no document.
-pub(crate) fn refusal(refusal: &Refusal) -> PyErr {
-    match refusal.exit {
-        130 => PyKeyboardInterrupt::new_err(refusal.message.clone()),
-        2 if refusal.error["kind"] == "foreign-directory" => of("StoreError", &refusal.message, &refusal.error),
-        2 => of("ScenarioError", &refusal.message, &refusal.error),
-        _ => of("RunError", &refusal.message, &refusal.error),
+/// A command that gave no document; `stopped` if it was asked to end.
+pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
+    let (message, error) = (failure.to_string(), failure.document());
+    match failure {
+        Failure::Interrupted { .. } => PyKeyboardInterrupt::new_err(message),
+        Failure::Store(StoreError::Busy { .. }) if stopped => PyKeyboardInterrupt::new_err(message),
+        Failure::Store(StoreError::Foreign { .. }) => of("StoreError", &message, &error),
+        Failure::Input(_) | Failure::Store(StoreError::Busy { .. }) => of("ScenarioError", &message, &error),
+        Failure::Store(_) | Failure::Run(_) | Failure::Unavailable(_) => of("RunError", &message, &error),
     }
+}
+
+/// An argument that the program does not take.
+pub(crate) fn usage(message: &str) -> PyErr {
+    of("ScenarioError", message, &ErrorDocument::new("usage", message.to_string()))
 }
 
 /// A thread that broke: a fault of ours.

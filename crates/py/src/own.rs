@@ -30,7 +30,7 @@ const CODE: &str = "code";
 
 /// Makes a class known under its name; a class of the same name that was known before is not any more.
 #[pyfunction]
-pub(crate) fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
+pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let name: String = class.getattr("name")?.extract()?;
     let rung: String = class.getattr("_rung")?.extract()?;
     let summary: String = class.getattr("_summary")?.extract()?;
@@ -481,7 +481,7 @@ impl Probes for PyAqm {
 /// Drives a discipline through random arrivals, departures and ticks on links that are slow, full, tiny, frozen or idle;
 /// the first rule that it breaks, if it breaks one.
 #[pyfunction]
-pub(crate) fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
+pub fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
     let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;
     let promises = Promises { order: Order::Lists(1), ecn: true, spares_empty: false };
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };

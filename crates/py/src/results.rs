@@ -7,6 +7,8 @@ use forebay_lab::compare;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::quantity::Quantity;
 use forebay_lab::record::RunRecord;
+use forebay_lab::render::look::Look;
+use forebay_lab::render::summary::tables;
 use forebay_lab::results::comparison::Comparison;
 use forebay_lab::results::summary::Summary;
 use forebay_lab::store::{self, Store};
@@ -23,7 +25,7 @@ use crate::watch::pool;
 
 /// Finished runs. Where they are in a directory, memory holds their summaries only.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Results {
+pub struct Results {
     title: String,
     /// What `summary.json` has under this name.
     compare: Comparison,
@@ -129,7 +131,7 @@ impl Results {
 
     /// The tables that the program prints.
     fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| forebay::tables(&self.document()))
+        py.detach(|| tables(Look::PLAIN, &self.document()))
     }
 
     /// A row per run, link and class.

@@ -36,7 +36,7 @@ const fn job((case, contender, seed): Place) -> Job {
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false, sweep = None))]
 #[expect(clippy::too_many_arguments, reason = "they are what a caller may say, each by its name")]
-pub(crate) fn run(
+pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: Vec<u64>,
@@ -51,7 +51,9 @@ pub(crate) fn run(
     let call = Arc::new(Call::default());
     let pool = pool(jobs, &call)?;
     py.detach(|| scenario.afford(&plan, output.as_deref(), pool.current_num_threads(), force))?;
-    let done = watched(py, &call, progress.as_ref(), || {
+    let shown = progress.map(|bar| move |done_s: f64| bar.call1((done_s,)).map(drop));
+    let shown = shown.as_ref().map(|shown| shown as &dyn Fn(f64) -> PyResult<()>);
+    let done = watched(py, &call, shown, || {
         let control =
             Control { progress: &|seconds| call.advance(seconds), waits: &waits, ..Control::silent(&call.stop) };
         let store = match (sweep, output) {
@@ -97,7 +99,7 @@ fn planned(
 /// Does some runs of a sweep, one after the other. Each is kept in the directory of the sweep before the next, where this
 /// process reaches that; else its record is given as bytes for `results`.
 #[pyfunction]
-pub(crate) fn work(
+pub fn work(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: Vec<u64>,
@@ -131,7 +133,7 @@ fn keep(store: &Store, plan: &Plan, job: Job, record: &RunRecord) -> PyResult<()
 
 /// Keeps records that `work` gave in the directory of their sweep.
 #[pyfunction]
-pub(crate) fn bring(
+pub fn bring(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: Vec<u64>,
@@ -151,7 +153,7 @@ pub(crate) fn bring(
 
 /// The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Sweep {
+pub struct Sweep {
     store: Mutex<Option<Store>>,
     left: Vec<Place>,
 }

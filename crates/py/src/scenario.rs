@@ -14,13 +14,13 @@ use crate::errors;
 
 /// A scenario: the text of a file with what is changed in it. Immutable; pickles.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Scenario {
+pub struct Scenario {
     /// The file as it was given, for messages.
     name: String,
     /// The same, found again wherever the process goes: other files are named relative to it.
-    path: String,
-    text: String,
-    overrides: Overrides,
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) overrides: Overrides,
     pub(crate) cases: Vec<Case>,
 }
 

@@ -27,7 +27,7 @@ fn one_of(name: &str, said: &str, words: &[&'static str]) -> PyResult<&'static s
 
 /// A packet, as a discipline sees it.
 #[pyclass(frozen, get_all, module = "forebay._native")]
-pub(crate) struct Packet {
+pub struct Packet {
     /// Length on the wire in bytes.
     length: u32,
     /// When it was offered, in seconds.
@@ -106,7 +106,7 @@ const fn word(ecn: Ecn) -> &'static str {
 
 /// The queue that a packet meets, itself and the packet in transmission not counted.
 #[pyclass(frozen, get_all, module = "forebay._native")]
-pub(crate) struct Level {
+pub struct Level {
     /// Packets waiting.
     packets: u32,
     /// Bytes waiting.
@@ -142,7 +142,7 @@ impl From<&port::Level<'_>> for Level {
 
 /// What happened in a period of a law.
 #[pyclass(frozen, get_all, module = "forebay._native")]
-pub(crate) struct Sample {
+pub struct Sample {
     /// Its end, in seconds.
     now_s: f64,
     /// Its length, in seconds.
@@ -256,7 +256,7 @@ impl From<&ladder::Sample> for Sample {
 
 /// Time and chance, for the length of a call.
 #[pyclass(module = "forebay._native")]
-pub(crate) struct Context {
+pub struct Context {
     now: Instant,
     pub(crate) rng: Rng,
 }

@@ -19,7 +19,7 @@ use crate::errors;
 
 /// Named columns of equal length.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Table {
+pub struct Table {
     found: Found,
     batch: RecordBatch,
 }
@@ -195,7 +195,7 @@ impl Table {
 
 /// A column of numbers that numpy looks into.
 #[pyclass(frozen, module = "forebay._native")]
-pub(crate) struct Column {
+pub struct Column {
     values: ArrayRef,
 }
 

@@ -24,9 +24,8 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Call {
     /// Set to stop.
     pub(crate) stop: AtomicBool,
-    /// Called as well.
-    also: Option<fn()>,
     done_us: AtomicU64,
+    total_us: AtomicU64,
     error: Mutex<Option<PyErr>>,
     /// Python's numbers of the threads that run a user's own code for it.
     threads: Mutex<BTreeSet<u64>>,
@@ -42,16 +41,19 @@ thread_local! {
 }
 
 impl Call {
-    /// One whose work stops when this is called.
-    pub(crate) fn stopped_by(also: fn()) -> Self {
-        Self { also: Some(also), ..Self::default() }
-    }
-
     fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        if let Some(also) = self.also {
-            also();
-        }
+    }
+
+    /// Begins a batch of so many simulated seconds.
+    pub(crate) fn begin(&self, simulated_s: f64) {
+        self.done_us.store(0, Ordering::Relaxed);
+        self.total_us.store((simulated_s * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    /// Simulated seconds of the batch.
+    pub(crate) fn total_s(&self) -> f64 {
+        self.total_us.load(Ordering::Relaxed) as f64 * 1e-6
     }
 
     /// Another `simulated_s` seconds are done.
@@ -130,6 +132,11 @@ pub(crate) fn working(py: Python<'_>) -> Working {
     Working(mine)
 }
 
+/// Does this thread work for a call?
+pub(crate) fn is_within() -> bool {
+    MINE.with_borrow(Option::is_some)
+}
+
 /// A user's own code raised this in a thread of ours: its call ends with it.
 pub(crate) fn raise(error: PyErr) {
     MINE.with_borrow(|mine| match mine {
@@ -154,7 +161,7 @@ pub(crate) fn pool(jobs: Option<usize>, call: &Arc<Call>) -> PyResult<ThreadPool
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     call: &Arc<Call>,
-    progress: Option<&Bound<'_, PyAny>>,
+    progress: Option<&dyn Fn(f64) -> PyResult<()>>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let (send, receive) = channel();
@@ -172,7 +179,7 @@ pub(crate) fn watched<T: Send>(
             if raised.is_none() {
                 let shown = || {
                     let done_s = call.done_us.load(Ordering::Relaxed) as f64 * 1e-6;
-                    progress.map_or(Ok(()), |progress| progress.call1((done_s,)).map(drop))
+                    progress.map_or(Ok(()), |progress| progress(done_s))
                 };
                 raised = py.check_signals().and_then(|()| shown()).err();
                 if raised.is_some() {

@@ -43,6 +43,13 @@ pub struct Origin {
 #[serde(transparent)]
 pub struct Revision(pub Option<String>);
 
+impl Revision {
+    /// The revision that a build script has found; it finds none where the words are empty.
+    pub fn of(found: &str) -> Self {
+        Self(Some(found.to_string()).filter(|found| !found.is_empty()))
+    }
+}
+
 impl Origin {
     /// The revision, where it is known.
     pub fn revision(&self) -> Option<&str> {

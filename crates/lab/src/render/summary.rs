@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use forebay_lab::record::{self, RunSummary};
-use forebay_lab::results::comparison::ContenderComparison;
-use forebay_lab::results::summary::Summary;
-use forebay_lab::stats::Interval;
+use crate::record::{self, RunSummary};
+use crate::results::comparison::ContenderComparison;
+use crate::results::summary::Summary;
+use crate::stats::Interval;
 
-use crate::digits::{interval, signed, significant};
-use crate::links::{self, Here};
-use crate::output::{Tone, Ui};
-use crate::table::Table;
+use super::beyond::{self, Here};
+use super::columns::Table;
+use super::digits::{interval, signed, significant};
+use super::look::{Look, Tone};
 
 /// A column: quantity of `compare`, heading, unit, factor.
 type Column = (&'static str, &'static str, &'static str, f64);
@@ -37,29 +37,34 @@ struct Row<'a> {
     contender: &'a ContenderComparison,
 }
 
+/// The tables of a summary: with several cases a row for each, as [`by_point`]; else as [`by_case`].
+pub fn tables(look: Look, summary: &Summary) -> String {
+    if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
+}
+
 /// A table of means for each case, and one of differences where there is something to compare.
-pub(crate) fn by_case(ui: &Ui, summary: &Summary) -> String {
+pub fn by_case(look: Look, summary: &Summary) -> String {
     let runs = Runs::new(summary);
-    let mut out = links::first(ui, summary);
+    let mut out = beyond::first(look, summary);
     for case in &summary.compare.cases {
         let rows: Vec<Row> = case.contenders.iter().map(|it| row(&[], &runs, it)).collect();
         let Some(first) = rows.first() else { continue };
         if !case.axes.is_empty() {
             let title: Vec<String> = case.axes.words().map(|(axis, value)| format!("{axis} = {value}")).collect();
-            out += &format!("{}\n", ui.tone(Tone::Strong, &title.join(", ")));
+            out += &format!("{}\n", look.tone(Tone::Strong, &title.join(", ")));
         }
-        out += &means(ui, &runs, &[""], &rows);
+        out += &means(look, &runs, &[""], &rows);
         out.push('\n');
         if rows.len() > 1 {
-            out += &differences(ui, &[&format!("minus {}", name(&runs, first.contender))], &rows[1..]);
+            out += &differences(look, &[&format!("minus {}", name(&runs, first.contender))], &rows[1..]);
             out.push('\n');
         }
     }
-    out + &links::tables(ui, summary) + &legend(ui, summary)
+    out + &beyond::tables(look, summary) + &legend(look, summary)
 }
 
 /// One table of means with a row for each case and contender, and one of differences likewise.
-pub(crate) fn by_point(ui: &Ui, summary: &Summary) -> String {
+pub fn by_point(look: Look, summary: &Summary) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
         let mut rows = Vec::new();
@@ -72,13 +77,13 @@ pub(crate) fn by_point(ui: &Ui, summary: &Summary) -> String {
     let axes = summary.compare.cases.first().map(|case| case.axes.words());
     let heads: Vec<String> = axes.into_iter().flatten().map(|(axis, _)| record::axis_name(axis)).collect();
     let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
-    let mut out = links::first(ui, summary) + &means(ui, runs, &heads("discipline"), &rows(0)) + "\n";
+    let mut out = beyond::first(look, summary) + &means(look, runs, &heads("discipline"), &rows(0)) + "\n";
     let compared = rows(1);
     if !compared.is_empty() {
-        out += &format!("{}\n", ui.tone(Tone::Strong, "minus the first discipline of the same case"));
-        out += &(differences(ui, &heads("discipline"), &compared) + "\n");
+        out += &format!("{}\n", look.tone(Tone::Strong, "minus the first discipline of the same case"));
+        out += &(differences(look, &heads("discipline"), &compared) + "\n");
     }
-    out + &links::tables(ui, summary) + &legend(ui, summary)
+    out + &beyond::tables(look, summary) + &legend(look, summary)
 }
 
 fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> Row<'a> {
@@ -108,7 +113,7 @@ fn estimate(found: Option<&Interval>, factor: f64) -> (Option<f64>, Option<f64>)
     (number(|found| found.mean), number(|found| found.half))
 }
 
-fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
+fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     let heads: Vec<&str> = MEANS.iter().map(|c| c.1).chain(["goodput", "settling"]).collect();
     let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
     let mut table = table(leads, &heads, &units);
@@ -122,7 +127,7 @@ fn means(ui: &Ui, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
         row.push(settling(runs.of(contender), contender));
         table.row(row);
     }
-    table.render(ui, "")
+    table.render(look, "")
 }
 
 /// The summaries of all runs at the first link under study, also by label.
@@ -166,7 +171,7 @@ fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     }
 }
 
-fn differences(ui: &Ui, leads: &[&str], rows: &[Row]) -> String {
+fn differences(look: Look, leads: &[&str], rows: &[Row]) -> String {
     let heads: Vec<&str> = DIFFERENCES.iter().map(|c| c.1).collect();
     let units: Vec<&str> = DIFFERENCES.iter().map(|c| c.2).collect();
     let mut table = table(leads, &heads, &units);
@@ -179,11 +184,11 @@ fn differences(ui: &Ui, leads: &[&str], rows: &[Row]) -> String {
         }
         table.row(row);
     }
-    table.render(ui, "")
+    table.render(look, "")
 }
 
 /// How to read the tables.
-fn legend(ui: &Ui, summary: &Summary) -> String {
+fn legend(look: Look, summary: &Summary) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
@@ -197,8 +202,8 @@ fn legend(ui: &Ui, summary: &Summary) -> String {
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          a run that never settles counts in full; (k of n): that many settle".to_string(),
     ];
-    let more = links::legend(summary).into_iter().chain(wire_losses(&summary.runs));
-    lines.into_iter().chain(more).map(|line| ui.tone(Tone::Faint, &line) + "\n").collect()
+    let more = beyond::legend(summary).into_iter().chain(wire_losses(&summary.runs));
+    lines.into_iter().chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }
 
 /// What each link lost on the wire in all its runs, where any did.
@@ -217,8 +222,8 @@ fn wire_losses(runs: &[RunSummary]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use forebay_lab::record::RunSummary;
-    use forebay_lab::results::comparison::ContenderComparison;
+    use crate::record::RunSummary;
+    use crate::results::comparison::ContenderComparison;
     use serde_json::{Value, json};
 
     use super::{settling, wire_losses};

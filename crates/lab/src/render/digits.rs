@@ -4,7 +4,7 @@
 const MOST_DIGITS: i32 = 5;
 
 /// `value` with `digits` significant digits, plain where that is readable.
-pub(crate) fn significant(value: f64, digits: usize) -> String {
+pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "-".to_string();
     }
@@ -19,7 +19,7 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 }
 
 /// `value` with at most three significant digits and no zeros at the end: `40`, `0.5`.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let text = significant(value, 3);
     if text.contains('.') && !text.contains('e') {
         text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -37,7 +37,7 @@ fn places(half: f64) -> usize {
 }
 
 /// `12.3 ± 0.4`; without an interval the value alone, without a value a dash.
-pub(crate) fn interval(mean: Option<f64>, half: Option<f64>) -> String {
+pub fn interval(mean: Option<f64>, half: Option<f64>) -> String {
     match (mean, half.filter(|half| half.is_finite())) {
         (None, _) => "-".to_string(),
         (Some(mean), None) => significant(mean, 4),
@@ -63,13 +63,13 @@ fn unsigned_zero(text: String) -> String {
 }
 
 /// With a plus sign unless it has a minus sign, is zero, or is no number.
-pub(crate) fn signed(text: String) -> String {
+pub fn signed(text: String) -> String {
     let zero = text.split(' ').next().is_some_and(|value| value.bytes().all(|b| matches!(b, b'0' | b'.')));
     if zero || text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// A whole number in groups of three digits.
-pub(crate) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::output::{Tone, Ui};
-use crate::text::wrap_cell;
+use super::look::{Look, Tone};
 
 /// Space between two columns.
 const GAP: &str = "   ";
@@ -12,7 +11,7 @@ const PLUS_MINUS: &str = " ± ";
 
 /// How a column is aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Align {
+pub enum Align {
     /// Words.
     Left,
     /// Numbers.
@@ -21,7 +20,7 @@ pub(crate) enum Align {
 
 /// A table in the making.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     align: Vec<Align>,
     head: Vec<Vec<String>>,
     rows: Vec<Vec<String>>,
@@ -46,18 +45,18 @@ fn cells(words: &[&str]) -> Vec<String> {
 
 impl Table {
     /// With these column headings; the first column holds words, the others numbers.
-    pub(crate) fn new(head: &[&str]) -> Self {
+    pub fn new(head: &[&str]) -> Self {
         let align = (0..head.len()).map(|i| if i == 0 { Align::Left } else { Align::Right }).collect();
         Self { align, head: vec![cells(head)], rows: Vec::new() }
     }
 
     /// Without headings, all columns words, the last one running text.
-    pub(crate) fn of_words(columns: usize) -> Self {
+    pub fn of_words(columns: usize) -> Self {
         Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
     }
 
     /// The columns that hold words.
-    pub(crate) fn words(mut self, columns: &[usize]) -> Self {
+    pub fn words(mut self, columns: &[usize]) -> Self {
         for &column in columns {
             self.align[column] = Align::Left;
         }
@@ -65,29 +64,29 @@ impl Table {
     }
 
     /// The columns that hold numbers.
-    pub(crate) fn numbers(mut self, columns: Range<usize>) -> Self {
+    pub fn numbers(mut self, columns: Range<usize>) -> Self {
         self.align[columns].fill(Align::Right);
         self
     }
 
     /// A second line of headings.
-    pub(crate) fn units(mut self, units: &[&str]) -> Self {
+    pub fn units(mut self, units: &[&str]) -> Self {
         self.head.push(cells(units));
         self
     }
 
     /// Another row.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// Are there no rows?
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The lines, each after `indent`, the headings in bold and their units faint.
-    pub(crate) fn render(&self, ui: &Ui, indent: &str) -> String {
+    pub fn render(&self, look: Look, indent: &str) -> String {
         let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
         let padded = |row: &[String]| {
             let cells: Vec<String> = columns.iter().zip(row).map(|(column, cell)| column.pad(cell)).collect();
@@ -95,11 +94,11 @@ impl Table {
         };
         let line = |row: &[String]| format!("{}\n", padded(row).trim_end());
         let of = |row: &[String]| match row.split_last() {
-            Some((text, before)) if self.head.is_empty() => wrap_cell(&(padded(before) + GAP), text),
+            Some((text, before)) if self.head.is_empty() => look.wrap_cell(&(padded(before) + GAP), text),
             _ => line(row),
         };
         let tones = [Tone::Strong, Tone::Faint];
-        let head = self.head.iter().zip(tones).map(|(row, tone)| ui.tone(tone, line(row).trim_end()) + "\n");
+        let head = self.head.iter().zip(tones).map(|(row, tone)| look.tone(tone, line(row).trim_end()) + "\n");
         head.chain(self.rows.iter().map(|row| of(row))).collect()
     }
 
@@ -150,7 +149,7 @@ mod tests {
         table.row(vec!["raqm".into(), "49.8 ± 1.2".into(), "5".into()]);
         table.row(vec!["droptail".into(), "9.81 ± 0.04".into(), "12".into()]);
         table.row(vec!["one".into(), "7".into(), "-".into()]);
-        let text = table.render(&Ui::new(false, false), " ");
+        let text = table.render(Look::PLAIN, " ");
         let want = [
             "                  queue    n",
             "                   pkts",

@@ -1,12 +1,12 @@
 //! `summary.json` at the links beyond the first one under study: a table of means for each.
 
-use forebay_lab::record::RunSummary;
-use forebay_lab::results::summary::Summary;
-use forebay_lab::stats::Interval;
+use crate::record::RunSummary;
+use crate::results::summary::Summary;
+use crate::stats::Interval;
 
-use crate::digits::interval;
-use crate::output::{Tone, Ui};
-use crate::table::Table;
+use super::columns::Table;
+use super::digits::interval;
+use super::look::{Look, Tone};
 
 /// A column: the figure of a run, heading, unit, factor.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);
@@ -24,23 +24,23 @@ fn link(run: &RunSummary) -> &str {
 }
 
 /// A line with the first link's name; empty if it is the only one under study and has what is compared.
-pub(crate) fn first(ui: &Ui, summary: &Summary) -> String {
+pub(super) fn first(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let links = each(&runs, link);
     let Some(&first) = links.first() else { return String::new() };
     let here = Here::new(&runs, first);
-    if links.len() > 1 || matches!(here.own, Own::Always(_)) { heading(ui, &here) } else { String::new() }
+    if links.len() > 1 || matches!(here.own, Own::Always(_)) { heading(look, &here) } else { String::new() }
 }
 
 /// The tables of the others, each under its link's name.
-pub(crate) fn tables(ui: &Ui, summary: &Summary) -> String {
+pub(super) fn tables(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let further = each(&runs, link).into_iter().skip(1).map(|link| Here::new(&runs, link));
-    further.map(|here| heading(ui, &here) + &table(ui, &here) + "\n").collect()
+    further.map(|here| heading(look, &here) + &table(look, &here) + "\n").collect()
 }
 
 /// Where there are several links, which one the differences are of.
-pub(crate) fn legend(summary: &Summary) -> Option<String> {
+pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
         [first, ..] => {
@@ -49,12 +49,12 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
     }
 }
 
-fn heading(ui: &Ui, here: &Here) -> String {
+fn heading(look: Look, here: &Here) -> String {
     let own = match &here.own {
         Own::Always(aqm) => format!(" ({aqm})"),
         _ => String::new(),
     };
-    ui.tone(Tone::Strong, &format!("link {}{own}", here.link)) + "\n"
+    look.tone(Tone::Strong, &format!("link {}{own}", here.link)) + "\n"
 }
 
 /// The discipline of a link where it is not the contender that a row names.
@@ -67,14 +67,14 @@ enum Own {
 }
 
 /// The runs at one link.
-pub(crate) struct Here<'a> {
+pub(super) struct Here<'a> {
     link: &'a str,
-    pub(crate) runs: Vec<&'a RunSummary>,
+    pub(super) runs: Vec<&'a RunSummary>,
     own: Own,
 }
 
 impl<'a> Here<'a> {
-    pub(crate) fn new(runs: &[&'a RunSummary], link: &'a str) -> Self {
+    pub(super) fn new(runs: &[&'a RunSummary], link: &'a str) -> Self {
         let here: Vec<&RunSummary> = runs.iter().copied().filter(|run| run.link == link).collect();
         let own = match each(&here, |run| &run.aqm).as_slice() {
             _ if here.iter().all(|run| run.aqm == run.contender()) => Own::Never,
@@ -86,7 +86,7 @@ impl<'a> Here<'a> {
     }
 
     /// `name`, and what this run has instead unless the heading says it.
-    pub(crate) fn row(&self, name: &str, run: &RunSummary) -> String {
+    pub(super) fn row(&self, name: &str, run: &RunSummary) -> String {
         match self.own {
             Own::ByRow if run.aqm != run.contender() => format!("{name} ({} here)", run.aqm),
             _ => name.to_string(),
@@ -98,7 +98,7 @@ fn runs(summary: &Summary) -> Vec<&RunSummary> {
     summary.runs.iter().collect()
 }
 
-fn table(ui: &Ui, here: &Here) -> String {
+fn table(look: Look, here: &Here) -> String {
     let heads: Vec<&str> = [""].into_iter().chain(COLUMNS.map(|c| c.1)).collect();
     let units: Vec<&str> = [""].into_iter().chain(COLUMNS.map(|c| c.2)).collect();
     let mut table = Table::new(&heads).units(&units).words(&[0]);
@@ -111,7 +111,7 @@ fn table(ui: &Ui, here: &Here) -> String {
         });
         table.row([here.row(label, of_label[0])].into_iter().chain(figures).collect());
     }
-    table.render(ui, "")
+    table.render(look, "")
 }
 
 /// What all runs say there, each once, in the order they first come.

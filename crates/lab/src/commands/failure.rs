@@ -1,0 +1,130 @@
+//! Why a command did not do what it was asked.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::batch::BatchError;
+use crate::reproduce::ReproduceError;
+use crate::scenario::InputError;
+use crate::store_error::StoreError;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// A scenario, name or path is wrong.
+    Input(InputError),
+    /// A run directory cannot be used.
+    Store(StoreError),
+    /// A run could not be done.
+    Run(String),
+    /// This machine lacks something.
+    Unavailable(String),
+    /// Asked to stop.
+    Interrupted {
+        /// Where the finished runs are.
+        dir: PathBuf,
+        /// How many are finished.
+        done: usize,
+        /// How many there are in all.
+        total: usize,
+    },
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Run(what) | Self::Unavailable(what) => f.write_str(what),
+            Self::Interrupted { dir, done, total } => {
+                write!(f, "interrupted: {done} of {total} runs are in {}; the same command goes on", dir.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The `error` of a JSON document: `kind` and `message` always, more where there is more.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum ErrorDocument {
+    /// Of a wrong input.
+    Input(InputError),
+    /// Of anything else.
+    Other {
+        /// A fixed word.
+        kind: &'static str,
+        /// The directory or file it is about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// Of an interruption: how many runs are finished.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        runs_done: Option<usize>,
+        /// Of an interruption: how many runs there are.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        runs_total: Option<usize>,
+        /// What a person is told.
+        message: String,
+    },
+}
+
+impl ErrorDocument {
+    /// Without a path.
+    pub const fn new(kind: &'static str, message: String) -> Self {
+        Self::Other { kind, path: None, runs_done: None, runs_total: None, message }
+    }
+}
+
+impl Failure {
+    /// What a batch ended with, `interrupted` if it was asked to stop.
+    pub fn of_batch(error: BatchError, interrupted: impl FnOnce() -> Self) -> Self {
+        match error {
+            BatchError::Store(error) => Self::Store(error),
+            BatchError::Run(error) => Self::Run(error.to_string()),
+            BatchError::Interrupted => interrupted(),
+        }
+    }
+
+    /// What a reproduction ended with, `interrupted` if it was asked to stop.
+    pub fn of_reproduction(error: ReproduceError, interrupted: impl FnOnce() -> Self) -> Self {
+        match error {
+            ReproduceError::Batch(error) => Self::of_batch(error, interrupted),
+            ReproduceError::Store(error) => Self::Store(error),
+            ReproduceError::Files(reason) => Self::Run(reason),
+        }
+    }
+
+    /// The `error` of its JSON document.
+    pub fn document(&self) -> ErrorDocument {
+        let message = self.to_string();
+        let with = |kind, path: &PathBuf, runs_done, runs_total| {
+            let path = Some(path.display().to_string());
+            ErrorDocument::Other { kind, path, runs_done, runs_total, message: message.clone() }
+        };
+        match self {
+            Self::Input(error) => ErrorDocument::Input(error.clone()),
+            Self::Store(StoreError::Foreign { dir, .. }) => with("foreign-directory", dir, None, None),
+            Self::Store(StoreError::Busy { dir, .. }) => with("busy-directory", dir, None, None),
+            Self::Store(StoreError::Io { path, .. }) => with("io", path, None, None),
+            Self::Store(StoreError::Damaged { path, .. }) => with("damaged-file", path, None, None),
+            Self::Run(_) => ErrorDocument::new("run", message),
+            Self::Unavailable(_) => ErrorDocument::new("unavailable", message),
+            Self::Interrupted { dir, done, total } => with("interrupted", dir, Some(*done), Some(*total)),
+        }
+    }
+}

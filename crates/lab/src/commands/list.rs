@@ -1,0 +1,220 @@
+//! What has a name: taken from the registry, the scenario schema, the papers, the files at hand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::markers::MARKERS;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::load;
+use crate::papers::PAPERS;
+use crate::scenario::{self, Overrides, TcpVariant};
+
+/// A name and one line about it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// What is typed.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+}
+
+impl Named {
+    fn new(name: &str, summary: &str) -> Self {
+        Self { name: name.to_string(), summary: summary.to_string() }
+    }
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topic {
+    /// What may stand in `aqm = "..."`.
+    Disciplines,
+    /// What signals or colours packets beside a discipline.
+    Markers,
+    /// What may stand in `tcp = "..."`.
+    Congestion,
+    /// What may stand in `kind = "..."` of `[[flows]]`.
+    Traffic,
+    /// What may stand in `kind = "..."` of `[topology]`.
+    Topologies,
+    /// What `forebay reproduce` knows.
+    Papers,
+    /// Scenario files below the working directory.
+    Scenarios,
+}
+
+impl Topic {
+    /// Every topic, in the order of lists.
+    pub const ALL: [Self; 7] = [
+        Self::Disciplines,
+        Self::Markers,
+        Self::Congestion,
+        Self::Traffic,
+        Self::Topologies,
+        Self::Papers,
+        Self::Scenarios,
+    ];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Disciplines => "disciplines",
+            Self::Markers => "markers",
+            Self::Congestion => "congestion",
+            Self::Traffic => "traffic",
+            Self::Topologies => "topologies",
+            Self::Papers => "papers",
+            Self::Scenarios => "scenarios",
+        }
+    }
+
+    /// What it has.
+    pub fn entries(self) -> Entries {
+        match self {
+            Self::Disciplines => Entries::Names(disciplines()),
+            Self::Markers => Entries::Names(markers()),
+            Self::Congestion => Entries::Names(congestion()),
+            Self::Traffic => Entries::Names(traffic()),
+            Self::Topologies => Entries::Names(topologies()),
+            Self::Papers => Entries::Names(papers()),
+            Self::Scenarios => Entries::Files(scenarios()),
+        }
+    }
+}
+
+/// What a topic has.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Entries {
+    /// Names.
+    Names(Vec<Named>),
+    /// Scenario files.
+    Files(Vec<ScenarioFile>),
+}
+
+/// Every discipline.
+pub fn disciplines() -> Vec<Named> {
+    ENTRIES.iter().map(|entry| Named::new(entry.name, &entry.summary())).collect()
+}
+
+/// Every marker.
+pub fn markers() -> Vec<Named> {
+    MARKERS.iter().map(|marker| Named::new(marker.name, marker.about.summary)).collect()
+}
+
+/// A kind of traffic or of topology, from the scenario schema.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Its word.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// Its schema.
+    pub schema: Value,
+}
+
+impl Kind {
+    fn of(schema: &Value) -> Self {
+        let name = schema.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default();
+        let summary = description(schema);
+        Self { name: name.to_string(), summary: summary.to_string(), schema: schema.clone() }
+    }
+
+    fn named(&self) -> Named {
+        Named::new(&self.name, self.summary.trim_end_matches('.'))
+    }
+
+    /// Its keys but `kind`, each with whether it is needed and what it is; the needed ones first.
+    pub fn keys(&self) -> Vec<(&str, bool, &str)> {
+        let needed = self.schema.get("required").and_then(Value::as_array);
+        let is_needed = |key: &str| needed.is_some_and(|needed| needed.iter().any(|n| n == key));
+        let properties = self.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let others = properties.filter(|(key, _)| *key != "kind");
+        let mut keys: Vec<_> = others.map(|(key, it)| (&**key, is_needed(key), description(it))).collect();
+        keys.sort_by_key(|(_, needed, _)| !needed);
+        keys
+    }
+}
+
+fn description(schema: &Value) -> &str {
+    schema.get("description").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The alternatives at a place of the scenario schema.
+fn kinds(at: &str) -> Vec<Kind> {
+    scenario::schema().pointer(at).and_then(Value::as_array).into_iter().flatten().map(Kind::of).collect()
+}
+
+/// Every kind of flows.
+pub fn flow_kinds() -> Vec<Kind> {
+    kinds("/properties/flows/items/oneOf")
+}
+
+/// Every kind of traffic.
+pub fn traffic() -> Vec<Named> {
+    flow_kinds().iter().map(Kind::named).collect()
+}
+
+/// Every kind of topology.
+pub fn topologies() -> Vec<Named> {
+    kinds("/properties/topology/oneOf").iter().map(Kind::named).collect()
+}
+
+/// Every congestion control.
+pub fn congestion() -> Vec<Named> {
+    TcpVariant::all().iter().map(|variant| Named::new(variant.word(), variant.profile().summary)).collect()
+}
+
+/// Every paper.
+pub fn papers() -> Vec<Named> {
+    PAPERS.iter().map(|paper| Named::new(paper.name, paper.summary)).collect()
+}
+
+/// A scenario file at hand.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioFile {
+    /// From the working directory.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// Simulations with one seed.
+    pub runs_per_seed: usize,
+    /// Simulated seconds of each.
+    pub duration_s: f64,
+}
+
+impl ScenarioFile {
+    fn read(path: &Path) -> Option<Self> {
+        let cases = load::file(path, &Overrides::default()).ok()?;
+        let first = &cases.first()?.scenario;
+        let runs_per_seed = cases.iter().map(|case| case.scenario.compare.len()).sum();
+        Some(Self {
+            title: first.title.clone(),
+            duration_s: first.duration.secs(),
+            runs_per_seed,
+            path: path.display().to_string(),
+        })
+    }
+}
+
+/// The scenario files in the working directory, in `examples`, and in the folders of `papers`.
+pub fn scenarios() -> Vec<ScenarioFile> {
+    let folders = ["", "examples", "scenarios"].map(PathBuf::from).into_iter().chain(entries(Path::new("papers")));
+    let files = folders.flat_map(|folder| entries(&folder));
+    files
+        .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
+        .filter_map(|path| ScenarioFile::read(&path))
+        .collect()
+}
+
+/// What is in a folder, in order of names; nothing if it is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name()));
+    let mut names: Vec<PathBuf> = names.collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,58 @@
+//! The page of a directory of results, built again from its data.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::host::Host;
+use crate::lock::{Wait, WriteLock};
+use crate::report;
+use crate::scenario::{Found, InputError};
+use crate::store::Store;
+
+/// What `forebay report --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// Format, 1.
+    pub version: u32,
+    /// The page.
+    pub report: String,
+}
+
+/// Builds the page of one directory.
+///
+/// # Errors
+/// It holds no results, another writer has it, or its files are damaged.
+pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
+    let complaint = |what: &str| {
+        let error =
+            InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
+        Err(Failure::Input(error.hint(format!("was given {}", dir.display()))))
+    };
+    if !dir.is_dir() {
+        return complaint(if dir.exists() { "a file" } else { "no such directory" });
+    }
+    if !dir.join("meta.json").is_file() {
+        return complaint("a directory without meta.json");
+    }
+    let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
+    Ok(Document { version: 1, report: path.display().to_string() })
+}
+
+/// Builds `report.html` of a directory that is open; gives its path.
+///
+/// # Errors
+/// The directory is not locked, or its files are damaged.
+pub fn write(store: &Store) -> Result<PathBuf, Failure> {
+    let lock = store.lock().ok_or_else(|| Failure::Run(format!("{} is not locked", store.dir().display())))?;
+    of(lock)
+}
+
+/// The same by its lock; of a run or a paper, which have no other directories to wait for.
+///
+/// # Errors
+/// Its files are damaged.
+pub fn of(lock: &WriteLock) -> Result<PathBuf, Failure> {
+    Ok(report::build(lock, &Wait::NEVER)?)
+}

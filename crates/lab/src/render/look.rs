@@ -1,0 +1,128 @@
+//! How text for people looks: tones, and lines no wider than the terminal.
+
+/// The widest line of running text that is read with ease.
+const WIDEST: usize = 100;
+/// Text in a narrower column is no longer read with ease: it goes below.
+const COLUMN: usize = 20;
+
+/// How a piece of text stands out on a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tone {
+    /// Headings, names.
+    Strong,
+    /// Less important.
+    Faint,
+    /// Something went wrong.
+    Bad,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Bad => "1;31",
+        }
+    }
+
+    /// `text` in this tone, if colours are `on`.
+    pub fn paint(self, text: &str, on: bool) -> String {
+        if on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", self.code()) } else { text.to_string() }
+    }
+}
+
+/// Where text goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Look {
+    /// May it have colours?
+    pub colours: bool,
+    /// Columns of the terminal; none in a file or a pipe.
+    pub columns: Option<usize>,
+}
+
+impl Look {
+    /// Without colours, for a file or a string.
+    pub const PLAIN: Self = Self { colours: false, columns: None };
+
+    /// `text` in a tone.
+    pub fn tone(self, tone: Tone, text: &str) -> String {
+        tone.paint(text, self.colours)
+    }
+
+    /// So wide is running text here: at most 100 letters, or fewer in a narrower terminal.
+    pub fn width(self) -> usize {
+        self.columns.map_or(WIDEST, |columns| columns.min(WIDEST))
+    }
+
+    /// `text` in lines of that width, the first after `first`, the others after as much space.
+    pub fn wrap(self, first: &str, text: &str) -> String {
+        wrap_within(self.width(), first, text)
+    }
+
+    /// The same in lines as wide as the terminal, for the last cell of a row: in a file or a pipe a row is one line, which
+    /// other programs look for.
+    pub fn wrap_cell(self, first: &str, text: &str) -> String {
+        cell_within(self.columns.unwrap_or(usize::MAX), first, text)
+    }
+
+    /// `text` after `name`, which stands out.
+    pub fn titled(self, name: &str, text: &str) -> String {
+        self.wrap_cell(&format!("{name}  "), text).replacen(
+            name.trim_end(),
+            &self.tone(Tone::Strong, name.trim_end()),
+            1,
+        )
+    }
+}
+
+fn cell_within(width: usize, first: &str, text: &str) -> String {
+    if first.chars().count().saturating_add(COLUMN) <= width {
+        return wrap_within(width, first, text);
+    }
+    let indent = first.chars().take_while(|letter| *letter == ' ').count() + 4;
+    wrap_within(width, first, "") + &wrap_within(width, &" ".repeat(indent), text)
+}
+
+fn wrap_within(width: usize, first: &str, text: &str) -> String {
+    let indent = " ".repeat(first.chars().count());
+    let (mut out, mut line) = (String::new(), first.to_string());
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line.clone_from(&indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cell_within, wrap_within};
+
+    #[test]
+    fn hangs_below_the_first_word() {
+        let text = wrap_within(80, "  1. ", &"word ".repeat(40));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("  1. word") && lines[1].starts_with("     word"));
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        assert_eq!(wrap_within(80, "- ", ""), "-\n");
+    }
+
+    #[test]
+    fn a_cell_without_room_goes_below() {
+        let name = "  papers/msvb/weighted-mixed-double.toml   ";
+        assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
+        assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));
+        assert_eq!(cell_within(usize::MAX, name, &"word ".repeat(1000)).lines().count(), 1);
+    }
+}

@@ -1,0 +1,42 @@
+//! What the wheel holds: the module `forebay._native`, and in it the program `forebay` for the console script of the package.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use forebay::program::Program;
+use pyo3::prelude::*;
+
+/// The program `forebay` with these words; its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<OsString>) -> PyResult<u8> {
+    let file: PathBuf = py.import("forebay._native")?.getattr("__file__")?.extract()?;
+    let python: OsString = py.import("sys")?.getattr("executable")?.extract()?;
+    let start = vec![python, "-m".into(), "forebay".into()];
+    let program = Program::new(Some(file), start, words);
+    Ok(py.detach(|| forebay::main(program)))
+}
+
+/// The module `forebay._native`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::main;
+    #[pymodule_export]
+    use forebay_py::command::{disciplines, explain, fluid, markov, mmpp, reproduce, stability, stability_map, tune};
+    #[pymodule_export]
+    use forebay_py::drive::Discipline;
+    #[pymodule_export]
+    use forebay_py::env::Env;
+    #[pymodule_export]
+    use forebay_py::own::{conformance, register};
+    #[pymodule_export]
+    use forebay_py::results::Results;
+    #[pymodule_export]
+    use forebay_py::runs::{Sweep, bring, run, work};
+    #[pymodule_export]
+    use forebay_py::scenario::Scenario;
+    #[pymodule_export]
+    use forebay_py::seen::{Context, Level, Packet, Sample};
+    #[pymodule_export]
+    use forebay_py::table::{Column, Table};
+}
