@@ -2,44 +2,24 @@
 //! `forebay` is the same. Words, tables and exit codes; what the commands do is `forebay_lab::commands`.
 
 mod args;
-mod attach;
-mod batch_args;
-mod bench;
-mod chart;
-#[cfg(target_os = "linux")]
-mod doctor;
-mod explain;
+mod commands;
 mod failure;
 mod interrupt;
-#[cfg(target_os = "linux")]
-mod journal;
-#[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(target_os = "linux")]
-mod link;
-mod link_args;
-mod list;
-mod map;
-mod markov;
-mod mmpp;
-mod models;
-mod output;
+mod live;
 pub mod program;
-mod progress;
-mod report;
-mod reproduce;
-mod run;
-mod shell;
-mod sweep;
+mod render;
 mod theory;
-mod theory_args;
-mod top;
-mod tune;
 
 use args::{Cli, Command};
+#[cfg(target_os = "linux")]
+use commands::doctor;
+use commands::{bench, explain, list, report, reproduce, run, shell, sweep, tune};
 use failure::{Exit, Failure};
-use output::Ui;
+#[cfg(target_os = "linux")]
+use live::link;
+use live::{attach, top};
 use program::Program;
+use render::output::Ui;
 
 /// Does what the words say; the exit code.
 pub fn main(program: Program) -> u8 {

@@ -2,10 +2,10 @@
 
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 
-use crate::backlog::{self, Backlog};
-use crate::plan::Plan;
+use crate::build::backlog::{self, Backlog};
+use crate::run::plan::Plan;
 use crate::scenario::Case;
-use crate::{lower, report};
+use crate::{build::lower, report};
 
 /// What may be taken without being asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]

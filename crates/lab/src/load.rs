@@ -27,9 +27,9 @@
 
 use std::path::Path;
 
+use crate::build::limits;
 use crate::document::{self, Entry, Node, Place, Source, Value, points, set, vary};
 use crate::input::InputError;
-use crate::limits;
 use crate::scenario::{Case, cases, read};
 
 pub use crate::document::Overrides;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::batch::BatchError;
+use crate::disk::store_error::StoreError;
 use crate::reproduce::ReproduceError;
+use crate::run::batch::BatchError;
 use crate::scenario::InputError;
-use crate::store_error::StoreError;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use crate::lock::Wait;
+use crate::disk::lock::Wait;
+use crate::disk::store_error::Owner;
 use crate::results::meta::Origin;
-use crate::store_error::Owner;
 
 /// Something that hears how many simulated seconds have passed, from any thread, until it is dropped.
 pub trait Progress: Sync {

@@ -8,8 +8,8 @@ use forebay_aqm::base::markers::MARKERS;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::claims::papers::PAPERS;
 use crate::load;
-use crate::papers::PAPERS;
 use crate::scenario::{self, Overrides, TcpVariant};
 
 /// A name and one line about it.

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::host::Host;
-use crate::lock::{Wait, WriteLock};
+use crate::disk::lock::{Wait, WriteLock};
 use crate::report;
+use crate::run::store::Store;
 use crate::scenario::{Found, InputError};
-use crate::store::Store;
 
 /// What `forebay report --json` prints.
 #[derive(Clone, Debug, Serialize)]

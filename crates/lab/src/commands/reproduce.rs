@@ -7,15 +7,15 @@ use forebay_aqm::base::nearest::nearest;
 use super::failure::Failure;
 use super::host::Host;
 use super::{report, run};
-use crate::batch::Control;
 use crate::claims::ClaimResult;
-use crate::level::Level;
-use crate::lock::WriteLock;
-use crate::papers::{PAPERS, Paper};
+use crate::claims::papers::{PAPERS, Paper};
+use crate::disk::lock::WriteLock;
+use crate::disk::store_error::Owner;
+use crate::figures::level::Level;
 use crate::report as pages;
 use crate::reproduce::Reproduction;
+use crate::run::batch::Control;
 use crate::scenario::{Found, InputError};
-use crate::store_error::Owner;
 
 /// What is reproduced, and where its results go.
 #[derive(Clone, Copy, Debug)]

@@ -6,14 +6,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::failure::Failure;
 use super::host::Host;
-use crate::batch::{self, Control};
 use crate::estimate::excess;
 use crate::load;
-use crate::plan::Plan;
 use crate::render::digits::short;
 use crate::results::summary::Summary;
+use crate::run::batch::{self, Control};
+use crate::run::plan::Plan;
+use crate::run::store::{self, Owner, Store};
 use crate::scenario::{Case, Found, InputError, Overrides};
-use crate::store::{self, Owner, Store};
 
 /// Seeds stay exact in every reader of JSON.
 pub const LARGEST_SEED: u64 = 1 << 53;

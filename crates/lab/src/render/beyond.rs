@@ -1,8 +1,8 @@
 //! `summary.json` at the links beyond the first one under study: a table of means for each.
 
-use crate::record::RunSummary;
+use crate::figures::stats::Interval;
+use crate::results::record::RunSummary;
 use crate::results::summary::Summary;
-use crate::stats::Interval;
 
 use super::columns::Table;
 use super::digits::interval;

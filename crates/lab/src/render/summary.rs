@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{self, RunSummary};
+use crate::figures::stats::Interval;
 use crate::results::comparison::ContenderComparison;
+use crate::results::record::{self, RunSummary};
 use crate::results::summary::Summary;
-use crate::stats::Interval;
 
 use super::beyond::{self, Here};
 use super::columns::Table;
@@ -222,8 +222,8 @@ fn wire_losses(runs: &[RunSummary]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::record::RunSummary;
     use crate::results::comparison::ContenderComparison;
+    use crate::results::record::RunSummary;
     use serde_json::{Value, json};
 
     use super::{settling, wire_losses};

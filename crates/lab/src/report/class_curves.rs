@@ -3,7 +3,7 @@
 use super::figures::short;
 use super::runs::Runs;
 use super::shapes::{Axis, Figure, Layout, Points, Series};
-use crate::class_column::{ClassColumn, growth_per_s};
+use crate::figures::class_column::{ClassColumn, growth_per_s};
 
 /// Counters are shown as rates over so many seconds.
 const RATE_OVER_S: f64 = 1.0;

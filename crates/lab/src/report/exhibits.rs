@@ -3,11 +3,11 @@
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
 use super::shapes::{self, End, Layout, Points, Series};
-use crate::class_column::growth_per_s;
-use crate::exhibits::{Axis, Figure, Kind, Line, Rule};
-use crate::models::Model;
-use crate::record;
-use crate::stats::Interval;
+use crate::claims::exhibits::{Axis, Figure, Kind, Line, Rule};
+use crate::claims::models::Model;
+use crate::figures::class_column::growth_per_s;
+use crate::figures::stats::Interval;
+use crate::results::record;
 
 /// A figure with what was found for it.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {

@@ -2,10 +2,10 @@
 
 use super::runs::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
-use crate::class_column::ClassColumn;
-use crate::exhibits::Rule;
-use crate::record::{Reference, RunRecord};
-use crate::stats::Interval;
+use crate::claims::exhibits::Rule;
+use crate::figures::class_column::ClassColumn;
+use crate::figures::stats::Interval;
+use crate::results::record::{Reference, RunRecord};
 
 impl Runs {
     /// The curves over time.

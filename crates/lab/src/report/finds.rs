@@ -1,10 +1,10 @@
 //! What the figures and tables of a paper need of the runs, picked out of each run as it is read.
 
 use crate::claims::Point;
-use crate::exhibits::{Figure, Kind, Line, Table};
-use crate::quantity;
-use crate::record::{RunRecord, RunSummary};
-use crate::stats::Interval;
+use crate::claims::exhibits::{Figure, Kind, Line, Table};
+use crate::figures::stats::Interval;
+use crate::results::quantity;
+use crate::results::record::{RunRecord, RunSummary};
 
 use super::runs::at_link;
 

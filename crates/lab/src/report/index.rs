@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::tables::significant;
+use crate::claims::papers::PAPERS;
 use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use crate::disk;
-use crate::lock::{Wait, WriteLock};
-use crate::papers::PAPERS;
+use crate::disk::lock::{Wait, WriteLock};
 use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta};
 use crate::results::verdicts::Verdicts;
-use crate::store::{self, StoreError};
+use crate::run::store::{self, StoreError};
 
 const TEMPLATE: &str = include_str!("../../assets/index.html.j2");
 

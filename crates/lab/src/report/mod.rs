@@ -18,12 +18,12 @@ use base64::Engine;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::claims::exhibits::{Figure, Table};
 use crate::disk;
-use crate::exhibits::{Figure, Table};
-use crate::lock::{Wait, WriteLock};
+use crate::disk::lock::{Wait, WriteLock};
 use crate::results::meta::{Meta, PaperMeta, RunMeta, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
-use crate::store::StoreError;
+use crate::run::store::StoreError;
 
 use finds::Finds;
 use page::{About, Page};

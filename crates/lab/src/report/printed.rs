@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::finds::{Finds, Want};
 use super::shapes;
+use crate::claims::exhibits::{Column, Table};
 use crate::claims::{Outcome, Point};
-use crate::exhibits::{Column, Table};
-use crate::stats::Interval;
+use crate::figures::stats::Interval;
 
 /// `tables.json`: the tables of a paper with its numbers beside ours.
 #[derive(Serialize)]

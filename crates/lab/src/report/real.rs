@@ -6,8 +6,8 @@ use std::path::Path;
 use super::shapes::{Cell, Column, Notice, Table};
 use super::tables::significant;
 use crate::disk;
-use crate::record::Spread;
 use crate::results::meta::RunMeta;
+use crate::results::record::Spread;
 use crate::results::timing::{RunTiming, Seen, Timing};
 
 /// The file with the timing of each real run beside simulated ones.

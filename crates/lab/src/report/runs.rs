@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::record::{self, LinkRecord, RunRecord, SeriesRecord};
 use crate::results::meta::RunMeta;
 use crate::results::named::Axes;
+use crate::results::record::{self, LinkRecord, RunRecord, SeriesRecord};
+use crate::run::store::{self, StoreError};
 use crate::scenario::{Contender, Overlay};
-use crate::store::{self, StoreError};
 use crate::theory::fluid::{self, Course};
 use crate::theory::markov::{self, Ask};
 use crate::theory::{mmpp, setting};

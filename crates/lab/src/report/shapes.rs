@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::claims::Outcome;
-use crate::exhibits::Rule;
+use crate::claims::exhibits::Rule;
 
 /// The data of a page.
 #[derive(Clone, Debug, Default, Serialize)]

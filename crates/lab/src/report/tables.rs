@@ -2,10 +2,10 @@
 
 use super::runs::{Entry, Runs};
 use super::shapes::{self, Cell, Table};
-use crate::compare::paired_by_seed;
-use crate::quantity;
-use crate::record::RunRecord;
-use crate::stats::Interval;
+use crate::figures::stats::Interval;
+use crate::results::quantity;
+use crate::results::record::RunRecord;
+use crate::run::compare::paired_by_seed;
 
 /// Column heading, unit, quantity.
 type Column = (&'static str, &'static str, &'static str);

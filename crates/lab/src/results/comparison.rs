@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::{Axes, Named};
-use crate::stats::Interval;
+use crate::figures::stats::Interval;
 
 /// Contenders side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct ContenderComparison {
     pub label: String,
     /// How many runs have finished.
     pub runs: usize,
-    /// Means by quantity, as [`crate::compare::QUANTITIES`] lists them.
+    /// Means by quantity.
     pub mean: Named<Interval>,
     /// Differences from the baseline, paired by seed; none where the two share no seed. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::timing::Timing;
+use crate::claims::exhibits::{Figure, Table};
 use crate::disk;
-use crate::exhibits::{Figure, Table};
-use crate::store_error::StoreError;
+use crate::disk::store_error::StoreError;
 
 /// `meta.json` of a directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ pub struct RunMeta {
     /// Version and build: runs of another engine do not count. Empty in directories of before there were engines.
     #[serde(default)]
     pub engine: String,
-    /// [`Plan::hash`](crate::plan::Plan::hash).
+    /// What tells its plan from others.
     #[serde(default)]
     pub hash: String,
     /// Title of the scenario.

@@ -4,6 +4,12 @@
 //! [`timing::RunTiming`]. Names and order of the fields are the published format; a field that older versions did not write has a
 //! default.
 
+pub mod column;
+pub mod metrics;
+pub mod quantity;
+pub mod record;
+pub mod table;
+
 pub mod comparison;
 pub mod meta;
 pub mod named;

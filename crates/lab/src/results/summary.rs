@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::Comparison;
 use super::timing::Timings;
-use crate::record::RunSummary;
+use crate::results::record::RunSummary;
 
 /// `summary.json`, and what `forebay run --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

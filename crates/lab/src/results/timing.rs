@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::Named;
-use crate::record::Spread;
+use crate::results::record::Spread;
 
 /// The timing of one real run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

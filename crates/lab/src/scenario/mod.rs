@@ -1,4 +1,4 @@
-//! Scenario files: one experiment in TOML, typed, and written back in canonical form. [`load`](crate::load) reads them.
+//! Scenario files: one experiment in TOML, typed, and written back in canonical form. The module `load` reads them.
 
 pub(crate) mod cases;
 mod flows;

@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 
 use super::flows::{self, FlowGroup};
 use super::topology::{Topology, topology, topology_schema, write_topology};
-use crate::class_column::{ClassColumn, FIELDS};
 use crate::declare::{
     AQM, Custom, Form, Key, Keys, Quantity, Setting, TIME, Table, may, name, names, need, reference, run_time, schema,
     table, table_of, text, whole_number,
 };
 use crate::document::{Node, Text, Value, list, quote};
+use crate::figures::class_column::{ClassColumn, FIELDS};
 use crate::input::{InputError, did_you_mean, no_such_word};
 use crate::own;
 

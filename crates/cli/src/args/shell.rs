@@ -1,0 +1,28 @@
+//! The words of `forebay completions` and `man`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay completions bash > ~/.local/share/bash-completion/completions/forebay
+  forebay completions zsh > ~/.zfunc/_forebay
+  forebay completions fish > ~/.config/fish/completions/forebay.fish")]
+pub(crate) struct CompletionsArgs {
+    /// Whose.
+    pub(crate) shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay man | man -l -
+  forebay man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// A folder for all pages, one for each command; else the first goes to stdout.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}

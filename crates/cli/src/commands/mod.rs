@@ -1,0 +1,13 @@
+//! A file for each command: it asks the laboratory and prints what it answers.
+
+pub(crate) mod bench;
+#[cfg(target_os = "linux")]
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod report;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod shell;
+pub(crate) mod sweep;
+pub(crate) mod tune;

@@ -1,0 +1,96 @@
+//! `forebay reproduce`: a paper's experiments and the verdict on each of its claims.
+
+use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
+use forebay_lab::level::Level;
+use forebay_lab::render::columns::Table;
+use forebay_lab::render::digits::short;
+use forebay_lab::results::verdicts::Verdicts;
+
+use crate::args::ReproduceArgs;
+use crate::failure::{Exit, Failure};
+use crate::render::output::Ui;
+
+/// Reproduces what the arguments name; every paper has a directory of its own, several have an index.
+pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let level = match (args.quick, args.full) {
+        (true, _) => Level::Quick,
+        (_, true) => Level::Full,
+        _ => Level::Normal,
+    };
+    let asked = Asked { names: &args.names, level, output: args.output.as_deref(), jobs: args.jobs.jobs };
+    let Reproduced { claims, places } = ui.host(|host| reproduce::reproduce(&asked, host))?;
+    if !ui.json() {
+        ui.print(&claims_table(ui, &claims))?;
+    }
+    for (word, dir, page) in places {
+        // Under --json an error is the only document.
+        let page = page?;
+        if !ui.json() {
+            ui.print(&format!("results  {}\n{word}   {}", dir.display(), page.display()))?;
+        }
+    }
+    let broken = claims.iter().any(|r| matches!(r.verdict, Verdict::NotReproduced | Verdict::Refuted));
+    if ui.json() {
+        ui.print_json(&Verdicts::new(claims))?;
+    }
+    Ok(if args.strict && broken { Exit::Claims } else { Exit::Done })
+}
+
+fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
+    let mut table = Table::new(&["claim", "verdict", "checks", "decided by"]).words(&[1, 2, 3]);
+    for result in results {
+        let checks = &result.evidence.checks;
+        let held = checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
+        let provisional = if result.provisional { " *" } else { "" };
+        table.row(vec![
+            result.id.clone(),
+            format!("{}{provisional}", result.verdict.word()),
+            format!("{held} of {}", checks.len()),
+            deciding(checks).map_or_else(|| why_not(result), describe),
+        ]);
+        for variant in &result.evidence.variants {
+            let held = variant.checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
+            let decided = deciding(&variant.checks).map_or_else(String::new, describe);
+            table.row(vec![
+                format!("  {}", variant.name),
+                format!("  {}", variant.verdict.word()),
+                format!("  {held} of {}", variant.checks.len()),
+                format!("  {decided}"),
+            ]);
+        }
+    }
+    let mut out = table.render(ui.look(), "");
+    out.push('\n');
+    for result in results {
+        out.push_str(&ui.look().titled(&format!("{:<8}", result.id), &result.claim));
+    }
+    let counts = Verdict::ALL.iter().filter_map(|v| {
+        let n = results.iter().filter(|r| r.verdict == *v).count();
+        (n > 0).then(|| format!("{n} {}", v.word()))
+    });
+    out.push_str(&format!("\n{}", counts.collect::<Vec<_>>().join(", ")));
+    if results.iter().any(|r| r.provisional) {
+        out.push_str("   (* provisional: few seeds)");
+    }
+    out.push('\n');
+    out
+}
+
+/// The check that decides: the first that fails, else the first that straddles, else the first.
+fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
+    let first = |outcome| checks.iter().find(|c| c.outcome == outcome);
+    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first())
+}
+
+/// Why a claim was not tried; empty for a theorem.
+fn why_not(result: &ClaimResult) -> String {
+    result.evidence.not_run().unwrap_or_default().to_string()
+}
+
+fn describe(check: &CheckResult) -> String {
+    match (check.value, &check.note) {
+        (Some(value), _) => format!("{}: {}, asked {}", check.what, short(value), check.bound),
+        (None, note) => format!("{}: {}", check.what, note.as_deref().unwrap_or("nothing to measure")),
+    }
+}

@@ -1,0 +1,91 @@
+//! `forebay run`: a scenario file to tables, results on disk and a report.
+
+use forebay_lab::commands::host::Host;
+use forebay_lab::commands::{report, run};
+#[cfg(target_os = "linux")]
+use forebay_lab::disk;
+use forebay_lab::plan::Plan;
+use forebay_lab::render::look::Look;
+use forebay_lab::render::summary;
+use forebay_lab::results::summary::Summary;
+#[cfg(target_os = "linux")]
+use forebay_lab::results::timing::Timings;
+use forebay_lab::store::{self, Store};
+
+use crate::args::batch::BatchArgs;
+use crate::args::{On, RunArgs};
+use crate::failure::{Exit, Failure};
+#[cfg(target_os = "linux")]
+use crate::live::kernel;
+use crate::render::output::Ui;
+
+/// Runs the scenario and prints a table for each of its cases.
+pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let plan = plan(&args.batch, &[], ui)?;
+    match args.on {
+        On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
+        On::Kernel => on_kernel(&args.batch, plan, ui),
+    }
+}
+
+/// What the arguments ask for, found possible before anything is written.
+pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
+    Ok(args.batch().plan(&args.changes(vary), ui.program().build())?)
+}
+
+/// The same with every contender on the kernel too.
+#[cfg(target_os = "linux")]
+fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    let plan = kernel::both(plan, ui.program().build());
+    let batch = args.batch();
+    kernel::check(&plan)?;
+    batch.check_place(&plan)?;
+    // Without a handler of Ctrl-C, which is a thread: a process that makes namespaces must have one only, and none may be
+    // left behind, for each real run is a copy of this process.
+    let store = ui.host_without_handler(|host: &Host<'_>| {
+        let finished = || store::finished_in_turn(&batch.directory(&plan), &plan);
+        batch.afford(&plan, 1, kernel::real_seconds(&plan), finished, host)?;
+        batch.open(&plan, host)
+    })?;
+    let timings = kernel::runs(&plan, &store, ui)?;
+    let pool = run::pool(batch.jobs)?;
+    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
+    let invalid = timings.iter().filter(|run| !run.timing.valid).count();
+    let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
+    (document.valid, document.timing) = (Some(invalid == 0), Some(Timings::Kernel(timings)));
+    disk::write_json(&store.dir().join("summary.json"), &document)?;
+    show(&document, &store, ui, summary::by_case)?;
+    match invalid {
+        0 => Ok(Exit::Done),
+        // The document has the reason, and there is to be one.
+        _ if ui.json() => Ok(Exit::Failed),
+        _ => Err(Failure::run(format!("{what} {}", store.dir().join(forebay_lab::report::TIMING).display()))),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_kernel(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::unavailable("real connections in namespaces need Linux".to_string()))
+}
+
+/// Tables of a summary.
+type Tables = fn(Look, &Summary) -> String;
+
+/// Runs a plan and makes its report. `tables` is what it prints of `summary.json`.
+pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
+    let (document, store) = ui.host(|host| args.batch().results(plan, host))?;
+    show(&document, &store, ui, tables)?;
+    Ok(Exit::Done)
+}
+
+/// Makes the report of a batch that has ended and prints its tables.
+fn show(document: &Summary, store: &Store, ui: &Ui, tables: Tables) -> Result<(), Failure> {
+    let report = report::write(store);
+    if ui.json() {
+        // An error is a document too, and there is to be one.
+        report?;
+        return ui.print_json(document);
+    }
+    ui.print(&format!("{}\nresults  {}", tables(ui.look(), document), store.dir().display()))?;
+    ui.print(&format!("report   {}", report?.display()))
+}

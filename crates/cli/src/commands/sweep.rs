@@ -1,0 +1,20 @@
+//! `forebay sweep`: `run` over axes from the command line, its results in one table.
+
+use forebay_lab::render::summary;
+use forebay_lab::scenario::{Found, InputError};
+
+use crate::args::SweepArgs;
+use crate::commands::run;
+use crate::failure::{Exit, Failure};
+use crate::render::output::Ui;
+
+/// Runs every point of the axes, those of the file and those of `--vary`.
+pub(crate) fn command(args: &SweepArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let plan = run::plan(&args.batch, &args.vary, ui)?;
+    if plan.cases.iter().all(|case| case.axes.is_empty()) {
+        let accepts = "--vary PATH=VALUES, or [vary] in the file";
+        let error = InputError::new(args.batch.scenario.display().to_string(), "", Found::thing("no axis"), accepts);
+        return Err(error.hint("such as --vary flows.0.count=5,50,150".to_string()).into());
+    }
+    run::batch(&args.batch, &plan, ui, summary::by_point)
+}

@@ -1,0 +1,50 @@
+//! `forebay tune`: parameters for an aim, found in the model and tried in the simulation.
+
+use forebay_lab::commands::tune::{self, Outcome, Row};
+use forebay_lab::render::columns::Table;
+use forebay_lab::render::digits::{interval, significant};
+use forebay_lab::render::look::Tone;
+use forebay_lab::render::summary;
+
+use crate::args::TuneArgs;
+use crate::failure::{Exit, Failure};
+use crate::render::output::Ui;
+
+/// Seeks, runs, compares.
+pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let found = ui.host(|host| tune::tune(&args.batch.batch(), &args.batch.changes(&args.vary), &args.aims, host))?;
+    let Outcome { document, summary, report } = found;
+    if ui.json() {
+        ui.print_json(&document)?;
+    } else {
+        let tables = if args.vary.is_empty() { summary::by_case } else { summary::by_point };
+        let lead = ui.tone(Tone::Strong, &document.aqm);
+        ui.print(&format!("{lead}\n\n{}\n{}", table(ui, &document.aims), tables(ui.look(), &summary)))?;
+        ui.print(&format!("results  {}\nreport   {}", document.results.display(), report.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(ui: &Ui, rows: &[Row]) -> String {
+    let mut table = Table::new(&["aim", "at", "model", "simulation", "unit", "holds"]);
+    for row in rows {
+        let at: Vec<String> = row.axes.words().map(|(axis, value)| format!("{axis}={value}")).collect();
+        let holds = match (row.simulated.is_some(), row.holds) {
+            (false, _) => "by the model",
+            (true, Some(true)) => "yes",
+            (true, Some(false)) => "no",
+            (true, None) => "unclear",
+        };
+        let simulated =
+            row.simulated.as_ref().map_or("-".to_string(), |found| interval(Some(found.mean), Some(found.half)));
+        table.row(vec![
+            row.aim.clone(),
+            at.join(" "),
+            row.model.map_or("any".to_string(), |x| significant(x, 3)),
+            simulated,
+            row.unit.to_string(),
+            holds.to_string(),
+        ]);
+    }
+    table.render(ui.look(), "")
+}

@@ -1,0 +1,256 @@
+//! `forebay run --on kernel`: a scenario's flows as real connections of this machine's kernel, through the scenario's links.
+//!
+//! Every contender is run twice, on the kernel and in the simulator, so that one report lays one over the other.
+
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+
+use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::Span;
+use forebay_lab::disk;
+use forebay_lab::lower;
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::record::{self, RunRecord};
+use forebay_lab::report;
+use forebay_lab::results::named::Named;
+use forebay_lab::results::timing::{RunTiming, Timing};
+use forebay_lab::scenario::{Case, Contender};
+use forebay_lab::store::Store;
+use forebay_live::emulator::{self, Manner, Outcome, Times};
+use forebay_live::fabric::{Fabric, NEAR, Way};
+use forebay_live::frame::{self, About};
+use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::sys::process::{self, Signals};
+use forebay_live::sys::{clock, socket};
+use forebay_live::traffic::{self, Found};
+use forebay_sim::histogram::Histogram;
+use forebay_sim::lone::Rows;
+use forebay_sim::network::{FlowSpec, Network};
+use forebay_sim::outcome::{self, EndToEnd, FlowOutcome};
+use forebay_sim::tcp::sender::SenderCounts;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::render::output::Ui;
+
+/// From the making of namespaces to the beginning, in nanoseconds: every receiver listens by then.
+const SETTING_UP: u64 = 500_000_000;
+/// What the contenders are called.
+const ON: [&str; 2] = ["kernel", "simulated"];
+
+/// The plan with every contender on the kernel and in the simulator.
+pub(crate) fn both(plan: Plan, build: &str) -> Plan {
+    let twice = |contender: &Contender| {
+        ON.map(|on| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() })
+    };
+    let cases = plan.cases.into_iter().map(|mut case: Case| {
+        case.scenario.compare = case.scenario.compare.iter().flat_map(twice).collect();
+        case
+    });
+    let seeds = plan.seeds.clone();
+    let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64);
+    plan.with_revision(&format!("live.{build}"))
+}
+
+/// The jobs that are for the kernel.
+fn is_real(job: &Job) -> bool {
+    job.contender.is_multiple_of(ON.len())
+}
+
+/// The time that the real runs take, one after the other, if each has sound timing at once.
+pub(crate) fn real_seconds(plan: &Plan) -> f64 {
+    let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
+    plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()
+}
+
+/// Refuses what has no real counterpart.
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    let controls = traffic::controls();
+    for job in plan.jobs().iter().filter(|job| is_real(job)) {
+        let net = network(plan, *job);
+        let coloured = net.flows.iter().find(|flow| flow.marker.is_some());
+        let coloured = coloured.map(|flow| format!("{}: a marker at the edge has no real counterpart yet", flow.name));
+        if let Some(obstacle) = traffic::obstacle(&net, &controls).or(coloured) {
+            return Err(Failure::unavailable(format!("not possible on the kernel: {obstacle}")));
+        }
+    }
+    Ok(())
+}
+
+fn network(plan: &Plan, job: Job) -> Network {
+    let scenario = &plan.cases[job.case].scenario;
+    lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
+}
+
+/// How often a run is tried whose timing is not that of the network; the last one is kept.
+const ATTEMPTS: u32 = 3;
+
+/// Does every real run that is not there with a timing that is valid, one after the other, for they share this machine's
+/// processors. What each one's timing was like is in a file beside them, and given.
+pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
+    let file = store.dir().join(report::TIMING);
+    let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
+    let same = |one: &RunTiming, other: &RunTiming| one.label == other.label && one.seed == other.seed;
+    let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_real).collect();
+    let mut all = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let case = &plan.cases[job.case];
+        let label = record::label(&case.scenario.compare[job.contender], case);
+        let before = timings.iter().find(|run| run.label.as_ref() == Some(&label) && run.seed == job.seed);
+        let sound = before.filter(|run| run.timing.valid && store.load(plan, *job).is_some());
+        if let Some(sound) = sound {
+            all.push(sound.clone());
+            continue;
+        }
+        let seconds = case.scenario.duration.secs();
+        ui.note(&format!("{} of {}: {label}, seed {}, {seconds} s", number + 1, jobs.len(), job.seed));
+        for attempt in 1..=ATTEMPTS {
+            let (record, timing) = apart(plan, *job)?;
+            if timing.valid || attempt == ATTEMPTS {
+                store.save(plan, *job, &record)?;
+                all.push(RunTiming { label: Some(label), seed: job.seed, attempts: attempt, timing });
+                // With what is known of those that come later: an interruption loses nothing.
+                let later = timings.iter().filter(|run| !all.iter().any(|known| same(known, run)));
+                disk::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
+                break;
+            }
+            ui.note(&format!("  once more: {}", timing.faults.join("; ")));
+        }
+    }
+    Ok(all)
+}
+
+/// What the process of a run says at its end.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    /// Why there is no run.
+    Fault(String),
+    /// Its record and its timing.
+    Run(Box<RunRecord>, Timing),
+}
+
+/// A run in a process of its own, which lives in namespaces of its own.
+fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::run(format!("cannot {what}: {error}"));
+    let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
+    let mut theirs = file.try_clone().map_err(|error| failed("share a file", &error))?;
+    let child = process::fork(move || {
+        let found = run(plan, job).unwrap_or_else(Told::Fault);
+        i32::from(serde_json::to_vec(&found).map_err(Into::into).and_then(|text| theirs.write_all(&text)).is_err())
+    });
+    let ended = child.and_then(process::Child::wait).map_err(|error| failed("start a process", &error))?;
+    let mut text = String::new();
+    let mut ours = file;
+    let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
+    read.map_err(|error| failed("read what a run found", &error))?;
+    let told = serde_json::from_str(&text);
+    match told.map_err(|_| Failure::run(format!("a run on the kernel ended without a word ({ended:?})")))? {
+        Told::Fault(fault) => Err(Failure::unavailable(fault)),
+        Told::Run(record, timing) => Ok((*record, timing)),
+    }
+}
+
+/// Which way a frame goes: its port tells its flow.
+fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
+    let number = traffic::flow_of(frame::ports(bytes)?, net.flows.len())?;
+    let flow = &net.flows[number];
+    let seen = frame::about(bytes);
+    let about = About { flow: number as u32, pair: flow.pair, class: flow.class, colour: Colour::In, ..seen };
+    let forward = end == NEAR;
+    let route = if forward { flow.forward } else { flow.back };
+    Some(Way { route, flow: forward.then_some(number), about })
+}
+
+/// The run itself; this process ends after it.
+fn run(plan: &Plan, job: Job) -> Result<Told, String> {
+    let net = network(plan, job);
+    let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
+    let wishes = Wishes { ecn: traffic::wants_ecn(&net), quiet: true, ..Wishes::default() };
+    let site = Site::new(wishes).map_err(|failure| failure.to_string())?;
+    let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
+    let start = clock::monotonic() + SETTING_UP;
+    let end = start + net.duration.nanos();
+    let times = traffic::Times { start, warm: start + net.warmup.nanos(), end };
+    let results = socket::memory_file().map_err(failed("make a file in memory"))?;
+    let (near, far) = (site.addresses.near(), site.addresses.far());
+    let shared = |results: &File| results.try_clone().map_err(failed("share a file"));
+    let (to_near, to_far) = (shared(&results)?, shared(&results)?);
+    let play = |results, sends| traffic::play(&net, job.seed, (near, far), times, results, sends);
+    let child = site.play(|| play(to_near, true), || play(to_far, false)).map_err(|failure| failure.to_string())?;
+    let fabric = Fabric::new(&net, job.seed, Rows::all(net.sample), net.duration, false);
+    let router = |end: usize, bytes: &[u8]| way(&net, end, bytes);
+    let times = Times { start, end: Some(end) };
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)
+        .map_err(failed("carry frames"))?;
+    let found = traffic::found(results, net.flows.len()).map_err(failed("read what the ends found"))?;
+    Ok(told(plan, job, &net, outcome, &found))
+}
+
+/// The record of the run and its timing.
+fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
+    let case = &plan.cases[job.case];
+    let contender = &case.scenario.compare[job.contender];
+    let late = outcome.fabric.lateness.iter().map(crate::live::link::spread);
+    let mut faults = outcome.faults.clone();
+    faults.extend(found.faults.iter().map(|fault| format!("an endpoint failed: {fault}")));
+    match outcome.ended {
+        Some(process::Ended::Code(0)) => {}
+        Some(ended) => faults.push(format!("the endpoints ended with {}", ended.code())),
+        None => faults.push("the endpoints did not end in time".to_string()),
+    }
+    let timing = Timing {
+        valid: faults.is_empty(),
+        faults,
+        late_ms: ["down", "up"].into_iter().zip(late).collect::<Named<_>>(),
+        seen: None,
+        cpu_seconds: Some(outcome.cpu_ns as f64 * 1e-9),
+        wall_seconds: Some(outcome.took_ns as f64 * 1e-9),
+    };
+    let flows =
+        net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
+    let classes = classes(net, &outcome, found);
+    let cpu_seconds = outcome.cpu_ns as f64 * 1e-9;
+    let seen = outcome::Outcome { links: outcome.fabric.links, flows, classes, events: 0, fingerprint: 0 };
+    Told::Run(Box::new(record::record(case, contender, job.seed, net, &seen, cpu_seconds)), timing)
+}
+
+fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {
+    let [goodput_bytes, _] = found.arrived[number];
+    // A packet that is sent again and has come already counts as received, which no receiver tells.
+    let carried = outcome.fabric.flows[number];
+    let (warm, end) = (net.warmup.secs(), net.duration.secs());
+    let stop = flow.stop.map_or(end, |stop| stop.secs()).min(end);
+    let sent = outcome.fabric.entered[number];
+    FlowOutcome {
+        group: flow.group,
+        class: flow.class,
+        goodput_bytes,
+        received_bytes: carried.bytes,
+        delivered_pkts: carried.packets,
+        active_s: (stop - flow.start.secs().max(warm)).max(0.0),
+        sender: SenderCounts { sent, retransmitted: found.again[number], ..SenderCounts::default() },
+    }
+}
+
+/// What classes met from end to end, of the flows that cross a link under study.
+fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
+    let of = |(class, trip): (usize, &forebay_live::fabric::Trip)| {
+        let mut times = Histogram::new();
+        let inside = |begun: u64, took: u64| begun + took >= net.warmup.nanos();
+        let of_class = found.files.iter().filter(|(flow, begun, took)| {
+            let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].study);
+            let of_class = |flow: &FlowSpec| usize::from(flow.class) == class;
+            net.flows.get(*flow).filter(passes).is_some_and(of_class) && inside(*begun, *took)
+        });
+        of_class.for_each(|(_, _, took)| times.add(Span::from_nanos(*took)));
+        let (sum, count) = trip.jitter;
+        trip.delay.summary().map(|delay| EndToEnd {
+            class: class as u8,
+            owd_s: Some(delay.scaled(1e-9)),
+            jitter_s: (count > 0).then(|| sum as f64 * 1e-9 / count as f64),
+            files: times.count(),
+            completion_s: times.summary().map(|summary| summary.scaled(1e-9)),
+        })
+    };
+    outcome.fabric.trips.iter().enumerate().filter_map(of).collect()
+}

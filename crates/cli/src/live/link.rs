@@ -1,0 +1,310 @@
+//! `forebay link`: a command behind an emulated link.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::Rate;
+use forebay_lab::commands::report;
+use forebay_lab::disk;
+use forebay_lab::lock::{Wait, WriteLock};
+use forebay_lab::lower;
+use forebay_lab::plan::Plan;
+use forebay_lab::record::{self, RunSummary, Spread};
+use forebay_lab::results::meta::Meta;
+use forebay_lab::results::timing::{Seen, Timing, Timings};
+use forebay_lab::scenario::{Case, FlowKind};
+use forebay_lab::store::{self, Store, StoreError};
+use forebay_live::emulator::{self, Manner, Outcome, Times};
+use forebay_live::fabric::{Carried, FAR, Fabric, NEAR, Report, Way};
+use forebay_live::frame;
+use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::sys::clock;
+use forebay_live::sys::process::{Ended, Signals};
+use forebay_sim::histogram::Histogram;
+use forebay_sim::lone::Rows;
+use forebay_sim::network::Network;
+use forebay_sim::outcome;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::link::LinkArgs;
+use crate::failure::{Exit, Failure};
+use crate::live::journal;
+use crate::render::output::Ui;
+use forebay_lab::render::columns::Table;
+use forebay_lab::render::digits::significant;
+
+/// No command runs longer than this.
+const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
+
+/// Runs the command behind the link.
+pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if let Some(dir) = &args.replay {
+        return replay(dir, ui);
+    }
+    let case = args.case()?;
+    let (rows, manner) = (rows(args)?, Manner { spins: args.spin, late_ns: args.late()?.nanos() });
+    args.output.as_deref().map_or(Ok(()), free)?;
+    let net = network(&case, args.seed);
+    let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
+        .map_err(|failure| Failure::unavailable(failure.to_string()))?;
+    let fabric = Fabric::new(&net, args.seed, rows, HORIZON, args.record);
+    // The flow up is the first one, and what comes from near goes up.
+    let router = |end: usize, bytes: &[u8]| {
+        let (flow, about) = (end, frame::about(bytes));
+        Some(Way { route: net.flows[flow].forward, flow: Some(flow), about })
+    };
+    let failed = |what: &'static str| move |error: std::io::Error| Failure::run(format!("cannot {what}: {error}"));
+    let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
+    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::unavailable(failure.to_string());
+    let lock = args.output.as_deref().map(locked).transpose()?;
+    let child = site.start(&words(args), &args.server).map_err(unavailable)?;
+    let times = Times { start: clock::monotonic(), end: None };
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, manner, times)
+        .map_err(failed("emulate the link"))?;
+    drop(signals);
+    end(args, ui, case, outcome, lock)
+}
+
+/// The rows of the series, bounded however long the command runs. With a place for results a column takes 17 MB at most for
+/// both links; a row each 10 ms becomes one each 20 ms after three hours. Without one the series itself serves nobody:
+/// `settling_s` and `overshoot_pkts` go by its means over a second.
+fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
+    let every = args.sample()?;
+    Ok(match args.output {
+        Some(_) => Rows { every, most: Some(1 << 20) },
+        None => Rows { every: every.max(Span::from_millis(100)), most: Some(1 << 16) },
+    })
+}
+
+/// Judges what was recorded in `dir` once more, in the simulator's links.
+fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
+    let damaged = |reason: &str| StoreError::Damaged { path: dir.to_path_buf(), reason: reason.to_string() };
+    let seed = match Meta::read(dir)? {
+        Meta::Run(meta) => meta.seeds.first().copied(),
+        _ => None,
+    };
+    let seed = seed.ok_or_else(|| damaged("has no seed"))?;
+    let case = store::read_case(dir, 0).ok_or_else(|| damaged("has no scenario"))?;
+    let net = network(&case, seed);
+    let (mut arrivals, mut different) = (0, 0);
+    for name in LINKS {
+        let journal = journal::read(&dir.join(format!("{name}.csv")))?;
+        let spec = net.links.iter().find(|link| link.name == name).ok_or_else(|| damaged("has another scenario"))?;
+        let again = forebay_live::journal::replay(spec, seed, &journal.arrivals, net.duration.nanos());
+        arrivals += again.len();
+        different += again.iter().zip(&journal.verdicts).filter(|(again, before)| again != before).count();
+    }
+    if ui.json() {
+        ui.print_json(&json!({ "version": 1, "arrivals": arrivals, "different": different }))?;
+    } else {
+        ui.print(&format!("{arrivals} arrivals, {different} of them judged differently"))?;
+    }
+    Ok(if different == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// What runs near.
+fn words(args: &LinkArgs) -> Vec<OsString> {
+    if args.command.is_empty() {
+        vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
+    } else {
+        args.command.clone()
+    }
+}
+
+/// Words for the links, as the scenario has them.
+const LINKS: [&str; 2] = ["up", "down"];
+
+fn network(case: &Case, seed: u64) -> Network {
+    lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
+}
+
+/// Refuses a directory that holds something: results of a command are never gone on with.
+fn free(dir: &Path) -> Result<(), Failure> {
+    let used = dir.exists() && !store::is_free(dir, "").unwrap_or(false);
+    if used {
+        let found = forebay_lab::scenario::Found::thing(format!("{} with something in it", dir.display()));
+        return Err(forebay_lab::scenario::InputError::new(
+            "--output",
+            "",
+            found,
+            "a directory that is empty or not there",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Locks a free directory for results that come later, so that no other command takes it meanwhile.
+fn locked(dir: &Path) -> Result<WriteLock, Failure> {
+    let lock = WriteLock::take(dir, &Wait::NEVER)?;
+    free(dir)?;
+    Ok(lock)
+}
+
+/// What `forebay link --json` prints.
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    /// Exit code of the command.
+    command: u8,
+    timing: Timing,
+    runs: Vec<RunSummary>,
+}
+
+/// Keeps and shows what was found, and says how it ended.
+fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<WriteLock>) -> Result<Exit, Failure> {
+    let Outcome { fabric, took_ns, cpu_ns, age, missed, odd, refused, ended, faults } = outcome;
+    let completed: u64 = odd.iter().map(|odd| odd.completed).sum();
+    let valid = faults.is_empty();
+    let late = [("up", FAR), ("down", NEAR)].map(|(way, end)| (way, spread(&fabric.lateness[end])));
+    let timing = Timing {
+        valid,
+        faults: faults.clone(),
+        late_ms: late.into_iter().collect(),
+        seen: Some(Seen {
+            age_ms: spread(&age),
+            missed_pkts: missed.iter().sum(),
+            refused_pkts: refused.iter().sum(),
+            unfinished_pkts: odd.iter().map(|odd| odd.cut + odd.unknown).sum(),
+            completed_pkts: completed,
+        }),
+        cpu_seconds: Some(cpu_ns as f64 * 1e-9),
+        wall_seconds: Some(took_ns as f64 * 1e-9),
+    };
+    let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
+    let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
+    let (runs, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock, ui)?;
+    if ui.json() {
+        ui.print_json(&Document { version: 1, command: code, timing, runs })?;
+    } else {
+        // The command's own words are on stdout.
+        table.iter().for_each(|table| ui.note(table.trim_end()));
+        if completed > 0 {
+            ui.note(&format!(
+                "{completed} packets came with work left to hardware, which the link did: an offload is on at an end"
+            ));
+        }
+        place.iter().for_each(|place| ui.note(place));
+    }
+    if !valid && ui.json() {
+        // The document has the reason, and there is to be one.
+        return Ok(Exit::Failed);
+    }
+    if !valid {
+        return Err(Failure::run(format!("the link was not what was asked for: {}", faults.join("; "))));
+    }
+    Ok(match ended {
+        Some(Ended::Code(0)) => Exit::Done,
+        _ => Exit::Command(code),
+    })
+}
+
+/// A histogram of nanoseconds in milliseconds.
+pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
+    of.summary().map(|summary| {
+        let s = summary.scaled(1e-6);
+        Spread { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
+    })
+}
+
+/// The scenario with the duration that it took and traffic of the mean rates that were seen.
+fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
+    let took = Span::from_nanos(took_ns.max(1000));
+    (case.scenario.duration, case.scenario.warmup) = (took, Span::ZERO);
+    for (group, load) in case.scenario.flows.iter_mut().zip(loads) {
+        let packet = (load.bytes / load.packets.max(1)).clamp(64, 65_000);
+        let bps = (load.bytes as f64 * 8.0 / took.secs()).clamp(1.0, 1e11);
+        if let FlowKind::Cbr(cbr) = &mut group.kind {
+            (cbr.rate, cbr.packet) = (Rate(bps as u64), packet as u32);
+        }
+    }
+    case
+}
+
+/// The runs as `summary.json` has them, and where everything is, if it is kept.
+fn kept(
+    args: &LinkArgs,
+    case: Case,
+    fabric: Report,
+    (took_ns, cpu_ns): (u64, u64),
+    timing: &Timing,
+    lock: Option<WriteLock>,
+    ui: &Ui,
+) -> Result<(Vec<RunSummary>, Option<String>), Failure> {
+    let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
+    let case = seen(case, took_ns, loads);
+    let contender = case.scenario.compare[0].clone();
+    let (net, active_s) = (network(&case, args.seed), took_ns as f64 * 1e-9);
+    let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
+        group: group as u32,
+        class: 0,
+        // Connections are not tracked: a retransmission counts again.
+        goodput_bytes: carried.payload,
+        received_bytes: carried.bytes,
+        delivered_pkts: carried.packets,
+        active_s,
+        sender: Default::default(),
+    });
+    let (links, flows) = (fabric.links, flows.collect());
+    let seen = outcome::Outcome { links, flows, classes: Vec::new(), events: 0, fingerprint: 0 };
+    let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
+    let summaries: Vec<RunSummary> = record.summaries().cloned().collect();
+    let Some(lock) = lock else { return Ok((summaries, None)) };
+    // Not those of a simulation: the same directory is never gone on with by one.
+    let build = format!("live.{}", ui.program().build());
+    let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
+    let store = Store::begin(lock, &plan, &ui.program().origin(), timing.clone())?;
+    let dir = store.dir();
+    let job = plan.jobs()[0];
+    store.save(&plan, job, &record)?;
+    for (name, journal) in LINKS.iter().zip(&fabric.journals) {
+        if let Some(journal) = journal {
+            journal::write(&dir.join(format!("{name}.csv")), journal)?;
+        }
+    }
+    let mut summary = store.summarise(&plan, &[job], &[record.slim()])?;
+    (summary.valid, summary.timing) = (Some(timing.valid), Some(Timings::Link(timing.clone())));
+    disk::write_json(&dir.join("summary.json"), &summary)?;
+    let page = report::write(&store)?;
+    Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
+}
+
+/// What went over the link, for people.
+fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
+    let mut table = Table::new(&[
+        "link",
+        "Mb/s",
+        "packets",
+        "queue pkts",
+        "p99",
+        "wait ms",
+        "p99",
+        "dropped",
+        "marked",
+        "lost",
+        "late ms",
+        "p99",
+    ]);
+    for (link, end) in fabric.links.iter().zip([FAR, NEAR]) {
+        let number = |value: f64| significant(value, 3);
+        let wait = link.sojourn_s.unwrap_or_default().scaled(1e3);
+        let late = fabric.lateness[end].summary().unwrap_or_default().scaled(1e-6);
+        table.row(vec![
+            link.name.clone(),
+            number(fabric.carried[end].bytes as f64 * 8e3 / took_ns.max(1) as f64),
+            link.offered_pkts.to_string(),
+            number(link.queue_pkts.mean),
+            number(link.queue_pkts.p99),
+            number(wait.mean),
+            number(wait.p99),
+            (link.dropped_early + link.dropped_overflow).to_string(),
+            link.marked.to_string(),
+            link.lost_pkts.to_string(),
+            number(late.p50),
+            number(late.p99),
+        ]);
+    }
+    table.render(ui.look(), "")
+}

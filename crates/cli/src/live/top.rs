@@ -1,0 +1,178 @@
+//! `forebay top`: what attached devices do now.
+
+use crate::args::TopArgs;
+use crate::failure::{Exit, Failure};
+use crate::render::output::Ui;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn command(_: &TopArgs, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::unavailable("forebay top needs Linux".into()))
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use here::command;
+
+#[cfg(target_os = "linux")]
+mod here {
+    use std::io::IsTerminal;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    use forebay_aqm::base::text::show_rate;
+    use forebay_aqm::base::units::Rate;
+    use forebay_lab::scenario::{Found, InputError};
+    use forebay_live::attach::{self, Fault, Live, State};
+    use serde_json::{Value, json};
+
+    use super::{Exit, Failure, TopArgs, Ui};
+    use crate::interrupt;
+    use crate::live::attach::failure;
+    use forebay_lab::render::columns::Table;
+    use forebay_lab::render::digits::significant;
+    use forebay_lab::render::look::Tone;
+
+    /// How often the picture is renewed, and over which time rates are.
+    const EVERY: Duration = Duration::from_secs(1);
+    const LOOK: Duration = Duration::from_millis(50);
+    /// How long what a dead daemon has left takes to be taken down.
+    const BRIEF: Duration = Duration::from_millis(300);
+    /// How long attaching and detaching may take.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    /// The column with words.
+    const LAW: usize = 10;
+    /// To the first line and first column, then clear what is there.
+    const CLEAR: &str = "\x1b[H\x1b[2J";
+
+    /// Shows attached devices, once or until it is interrupted.
+    pub(crate) fn command(args: &TopArgs, ui: &Ui) -> Result<Exit, Failure> {
+        let once = args.once || ui.json() || !std::io::stdout().is_terminal();
+        let stop = interrupt::watch();
+        let mut before = looks(args, stop)?;
+        if let (Some(device), true) = (&args.device, before.is_empty()) {
+            return Err(unknown(device)?);
+        }
+        loop {
+            let begun = Instant::now();
+            while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK);
+            }
+            let now = looks(args, stop);
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Exit::Done);
+            }
+            let now = now?;
+            let rows: Vec<Row> = now.iter().map(|live| Row::of(live, &before)).collect();
+            let detached = args.device.as_ref().filter(|_| rows.is_empty());
+            if ui.json() {
+                let devices: Vec<Value> = rows.iter().map(Row::json).collect();
+                ui.print_json(&json!({ "version": 1, "devices": devices }))?;
+            } else if let Some(device) = detached {
+                ui.note(&format!("{device}: detached"));
+            } else {
+                ui.print(&format!("{}{}", if once { "" } else { CLEAR }, table(ui, &rows)))?;
+            }
+            if once || detached.is_some() {
+                return Ok(Exit::Done);
+            }
+            before = now;
+        }
+    }
+
+    /// What is said of a device that is not attached.
+    fn unknown(device: &str) -> Result<Failure, Failure> {
+        let all = State::all().map_err(|fault| failure("top", fault))?;
+        let names: Vec<String> = all.iter().map(State::called).collect();
+        let accepts = if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
+        Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
+    }
+
+    /// The states of the devices that are wanted.
+    fn wanted(args: &TopArgs) -> Result<Vec<State>, Failure> {
+        let states = match &args.device {
+            Some(device) => State::of(device).map(|state| state.into_iter().collect()),
+            None => State::all(),
+        };
+        states.map_err(|fault| failure("top", fault))
+    }
+
+    /// Every device that is wanted, as it is now. Of several, those that can be read, if any can.
+    fn looks(args: &TopArgs, stop: &AtomicBool) -> Result<Vec<Live>, Failure> {
+        let begun = Instant::now();
+        loop {
+            let states = wanted(args)?;
+            let looked: Vec<Result<Live, Fault>> = states.iter().map(attach::look).collect();
+            // One that is only just being attached or detached cannot be read, for a moment.
+            let passing = |(state, look): (&State, &Result<Live, Fault>)| {
+                look.is_err() && state.name().is_some() && (state.is_served() || begun.elapsed() < BRIEF)
+            };
+            let waits = states.iter().zip(&looked).any(passing);
+            if !waits || begun.elapsed() > PATIENCE || stop.load(Ordering::Relaxed) {
+                let some = looked.iter().any(Result::is_ok);
+                let kept = looked.into_iter().filter(|look| !some || look.is_ok());
+                return kept.map(|look| look.map_err(|fault| failure("top", fault))).collect();
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// A device and how fast its counters grow.
+    struct Row<'a> {
+        live: &'a Live,
+        bits: f64,
+        drops: f64,
+        marks: f64,
+        overflows: f64,
+    }
+
+    impl<'a> Row<'a> {
+        fn of(live: &'a Live, all: &[Live]) -> Self {
+            // One that was not there a second ago has no rates yet.
+            let before = all.iter().find(|before| before.state.is(&live.state)).unwrap_or(live);
+            Self {
+                live,
+                bits: 8.0 * live.per_sec(before, |live| live.sent_bytes),
+                drops: live.per_sec(before, |live| live.counters.dropped.pkts),
+                marks: live.per_sec(before, |live| live.counters.marked.pkts),
+                overflows: live.per_sec(before, |live| live.overflow_pkts),
+            }
+        }
+
+        fn json(&self) -> Value {
+            let mut value = self.live.json();
+            value["per_second"] = json!({
+                "sent_bits": self.bits,
+                "dropped_early": self.drops,
+                "marked": self.marks,
+                "dropped_overflow": self.overflows,
+            });
+            value
+        }
+    }
+
+    fn table(ui: &Ui, rows: &[Row<'_>]) -> String {
+        if rows.is_empty() {
+            return "no device is attached\n".to_string();
+        }
+        let heads =
+            ["device", "rate", "sent", "backlog", "delay", "p", "marks/s", "drops/s", "no room/s", "daemon", "law"];
+        let mut table = Table::new(&heads).words(&[LAW]);
+        for row in rows {
+            let live = row.live;
+            let rate = Rate(live.state.rate);
+            table.row(vec![
+                live.state.called(),
+                show_rate(rate),
+                format!("{} %", significant(100.0 * row.bits / live.state.rate as f64, 3)),
+                format!("{} B", live.backlog_bytes),
+                format!("{} ms", significant(1e3 * live.backlog_bytes as f64 / rate.bytes_per_sec(), 3)),
+                significant(live.p, 3),
+                significant(row.marks, 3),
+                significant(row.drops, 3),
+                significant(row.overflows, 3),
+                if live.served { live.state.pid.to_string() } else { ui.tone(Tone::Bad, "silent") },
+                live.state.aqm.clone(),
+            ]);
+        }
+        table.render(ui.look(), "")
+    }
+}

@@ -1,0 +1,163 @@
+//! What `forebay theory stability --map` asks and shows: a loop over two of flows, round trip and rate.
+
+use std::fmt::Write;
+
+use forebay_lab::commands::map::{Drawn, Maps, Side};
+use forebay_lab::disk;
+use forebay_lab::theory::map::Cell;
+
+use crate::args::theory::MapArgs;
+use crate::failure::Failure;
+use crate::render::output::Ui;
+
+/// The kind of a point: does it rest, and is that stable?
+fn kind(cell: Option<&Cell>) -> Kind {
+    match cell {
+        None => Kind::NoRest,
+        Some(cell) if cell.stable => Kind::Stable,
+        Some(_) => Kind::Swings,
+    }
+}
+
+/// The share of the points of this kind, in percent.
+fn share(map: &Drawn, of: Kind) -> f64 {
+    let cells = map.cells.iter().flatten();
+    let (hits, all) = cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(kind(cell.as_ref()) == of), all + 1));
+    100.0 * f64::from(hits) / f64::from(all.max(1))
+}
+
+/// A picture of letters, upwards.
+fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
+    const WIDTH: usize = 60;
+    const HEIGHT: usize = 20;
+    let rows = map.cells.len();
+    let mut out = format!("{}\n", map.label);
+    for line in (0..HEIGHT.min(rows)).rev() {
+        let row = &map.cells[pick(line, HEIGHT.min(rows), rows)];
+        let width = WIDTH.min(row.len());
+        let letter = |i: usize| kind(row[pick(i, width, row.len())].as_ref()).letter();
+        let side = match line {
+            0 => y.show(y.from),
+            line if line + 1 == HEIGHT.min(rows) => y.show(y.to),
+            _ => String::new(),
+        };
+        let _ = writeln!(out, "{side:>9} {}", (0..width).map(letter).collect::<String>());
+    }
+    let (from, to) = (x.show(x.from), x.show(x.to));
+    let _ = writeln!(out, "{:10}{from}{to:>1$}", "", WIDTH.min(map.cells[0].len()) - from.len());
+    for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
+        let _ = write!(out, "{:10}{} {} {:.0} %", "", kind.letter(), kind.words(), share(map, kind));
+    }
+    out.push('\n');
+    out
+}
+
+/// The place among `all` of the middle of part `i` of `parts`.
+const fn pick(i: usize, parts: usize, all: usize) -> usize {
+    (2 * i + 1) * all / (2 * parts)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Stable,
+    Swings,
+    NoRest,
+}
+
+impl Kind {
+    const fn letter(self) -> char {
+        match self {
+            Self::Stable => '+',
+            Self::Swings => '~',
+            Self::NoRest => ' ',
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Swings => "swings",
+            Self::NoRest => "(blank) no rest",
+        }
+    }
+
+    const fn colour(self) -> &'static str {
+        match self {
+            Self::Stable => "#7fb285",
+            Self::Swings => "#d9825b",
+            Self::NoRest => "#e6e6e6",
+        }
+    }
+}
+
+/// All maps for people or machines; the picture, where it was asked for.
+pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Result<(), Failure> {
+    let [x, y] = sides;
+    if let Some(path) = &args.output {
+        disk::write_whole(path, picture(&maps.drawn, sides).as_bytes())?;
+    }
+    if ui.json() {
+        return ui.print_json(&maps.document());
+    }
+    let all: Vec<String> = maps.drawn.iter().map(|map| text(map, sides)).collect();
+    ui.print(&format!("{} upwards, {} across, both by equal factors\n\n{}", y.name(), x.name(), all.join("\n")))
+}
+
+/// The maps beside each other.
+fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
+    const SIZE: f64 = 300.0;
+    const LEFT: f64 = 80.0;
+    const TOP: f64 = 36.0;
+    let (width, height) = ((SIZE + LEFT) * maps.len() as f64 + 20.0, SIZE + TOP + 70.0);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
+         font-size=\"12\" shape-rendering=\"crispEdges\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    for (i, map) in maps.iter().enumerate() {
+        let left = LEFT + (SIZE + LEFT) * i as f64;
+        let tall = SIZE / map.cells.len() as f64;
+        let _ = writeln!(out, "<text x=\"{left}\" y=\"20\">{}</text>", escape(&map.label));
+        for (j, row) in map.cells.iter().enumerate() {
+            let wide = SIZE / row.len() as f64;
+            let bottom = TOP + SIZE - tall * (j + 1) as f64;
+            // A bar for each run of equal cells.
+            for run in row.chunk_by(|a, b| kind(a.as_ref()) == kind(b.as_ref())) {
+                let start = (run.as_ptr() as usize - row.as_ptr() as usize) / size_of::<Option<Cell>>();
+                let (from, span) = (left + wide * start as f64, wide * run.len() as f64);
+                let colour = kind(run[0].as_ref()).colour();
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{from:.2}\" y=\"{bottom:.2}\" width=\"{span:.2}\" height=\"{:.2}\" fill=\"{colour}\"/>",
+                    tall + 0.05
+                );
+            }
+        }
+        let below = TOP + SIZE + 16.0;
+        for (value, at, anchor) in [(x.from, left, "start"), (x.to, left + SIZE, "end")] {
+            let _ = writeln!(out, "<text x=\"{at}\" y=\"{below}\" text-anchor=\"{anchor}\">{}</text>", x.show(value));
+        }
+        let middle = left + 0.5 * SIZE;
+        let _ = writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{}</text>", x.name());
+        for (value, at) in [(y.from, TOP + SIZE), (y.to, TOP + 10.0)] {
+            let _ = writeln!(out, "<text x=\"{}\" y=\"{at}\" text-anchor=\"end\">{}</text>", left - 6.0, y.show(value));
+        }
+        let (side, middle) = (left - 6.0, TOP + 0.5 * SIZE);
+        let _ = writeln!(out, "<text x=\"{side}\" y=\"{middle}\" text-anchor=\"end\">{}</text>", y.name());
+        let mut at = left;
+        for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
+            let line = below + 24.0;
+            let _ = writeln!(
+                out,
+                "<rect x=\"{at}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>",
+                line - 10.0,
+                kind.colour()
+            );
+            let words = kind.words().trim_start_matches("(blank) ");
+            let _ = writeln!(out, "<text x=\"{}\" y=\"{line}\">{words} {:.0} %</text>", at + 16.0, share(map, kind));
+            at += 95.0;
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}

@@ -1,0 +1,192 @@
+//! What no key shows alone: how many flows there will be, whether they have a way, whether buffers hold a packet,
+//! classes of hosts.
+
+use forebay_aqm::base::units::Limit;
+use forebay_sim::agenda::MAX_SOURCES;
+
+use crate::build::layout::{Layout, senders};
+use crate::build::lower;
+use crate::input::{Found, InputError};
+use crate::scenario::{Class, Ends, FlowGroup, MOST_FLOWS, NamedLink, Node, Scenario, Value};
+use crate::traces::MOST_ITEMS;
+
+/// The most flows with links of their own (`rtt`): packets wait at two of them, so that half of the agenda is left.
+const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
+/// A class is a byte, so that no more hosts have one of their own.
+const MOST_CLASSES: u64 = 256;
+
+/// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
+pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    routes(root, scenario)?;
+    recordings(root, scenario)?;
+    let hosts = senders(&scenario.topology, &scenario.flows);
+    let (mut total, mut apart) = (0.0, 0.0);
+    for (i, group) in scenario.flows.iter().enumerate() {
+        classes(root, i, group, hosts)?;
+        total += expected(group, scenario);
+        apart += own_links(group, scenario);
+        let key = if group.kind.arrivals().is_some() { "arrivals" } else { "count" };
+        if total > f64::from(MOST_FLOWS) {
+            return Err(at_group(root, i, group, key, format!("at most {MOST_FLOWS} flows in all, not {total:.0}")));
+        }
+        if apart > f64::from(MOST_APART) {
+            let accepts = format!("at most {MOST_APART} flows with an rtt, not {apart:.0}");
+            return Err(at_group(root, i, group, key, accepts));
+        }
+    }
+    sources(root, scenario, apart)
+}
+
+/// How many flows of this group to expect that have links of their own: a flow that comes again has those it had.
+fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
+    match (group.rtt, group.kind.arrivals()) {
+        (None, _) => 0.0,
+        (Some(_), None) => f64::from(group.count),
+        (Some(_), Some(_)) => expected(group, scenario),
+    }
+}
+
+/// The agenda of the engine has room for the hosts and links, of which so many flows have two of their own.
+fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputError> {
+    let hosts = |group: &FlowGroup| match group.ends {
+        Ends::Pairs { access, .. } => scenario.topology.access()[access].hosts as usize,
+        Ends::Nodes { .. } => 0,
+    };
+    // Each pair of hosts has two of them and four links, each link with a discipline two timers and what it sends. Most
+    // scenarios are far below, and no graph comes near: there is no need to build them.
+    let pairs: usize = scenario.flows.iter().map(hosts).sum();
+    if 6 * pairs + 3 * scenario.topology.links().len() + 2 * (apart as usize) < MAX_SOURCES / 2 {
+        return Ok(());
+    }
+    for contender in &scenario.compare {
+        let sources = lower::network(scenario, &contender.spec, 1).sources();
+        if sources > MAX_SOURCES {
+            let access = root.get("topology").and_then(|topology| topology.get("access")).unwrap_or(root);
+            let found = Found::thing(format!("{sources} hosts and links at which packets wait"));
+            let error = access.place.error("topology.access", found, format!("at most {MAX_SOURCES}"));
+            return Err(error.hint("fewer hosts with flows".to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// How many flows of this group to expect within the run.
+fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
+    let per_stream: f64 = match group.kind.arrivals() {
+        None => group.active.len() as f64,
+        Some((rate, _)) => group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum(),
+    };
+    // A recording with classes is a flow for each.
+    let parts = group.kind.recorded().map_or(1, |recorded| recorded.classes().len().max(1));
+    f64::from(group.count) * per_stream * parts as f64
+}
+
+/// What is on disk beside the results must be read again, so that recordings have to fit into a scenario file.
+fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    let mut total = 0;
+    for (i, group) in scenario.flows.iter().enumerate() {
+        total += group.kind.recorded().map_or(0, |recorded| recorded.items.len());
+        if total > MOST_ITEMS {
+            let accepts = format!("recordings of at most {MOST_ITEMS} packets and frames in all groups");
+            return Err(at_group(root, i, group, "kind", accepts));
+        }
+    }
+    Ok(())
+}
+
+fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), InputError> {
+    if group.class != Class::Host || hosts <= MOST_CLASSES {
+        return Ok(());
+    }
+    let accepts = format!("a class from 0 to 255, or \"host\" with at most {MOST_CLASSES} hosts; there are {hosts}");
+    Err(at_group(root, i, group, "class", accepts))
+}
+
+/// The longest route, in links: the engine counts them in a byte.
+const LONGEST_ROUTE: usize = 255;
+
+/// Every flow has a way there and back; a buffer in bytes that the largest packet does not fit into would drop them
+/// all.
+fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
+    let layout = Layout::new(scenario, &scenario.compare[0].spec);
+    let mut net = layout.network(scenario.duration, scenario.warmup, scenario.duration);
+    let mut largest = vec![0; net.links.len()];
+    for (i, group) in scenario.flows.iter().enumerate() {
+        let Some(way) = layout.way(&mut net, group.ends, group.direction) else {
+            let accepts = "a node to which there is a way, and one back".to_string();
+            return Err(at_group(root, i, group, "to", accepts));
+        };
+        let at = layout.attach(&way, 0, group.direction).at;
+        let (data, ack) = (group.kind.packet(scenario.packet), group.kind.answer());
+        for (route, size) in [(at.forward, data), (at.back, ack)] {
+            if net.routes[route].len() > LONGEST_ROUTE {
+                return Err(at_group(root, i, group, "to", format!("a node at most {LONGEST_ROUTE} links away")));
+            }
+            if group.count > 0 {
+                net.routes[route].iter().for_each(|&link| largest[link] = largest[link].max(size));
+            }
+        }
+    }
+    let links: Vec<(NamedLink<'_>, u32)> = scenario.topology.links().into_iter().zip(largest.iter().copied()).collect();
+    for (i, (link, ahead)) in links.iter().enumerate() {
+        let path = |more: &[&str]| {
+            [&["topology".to_string()], link.path.as_slice(), &more.iter().map(|s| s.to_string()).collect::<Vec<_>>()]
+                .concat()
+        };
+        // What the reverse does not say it has from the link.
+        let inherits =
+            links.get(i + 1).filter(|(next, _)| !next.is_forward && !is_written(root, &path(&["reverse", "queue"])));
+        let need = inherits.map_or(*ahead, |(_, back)| *ahead.max(back));
+        fits(root, &path(&["queue"]), link.link.limit, need)?;
+    }
+    let need = largest[links.len().min(largest.len())..].iter().copied().max().unwrap_or(0);
+    for (i, access) in scenario.topology.access().iter().enumerate() {
+        let item = access.name.is_some().then(|| i.to_string());
+        let path = ["topology", "access"].into_iter().map(str::to_string).chain(item).chain(["queue".to_string()]);
+        fits(root, &path.collect::<Vec<_>>(), access.queue, need)?;
+    }
+    for (i, egress) in scenario.topology.egress().iter().enumerate() {
+        let own = ["topology", "access", &i.to_string(), "egress", "queue"].map(str::to_string);
+        let path = if is_written(root, &own[..4]) {
+            own.to_vec()
+        } else {
+            own[..1].iter().chain(&own[3..]).cloned().collect()
+        };
+        fits(root, &path, egress.queue, need)?;
+    }
+    Ok(())
+}
+
+fn fits(root: &Node, path: &[String], limit: Limit, need: u32) -> Result<(), InputError> {
+    if matches!(limit, Limit::Bytes(bytes) if bytes < u64::from(need)) {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        return Err(at(root, &path, &path.join("."), format!("at least {need}b, the largest packet it meets")));
+    }
+    Ok(())
+}
+
+fn is_written(root: &Node, path: &[String]) -> bool {
+    path.iter().try_fold(root, |node, key| node.step(key)).is_some()
+}
+
+/// An error about `key` of group number `i`.
+fn at_group(root: &Node, i: usize, group: &FlowGroup, key: &str, accepts: String) -> InputError {
+    let groups = root.get("flows").map(|node| &node.value);
+    let node = match groups {
+        Some(Value::List(items)) => items.get(i),
+        _ => None,
+    };
+    at(node.unwrap_or(root), &[key], &format!("flows.{}.{key}", group.name), accepts)
+}
+
+/// An error at the end of `path`, or at the last table on it that is written.
+fn at(from: &Node, path: &[&str], key: &str, accepts: String) -> InputError {
+    let mut node = from;
+    for step in path {
+        match node.step(step) {
+            Some(next) => node = next,
+            None => return node.place.error(key, Found::thing("nothing"), accepts),
+        }
+    }
+    node.error(key, accepts)
+}

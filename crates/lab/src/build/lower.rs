@@ -1,0 +1,260 @@
+//! From a scenario to a network the simulator can run: groups become flows, times are drawn.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network};
+
+use crate::build::layout::{Layout, Place, Way};
+use crate::build::own_links::OwnLinks;
+use crate::figures::class_column::ClassColumn;
+use crate::scenario::{Class, FlowGroup, Marker, Part, Per, Scenario, Uniform};
+
+/// Rows of the recorded series in a run of up to 1000 s.
+const SERIES_ROWS: u64 = 1000;
+/// Longest time between two rows: settling and the like look at every second.
+const LONGEST_SAMPLE: Span = Span::from_millis(1000);
+
+/// The network of `scenario` with `discipline` at the links compared. Random times come from streams of
+/// their own, so that every contender meets the same flows.
+pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
+    let mut layout = Layout::new(scenario, discipline);
+    let lives: Vec<Vec<Life>> = scenario.flows.iter().map(|group| lives(group, scenario.duration, seed)).collect();
+    for (group, lives) in scenario.flows.iter().zip(&lives) {
+        layout.make_room(group.ends, lives.iter().map(|(i, ..)| *i as usize + 1).max().unwrap_or(0));
+    }
+    let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
+    let mut net = layout.network(scenario.duration, scenario.warmup, sample);
+    net.classes = scenario.report.series.iter().filter_map(|name| Some(ClassColumn::parse(name)?.class)).collect();
+    net.classes.sort_unstable();
+    net.classes.dedup();
+    let mut buckets = Buckets::new();
+    for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
+        // A scenario that was read has a way for each of them.
+        if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
+            let own = OwnLinks::new(group, &scenario.topology, seed);
+            add_group((&mut net, &mut buckets, seed), (&layout, &way, own), scenario, (number as u32, group), lives);
+        }
+    }
+    net
+}
+
+/// The markers so far, by whose they are.
+type Buckets = BTreeMap<Owner, MarkerId>;
+
+/// Whose a bucket is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// A host's or a flow's of the group of this number.
+    Group(u32, usize),
+    /// A host's, for all groups with this rate and this burst.
+    Edge(usize, u64, u64),
+}
+
+impl Owner {
+    const fn of(marker: &Marker, packet: u32, (group, flow, host): (u32, u32, usize)) -> Self {
+        match marker.per {
+            Per::Host => Self::Group(group, host),
+            Per::Flow => Self::Group(group, flow as usize),
+            Per::Edge => Self::Edge(host, marker.cir.0, marker.burst(packet).0),
+        }
+    }
+}
+
+/// A flow of a group: its number there, which tells its hosts, start and stop.
+type Life = (u32, Span, Span);
+
+fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
+    let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
+    let mut lives = Vec::new();
+    for (from, to) in group.active_within(duration) {
+        match group.kind.arrivals() {
+            Some(arrivals) => short_lives(&mut lives, (group.count, arrivals), (from, to), &mut rng),
+            None => lives.extend((0..group.count).map(|i| (i, from + group.start.draw(&mut rng), to))),
+        }
+    }
+    lives
+}
+
+fn add_group(
+    (net, buckets, seed): (&mut Network, &mut Buckets, u64),
+    (layout, way, mut own): (&Layout, &Way, Option<OwnLinks<'_>>),
+    scenario: &Scenario,
+    (number, group): (u32, &FlowGroup),
+    lives: Vec<Life>,
+) {
+    let parts = group.kind.parts(group.codepoint().is_capable());
+    let packet = group.kind.packet(scenario.packet);
+    let mut places = Rng::stream(seed, &format!("group/{}/places", group.name));
+    for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
+        let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
+        let at = own.as_mut().map_or(at, |own| own.attach(net, layout, i as usize, at));
+        let Attachment { from, to, forward, back } = at;
+        let place = places.uniform();
+        for Part { class: own_class, traffic } in &parts {
+            let marker = group.marker.map(|marker| {
+                let owner = Owner::of(&marker, packet, (number, i, from));
+                *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
+            });
+            let name = format!("{}/{serial}", group.name);
+            net.flows.push(FlowSpec {
+                group: number,
+                name: own_class.map_or(name.clone(), |class| format!("{name}/class-{class}")),
+                from,
+                to,
+                forward,
+                back,
+                start: Instant::ZERO + start,
+                stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
+                traffic: traffic(place),
+                packet: packet as u16,
+                class: own_class.unwrap_or(match group.class {
+                    Class::Fixed(class) => class,
+                    Class::Host => host as u8,
+                }),
+                ecn: group.codepoint(),
+                pair,
+                marker,
+            });
+        }
+    }
+}
+
+fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
+    net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
+    net.markers.len() - 1
+}
+
+/// Poisson arrivals in [from, to), each with a lifetime of its own.
+fn short_lives(
+    lives: &mut Vec<Life>,
+    (streams, (rate, lifetime)): (u32, (f64, Uniform)),
+    (from, to): (Span, Span),
+    rng: &mut Rng,
+) {
+    for _ in 0..streams {
+        let mut at = from;
+        loop {
+            at = at + Span::from_secs(rng.exponential(1.0 / rate));
+            if at >= to {
+                break;
+            }
+            let stop = at + lifetime.draw(rng);
+            lives.push((lives.len() as u32, at, stop.min(to)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+    use crate::scenario::Overrides;
+
+    /// The network of two hosts with these groups of flows, for 10 s.
+    fn lowered(flows: &str) -> Network {
+        lowered_from("access = { rate = \"10mbit\", delays = [\"10ms\"], hosts = 2 }", flows)
+    }
+
+    /// That of these hosts.
+    fn lowered_from(access: &str, flows: &str) -> Network {
+        let text = format!(
+            r#"
+            version = 1
+            duration = "10s"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = {{ rate = "10mbit", delay = "10ms", queue = "100p" }}
+            {access}
+            egress = {{ delay = "10ms" }}
+            {flows}
+            "#
+        );
+        let case = load::parse("s.toml", &text, &Overrides::default()).unwrap().remove(0);
+        network(&case.scenario, &case.scenario.compare[0].spec, 1)
+    }
+
+    #[test]
+    fn flows_between_the_same_hosts_the_same_way_are_one_pair() {
+        let net = lowered(
+            "[[flows]]\nkind = \"ftp\"\ncount = 5\n\
+             [[flows]]\nname = \"back\"\nkind = \"ftp\"\ncount = 3\ndirection = \"reverse\"\n",
+        );
+        let pairs: Vec<u32> = net.flows.iter().map(|flow| flow.pair).collect();
+        assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
+    }
+
+    /// Pairs keep the numbers that they have among all hosts.
+    #[test]
+    fn only_hosts_that_have_flows_are_built() {
+        let flows = |count| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\nname = \"few\"\ncount = {count}\nclass = \"host\"\n\
+                 [[flows]]\nkind = \"ftp\"\nname = \"more\"\ncount = 5\nhosts = \"near\"\nclass = \"host\"\n\
+                 [[flows]]\nkind = \"ftp\"\nname = \"none\"\ncount = 0\nhosts = \"near\"\n"
+            )
+        };
+        let two = "access = [{ name = \"far\", rate = \"10mbit\", delays = [\"1ms\"], hosts = 100 },\
+                   { name = \"near\", rate = \"10mbit\", delays = [\"1ms\", \"2ms\"], hosts = 4 }]";
+        let net = lowered_from(two, &flows(2));
+        assert_eq!(net.hosts.len(), 2 * (2 + 4));
+        assert_eq!((net.links.len(), net.routes.len()), (2 + 4 * 6, 2 * 6));
+        let classes: Vec<u8> = net.flows.iter().map(|flow| flow.class).collect();
+        assert_eq!(classes, [0, 1, 100, 101, 102, 103, 100]);
+        assert!(net.flows.iter().all(|flow| flow.pair == 2 * u32::from(flow.class)));
+        let names = |i: usize| [net.flows[i].from, net.flows[i].to].map(|host| net.hosts[host].name.as_str());
+        assert_eq!((names(1), names(5)), (["client/far/1", "server/far/1"], ["client/near/3", "server/near/3"]));
+        let back: Vec<&str> = net.routes[net.flows[5].back].iter().map(|&l| net.links[l].name.as_str()).collect();
+        assert_eq!(back, ["egress-back/near/3", "reverse", "access-back/near/3"]);
+    }
+
+    #[test]
+    fn a_marker_is_its_hosts_or_its_flows() {
+        let marker = |per: &str| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\ncount = 5\nactive = [[\"0s\", \"2s\"], [\"3s\", \"end\"]]\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"1mbit\", cbs = \"8p\"{per} }}\n\
+                 [[flows]]\nkind = \"cbr\"\nrate = \"1mbit\"\n\
+                 [[flows]]\nkind = \"cbr\"\nname = \"own\"\nrate = \"1mbit\"\npacket = 200\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"2mbit\", cbs = \"3p\" }}\n"
+            )
+        };
+        let ids = |net: &Network| net.flows.iter().map(|flow| flow.marker).collect::<Vec<_>>();
+        let net = lowered(&marker(""));
+        // Two hosts, five flows with two lives each, one without a marker, one with its own.
+        let host = |i: usize| Some(i % 2);
+        let expected: Vec<_> = (0..5).chain(0..5).map(host).chain([None, Some(2)]).collect();
+        assert_eq!(ids(&net), expected);
+        let burst = |i: usize| net.markers[i].cbs.0;
+        assert_eq!((net.markers.len(), burst(0), burst(2)), (3, 8 * net.flows[0].packet as u64, 600));
+        let each = lowered(&marker(", per = \"flow\""));
+        assert_eq!(ids(&each), (0..5).chain(0..5).map(Some).chain([None, Some(5)]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn groups_share_the_edge_of_a_host_where_they_are_marked_alike() {
+        let group = |name: &str, cbs: &str| {
+            format!(
+                "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\
+                 marker = {{ kind = \"token-bucket\", cir = \"1mbit\", cbs = \"{cbs}\", per = \"edge\" }}\n"
+            )
+        };
+        let net = lowered(&[group("a", "8p"), group("b", "8p"), group("c", "9p")].concat());
+        let ids: Vec<_> = net.flows.iter().filter_map(|flow| flow.marker).collect();
+        assert_eq!(ids, [0, 1, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_arrives_after_the_end_of_the_run() {
+        let window = |to| {
+            format!(
+                "[[flows]]\nkind = \"short-tcp\"\narrivals = \"50/s\"\nlifetime = \"1s\"\nactive = [\"2s\", \"{to}\"]"
+            )
+        };
+        let starts = |to| lowered(&window(to)).flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
+        assert_eq!(starts("500s"), starts("end"));
+        assert!(starts("end").len() > 300);
+    }
+}

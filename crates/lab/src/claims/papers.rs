@@ -1,0 +1,59 @@
+//! The papers' scenario files and claims, compiled in: the binary reproduces them anywhere.
+
+/// One paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
+    /// Its word on the command line.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// `claims.toml`, and behind it `exhibits.toml` where its figures and tables have a file of their own.
+    pub claims: &'static str,
+    /// Scenario files by name, without `.toml`.
+    pub scenarios: &'static [(&'static str, &'static str)],
+}
+
+/// The paper in the folder `papers/$name`, with these scenario files and further parts of its claims.
+macro_rules! paper {
+    ($name:literal, $summary:literal, [$($scenario:literal),* $(,)?] $(, $part:literal)*) => {
+        Paper {
+            name: $name,
+            summary: $summary,
+            claims: concat!(
+                include_str!(concat!("../../../../papers/", $name, "/claims.toml"))
+                $(, "\n", include_str!(concat!("../../../../papers/", $name, "/", $part, ".toml")))*
+            ),
+            scenarios: &[$((
+                $scenario,
+                include_str!(concat!("../../../../papers/", $name, "/", $scenario, ".toml")),
+            )),*],
+        }
+    };
+}
+
+/// Every paper there is, in the order of the command line.
+#[rustfmt::skip]
+pub const PAPERS: &[Paper] = &[
+    paper!("msc", "MSC: the rate sets p on a large time scale, the queue corrects it on a small one (Ji, Dong)", [
+        "exp-1", "exp-1-rem-500", "exp-1-rem-bytes", "exp-1-even", "exp-1-reverse", "exp-1-reverse-light",
+        "exp-2", "exp-2-rem-500", "exp-2-busy", "exp-2-reverse", "exp-2-reverse-light",
+        "exp-3", "exp-3-rem-500", "exp-3-smooth", "exp-3-bursty", "exp-3-even", "exp-3-reverse", "exp-3-reverse-light",
+        "exp-4", "exp-4-units", "exp-4-1000", "exp-4-reverse", "exp-4-reverse-light",
+    ]),
+    paper!("aaqm", "AAQM: p goes up and down by arrivals over departures, for access networks (Rahmani, Ahlund, Kanter)",
+        ["tuning", "load", "load-64", "load-wired", "web", "web-busy"],
+        "exhibits"),
+    paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
+        ["case-1", "case-2", "case-3", "case-3-sweep", "case-4"]),
+    paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",
+        ["files", "files-tcp", "files-two-way", "files-setup", "files-limited", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
+        "exhibits"),
+    paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
+        ["load", "load-350", "load-sio", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed", "weighted-mixed-double"],
+        "exhibits"),
+];
+
+/// The paper of this name.
+pub fn find(name: &str) -> Option<&'static Paper> {
+    PAPERS.iter().find(|p| p.name == name)
+}

@@ -1,0 +1,278 @@
+//! Files of a run directory: written whole or not at all, on disk once written, read only if they are regular files.
+
+pub mod lock;
+pub(crate) mod store_error;
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use store_error::StoreError;
+
+/// The error of the file system at `path`.
+pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |error| StoreError::Io { path, error }
+}
+
+/// A file that cannot be understood.
+pub(crate) fn damaged<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> StoreError {
+    let path = path.to_path_buf();
+    move |error| StoreError::Damaged { path: path.clone(), reason: error.to_string() }
+}
+
+/// Temporary files are called `.forebay-` + 16 hexadecimal digits + `.tmp`.
+const TEMPORARY: (&str, &str) = (".forebay-", ".tmp");
+
+/// Is this the name of a temporary file of ours?
+pub(crate) fn is_temporary(name: &str) -> bool {
+    let digits = name.strip_prefix(TEMPORARY.0).and_then(|rest| rest.strip_suffix(TEMPORARY.1));
+    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+/// A file with a temporary name, removed on drop unless it was renamed. It stays locked while it is written, so that
+/// [`remove_orphans`] can tell it from one whose writer was killed.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    /// One in the folder of `beside`.
+    fn create(beside: &Path) -> io::Result<Self> {
+        // Keys of `RandomState` come from the system's random source.
+        Self::create_as(beside, || RandomState::new().hash_one(std::process::id()))
+    }
+
+    /// The same, named by `numbers`. `create_new` never follows a link that somebody has put at a name.
+    fn create_as(beside: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
+        loop {
+            let random = numbers();
+            let path = beside.with_file_name(format!("{}{random:016x}{}", TEMPORARY.0, TEMPORARY.1));
+            let file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                file => file?,
+            };
+            let temporary = Self { path, file };
+            // Between the two calls another process may have taken it for an orphan.
+            if !matches!(lock(&temporary.file)?, Lock::Busy) && is_at(&temporary.file, &temporary.path) {
+                return Ok(temporary);
+            }
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a rename there is nothing to remove; otherwise the error that counts is an earlier one.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether a file could be locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lock {
+    /// It is now.
+    Taken,
+    /// Another open file has the lock.
+    Busy,
+    /// The file system has no locks.
+    Unsupported,
+}
+
+/// `ENOLCK`: a network file system whose server keeps no locks.
+const NO_LOCKS: i32 = if cfg!(target_os = "macos") { 77 } else { 37 };
+
+/// Tries to lock a file. The lock ends with [`File::unlock`], or with the last process that has the file open.
+pub(crate) fn lock(file: &File) -> io::Result<Lock> {
+    match file.try_lock() {
+        Ok(()) => Ok(Lock::Taken),
+        Err(TryLockError::WouldBlock) => Ok(Lock::Busy),
+        Err(TryLockError::Error(error))
+            if error.kind() == ErrorKind::Unsupported || error.raw_os_error() == Some(NO_LOCKS) =>
+        {
+            Ok(Lock::Unsupported)
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Is the file at `path`, itself and not the target of a link, this open file?
+#[cfg(unix)]
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let known = |of: fs::Metadata| (of.dev(), of.ino());
+    let file = file.metadata().map(known).ok();
+    file.is_some() && file == path.symlink_metadata().map(known).ok()
+}
+
+/// The same where an open file keeps its name.
+#[cfg(not(unix))]
+pub(crate) fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Removes temporary files of writers that were killed: those that nobody has locked.
+pub(crate) fn remove_orphans(folder: &Path) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours =
+            entry.file_type().is_ok_and(|kind| kind.is_file()) && entry.file_name().to_str().is_some_and(is_temporary);
+        // What cannot be opened or removed stays: it is in nobody's way.
+        let Some(file) = ours.then(|| File::open(&path).ok()).flatten() else { continue };
+        if lock(&file).is_ok_and(|lock| lock == Lock::Taken) && is_at(&file, &path) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Writes a file so that a reader sees the old or the new content, never a part.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    fill_whole(path, |file| file.write_all(bytes).map_err(io_error(path)))
+}
+
+/// The same for content that `fill` writes bit by bit.
+pub(crate) fn fill_whole(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut part = Temporary::create(path).map_err(io_error(path))?;
+    fill(&mut part.file)?;
+    part.file.sync_data().and_then(|()| fs::rename(&part.path, path)).map_err(io_error(path))?;
+    sync_folder_of(path).map_err(io_error(path))
+}
+
+/// Creates a directory and its missing parents; their names are on disk afterwards.
+pub(crate) fn make_dir(dir: &Path) -> Result<(), StoreError> {
+    create_synced(dir).map_err(io_error(dir))
+}
+
+fn create_synced(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_synced(parent)?;
+    }
+    match fs::create_dir(dir) {
+        // Another process was faster, and may not have come to the sync yet.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => sync_folder_of(dir),
+        made => made.and_then(|()| sync_folder_of(dir)),
+    }
+}
+
+/// Puts a name on disk: syncs the folder that it is in. Some systems cannot be asked that.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error)
+            if [ErrorKind::InvalidInput, ErrorKind::Unsupported, ErrorKind::PermissionDenied]
+                .contains(&error.kind()) =>
+        {
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// Reads a regular file; a pipe would block and a device might never end, so both are errors.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let wrong = || io::Error::new(ErrorKind::InvalidInput, "is not a regular file");
+    // Before the open, which waits for the writer of a pipe.
+    if !fs::metadata(path)?.is_file() {
+        return Err(wrong());
+    }
+    let mut file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(wrong());
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file of text.
+pub fn read_text(path: &Path) -> Result<String, StoreError> {
+    let bytes = read_regular(path).map_err(io_error(path))?;
+    String::from_utf8(bytes).map_err(damaged(path))
+}
+
+/// Writes JSON for people and machines.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let text = serde_json::to_string_pretty(value).map_err(damaged(path))? + "\n";
+    write_whole(path, text.as_bytes())
+}
+
+/// Reads JSON.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    serde_json::from_str(&read_text(path)?).map_err(damaged(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder for each test.
+    fn place(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("forebay-disk-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_at_a_temporary_name_are_not_followed() {
+        let dir = place("planted");
+        fs::write(dir.join("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink("victim", dir.join(".forebay-0000000000000001.tmp")).unwrap();
+        let mut numbers = 1..;
+        let mut part = Temporary::create_as(&dir.join("report.html"), || numbers.next().unwrap()).unwrap();
+        part.file.write_all(b"page").unwrap();
+        assert!(part.path.ends_with(".forebay-0000000000000002.tmp"), "{:?}", part.path);
+        assert_eq!(fs::read_to_string(dir.join("victim")).unwrap(), "precious");
+        drop(part);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn orphans_are_removed_and_files_being_written_stay() {
+        let dir = place("orphans");
+        let [orphan, foreign] = [".forebay-0123456789abcdef.tmp", "notes.tmp"].map(|name| dir.join(name));
+        for path in [&orphan, &foreign] {
+            fs::write(path, "part").unwrap();
+        }
+        let living = Temporary::create(&dir.join("summary.json")).unwrap();
+        remove_orphans(&dir);
+        assert!(!orphan.exists() && foreign.exists() && living.path.exists());
+        let path = living.path.clone();
+        drop(living);
+        assert!(!path.exists());
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn temporary_names_differ_and_are_recognised() {
+        let dir = place("names");
+        let all: Vec<_> = (0..50).map(|_| Temporary::create(&dir.join("summary.json")).unwrap()).collect();
+        let names: std::collections::BTreeSet<_> = all.iter().map(|part| part.path.file_name().unwrap()).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(names.iter().all(|name| is_temporary(name.to_str().unwrap())));
+        assert!(!is_temporary("meta.json.77.tmp") && !is_temporary(".forebay-12.tmp"));
+        drop(all);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let dir = place("regular");
+        assert!(read_regular(Path::new("/dev/zero")).is_err() && read_regular(&dir).is_err());
+        fs::write(dir.join("file"), "content").unwrap();
+        assert_eq!(read_regular(&dir.join("file")).unwrap(), b"content");
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+//! `claims.toml`: reads it, and says what is wrong with it.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::claims::exhibits::{Figure, Table};
+use crate::claims::{Claim, Section};
+use crate::figures::level::Seeds;
+use crate::results::quantity::Quantity;
+
+/// A `claims.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimFile {
+    /// Format, 1.
+    pub version: u32,
+    /// The paper's word on the command line.
+    pub paper: String,
+    /// The paper's title.
+    pub title: String,
+    /// Its authors.
+    pub authors: String,
+    /// Seeds by level; where it says nothing, those of [`Level::seeds`](crate::figures::level::Level::seeds).
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Experiments.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+    /// Claims.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// Figures of the paper.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<Figure>,
+    /// Tables of the paper.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<Table>,
+}
+
+/// Reads a `claims.toml`.
+pub fn parse(text: &str) -> Result<ClaimFile, String> {
+    let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
+    if file.version != 1 {
+        return Err(format!("version {} of claims.toml is not 1", file.version));
+    }
+    for claim in &file.claims {
+        if !file.sections.iter().any(|s| s.id == claim.section) {
+            return Err(format!("{}: there is no section '{}'", claim.id, claim.section));
+        }
+        let ways = [claim.theorem.is_some(), claim.not_run.is_some(), !claim.checks.is_empty()];
+        if ways.iter().filter(|way| **way).count() != 1 {
+            return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
+        }
+        if claim.why.as_ref().is_some_and(|why| claim.not_run.is_some() || why.trim().is_empty()) {
+            return Err(format!("{}: why is a sentence about a claim that is tried", claim.id));
+        }
+        for check in &claim.checks {
+            let compared = check.other().is_some() && check.against.is_none();
+            if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
+                return Err(format!("{}: the check '{}' cannot be of so many times another", claim.id, check.what));
+            }
+            for quantity in std::iter::once(&check.quantity).chain(&check.against) {
+                Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
+            }
+        }
+        if let Some(check) = claim.checks.iter().find(|check| check.relative_to.is_some() && check.against.is_some()) {
+            return Err(format!("{}: the check '{}' asks for a quotient of curves", claim.id, check.what));
+        }
+        if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
+            return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
+        }
+    }
+    if !file.sections.iter().map(|s| s.seeds).chain([file.seeds]).all(Seeds::is_sound) {
+        return Err("a number of seeds is not from 1 to 100000".to_string());
+    }
+    check_exhibits(&file)?;
+    Ok(file)
+}
+
+/// What is wrong with the figures and tables of a file.
+fn check_exhibits(file: &ClaimFile) -> Result<(), String> {
+    let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check(), f.is_theory()));
+    let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check(), false));
+    let mut ids = BTreeSet::new();
+    for (id, section, claims, sound, is_theory) in figures.chain(tables) {
+        sound?;
+        if !ids.insert(id) {
+            return Err(format!("{id}: there are two of this name"));
+        }
+        if !file.sections.iter().any(|s| s.id == *section && (s.scenario.is_some() || is_theory)) {
+            return Err(format!("{id}: there is no section '{section}' with a scenario"));
+        }
+        if let Some(lost) = claims.iter().find(|claim| !file.claims.iter().any(|c| c.id == **claim)) {
+            return Err(format!("{id}: there is no claim '{lost}'"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,325 @@
+//! Tries claims on finished runs.
+
+use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
+use crate::figures::stats::{Interval, interpolate, mean};
+use crate::results::record::{self, RunRecord};
+use crate::run::compare::{Group, groups};
+use crate::run::plan::Plan;
+
+/// Points at which two curves are compared.
+const CURVE_POINTS: usize = 21;
+
+/// The runs that checks may ask about.
+pub struct Runs<'a> {
+    plan: &'a Plan,
+    groups: Vec<Group<'a>>,
+    /// Where on the axes, unless a check says so itself.
+    point: Point,
+    /// Straddling intervals are decided by their mean.
+    provisional: bool,
+}
+
+/// A range of accepted values.
+struct Bound {
+    lo: f64,
+    hi: f64,
+    /// The ends themselves do not count.
+    strict: bool,
+    words: String,
+}
+
+impl Bound {
+    fn outcome(&self, interval: &Interval) -> Outcome {
+        let above = |x: f64| if self.strict { x > self.lo } else { x >= self.lo };
+        let below = |x: f64| if self.strict { x < self.hi } else { x <= self.hi };
+        if above(interval.lo()) && below(interval.hi()) {
+            Outcome::Holds
+        } else if !above(interval.hi()) || !below(interval.lo()) {
+            Outcome::Fails
+        } else {
+            Outcome::Straddles
+        }
+    }
+}
+
+impl Check {
+    fn bound(&self) -> Result<Bound, String> {
+        let (below, above) = (f64::NEG_INFINITY, f64::INFINITY);
+        let loose = |lo, hi, words| Bound { lo, hi, strict: false, words };
+        let strict = |lo, hi, words| Bound { lo, hi, strict: true, words };
+        let times = if self.relative_to.is_some() { "quotient " } else { "" };
+        let from = self.times.map_or_else(String::new, |times| format!(" from {times} times the other's"));
+        Ok(match self {
+            Self { less_than: Some(_), margin, .. } => {
+                strict(below, -margin, format!("difference{from} < {}", 0.0 - margin))
+            }
+            Self { more_than: Some(_), margin, .. } => strict(*margin, above, format!("difference{from} > {margin}")),
+            Self { within: Some([lo, hi]), .. } => loose(*lo, *hi, format!("{times}{lo} .. {hi}")),
+            Self { at_least: Some(lo), .. } => loose(*lo, above, format!("{times}>= {lo}")),
+            Self { at_most: Some(hi), .. } => loose(below, *hi, format!("{times}<= {hi}")),
+            _ => return Err(format!("the check '{}' has no bound", self.what)),
+        })
+    }
+}
+
+/// The verdict that a list of answers amounts to.
+pub fn verdict(results: &[CheckResult]) -> Verdict {
+    let any = |outcome| results.iter().any(|r| r.outcome == outcome);
+    if any(Outcome::Fails) {
+        Verdict::NotReproduced
+    } else if any(Outcome::Straddles) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Reproduced
+    }
+}
+
+impl<'a> Runs<'a> {
+    /// The runs of `plan`.
+    pub fn new(plan: &'a Plan, records: &'a [RunRecord], provisional: bool) -> Self {
+        Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
+    }
+
+    /// The same, at these values of some axes; checks that name them go elsewhere.
+    pub fn at(self, point: &Point) -> Self {
+        Self { point: point.clone(), ..self }
+    }
+
+    /// Answers a check about `subject`, at each point it asks for.
+    pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
+        let bound = check.bound()?;
+        let template = |name: Option<&str>| match name {
+            None | Some("subject") => subject.to_string(),
+            Some(name) => name.to_string(),
+        };
+        let own = template(check.of.as_deref());
+        let other = check.other().map(|name| template(Some(name)));
+        if let Some(against) = &check.against {
+            return Ok(vec![self.answer_curve(check, &bound, against, &own, other.as_deref())?]);
+        }
+        let cases = self.cases(&check.at_points)?;
+        cases.into_iter().map(|case| self.answer_at(check, &bound, case, &own, other.as_deref())).collect()
+    }
+
+    fn answer_at(
+        &self,
+        check: &Check,
+        bound: &Bound,
+        case: usize,
+        own: &str,
+        other: Option<&str>,
+    ) -> Result<CheckResult, String> {
+        let mut samples = self.group(case, own)?.values(&check.quantity)?;
+        if let Some(other) = other {
+            let there = if check.there.is_empty() { case } else { self.cases(&check.there)?[0] };
+            let values = self.group(there, other)?.values(&check.quantity)?;
+            samples = if check.relative_to.is_some() {
+                samples.iter().zip(&values).map(|(a, b)| a / b).collect()
+            } else {
+                differences(&samples, &values, check.times.unwrap_or(1.0))
+            };
+        }
+        let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        Ok(self.result(check, &record::point_name(axes), bound, samples, "no run finished"))
+    }
+
+    fn result(&self, check: &Check, at: &str, bound: &Bound, samples: Vec<f64>, if_empty: &str) -> CheckResult {
+        let what = if at.is_empty() { check.what.clone() } else { format!("{} ({at})", check.what) };
+        let interval = Interval::of(&samples);
+        let mut outcome = bound.outcome(&interval);
+        let mut note = None;
+        if samples.is_empty() {
+            outcome = Outcome::Fails;
+            note = Some(if_empty.to_string());
+        } else if self.provisional && outcome == Outcome::Straddles {
+            outcome = bound.outcome(&Interval { half: 0.0, ..interval });
+            note = Some("the interval straddles the bound; decided by the mean".to_string());
+        }
+        let known = |x: f64| x.is_finite().then_some(x);
+        CheckResult {
+            what,
+            value: known(interval.mean),
+            low: known(interval.lo()),
+            high: known(interval.hi()),
+            n: samples.len(),
+            bound: bound.words.clone(),
+            outcome,
+            note,
+        }
+    }
+
+    /// A check of a curve: for each seed its value at `check.at`, or its mean distance from the other's where
+    /// both exist. Unless every seed's curve reaches there, what the paper shows is not there to be seen: it fails.
+    fn answer_curve(
+        &self,
+        check: &Check,
+        bound: &Bound,
+        against: &str,
+        own: &str,
+        other: Option<&str>,
+    ) -> Result<CheckResult, String> {
+        let curves = self.curves(check, against, own)?;
+        let mut reach = self.reach(check, against, own)?;
+        let samples: Vec<Option<f64>> = if let Some(other) = other {
+            reach = format!("{reach}; the other's: {}", self.reach(check, against, other)?);
+            let others = self.curves(check, against, other)?;
+            curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
+        } else {
+            let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;
+            curves.iter().map(|curve| interpolate(curve, at)).collect()
+        };
+        let asked = samples.len();
+        let known: Vec<f64> = samples.into_iter().flatten().collect();
+        let reached = known.len();
+        let mut result = self.result(check, "", bound, known, &reach);
+        if reached < asked {
+            result.outcome = Outcome::Fails;
+            result.note = Some(format!("{reached} of {asked} seeds reach there: {reach}"));
+        }
+        Ok(result)
+    }
+
+    /// How far a contender's curve goes, in words: for checks that ask beyond its ends.
+    fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
+        let mut means = Vec::new();
+        for case in self.cases(&check.at_points)? {
+            let group = self.group(case, own)?;
+            means.push((mean(&group.values(against)?), mean(&group.values(&check.quantity)?)));
+        }
+        means.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(first), Some(last)) = (means.first(), means.last()) else { return Ok("no run finished".into()) };
+        let near = if check.at.is_some_and(|at| at > last.0) { last } else { first };
+        Ok(format!(
+            "{against} runs from {:.1} to {:.1}; {} is {:.4} at {:.1}",
+            first.0, last.0, check.quantity, near.1, near.0
+        ))
+    }
+
+    /// By seed, the points (x, y) of a contender over all cases that the check is about.
+    fn curves(&self, check: &Check, x: &str, template: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
+        let y = &check.quantity;
+        let mut curves = vec![Vec::new(); self.plan.seeds.len()];
+        for case in self.cases(&check.at_points)? {
+            let group = self.group(case, template)?;
+            for (curve, (x, y)) in curves.iter_mut().zip(group.values(x)?.into_iter().zip(group.values(y)?)) {
+                curve.push((x, y));
+            }
+        }
+        Ok(curves)
+    }
+
+    /// The cases that agree with `point`, and with our own on the axes that it does not name; at least one.
+    fn cases(&self, point: &Point) -> Result<Vec<usize>, String> {
+        let mut whole = self.point.clone();
+        whole.extend(point.clone());
+        let point = &whole;
+        let agrees = |axes: &[(String, String)]| point.iter().all(|(k, v)| axes.iter().any(|(a, b)| a == k && b == v));
+        let cases = self.plan.cases.iter().enumerate().filter(|(_, c)| agrees(&c.axes)).map(|(i, _)| i);
+        let cases: Vec<usize> = cases.collect();
+        if cases.is_empty() { Err(format!("no case of the scenario has {point:?}")) } else { Ok(cases) }
+    }
+
+    /// The contender that the scenario writes as `template`, with the axes' values put in.
+    fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
+        let it = &self.plan.cases[case];
+        let text = it.axes.iter().fold(template.to_string(), |text, (k, v)| text.replace(&format!("{{{k}}}"), v));
+        let contender = it.scenario.compare.iter().position(|c| c.label == text);
+        let contender = contender.ok_or_else(|| format!("the scenario does not compare '{text}'"))?;
+        let group = self.groups.iter().find(|g| g.case == case && g.contender == contender);
+        group.ok_or_else(|| format!("'{text}' was not run"))
+    }
+}
+
+/// Each of `a` less so many times its partner.
+fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - times * b).collect()
+}
+
+/// Mean of a(x) - b(x) over the x that both curves reach.
+fn distance(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<f64> {
+    let range = |curve: &[(f64, f64)]| {
+        let xs = curve.iter().map(|p| p.0);
+        (xs.clone().fold(f64::INFINITY, f64::min), xs.fold(f64::NEG_INFINITY, f64::max))
+    };
+    let ((a_lo, a_hi), (b_lo, b_hi)) = (range(a), range(b));
+    let (lo, hi) = (a_lo.max(b_lo), a_hi.min(b_hi));
+    if lo >= hi {
+        return None;
+    }
+    let step = (hi - lo) / (CURVE_POINTS - 1) as f64;
+    let at = |i: usize| if i + 1 == CURVE_POINTS { hi } else { lo + step * i as f64 };
+    let gaps: Vec<f64> =
+        (0..CURVE_POINTS).filter_map(|i| Some(interpolate(a, at(i))? - interpolate(b, at(i))?)).collect();
+    Some(mean(&gaps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(bound: &Check, samples: &[f64]) -> Outcome {
+        bound.bound().unwrap().outcome(&Interval::of(samples))
+    }
+
+    #[test]
+    fn intervals_decide() {
+        let within = Check { within: Some([40.0, 60.0]), ..Check::default() };
+        assert_eq!(outcome(&within, &[49.0, 50.0, 51.0]), Outcome::Holds);
+        assert_eq!(outcome(&within, &[9.0, 10.0, 11.0]), Outcome::Fails);
+        assert_eq!(outcome(&within, &[38.0, 40.0, 42.0]), Outcome::Straddles);
+        assert_eq!(outcome(&within, &[50.0]), Outcome::Straddles, "one run decides nothing");
+    }
+
+    #[test]
+    fn no_difference_is_not_less() {
+        let less = Check { less_than: Some("pi".into()), ..Check::default() };
+        assert_eq!(outcome(&less, &[0.0, 0.0, 0.0]), Outcome::Fails);
+        assert_eq!(outcome(&less, &[-3.0, -2.0, -4.0]), Outcome::Holds);
+        let no_worse = Check { more_than: Some("subject".into()), margin: -0.002, ..Check::default() };
+        assert_eq!(outcome(&no_worse, &[-0.001, -0.001, -0.001]), Outcome::Holds);
+        assert_eq!(outcome(&no_worse, &[-0.003, -0.003, -0.003]), Outcome::Fails);
+    }
+
+    #[test]
+    fn so_many_times_the_others() {
+        let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
+        assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
+        assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
+        assert_eq!(twice.bound().unwrap().words, "difference from 2 times the other's > 0");
+    }
+
+    #[test]
+    fn a_quotient_is_not_a_difference() {
+        let twice = Check { relative_to: Some("pi".into()), within: Some([2.0, 4.0]), ..Check::default() };
+        assert_eq!((twice.other(), outcome(&twice, &[2.9, 3.0, 3.1])), (Some("pi"), Outcome::Holds));
+        assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
+        let bare = Check { relative_to: Some("pi".into()), ..Check::default() };
+        assert!(bare.bound().is_err(), "a quotient needs its bound");
+    }
+
+    #[test]
+    fn curves_are_compared_where_both_exist() {
+        let a = [(0.0, 1.0), (10.0, 2.0)];
+        let b = [(5.0, 0.0), (20.0, 0.0)];
+        assert!((distance(&a, &b).unwrap() - 1.75).abs() < 1e-12);
+        assert_eq!(distance(&a, &[(11.0, 0.0), (12.0, 0.0)]), None);
+    }
+
+    #[test]
+    fn verdicts_add_up() {
+        let result = |outcome| CheckResult {
+            what: String::new(),
+            value: None,
+            low: None,
+            high: None,
+            n: 0,
+            bound: String::new(),
+            outcome,
+            note: None,
+        };
+        use Outcome::{Fails, Holds, Straddles};
+        assert_eq!(verdict(&[result(Holds)]), Verdict::Reproduced);
+        assert_eq!(verdict(&[result(Holds), result(Straddles)]), Verdict::Inconclusive);
+        assert_eq!(verdict(&[result(Straddles), result(Fails)]), Verdict::NotReproduced);
+    }
+}

@@ -1,0 +1,275 @@
+//! A paper's experiments from its scenario files to verdicts.
+
+pub mod claim_file;
+pub mod judge;
+pub mod trial;
+
+use std::path::Path;
+
+use crate::claims::papers::Paper;
+use crate::claims::theorems;
+use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
+use crate::disk;
+use crate::disk::lock::{Wait, WriteLock};
+pub use crate::figures::level::Level;
+use crate::load;
+use crate::results::meta::{Meta, Origin, PaperMeta, SectionMeta, SeedCount};
+use crate::results::verdicts::Verdicts;
+use crate::run::batch::{self, BatchError, Control};
+use crate::run::plan::{Plan, engine};
+use crate::run::store::{self, Store, StoreError};
+use crate::scenario::Overrides;
+use claim_file::ClaimFile;
+use trial::Finished;
+
+/// What is to be reproduced.
+pub struct Reproduction {
+    paper: &'static Paper,
+    file: ClaimFile,
+    /// Claims chosen, in the file's order.
+    chosen: Vec<Claim>,
+    level: Level,
+    /// By scenario name.
+    plans: Vec<(String, Plan)>,
+    /// Which build of the program runs them.
+    revision: String,
+}
+
+/// Why a reproduction did not finish.
+#[derive(Debug)]
+pub enum ReproduceError {
+    /// The paper's own files are wrong; a defect of this program.
+    Files(String),
+    /// A batch did not finish.
+    Batch(BatchError),
+    /// A result could not be kept.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for ReproduceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Files(reason) => f.write_str(reason),
+            Self::Batch(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReproduceError {}
+
+impl Reproduction {
+    /// The claims of `paper` for which `wanted` is true, at `level`.
+    pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
+        let file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
+        let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
+        let mut plans = Vec::new();
+        let needed = file.sections.iter().filter(|s| needs(&file, &chosen, s));
+        for name in needed.flat_map(Section::scenarios) {
+            if !plans.iter().any(|(planned, _)| planned == name) {
+                plans.push((name.clone(), plan(paper, name, seeds(&file, name, level))?));
+            }
+        }
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
+    }
+
+    /// The same, run by this build of the program.
+    pub fn with_revision(mut self, revision: &str) -> Self {
+        self.plans = self.plans.into_iter().map(|(name, plan)| (name, plan.with_revision(revision))).collect();
+        self.revision = revision.to_string();
+        self
+    }
+
+    /// Ids of every claim of `paper`.
+    pub fn claim_ids(paper: &Paper) -> Vec<String> {
+        claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
+    }
+
+    /// The paper's word.
+    pub const fn paper(&self) -> &'static Paper {
+        self.paper
+    }
+
+    /// Simulated seconds in all.
+    pub fn simulated_s(&self) -> f64 {
+        self.plans.iter().map(|(_, plan)| plan.simulated_s()).sum()
+    }
+
+    /// Runs in all.
+    pub fn runs(&self) -> usize {
+        self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
+    }
+
+    /// The seeds of its runs: a number, or in words the least and the most where scenarios differ.
+    fn seeds(&self) -> SeedCount {
+        let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
+        match (counts.clone().min(), counts.max()) {
+            (Some(least), Some(most)) if least < most => SeedCount::Words(format!("{least} to {most}")),
+            (Some(count), _) => SeedCount::Each(count as u64),
+            _ => SeedCount::Each(self.file.seeds.at(self.level).unwrap_or(self.level.seeds())),
+        }
+    }
+
+    /// How many of them `dir` holds already.
+    pub fn finished(&self, dir: &Path) -> usize {
+        self.plans.iter().map(|(name, plan)| store::finished(&dir.join(name), plan)).sum()
+    }
+
+    /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
+    /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
+    /// `origin` is what `meta.json` says beside the plans' own facts. Gives the claims, and the lock of `dir` for its report.
+    pub fn run(
+        &self,
+        dir: &Path,
+        origin: &Origin,
+        control: &Control,
+    ) -> Result<(Vec<ClaimResult>, WriteLock), ReproduceError> {
+        let (lock, earlier) = self.open(dir, origin, &control.wait()).map_err(ReproduceError::Store)?;
+        let mut stores = Vec::new();
+        for (name, plan) in &self.plans {
+            let store = Store::open(&dir.join(name), plan, origin, &control.wait());
+            let store = store.map_err(ReproduceError::Store)?;
+            batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
+            stores.push((name, plan, store));
+        }
+        // Section by section: the runs of all at once can be more than fits into memory.
+        let mut results = Vec::new();
+        for section in &self.file.sections {
+            let claims = || self.chosen.iter().filter(|claim| claim.section == section.id);
+            if claims().next().is_none() {
+                continue;
+            }
+            let its = stores.iter().filter(|(name, ..)| section.scenarios().any(|s| s == *name));
+            let finished: Vec<Finished<'_>> =
+                its.map(|(name, plan, store)| (name.as_str(), *plan, store.records(plan))).collect();
+            for claim in claims() {
+                results.push(self.judge(claim, &finished)?);
+            }
+        }
+        let results = self.merged(Vec::new(), &results);
+        let all = self.merged(earlier, &results);
+        disk::write_json(&dir.join("claims.json"), &Verdicts::new(all)).map_err(ReproduceError::Store)?;
+        Ok((results, lock))
+    }
+
+    /// The results that `dir` holds already and that still count; an error if it is not ours to write to.
+    fn earlier(&self, dir: &Path) -> Result<Vec<ClaimResult>, StoreError> {
+        let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
+        let meta_path = dir.join("meta.json");
+        if !meta_path.exists() {
+            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are no results") };
+        }
+        let Meta::Paper(known) = Meta::read(dir)? else { return refuse("the results of a scenario") };
+        if known.paper != self.paper.name {
+            return refuse("the results of another paper");
+        }
+        if known.level != self.level.word() {
+            return refuse("results with another number of seeds");
+        }
+        let path = dir.join("claims.json");
+        if known.engine != engine(&self.revision) || !path.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(disk::read_json::<Verdicts>(&path)?.claims)
+    }
+
+    /// New results in place of earlier ones, in the order of the paper's file.
+    fn merged(&self, earlier: Vec<ClaimResult>, new: &[ClaimResult]) -> Vec<ClaimResult> {
+        let find = |results: &[ClaimResult], id: &str| results.iter().find(|r| r.id == id).cloned();
+        self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
+    }
+
+    /// Locks `dir` and makes it this paper's; gives the results there that still count.
+    fn open(&self, dir: &Path, origin: &Origin, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
+        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        self.earlier(dir)?;
+        let lock = WriteLock::take(dir, wait)?;
+        let earlier = self.earlier(dir)?;
+        disk::remove_orphans(dir);
+        disk::write_json(&dir.join("meta.json"), &self.meta(origin))?;
+        Ok((lock, earlier))
+    }
+
+    fn meta(&self, origin: &Origin) -> PaperMeta {
+        let section = |s: &Section| SectionMeta {
+            id: s.id.clone(),
+            title: s.title.clone(),
+            text: s.text.clone(),
+            scenario: s.scenario.clone(),
+        };
+        PaperMeta {
+            engine: engine(&self.revision),
+            paper: self.paper.name.to_string(),
+            title: self.file.title.clone(),
+            authors: Some(self.file.authors.clone()),
+            level: self.level.word().to_string(),
+            seeds: Some(self.seeds()),
+            sections: self.file.sections.iter().map(section).collect(),
+            figures: self.file.figures.clone(),
+            tables: self.file.tables.clone(),
+            machine: store::machine(),
+            facts: self.plans.first().map(|(_, plan)| plan.facts()).unwrap_or_default(),
+            origin: origin.clone(),
+            ..PaperMeta::default()
+        }
+    }
+
+    fn judge(&self, claim: &Claim, finished: &[Finished<'_>]) -> Result<ClaimResult, ReproduceError> {
+        let section = self.file.sections.iter().find(|s| s.id == claim.section);
+        let section = section.ok_or_else(|| ReproduceError::Files(format!("{}: no section", claim.id)))?;
+        let provisional = self.level == Level::Quick;
+        let mut result = ClaimResult {
+            id: claim.id.clone(),
+            paper: self.paper.name.to_string(),
+            claim: claim.claim.clone(),
+            verdict: Verdict::NotRun,
+            why: None,
+            provisional: provisional && !claim.checks.is_empty(),
+            evidence: Evidence::default(),
+            runs: 0,
+            cpu_seconds: 0.0,
+            section: claim.section.clone(),
+        };
+        let decided = match (&claim.theorem, &claim.not_run) {
+            (Some(theorem), _) => theorems::try_theorem(theorem),
+            (None, Some(reason)) => Some(trial::not_run(reason)),
+            (None, None) => trial::on_runs(claim, section, finished, provisional).map_err(ReproduceError::Files)?,
+        };
+        if let Some((verdict, evidence)) = decided {
+            (result.verdict, result.evidence) = (verdict, evidence);
+        }
+        if !claim.checks.is_empty() {
+            for (.., records) in finished.iter().filter(|(name, ..)| section.scenarios().any(|s| s == name)) {
+                result.runs += records.len();
+                result.cpu_seconds += records.iter().map(|r| r.summary.cpu_seconds).sum::<f64>();
+            }
+        }
+        result.evidence.printed.clone_from(&claim.printed);
+        result.why = claim.why.clone().filter(|_| result.verdict.asks_why());
+        Ok(result)
+    }
+}
+
+/// Does one of the `chosen` claims need this section, for itself or for a figure or table that belongs to it?
+fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
+    let figures = file.figures.iter().map(|f| (&f.section, &f.claims));
+    let exhibits = figures.chain(file.tables.iter().map(|t| (&t.section, &t.claims)));
+    let mut here = exhibits.filter(|(of, _)| **of == section.id).flat_map(|(_, claims)| claims);
+    chosen.iter().any(|c| c.section == section.id) || here.any(|id| chosen.iter().any(|c| c.id == *id))
+}
+
+/// What a scenario of `paper` asks for.
+fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
+    let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
+    let path = format!("papers/{}/{name}.toml", paper.name);
+    let cases = load::parse(&path, text, &Overrides::default());
+    Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
+}
+
+/// Seeds of a scenario: the most that a section with it asks for.
+fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
+    let usual = file.seeds.at(level).unwrap_or(level.seeds());
+    let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));
+    sections.map(|s| s.seeds.at(level).unwrap_or(usual)).max().unwrap_or(usual)
+}

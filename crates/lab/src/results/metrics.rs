@@ -1,0 +1,73 @@
+//! Quantities of one run by name: of its summary, or worked out from its recorded queue over a span of time.
+
+use crate::figures::settling::{overshoot, resettling, rms_error, seconds, settling, swing};
+use crate::results::record::{Reference, RunRecord, SeriesRecord};
+
+/// Standard deviation of the queue as it was sampled in (from, to]; NaN without a sample.
+fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
+    let rows = series.time_s.iter().zip(&series.queue_pkts);
+    let queue: Vec<f64> = rows.filter(|(t, _)| **t > from && **t <= to).map(|(_, q)| *q).collect();
+    let mean = queue.iter().sum::<f64>() / queue.len() as f64;
+    (queue.iter().map(|q| (q - mean) * (q - mean)).sum::<f64>() / queue.len() as f64).sqrt()
+}
+
+/// A quantity of the whole run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or one of the
+/// series over a span of time (`settling_s@50..150`). Settling that does not happen counts as the whole span.
+pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
+    let (name, span) = match name.split_once('@') {
+        None => (name, None),
+        Some((name, span)) => (name, Some(parse_span(span)?)),
+    };
+    let (from, to) = span.unwrap_or((0.0, run.duration_s));
+    let steps = || seconds(&run.series.time_s, &run.series.queue_mean_pkts, from, to);
+    let reference = match run.reference {
+        Reference::Given(q) | Reference::SteadyMean(q) => q,
+    };
+    Ok(match name {
+        // Over the whole run they were worked out when it ended.
+        "settling_s" if span.is_none() => run.summary.settling_s.unwrap_or(run.duration_s),
+        "overshoot_pkts" if span.is_none() => run.summary.overshoot_pkts,
+        "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
+        "overshoot_pkts" => overshoot(&steps(), reference),
+        "resettling_s" => resettling(&steps()).unwrap_or(to - from),
+        "swing_pkts" => swing(&steps()),
+        "rms_error_pkts" => rms_error(&steps(), reference),
+        "mean_pkts" => {
+            let steps = steps();
+            steps.iter().sum::<f64>() / steps.len().max(1) as f64
+        }
+        "std_pkts" => std_between(&run.series, from, to),
+        _ if span.is_some() => return Err(format!("'{name}' cannot be taken over a span of time")),
+        _ => summary_field(run, name)?,
+    })
+}
+
+/// `a..b` with a < b.
+pub(crate) fn parse_span(text: &str) -> Result<(f64, f64), String> {
+    let bad = || format!("'{text}' is not a span of seconds such as 50..150");
+    let (from, to) = text.split_once("..").ok_or_else(bad)?;
+    let span = (from.parse().map_err(|_| bad())?, to.parse().map_err(|_| bad())?);
+    if span.0 < span.1 { Ok(span) } else { Err(bad()) }
+}
+
+fn summary_field(run: &RunRecord, name: &str) -> Result<f64, String> {
+    let value = serde_json::to_value(&run.summary).map_err(|e| e.to_string())?;
+    let field = name.split('.').try_fold(&value, |at, key| at.get(key));
+    field.and_then(serde_json::Value::as_f64).ok_or_else(|| format!("a run has no number called '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviation_is_that_of_the_samples_in_the_span() {
+        let series = SeriesRecord {
+            time_s: vec![1.0, 2.0, 3.0, 4.0],
+            queue_pkts: vec![100.0, 10.0, 14.0, 100.0],
+            ..SeriesRecord::default()
+        };
+        assert!((std_between(&series, 1.0, 3.0) - 2.0).abs() < 1e-12);
+        assert!(std_between(&series, 5.0, 6.0).is_nan());
+    }
+}

@@ -1,0 +1,485 @@
+//! One run's results under their fixed names, and how they are made from the simulator's outcome.
+
+use forebay_aqm::Spec;
+use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::Instant;
+use forebay_sim::histogram;
+use forebay_sim::network::{LinkId, Network};
+use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
+use serde::{Deserialize, Serialize};
+
+use crate::figures::class_column::ClassColumn;
+use crate::results::named::Axes;
+use crate::scenario::{Case, Contender, Scenario};
+use crate::{figures::settling, figures::stats, own};
+
+/// Mean, spread and percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Spread {
+    fn new(s: histogram::Summary, factor: f64) -> Self {
+        let s = s.scaled(factor);
+        Self { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
+    }
+}
+
+/// Drops by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// By choice of the discipline.
+    pub early: u64,
+    /// For want of room.
+    pub overflow: u64,
+}
+
+/// Figures of one class and colour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassSummary {
+    /// Service class.
+    pub class: u8,
+    /// `in` or `out` of profile.
+    pub colour: String,
+    /// Packets offered at the link, acknowledgements of reverse flows included.
+    pub offered_pkts: u64,
+    /// Dropped / offered.
+    pub loss_ratio: f64,
+    /// Waiting time at the link.
+    pub sojourn_ms: Option<Spread>,
+    /// One-way delay from host to host, of flows whose data passes any link under study: the run's, the same at each.
+    pub owd_ms: Option<Spread>,
+    /// Mean difference of consecutive one-way delays of a flow: the run's, as `owd_ms`.
+    pub jitter_ms: Option<f64>,
+    /// Flow completion time; none where no flow has an end of its own.
+    pub fct_s: Option<Spread>,
+    /// Payload that reached the receivers for the first time, in bits per second.
+    pub goodput_bps: f64,
+    /// The same with headers.
+    #[serde(default)]
+    pub received_bps: f64,
+}
+
+/// One run at one link, as `summary.json` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Unique for the discipline and the case.
+    pub label: String,
+    /// The discipline of the link: the contender as it was written; where that is not compared, the link's own.
+    pub aqm: String,
+    /// The point on the axes of `[vary]`.
+    pub axes: Axes,
+    /// Seed.
+    pub seed: u64,
+    /// Link.
+    pub link: String,
+    /// Waiting packets, time-weighted over the measurement window.
+    pub queue_pkts: Spread,
+    /// Waiting time.
+    pub sojourn_ms: Option<Spread>,
+    /// Bits sent / capacity.
+    pub utilisation: f64,
+    /// Dropped / offered; what is lost on the wire is not in it.
+    pub loss_ratio: f64,
+    /// Marked / offered.
+    pub mark_ratio: f64,
+    /// Goodput (RFC 2647 section 3.17): payload of the flows whose data passes the link that reached the receivers for the first
+    /// time within the window, in bits per second.
+    pub goodput_bps: f64,
+    /// The same as a share of the link's capacity.
+    pub goodput_ratio: f64,
+    /// The same with headers, in bits per second.
+    #[serde(default)]
+    pub received_bps: f64,
+    /// The same with headers, as a share of the link's capacity.
+    #[serde(default)]
+    pub received_ratio: f64,
+    /// Packets offered.
+    pub offered_pkts: u64,
+    /// Packets sent.
+    pub delivered_pkts: u64,
+    /// Packets dropped.
+    pub dropped: Dropped,
+    /// Packets sent and lost on the wire; `delivered_pkts` has them too.
+    #[serde(default)]
+    pub wire_lost_pkts: u64,
+    /// Jain's fairness index of the flows whose data passes the link and that are active in nearly the whole window;
+    /// none if there are none.
+    pub jain: Option<f64>,
+    /// Events simulated in the whole network: the run's, the same at every link.
+    pub events: u64,
+    /// Packets served at the link in the whole run.
+    pub packets: u64,
+    /// CPU time of the run, the same at every link.
+    pub cpu_seconds: f64,
+    /// Hash of every packet event of the run, the same at every link.
+    pub fingerprint: String,
+    /// By class and colour.
+    pub classes: Vec<ClassSummary>,
+    /// Seconds until the queue stays near its reference; none if it never does.
+    pub settling_s: Option<f64>,
+    /// How far the queue exceeds its reference at most, in means over a second.
+    pub overshoot_pkts: f64,
+}
+
+impl RunSummary {
+    /// The contender under the name that the scenario gives it, whatever the link has.
+    pub fn contender(&self) -> &str {
+        contender_of(&self.label, &self.axes)
+    }
+
+    /// The contender, and what the link has in place of it.
+    pub fn contender_here(&self) -> String {
+        let contender = self.contender();
+        if self.aqm == contender { contender.to_string() } else { format!("{contender} ({} here)", self.aqm) }
+    }
+}
+
+/// What the queue is measured against, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reference {
+    /// What the scenario says the experiment aims at.
+    Given(f64),
+    /// The mean over the second half, where it says nothing.
+    SteadyMean(f64),
+}
+
+/// Recorded columns, a row each sampling interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRecord {
+    /// Seconds.
+    pub time_s: Vec<f64>,
+    /// Queue at that moment.
+    pub queue_pkts: Vec<f64>,
+    /// Mean queue since the row before.
+    pub queue_mean_pkts: Vec<f64>,
+    /// Probes such as `raqm.p`, and what the scenario asks for of classes; NaN is written as none.
+    pub probes: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Name of its group.
+    pub group: String,
+    /// Service class.
+    pub class: u8,
+    /// Payload that reached the receiver for the first time within the window.
+    pub goodput_bytes: u64,
+    /// The same with headers.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// Seconds active in the window.
+    pub active_s: f64,
+    /// Packets sent in the whole run.
+    pub sent_pkts: u64,
+    /// Of these, retransmissions.
+    pub retransmitted_pkts: u64,
+    /// Timeouts in the whole run.
+    pub timeouts: u64,
+}
+
+/// All that is kept of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The fixed summary.
+    pub summary: RunSummary,
+    /// Simulated seconds.
+    pub duration_s: f64,
+    /// What settling and overshoot refer to.
+    pub reference: Reference,
+    /// Share of the time at each queue length, from 0.
+    pub queue_shares: Vec<f64>,
+    /// The series.
+    pub series: SeriesRecord,
+    /// The flows.
+    pub flows: Vec<FlowRecord>,
+    /// The other links under study.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<LinkRecord>,
+}
+
+impl RunRecord {
+    /// Reads one as JSON has it; why it is none. Whatever the bytes, what is read can be put into tables.
+    ///
+    /// # Errors
+    /// They are no JSON of a record, or its columns have different lengths.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, String> {
+        let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if let Some((link, _)) = record.all_series().find(|(_, series)| !series.is_even()) {
+            return Err(format!("the columns of the series of {link} have different lengths"));
+        }
+        Ok(record)
+    }
+
+    /// The summaries of all links under study.
+    pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
+        std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))
+    }
+
+    /// The series of all links under study, each with the link's name.
+    pub fn all_series(&self) -> impl Iterator<Item = (&str, &SeriesRecord)> {
+        let first = (self.summary.link.as_str(), &self.series);
+        std::iter::once(first).chain(self.others.iter().map(|link| (link.summary.link.as_str(), &link.series)))
+    }
+
+    /// The run without what grows with its length and its flows: enough for every mean, and small enough to
+    /// hold thousands. The names of its probes stay.
+    pub fn slim(self) -> Self {
+        let others = self.others.into_iter().map(|link| {
+            let (series, queue_shares) = (link.series.slim(), Vec::new());
+            LinkRecord { series, queue_shares, ..link }
+        });
+        let (series, others) = (self.series.slim(), others.collect());
+        Self { series, others, flows: Vec::new(), queue_shares: Vec::new(), ..self }
+    }
+}
+
+impl SeriesRecord {
+    /// Have the columns of the queue a value in each row? Those of probes may have fewer.
+    fn is_even(&self) -> bool {
+        let rows = self.time_s.len();
+        self.queue_pkts.len() == rows && self.queue_mean_pkts.len() == rows
+    }
+
+    fn slim(self) -> Self {
+        let probes = self.probes.into_iter().map(|(name, _)| (name, Vec::new())).collect();
+        Self { probes, ..Self::default() }
+    }
+}
+
+/// What is kept of a further link under study; the first one speaks for the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// The summary of the run at this link.
+    pub summary: RunSummary,
+    /// What settling and overshoot refer to.
+    pub reference: Reference,
+    /// Share of the time at each queue length, from 0.
+    pub queue_shares: Vec<f64>,
+    /// The series.
+    pub series: SeriesRecord,
+}
+
+/// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
+pub fn label(contender: &Contender, case: &Case) -> String {
+    let axes = case.axes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    contender.label.clone() + &label_end(axes)
+}
+
+/// What a label has after the contender's: ` [n=40]`, or nothing without axes.
+fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let axes: Vec<String> = axes.map(|(name, value)| format!("{name}={value}")).collect();
+    if axes.is_empty() { String::new() } else { format!(" [{}]", axes.join(" ")) }
+}
+
+/// The contender that this label at a point of the axes begins with.
+pub fn contender_of<'a>(label: &'a str, axes: &Axes) -> &'a str {
+    let end = label_end(axes.words());
+    label.strip_suffix(end.as_str()).unwrap_or(label)
+}
+
+/// What stands at the link of this name: the contender if it is compared, else the link's own discipline.
+fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
+    let links = scenario.topology.links();
+    let own = links.iter().find(|own| own.name == link && !scenario.compared.contains(&own.name));
+    own.map_or_else(|| contender.label.clone(), |own| short_words(&own.link.discipline))
+}
+
+/// A discipline by its name and the parameters that are not the default.
+fn short_words(spec: &Spec) -> String {
+    let plain = own::parse(spec.name()).map_or_else(|_| String::new(), |plain| plain.canonical());
+    let usual: Vec<&str> = plain.split(' ').skip(1).collect();
+    let words = spec.canonical();
+    words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// An axis in words: `ftp count` for the path `flows.ftp.count`, `count of each group` for `flows.*.count`.
+pub fn axis_name(axis: &str) -> String {
+    match axis.split('.').collect::<Vec<_>>().as_slice() {
+        ["flows", "*", key] => format!("{key} of each group"),
+        ["flows" | "topology", thing, key] => format!("{thing} {key}"),
+        _ => axis.to_string(),
+    }
+}
+
+/// A point on the axes in words: `ftp count = 40`.
+pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
+}
+
+/// A run and its conditions, for the records of its links.
+struct Run<'a> {
+    case: &'a Case,
+    contender: &'a Contender,
+    seed: u64,
+    net: &'a Network,
+    outcome: &'a Outcome,
+    cpu_seconds: f64,
+}
+
+/// The record of a finished run of `net`.
+pub fn record(
+    case: &Case,
+    contender: &Contender,
+    seed: u64,
+    net: &Network,
+    outcome: &Outcome,
+    cpu_seconds: f64,
+) -> RunRecord {
+    let run = Run { case, contender, seed, net, outcome, cpu_seconds };
+    let studied = net.links.iter().enumerate().filter(|(_, link)| link.study).map(|(id, _)| id);
+    let mut links: Vec<LinkRecord> = studied.zip(&outcome.links).map(|(id, link)| run.at(id, link)).collect();
+    let LinkRecord { summary, reference, queue_shares, series } = links.remove(0);
+    let flows = outcome.flows.iter().map(|f| FlowRecord {
+        group: case.scenario.flows[f.group as usize].name.clone(),
+        class: f.class,
+        goodput_bytes: f.goodput_bytes,
+        received_bytes: f.received_bytes,
+        active_s: f.active_s,
+        sent_pkts: f.sender.sent,
+        retransmitted_pkts: f.sender.retransmitted,
+        timeouts: f.sender.timeouts,
+    });
+    let duration_s = case.scenario.duration.secs();
+    RunRecord { summary, duration_s, reference, queue_shares, flows: flows.collect(), series, others: links }
+}
+
+impl Run<'_> {
+    /// What it was at one link.
+    fn at(&self, id: LinkId, link: &LinkOutcome) -> LinkRecord {
+        let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
+        let scenario = &case.scenario;
+        let duration_s = scenario.duration.secs();
+        let mut series = series(net.links[id].discipline.as_ref().map_or("droptail", Spec::name), &link.series);
+        series.probes.extend(class_columns(scenario, &link.series));
+        let reference = reference(scenario, &series, duration_s);
+        let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
+        let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
+        let window_s = duration_s - scenario.warmup.secs();
+        // The flows whose data it carries.
+        let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
+        let flows: Vec<&FlowOutcome> = outcome.flows.iter().zip(crosses).filter(|(_, c)| *c).map(|(f, _)| f).collect();
+        let rate =
+            |bytes: fn(&FlowOutcome) -> u64| flows.iter().copied().map(bytes).sum::<u64>() as f64 * 8.0 / window_s;
+        let (goodput_bps, received_bps) = (rate(|f| f.goodput_bytes), rate(|f| f.received_bytes));
+        let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
+        let summary = RunSummary {
+            label: label(contender, case),
+            aqm: aqm(scenario, contender, &link.name),
+            axes: case.axes.iter().cloned().collect(),
+            seed,
+            link: link.name.clone(),
+            queue_pkts: Spread::new(link.queue_pkts, 1.0),
+            sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+            utilisation: link.utilisation,
+            loss_ratio: ratio(link.dropped_early + link.dropped_overflow),
+            mark_ratio: ratio(link.marked),
+            goodput_bps,
+            goodput_ratio: goodput_bps / capacity(net, id),
+            received_bps,
+            received_ratio: received_bps / capacity(net, id),
+            offered_pkts: link.offered_pkts,
+            delivered_pkts: link.delivered_pkts,
+            dropped: Dropped { early: link.dropped_early, overflow: link.dropped_overflow },
+            wire_lost_pkts: link.lost_pkts,
+            jain: jain(&flows, window_s),
+            events: outcome.events,
+            packets: link.served_pkts,
+            cpu_seconds,
+            fingerprint: format!("{:016x}", outcome.fingerprint),
+            classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
+            settling_s: settling::settling(&seconds, aim),
+            overshoot_pkts: settling::overshoot(&seconds, aim),
+        };
+        LinkRecord { summary, reference, queue_shares: link.queue_shares.clone(), series }
+    }
+}
+
+/// What a link can send within the window, in bits per second.
+fn capacity(net: &Network, id: LinkId) -> f64 {
+    let link = &net.links[id];
+    link.conditions.schedule.as_ref().map_or(link.rate.0 as f64, |schedule| {
+        let (from, to) = (Instant::ZERO + net.warmup, Instant::ZERO + net.duration);
+        // A link that is down all the time carries nothing of nothing.
+        (schedule.bits(from, to) / (net.duration - net.warmup).secs()).max(1.0)
+    })
+}
+
+/// The columns that a link's discipline of this name recorded.
+fn series(discipline: &str, of: &Series) -> SeriesRecord {
+    SeriesRecord {
+        time_s: of.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
+        queue_pkts: of.queue_pkts.clone(),
+        queue_mean_pkts: of.queue_mean_pkts.iter().map(|q| (q * 1e3).round() * 1e-3).collect(),
+        probes: (of.probes.iter())
+            .map(|(probe, column)| {
+                (format!("{discipline}.{probe}"), column.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect())
+            })
+            .collect(),
+    }
+}
+
+/// The columns of classes that the scenario asks for, behind those of the discipline.
+fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Vec<Option<f64>>)> {
+    let column = |name: &String| {
+        let asked = ClassColumn::parse(name)?;
+        let (_, rows) = of.classes.iter().find(|(class, _)| *class == asked.class)?;
+        Some((name.clone(), asked.values(rows)))
+    };
+    scenario.report.series.iter().filter_map(column).collect()
+}
+
+fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Reference {
+    use forebay_aqm::base::units::Depth;
+    match scenario.report.reference {
+        Some(Depth::Packets(n)) => Reference::Given(n),
+        Some(Depth::Bytes(n)) => Reference::Given(n / f64::from(scenario.packet)),
+        None => {
+            // Runs shorter than a second or two may have no row in their second half, or none at all.
+            let mean = |from| {
+                let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, from, duration_s);
+                let known: Vec<f64> = seconds.into_iter().filter(|q| q.is_finite()).collect();
+                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+            };
+            Reference::SteadyMean(mean(duration_s / 2.0).or_else(|| mean(0.0)).unwrap_or(0.0))
+        }
+    }
+}
+
+/// Jain's index of the goodput, while active, of those flows that were active in at least
+/// nine tenths of the window.
+fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
+    let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
+    stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
+}
+
+fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {
+    let end = outcome.classes.iter().find(|c| c.class == link.class && link.colour == Colour::In);
+    let rate = |bytes: fn(&FlowOutcome) -> u64| {
+        let of_class = flows.iter().copied().filter(|f| f.class == link.class);
+        of_class.map(bytes).sum::<u64>() as f64 * 8.0 / window_s
+    };
+    ClassSummary {
+        class: link.class,
+        colour: if link.colour == Colour::In { "in" } else { "out" }.to_string(),
+        offered_pkts: link.offered_pkts,
+        loss_ratio: link.dropped_pkts as f64 / link.offered_pkts.max(1) as f64,
+        sojourn_ms: link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+        owd_ms: end.and_then(|c| c.owd_s).map(|s| Spread::new(s, 1e3)),
+        jitter_ms: end.and_then(|c| c.jitter_s).map(|s| s * 1e3),
+        fct_s: end.and_then(|c| c.completion_s).map(|s| Spread::new(s, 1.0)),
+        goodput_bps: rate(|f| f.goodput_bytes),
+        received_bps: rate(|f| f.received_bytes),
+    }
+}

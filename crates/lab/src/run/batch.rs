@@ -1,0 +1,117 @@
+//! Runs a plan on all cores, keeps every finished run, stops when asked.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use forebay_aqm::base::time::Instant;
+use forebay_sim::network::BadNetwork;
+use forebay_sim::world::Observer;
+use rayon::prelude::*;
+
+use crate::disk::lock::Wait;
+use crate::results::record::RunRecord;
+use crate::results::summary::Summary;
+use crate::run::plan::{Job, Plan};
+use crate::run::store::{Owner, Store, StoreError};
+
+/// How the owner of a batch follows and ends it.
+pub struct Control<'a> {
+    /// Set to stop: running simulations end within a few milliseconds.
+    pub stop: &'a AtomicBool,
+    /// Called with simulated seconds as they pass, from any thread; finished runs found on disk count too.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+    /// Called once before waiting for another writer of a directory.
+    pub waits: &'a (dyn Fn(&Path, &Owner) + Sync),
+}
+
+impl<'a> Control<'a> {
+    /// One that reports to nobody.
+    pub fn silent(stop: &'a AtomicBool) -> Self {
+        Self { stop, progress: &|_| (), waits: &|_, _| () }
+    }
+
+    /// How to wait for a directory.
+    pub fn wait(&self) -> Wait<'a> {
+        Wait { stop: self.stop, begins: self.waits }
+    }
+}
+
+/// Why a batch did not finish.
+#[derive(Debug)]
+pub enum BatchError {
+    /// It was asked to stop; what had finished is kept.
+    Interrupted,
+    /// A run could not start.
+    Run(BadNetwork),
+    /// A result could not be kept.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for BatchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("interrupted; finished runs are kept"),
+            Self::Run(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for BatchError {}
+
+struct Watch<'a> {
+    control: &'a Control<'a>,
+    seen_s: f64,
+}
+
+impl Observer for Watch<'_> {
+    fn reached(&mut self, now: Instant) -> bool {
+        (self.control.progress)(now.secs() - self.seen_s);
+        self.seen_s = now.secs();
+        !self.control.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs what `store` does not hold yet, writes the summary, that of what has finished on an interruption, and gives it.
+/// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
+/// no more of a finished run than its summary.
+pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
+    let done = runs(plan, Some(store), control)?;
+    let complete = done.len() == plan.jobs().len();
+    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().unzip();
+    let summary = store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
+    if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
+}
+
+/// The finished runs in the order of [`Plan::jobs`], fewer of them on an interruption: in full, or with a `store`, which
+/// has them then, no more of each than its summary.
+pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec<(Job, RunRecord)>, BatchError> {
+    let jobs = plan.jobs();
+    // A thread takes the next job when it has finished one: a parallel iterator over the list would give each a share
+    // of it, and dear jobs in one share would leave the other threads idle.
+    let numbered = jobs.into_iter().enumerate().par_bridge();
+    let numbered = numbered.map(|(i, job)| Ok(one(plan, job, store, control)?.map(|done| (i, (job, done)))));
+    let mut done: Vec<_> = numbered.filter_map(Result::transpose).collect::<Result<_, BatchError>>()?;
+    done.sort_unstable_by_key(|(i, _)| *i);
+    Ok(done.into_iter().map(|(_, done)| done).collect())
+}
+
+/// One job, unless `store` holds it, which it does then; none if it was asked to stop.
+pub fn one(plan: &Plan, job: Job, store: Option<&Store>, control: &Control) -> Result<Option<RunRecord>, BatchError> {
+    if let Some(record) = store.and_then(|store| store.load(plan, job)) {
+        (control.progress)(record.duration_s);
+        return Ok(Some(record.slim()));
+    }
+    if control.stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let mut watch = Watch { control, seen_s: 0.0 };
+    let Some(record) = plan.run(job, &mut watch).map_err(BatchError::Run)? else { return Ok(None) };
+    match store {
+        Some(store) => {
+            store.save(plan, job, &record).map_err(BatchError::Store)?;
+            Ok(Some(record.slim()))
+        }
+        None => Ok(Some(record)),
+    }
+}

@@ -1,0 +1,119 @@
+//! Contenders side by side: means with 95 % confidence intervals, and differences paired by seed.
+
+use std::collections::BTreeMap;
+
+use crate::figures::stats::Interval;
+use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison};
+use crate::results::quantity;
+use crate::results::record::{self, RunRecord};
+use crate::run::plan::Plan;
+
+/// The quantities that every comparison shows: name, unit.
+pub const QUANTITIES: [(&str, &str); 8] = [
+    ("queue_pkts.mean", "packets"),
+    ("queue_pkts.std", "packets"),
+    ("utilisation", "1"),
+    ("loss_ratio", "1"),
+    ("mark_ratio", "1"),
+    ("goodput_ratio", "1"),
+    ("settling_s", "s"),
+    ("overshoot_pkts", "packets"),
+];
+
+/// One contender at one point of the axes, all its seeds.
+pub struct Group<'a> {
+    /// Unique label.
+    pub label: String,
+    /// Index of the case.
+    pub case: usize,
+    /// Index of the contender.
+    pub contender: usize,
+    /// Its runs, by seed.
+    pub runs: Vec<&'a RunRecord>,
+}
+
+impl Group<'_> {
+    /// A quantity of every run with its seed.
+    pub fn samples(&self, quantity: &str) -> Result<Vec<(u64, f64)>, String> {
+        let sample = |run: &&RunRecord| Ok((run.summary.seed, quantity::of(run, quantity)?));
+        self.runs.iter().map(sample).collect()
+    }
+
+    /// A quantity of every run, in order of seeds.
+    pub fn values(&self, quantity: &str) -> Result<Vec<f64>, String> {
+        Ok(self.samples(quantity)?.into_iter().map(|(_, value)| value).collect())
+    }
+}
+
+/// The interval of `a - b` over the seeds that both have; `None` if they share none. What an interrupted
+/// batch leaves does not hold the same seeds for every contender.
+pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
+    let partners: BTreeMap<u64, f64> = b.iter().copied().collect();
+    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partners.get(seed)?)).collect();
+    (!differences.is_empty()).then(|| Interval::of(&differences))
+}
+
+/// The records by case and contender, each in order of seeds.
+pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
+    let mut by_label: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
+    for record in records {
+        by_label.entry(&record.summary.label).or_default().push(record);
+    }
+    let mut groups = Vec::new();
+    for (case, it) in plan.cases.iter().enumerate() {
+        for (contender, c) in it.scenario.compare.iter().enumerate() {
+            let label = record::label(c, it);
+            let mut runs = by_label.get(&*label).cloned().unwrap_or_default();
+            runs.sort_by_key(|r| r.summary.seed);
+            groups.push(Group { label, case, contender, runs });
+        }
+    }
+    groups
+}
+
+/// The `compare` part of `summary.json`: for each case the contenders' means, and their differences from
+/// the first contender under the same seeds.
+pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
+    let groups = groups(plan, records);
+    let cases = plan.cases.iter().enumerate().map(|(case, it)| {
+        let of_case: Vec<&Group> = groups.iter().filter(|g| g.case == case && !g.runs.is_empty()).collect();
+        CaseComparison {
+            axes: it.axes.iter().cloned().collect(),
+            baseline: of_case.first().map(|g| g.label.clone()),
+            contenders: of_case.iter().map(|g| contender(g, of_case[0])).collect(),
+        }
+    });
+    Comparison { confidence: 0.95, cases: cases.collect() }
+}
+
+fn contender(group: &Group, baseline: &Group) -> ContenderComparison {
+    let (mut mean, mut difference) = (Vec::new(), Vec::new());
+    for (quantity, _) in QUANTITIES {
+        let (Ok(own), Ok(base)) = (group.samples(quantity), baseline.samples(quantity)) else { continue };
+        let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
+        mean.push((quantity, Interval::of(&values)));
+        if group.contender != baseline.contender {
+            difference.push((quantity, paired_by_seed(&own, &base)));
+        }
+    }
+    ContenderComparison {
+        label: group.label.clone(),
+        runs: group.runs.len(),
+        mean: mean.into_iter().collect(),
+        difference: difference.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_join_on_the_seed() {
+        let a = [(1, 10.0), (3, 31.0), (4, 40.0)];
+        let b = [(2, 200.0), (3, 1.0), (4, 12.0)];
+        let joined = paired_by_seed(&a, &b).unwrap();
+        assert_eq!((joined.n, joined.mean), (2, 29.0), "30 at seed 3, 28 at seed 4");
+        assert_eq!(paired_by_seed(&a[..1], &b), None);
+    }
+}

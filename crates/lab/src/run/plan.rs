@@ -1,0 +1,203 @@
+//! What is to be run: the product of cases, contenders and seeds, in a fixed order.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use forebay_sim::network::BadNetwork;
+use forebay_sim::world::{Observer, World};
+use sha2::{Digest, Sha256};
+
+use crate::build::lower;
+use crate::results::meta::Facts;
+use crate::results::record::{self, RunRecord};
+use crate::scenario::{Case, Found, InputError};
+
+/// One scenario file with its seeds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its cases; at least one.
+    pub cases: Vec<Case>,
+    /// The seeds of every contender.
+    pub seeds: Vec<u64>,
+    /// Which build of the program runs it, where that is known; results of another build do not count.
+    pub revision: String,
+}
+
+/// One run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// Index of the case.
+    pub case: usize,
+    /// Index of the contender within the case.
+    pub contender: usize,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// `runs` seeds from `first` on.
+    pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
+        Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new() }
+    }
+
+    /// The same, run by this build of the program.
+    pub fn with_revision(mut self, revision: &str) -> Self {
+        self.revision = revision.to_string();
+        self
+    }
+
+    /// What runs it: the version and, where it is known, the revision.
+    pub fn engine(&self) -> String {
+        engine(&self.revision)
+    }
+
+    /// The first label that two contenders share, and the case of the second: an axis or a comparison
+    /// says something twice, and labels no longer tell the runs apart.
+    pub fn repeated(&self) -> Option<(String, &Case)> {
+        let mut seen = BTreeSet::new();
+        let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |c| (c, case)));
+        let mut labels = all.map(|(contender, case)| (record::label(contender, case), case));
+        labels.find(|(label, _)| !seen.insert(label.clone()))
+    }
+
+    /// Refuses what cannot run, and what says the same thing twice: its runs would count double. `file` is for the message.
+    pub fn check(&self, file: &str) -> Result<(), InputError> {
+        if let Some((label, case)) = self.repeated() {
+            let key = match case.axes.as_slice() {
+                [] => "compare.aqm".to_string(),
+                [(axis, _)] => format!("vary.{axis}"),
+                _ => "vary".to_string(),
+            };
+            let found = Found::thing(format!("'{label}' twice"));
+            return Err(InputError::new(file, key, found, "every value and discipline once"));
+        }
+        let seed = self.seeds.first().copied().unwrap_or(1);
+        for case in &self.cases {
+            for contender in &case.scenario.compare {
+                lower::network(&case.scenario, &contender.spec, seed).check().map_err(|error| {
+                    let found = Found::thing(format!("a network that cannot run: {error}"));
+                    InputError::new(file, "", found, "one that can")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Its name in reports.
+    pub fn title(&self) -> &str {
+        self.cases.first().map_or("", |c| c.scenario.title.as_str())
+    }
+
+    /// Every run. Seeds vary slowest, so that what an interrupted batch leaves is balanced.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for &seed in &self.seeds {
+            for (case, it) in self.cases.iter().enumerate() {
+                jobs.extend((0..it.scenario.compare.len()).map(|contender| Job { case, contender, seed }));
+            }
+        }
+        jobs
+    }
+
+    /// Simulated seconds of all runs together.
+    pub fn simulated_s(&self) -> f64 {
+        let each = |c: &Case| c.scenario.duration.secs() * c.scenario.compare.len() as f64;
+        self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
+    }
+
+    /// What a report says about how the runs were made, from the first case.
+    pub fn facts(&self) -> Facts {
+        let Some(Case { scenario, .. }) = self.cases.first() else { return Facts::default() };
+        Facts {
+            duration_s: Some(scenario.duration.secs()),
+            warmup_s: Some(scenario.warmup.secs()),
+            jitter_us: Some(scenario.topology.jitter().nanos() as f64 / 1e3),
+            series: Some(scenario.report.series.clone()),
+        }
+    }
+
+    /// A hash of the resolved cases: what makes two plans the same experiment. Seeds do not count, so a
+    /// directory can be continued with more of them.
+    pub fn hash(&self) -> String {
+        let text: Vec<String> = self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.to_toml())).collect();
+        hex_hash(text.join("\n"))
+    }
+
+    /// What identifies one run of this plan on disk.
+    pub fn key(&self, job: Job) -> String {
+        let case = &self.cases[job.case];
+        let contender = &case.scenario.compare[job.contender];
+        hex_hash(format!(
+            "{}\n{}\n{}\n{}\n{}",
+            self.engine(),
+            case.scenario.to_toml(),
+            record::label(contender, case),
+            contender.spec.canonical(),
+            job.seed
+        ))
+    }
+
+    /// Runs one job; `None` if the observer ended it.
+    pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<Option<RunRecord>, BadNetwork> {
+        let case = &self.cases[job.case];
+        let contender = &case.scenario.compare[job.contender];
+        let before = thread_cpu_seconds();
+        let net = lower::network(&case.scenario, &contender.spec, job.seed);
+        let outcome = World::new(&net, job.seed)?.run(observer);
+        let cpu = thread_cpu_seconds() - before;
+        Ok(outcome.map(|outcome| record::record(case, contender, job.seed, &net, &outcome, cpu)))
+    }
+}
+
+/// The version of this library with the revision of the program, where that is known.
+pub fn engine(revision: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
+}
+
+/// What tells this build of a program from any other: its revision and a hash of the program's file, because a revision does
+/// not tell what was changed since.
+pub fn build(revision: &str, file: Option<&Path>) -> String {
+    let hash = file.and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
+    [revision, &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
+}
+
+/// Twelve hex digits of the SHA-256.
+pub fn hex_hash(bytes: impl AsRef<[u8]>) -> String {
+    Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// CPU time of this thread in seconds, where the system tells; else the time since the first call.
+pub fn thread_cpu_seconds() -> f64 {
+    // Linux brings the count up to date at its ticks, milliseconds apart, and whenever a thread yields.
+    std::thread::yield_now();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    match nanos {
+        Some(nanos) => nanos as f64 * 1e-9,
+        None => {
+            static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+            START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::thread_cpu_seconds;
+
+    /// A tenth of a millisecond of work is seen, though the system counts in ticks of some milliseconds.
+    #[test]
+    fn cpu_time_is_that_of_the_moment() {
+        let work = || (0..300_000u64).fold(0, |sum, n| black_box(sum ^ n));
+        let times: Vec<f64> = (0..30)
+            .map(|_| {
+                black_box(work());
+                thread_cpu_seconds()
+            })
+            .collect();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+    }
+}

@@ -1,0 +1,336 @@
+//! A run directory: every finished run on disk before the next, so that nothing is lost and a repeated
+//! command goes on where it stopped.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::disk::lock::{self, Wait, WriteLock};
+use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, write_json, write_whole};
+use crate::load;
+use crate::results::meta::{Machine, Meta, Origin, RunMeta};
+use crate::results::record::RunRecord;
+use crate::results::summary::Summary;
+use crate::results::table::{self, Parquet};
+use crate::results::timing::Timing;
+use crate::run::compare;
+use crate::run::plan::{Job, Plan};
+use crate::scenario::{Case, Overrides};
+
+pub use crate::disk::store_error::{Owner, StoreError};
+
+/// How many runs the tables take into memory at once.
+const RUNS_AT_A_TIME: usize = 64;
+
+/// One run as it lies on disk: whose it is, and the record with the sum over its bytes.
+#[derive(Serialize, Deserialize)]
+struct Shard<'a> {
+    #[serde(default, borrow)]
+    engine: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(default)]
+    sha256: String,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+impl<'a> Shard<'a> {
+    /// What a file says, if it is whole and as it was written.
+    fn read(text: &'a str) -> Option<Self> {
+        let shard: Self = serde_json::from_str(text).ok()?;
+        (shard.sha256 == sum(shard.record)).then_some(shard)
+    }
+
+    fn record(&self) -> Option<RunRecord> {
+        RunRecord::from_json(self.record.get().as_bytes()).ok()
+    }
+}
+
+fn sum(record: &RawValue) -> String {
+    Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A run directory, open for writing or joined.
+pub struct Store {
+    dir: PathBuf,
+    shards: bool,
+    /// None if it was joined: another process has the lock.
+    lock: Option<WriteLock>,
+}
+
+/// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
+/// whole, an empty `runs`, and a `scenario.toml` with just the content of `scenario`?
+pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
+    let entries = match dir.read_dir() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        entries => entries.map_err(io_error(dir))?,
+    };
+    Ok(entries.flatten().all(|entry| {
+        let path = entry.path();
+        match entry.file_name().to_string_lossy().as_ref() {
+            "runs" => path.read_dir().is_ok_and(|mut runs| runs.next().is_none()),
+            "scenario.toml" => read_regular(&path).is_ok_and(|text| text == scenario.as_bytes()),
+            name => name == lock::NAME || disk::is_temporary(name),
+        }
+    }))
+}
+
+/// What `meta.json` says of the runs of `plan`.
+fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
+    RunMeta {
+        version: 1,
+        forebay: env!("CARGO_PKG_VERSION").to_string(),
+        engine: plan.engine(),
+        hash: plan.hash(),
+        title: plan.title().to_string(),
+        seeds: plan.seeds.clone(),
+        cases: plan.cases.len(),
+        machine: machine(),
+        facts: plan.facts(),
+        origin: origin.clone(),
+        ..RunMeta::default()
+    }
+}
+
+impl Store {
+    /// The directory for `plan`: made if it is not there, refused if it belongs to another plan. It is locked until the
+    /// store is dropped; `wait` says what to do if another writer has it.
+    /// `origin` is what `meta.json` says beside the plan's own facts.
+    pub fn open(dir: &Path, plan: &Plan, origin: &Origin, wait: &Wait<'_>) -> Result<Self, StoreError> {
+        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        whose(dir, plan)?;
+        let lock = WriteLock::take(dir, wait)?;
+        whose(dir, plan)?;
+        Self::locked(lock, plan, meta(plan, origin))
+    }
+
+    /// The directory of a command behind a link, locked already and empty then: what has come there since stays beside the
+    /// results.
+    pub fn begin(lock: WriteLock, plan: &Plan, origin: &Origin, timing: Timing) -> Result<Self, StoreError> {
+        Self::locked(lock, plan, meta(plan, origin).of_link(timing))
+    }
+
+    fn locked(lock: WriteLock, plan: &Plan, meta: RunMeta) -> Result<Self, StoreError> {
+        let store = Self { dir: lock.dir().to_path_buf(), shards: false, lock: Some(lock) };
+        // First of all: from here on the directory says whose it is.
+        write_json(&store.path("meta.json"), &meta)?;
+        make_dir(&store.path("runs"))?;
+        store.write_scenarios(plan)?;
+        Ok(store)
+    }
+
+    /// The directory, if it is one that was opened for `plan`: for another process that works on it beside the owner of its
+    /// lock.
+    pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
+        let Meta::Run(meta) = Meta::read(dir).ok()? else { return None };
+        let same = meta.hash == plan.hash() && meta.engine == plan.engine();
+        same.then(|| Self { dir: dir.to_path_buf(), shards: false, lock: None })
+    }
+
+    /// Its lock, if it was opened.
+    pub fn lock(&self) -> Option<&WriteLock> {
+        self.lock.as_ref()
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn write_scenarios(&self, plan: &Plan) -> Result<(), StoreError> {
+        write_whole(&self.path("scenario.toml"), first_scenario(plan).as_bytes())?;
+        if plan.cases.len() < 2 {
+            return Ok(());
+        }
+        let cases = self.path("cases");
+        make_dir(&cases)?;
+        for i in 0..plan.cases.len() {
+            write_whole(&cases.join(format!("{i:03}.toml")), case_text(plan, i).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// A run that was finished earlier, if it is there, whole, and of this plan and version.
+    pub fn load(&self, plan: &Plan, job: Job) -> Option<RunRecord> {
+        read_shard(&self.dir, plan, job)
+    }
+
+    /// Keeps a finished run.
+    pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
+        if self.shards {
+            self.save_shard(job, record)?;
+        }
+        let path = shard_path(&self.dir, job);
+        let record = serde_json::value::to_raw_value(record).map_err(damaged(&path))?;
+        let shard =
+            Shard { engine: plan.engine().into(), key: plan.key(job).into(), sha256: sum(&record), record: &record };
+        let text = serde_json::to_string(&shard).map_err(damaged(&path))?;
+        write_whole(&path, text.as_bytes())
+    }
+
+    /// The same, keeping the rows of each run in the summary as a Parquet file of their own too, there as soon as the run is.
+    pub fn with_shards(self) -> Self {
+        Self { shards: true, ..self }
+    }
+
+    fn save_shard(&self, job: Job, record: &RunRecord) -> Result<(), StoreError> {
+        let shards = self.path("shards");
+        make_dir(&shards)?;
+        let path = shards.join(shard_path(&self.dir, job).file_name().unwrap_or_default()).with_extension("parquet");
+        let table = table::summary(std::slice::from_ref(record));
+        write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
+    }
+
+    /// Every finished run in full, in the order of [`Plan::jobs`].
+    pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
+        plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
+    }
+
+    /// Writes the summary, which it gives, and the tables of what has finished: these jobs, whose records may be slim.
+    pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
+        let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
+        let summary = Summary::new(plan.title(), runs, compare::compare(plan, records));
+        write_json(&self.path("summary.json"), &summary)?;
+        let path = self.path("summary.parquet");
+        write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;
+        self.write_tables(plan, jobs, &table::probes(records))?;
+        Ok(summary)
+    }
+
+    /// The tables that grow with the runs, read from disk and written some at a time.
+    fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
+        let (series, flows) = (self.path("series.parquet"), self.path("flows.parquet"));
+        let (bad_series, bad_flows) = (damaged(&series), damaged(&flows));
+        let fill = |to_series: &mut fs::File, to_flows: &mut fs::File| {
+            let mut to_series = Parquet::new(to_series, &table::series(&[], probes)).map_err(&bad_series)?;
+            let mut to_flows = Parquet::new(to_flows, &table::flows(&[])).map_err(&bad_flows)?;
+            for some in jobs.chunks(RUNS_AT_A_TIME) {
+                let records: Vec<RunRecord> = some.par_iter().filter_map(|job| self.load(plan, *job)).collect();
+                to_series.add(&table::series(&records, probes)).map_err(&bad_series)?;
+                to_flows.add(&table::flows(&records)).map_err(&bad_flows)?;
+            }
+            to_series.finish().map_err(&bad_series)?;
+            to_flows.finish().map_err(&bad_flows)?;
+            Ok(())
+        };
+        fill_whole(&series, |to_series| fill_whole(&flows, |to_flows| fill(to_series, to_flows)))
+    }
+}
+
+/// An error if `dir` holds something else than the results of `plan`.
+fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
+    let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
+    if is_free(dir, &first_scenario(plan))? {
+        return Ok(());
+    }
+    if !dir.join("meta.json").exists() {
+        return refuse("files that are no results");
+    }
+    match Meta::read(dir)? {
+        Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),
+        _ => refuse("the results of another scenario"),
+    }
+}
+
+/// A case as a run directory has it, without its axes.
+pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
+    let of_case = dir.join("cases").join(format!("{index:03}.toml"));
+    let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
+    let text = disk::read_text(&path).ok()?;
+    load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
+}
+
+/// A resolved case; with axes it says at which point.
+fn case_text(plan: &Plan, index: usize) -> String {
+    let case = &plan.cases[index];
+    let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.to_toml())
+}
+
+/// What stands in `scenario.toml`: the only case, or the first of several.
+fn first_scenario(plan: &Plan) -> String {
+    match plan.cases.as_slice() {
+        [] => String::new(),
+        [case] => case.scenario.to_toml(),
+        _ => case_text(plan, 0),
+    }
+}
+
+fn shard_path(dir: &Path, job: Job) -> PathBuf {
+    dir.join("runs").join(format!("case{:03}-aqm{:02}-seed{}.json", job.case, job.contender, job.seed))
+}
+
+fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
+    read_keyed(dir, job, &plan.key(job))
+}
+
+/// The run in `dir` that has this [`Plan::key`], if it is there and whole.
+pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
+    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
+    Shard::read(&text).filter(|shard| shard.key == key)?.record()
+}
+
+/// How many of the runs of `plan` are in `dir`.
+pub fn finished(dir: &Path, plan: &Plan) -> usize {
+    plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
+}
+
+/// The same without a thread beside the caller's, for a process that is going to copy itself.
+pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
+    plan.jobs().into_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
+}
+
+/// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by
+/// contender, each in order of seeds.
+pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
+    let runs = dir.join("runs");
+    let seeds: BTreeSet<u64> = meta.seeds.iter().copied().collect();
+    let jobs = fs::read_dir(&runs).map_err(io_error(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
+    let mut jobs: Vec<Job> = jobs.filter(|job| seeds.contains(&job.seed)).collect();
+    jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
+    Ok(jobs)
+}
+
+/// One of them; none if another build has run it, or if its file is not whole.
+pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
+    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
+    let shard = Shard::read(&text)?;
+    if shard.engine == meta.engine { shard.record() } else { None }
+}
+
+/// The job whose shard this is, by its name.
+fn job_of(path: &Path) -> Option<Job> {
+    let name = path.file_name()?.to_str()?.strip_prefix("case")?.strip_suffix(".json")?;
+    let (case, rest) = name.split_once("-aqm")?;
+    let (contender, seed) = rest.split_once("-seed")?;
+    Some(Job { case: case.parse().ok()?, contender: contender.parse().ok()?, seed: seed.parse().ok()? })
+}
+
+/// Where the figures were made.
+pub fn machine() -> Machine {
+    let line = |path: &str, key: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let found = text.lines().find(|l| l.starts_with(key)).and_then(|l| l.split_once(':'));
+        found.map(|(_, value)| value.trim().to_string())
+    };
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Machine {
+        os: std::env::consts::OS.to_string(),
+        arch: std::env::consts::ARCH.to_string(),
+        kernel: kernel.trim().to_string(),
+        cpu: line("/proc/cpuinfo", "model name"),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
