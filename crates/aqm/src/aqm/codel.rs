@@ -3,19 +3,21 @@
 //! Not the queue but its minimum matters: only if no packet's stay was below `target` during a whole
 //! `interval` is there a standing queue. Then drops come interval/sqrt(count) apart, so the drop rate
 //! grows linearly until the sender answers.
+//!
+//! [`Rule::deque`] and [`Rule::dodequeue`] are the listings of RFC 8289 section 5.5, for a queue that may be one of many.
 
-use core::mem;
-
+use crate::aqm::droptail::DropTail;
+use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
-use crate::base::port::Level;
+use crate::base::port::{ListId, Port};
 use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
-use crate::base::verdict::Verdict;
+use crate::base::verdict::{Reason, Verdict};
 use crate::{choice, params, probes};
 
 choice! {
@@ -69,33 +71,14 @@ pub struct Rule {
 /// What one queue under CoDel remembers.
 #[derive(Clone, Copy, Default)]
 pub struct State {
-    /// `Instant::ZERO`: the delay is not above target.
-    first_above: Instant,
+    /// When the delay will have been above target for an interval; none while it is below.
+    first_above: Option<Instant>,
     drop_next: Instant,
     count: u32,
     last_count: u32,
     /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
     reciprocal: u32,
     dropping: bool,
-    behind: Behind,
-}
-
-/// What the packet judged next is behind, within one dequeue.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Behind {
-    /// No drop.
-    #[default]
-    Nothing,
-    /// The first drop of the dropping state: it passes, good or bad.
-    First,
-    /// A later one: if it is bad the next drop is scheduled.
-    Later,
-}
-
-/// CoDel on one queue, for as long as a packet is judged.
-pub struct Judge<'a> {
-    rule: &'a mut Rule,
-    state: &'a mut State,
 }
 
 /// State of CoDel.
@@ -129,6 +112,7 @@ impl State {
         self.count
     }
 
+    /// The dropping state begins; after a recent one with its rate.
     fn enter(&mut self, params: &Params, now: Instant) {
         let delta = self.count.wrapping_sub(self.last_count);
         if delta > 1 && now.since(self.drop_next) < params.interval * MEMORY {
@@ -141,6 +125,12 @@ impl State {
         self.dropping = true;
         self.last_count = self.count;
         self.drop_next = now + self.gap(params);
+    }
+
+    /// One more drop, or mark.
+    fn count_one(&mut self) {
+        self.count = self.count.wrapping_add(1);
+        self.reciprocal = newton_step(self.reciprocal, self.count);
     }
 
     fn gap(&self, params: &Params) -> Span {
@@ -165,12 +155,6 @@ impl Rule {
         Self { max_packet: before.max_packet, sojourn: before.sojourn, ..self }
     }
 
-    /// CoDel on the queue with `state`.
-    #[inline]
-    pub const fn on<'a>(&'a mut self, state: &'a mut State) -> Judge<'a> {
-        Judge { rule: self, state }
-    }
-
     /// Time the last judged packet had waited.
     pub const fn sojourn(&self) -> Span {
         self.sojourn
@@ -182,73 +166,71 @@ impl Rule {
         matches!(self.params.ce_threshold, Off::At(threshold) if self.sojourn > threshold)
     }
 
-    /// RFC 8289's `dodequeue`: has the delay been above target for an interval, this packet included?
+    /// Of the head of `list`, if there is one: has the delay been above target for an interval, this packet included?
     #[inline]
-    fn ok_to_drop(&mut self, state: &mut State, packet: &Packet, level: &Level, now: Instant) -> bool {
+    fn dodequeue(&mut self, state: &mut State, list: ListId, port: &Port, now: Instant) -> bool {
+        let Some(packet) = port.head(list) else {
+            state.first_above = None;
+            return false;
+        };
         self.max_packet = self.max_packet.max(packet.len);
         self.sojourn = now.since(packet.arrived);
-        let small = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
-        // What waits for the link in all queues: section 4.4.
-        if self.sojourn < self.params.target || level.shared_bytes() <= small.0 {
-            state.first_above = Instant::ZERO;
+        let max_packet = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
+        // What waits for the link behind it, in all queues: section 4.4.
+        let bytes = port.bytes() - u64::from(packet.len);
+        if self.sojourn < self.params.target || bytes <= max_packet.0 {
+            state.first_above = None;
             return false;
         }
-        if state.first_above == Instant::ZERO {
-            state.first_above = now + self.params.interval;
-        }
-        now >= state.first_above
+        now >= *state.first_above.get_or_insert(now + self.params.interval)
     }
 
-    /// Is this packet to carry a signal of the control law?
+    /// The packet of `list` to send. Marks, where they may be, end it: Linux.
     #[inline]
-    fn signals(&mut self, state: &mut State, packet: &Packet, level: &Level, now: Instant) -> bool {
-        let bad = self.ok_to_drop(state, packet, level, now);
-        match mem::take(&mut state.behind) {
-            Behind::First => return false,
-            Behind::Later if bad => state.drop_next += state.gap(&self.params),
-            _ => {}
+    pub fn deque(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        let now = cx.now;
+        if self.emptied == Emptied::Remembers && port.is_empty(list) {
+            state.dropping = false;
+            return None;
         }
-        if !state.dropping && bad {
+        let mut ok_to_drop = self.dodequeue(state, list, port, now);
+        if state.dropping {
+            state.dropping = ok_to_drop;
+            while state.dropping && now >= state.drop_next {
+                state.count_one();
+                if marks_head(list, port) {
+                    state.drop_next += state.gap(&self.params);
+                    return send(Verdict::Signal, list, port, cx);
+                }
+                port.drop_head(list, Reason::Early, &mut DropTail, cx);
+                ok_to_drop = self.dodequeue(state, list, port, now);
+                state.dropping = ok_to_drop;
+                if ok_to_drop {
+                    state.drop_next += state.gap(&self.params);
+                }
+            }
+        } else if ok_to_drop {
             state.enter(&self.params, now);
-            state.behind = if level.marks(packet) { Behind::Nothing } else { Behind::First };
-            return true;
+            if marks_head(list, port) {
+                return send(Verdict::Signal, list, port, cx);
+            }
+            port.drop_head(list, Reason::Early, &mut DropTail, cx);
+            self.dodequeue(state, list, port, now);
+            state.dropping = !port.is_empty(list);
         }
-        state.dropping = bad;
-        if !bad || now < state.drop_next {
-            return false;
-        }
-        state.count = state.count.wrapping_add(1);
-        state.reciprocal = newton_step(state.reciprocal, state.count);
-        if level.marks(packet) {
-            state.drop_next += state.gap(&self.params);
-        } else {
-            state.behind = Behind::Later;
-        }
-        true
+        send(if self.is_late() { Verdict::Mark } else { Verdict::Accept }, list, port, cx)
     }
 }
 
-impl Aqm for Judge<'_> {
-    #[inline]
-    fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let rule = &mut *self.rule;
-        let due = rule.signals(self.state, packet, level, cx.now);
-        match due {
-            // A signal that is a mark says all there is to say.
-            true => Verdict::Signal,
-            false if rule.is_late() => Verdict::Mark,
-            false => Verdict::Accept,
-        }
-    }
+/// Is the head of `list` marked in place of a drop?
+fn marks_head(list: ListId, port: &Port) -> bool {
+    port.head(list).is_some_and(|packet| port.marks(packet))
+}
 
-    #[inline]
-    fn emptied(&mut self, _: &mut Cx) {
-        let behind = mem::take(&mut self.state.behind);
-        if behind != Behind::Nothing || self.rule.emptied == Emptied::Forgets {
-            self.state.first_above = Instant::ZERO;
-        }
-        self.state.dropping = false;
-    }
+/// The head of `list` leaves, if there is one.
+#[inline]
+fn send(verdict: Verdict, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+    port.pop_judged(list, &mut Decided(verdict), cx)
 }
 
 impl Design for CoDel {
@@ -306,13 +288,8 @@ impl Design for CoDel {
 
 impl Aqm for CoDel {
     #[inline]
-    fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        self.rule.on(&mut self.state).departure(packet, level, cx)
-    }
-
-    #[inline]
-    fn emptied(&mut self, cx: &mut Cx) {
-        self.rule.on(&mut self.state).emptied(cx);
+    fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.rule.deque(&mut self.state, list, port, cx)
     }
 }
 
@@ -332,9 +309,10 @@ mod tests {
     use crate::base::host::Queue;
     use crate::base::packet::Ecn;
     use crate::base::params::ParamSet;
+    use crate::base::port::MAIN;
     use crate::base::rng::Rng;
     use crate::base::units::{Limit, Rate};
-    use crate::testing::by_hand::ms;
+    use crate::testing::by_hand::{ms, packet};
 
     #[test]
     fn parameters_at_their_limits_are_taken() {
@@ -412,17 +390,30 @@ mod tests {
 
     #[test]
     fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
-        for (emptied, behind, left) in [
-            (Emptied::Forgets, Behind::Nothing, Instant::ZERO),
-            (Emptied::Forgets, Behind::Later, Instant::ZERO),
-            (Emptied::Remembers, Behind::Nothing, ms(1)),
-            (Emptied::Remembers, Behind::First, Instant::ZERO),
-        ] {
+        for (emptied, left) in [(Emptied::Forgets, None), (Emptied::Remembers, Some(ms(1)))] {
             let mut rule = Rule::new(Params::default(), emptied);
-            let mut state = State { first_above: ms(1), dropping: true, count: 7, behind, ..State::default() };
-            rule.on(&mut state).emptied(&mut Cx { now: ms(9), rng: &mut Rng::stream(1, "codel") });
-            assert!(state.first_above == left && !state.dropping && state.behind == Behind::Nothing);
-            assert_eq!(state.count, 7);
+            let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, ..State::default() };
+            let mut rng = Rng::stream(1, "codel");
+            let sent =
+                rule.deque(&mut state, MAIN, &mut Port::new(LINK, 1, true), &mut Cx { now: ms(9), rng: &mut rng });
+            assert!(sent.is_none() && state.first_above == left && !state.dropping && state.count == 7);
+        }
+    }
+
+    #[test]
+    fn a_drop_that_empties_the_queue_forgets() {
+        for (emptied, dropping) in [(Emptied::Forgets, false), (Emptied::Remembers, false), (Emptied::Remembers, true)]
+        {
+            let mut rng = Rng::stream(1, "codel");
+            let (mut port, mut cx) = (Port::new(LINK, 2, true), Cx { now: ms(0), rng: &mut rng });
+            // Alone in its list, with enough behind it elsewhere.
+            for list in [MAIN, ListId(1), ListId(1)] {
+                port.admit(list, packet(), Verdict::Accept, &mut DropTail, &mut cx);
+            }
+            cx.now = ms(200);
+            let mut state = State { first_above: Some(ms(105)), dropping, drop_next: ms(150), ..State::default() };
+            assert!(Rule::new(Params::default(), emptied).deque(&mut state, MAIN, &mut port, &mut cx).is_none());
+            assert!(port.discarded().len() == 1 && state.first_above.is_none() && !state.dropping);
         }
     }
 

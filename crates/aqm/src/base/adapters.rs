@@ -115,6 +115,16 @@ impl<L: Probes> Probes for Ticked<L> {
     }
 }
 
+/// A verdict at departure that was reached before the packet is popped.
+pub struct Decided(pub Verdict);
+
+impl Aqm for Decided {
+    #[inline]
+    fn departure(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
+        self.0
+    }
+}
+
 /// One list, first in first out, judged by an [`Aqm`].
 pub struct Fifo<A> {
     aqm: A,
@@ -141,7 +151,7 @@ impl<A: Aqm> Discipline for Fifo<A> {
 
     #[inline]
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        port.pop_judged(MAIN, &mut self.aqm, cx)
+        self.aqm.dequeue(MAIN, port, cx)
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::cx::Cx;
 use super::packet::Packet;
-use super::port::{Level, Port, Tally};
+use super::port::{Level, ListId, Port, Tally};
 use super::time::{Instant, Span};
 use super::units::{Depth, Link};
 use super::verdict::{Fate, Verdict};
@@ -247,6 +247,12 @@ pub trait Aqm {
     #[inline]
     fn departure(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
         Verdict::Accept
+    }
+
+    /// The next packet of `list` to send. Only a rule whose source has a loop of its own here overrides it.
+    #[inline]
+    fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        port.pop_judged(list, self, cx)
     }
 
     /// A dequeue found nothing: the link goes idle.

@@ -1,9 +1,9 @@
 //! Two lists for a coupled AQM (RFC 9332), and a scheduler that prefers one but does not starve the other.
 
+use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
-use crate::base::ladder::Aqm;
 use crate::base::packet::{Ecn, Packet};
-use crate::base::port::{Level, ListId, Port};
+use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
 use crate::base::verdict::{Reason, Verdict};
@@ -138,15 +138,6 @@ impl Priority {
     /// What the classic list is owed.
     pub const fn credit(&self) -> f64 {
         self.credit
-    }
-}
-
-/// Says what was decided before.
-pub struct Decided(pub Verdict);
-
-impl Aqm for Decided {
-    fn departure(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
-        self.0
     }
 }
 

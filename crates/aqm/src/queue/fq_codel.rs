@@ -218,7 +218,7 @@ impl Discipline for FqCodel {
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         while let Some(list) = self.flows.turn() {
             let state = &mut self.states[usize::from(list.0)];
-            let Some(packet) = port.pop_judged(list, &mut self.codel.on(state), cx) else {
+            let Some(packet) = self.codel.deque(state, list, port, cx) else {
                 self.flows.empty(list);
                 continue;
             };
