@@ -2,89 +2,82 @@
 
 use super::time::Instant;
 
-/// Declares a number that takes one of a few named values.
-///
-/// Not an enum: `Option<Packet>` would hide its tag in the values that an enum leaves free, and every copy of a
-/// packet would then go around that byte in pieces, which stalls what reads it next.
-macro_rules! named_number {
-    ($(#[$about:meta])* $Name:ident($Repr:ident) { $( $(#[$what:meta])* $value:ident = $number:literal, )* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, PartialEq, Eq, Default)]
-        #[repr(transparent)]
-        pub struct $Name($Repr);
-
-        #[allow(non_upper_case_globals)] // They are written and matched as the variants of an enum.
-        impl $Name {
-            $( $(#[$what])* pub const $value: Self = Self($number); )*
-
-            /// Its number.
-            #[inline]
-            pub const fn bits(self) -> u8 {
-                self.0 as u8
-            }
-        }
-
-        impl core::fmt::Debug for $Name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str(match *self {
-                    $( Self::$value => stringify!($value), )*
-                    Self(_) => unreachable!("only the constants make one"),
-                })
-            }
-        }
-    };
-}
-
-named_number! {
-    /// ECN codepoint of the IP header (RFC 3168 section 5). Four bytes wide: see [`Packet`].
-    Ecn(u32) {
-        /// The sender does not understand ECN.
-        NotEct = 0,
-        /// ECN-capable, L4S (RFC 9331).
-        Ect1 = 1,
-        /// ECN-capable, classic.
-        Ect0 = 2,
-        /// Congestion experienced.
-        Ce = 3,
-    }
+/// ECN codepoint of the IP header (RFC 3168 section 5). Four bytes wide: see [`Packet`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u32)]
+pub enum Ecn {
+    /// The sender does not understand ECN.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, L4S (RFC 9331).
+    Ect1 = 1,
+    /// ECN-capable, classic.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
 }
 
 impl Ecn {
+    /// Its two bits in the header.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
     /// May a router mark this packet instead of dropping it?
     #[inline]
     pub const fn is_capable(self) -> bool {
-        self.0 != Self::NotEct.0
+        !matches!(self, Self::NotEct)
     }
 }
 
-named_number! {
-    /// Conformance colour written by an edge marker (IN or OUT of profile).
-    Colour(u8) {
-        /// Within its profile, or never marked.
-        In = 0,
-        /// Beyond its profile.
-        Out = 1,
+/// Conformance colour written by an edge marker (IN or OUT of profile).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Colour {
+    /// Within its profile, or never marked.
+    #[default]
+    In = 0,
+    /// Beyond its profile.
+    Out = 1,
+}
+
+impl Colour {
+    /// Its number.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
     }
 }
 
-named_number! {
-    /// Transport protocol, as far as a classifier may ask.
-    Proto(u8) {
-        /// Reacts to drops and marks.
-        Tcp = 0,
-        /// Does not.
-        Udp = 1,
+/// Transport protocol, as far as a classifier may ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Proto {
+    /// Reacts to drops and marks.
+    #[default]
+    Tcp = 0,
+    /// Does not.
+    Udp = 1,
+}
+
+impl Proto {
+    /// Its number.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
     }
 }
 
-named_number! {
-    /// What a marker in front of the discipline says of an arrival.
-    Front(u8) {
-        /// Nothing.
-        Silent = 0,
-        /// The packet is signalled, if the discipline accepts it.
-        Signals = 1,
-    }
+/// What a marker in front of the discipline says of an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Front {
+    /// Nothing.
+    #[default]
+    Silent = 0,
+    /// The packet is signalled, if the discipline accepts it.
+    Signals = 1,
 }
 
 /// One packet as a discipline sees it: 32 bytes, `Copy`.

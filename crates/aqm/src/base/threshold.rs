@@ -130,8 +130,12 @@ impl<D: Discipline> Discipline for Threshold<D> {
     }
 
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let front = if self.signals(&packet, port, cx.now) { Front::Signals } else { Front::Silent };
-        self.behind.enqueue(Packet { front, ..packet }, port, cx);
+        // A byte that is written anew stalls whoever copies the packet whole: most are not signalled.
+        if self.signals(&packet, port, cx.now) {
+            self.behind.enqueue(Packet { front: Front::Signals, ..packet }, port, cx);
+        } else {
+            self.behind.enqueue(packet, port, cx);
+        }
     }
 
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
