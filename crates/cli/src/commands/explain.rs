@@ -157,11 +157,11 @@ fn probes_text(ui: &Ui, owner: &str, probes: &[ProbeSpec]) -> String {
 
 fn traffic_text(ui: &Ui, kind: &Kind) -> String {
     let name = &kind.name;
-    let mut out = ui.look().titled(name, &kind.summary);
+    let mut out = ui.look().titled(name, kind.summary);
     out += &format!("in a scenario: [[flows]] with kind = \"{name}\"\n");
     out += &heading(ui, "keys", "");
     let mut table = Table::of_words(3);
-    for (key, needed, doc) in kind.keys() {
+    for &(key, needed, doc) in &kind.keys {
         table.row(vec![key.to_string(), if needed { "needed" } else { "" }.to_string(), doc.to_string()]);
     }
     out + &table.render(ui.look(), "  ")

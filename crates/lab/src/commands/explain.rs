@@ -102,8 +102,8 @@ enum About {
         tc: TcDocument,
     },
     Traffic {
-        name: String,
-        summary: String,
+        name: &'static str,
+        summary: &'static str,
         schema: Value,
     },
     Congestion {
@@ -172,7 +172,7 @@ impl Subject {
                 About::Alias { name, discipline, tc }
             }
             Self::Traffic(kind) => {
-                let Kind { name, summary, schema } = kind.clone();
+                let Kind { name, summary, schema, .. } = kind.clone();
                 About::Traffic { name, summary, schema }
             }
             Self::Congestion(Named { name, summary }) => {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::claims::papers::PAPERS;
+use crate::declare;
 use crate::load;
 use crate::scenario::{self, Overrides, TcpVariant};
 
@@ -105,52 +106,34 @@ pub fn markers() -> Vec<Named> {
     MARKERS.iter().map(|marker| Named::new(marker.name, marker.about.summary)).collect()
 }
 
-/// A kind of traffic or of topology, from the scenario schema.
+/// A kind of traffic or of topology.
 #[derive(Clone, Debug)]
 pub struct Kind {
     /// Its word.
-    pub name: String,
+    pub name: &'static str,
     /// What it is.
-    pub summary: String,
+    pub summary: &'static str,
     /// Its schema.
     pub schema: Value,
+    /// Its keys but `kind`, each with whether it is needed and what it is; the needed ones first.
+    pub keys: Vec<(&'static str, bool, &'static str)>,
 }
 
 impl Kind {
-    fn of(schema: &Value) -> Self {
-        let name = schema.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default();
-        let summary = description(schema);
-        Self { name: name.to_string(), summary: summary.to_string(), schema: schema.clone() }
+    fn of(kind: &declare::Kind) -> Self {
+        let mut keys: Vec<_> = kind.keys.iter().map(|key| (key.name, key.is_needed, key.doc.trim_start())).collect();
+        keys.sort_by_key(|(_, needed, _)| !needed);
+        Self { name: kind.word, summary: kind.doc.trim_start(), schema: kind.schema(), keys }
     }
 
     fn named(&self) -> Named {
-        Named::new(&self.name, self.summary.trim_end_matches('.'))
+        Named::new(self.name, self.summary.trim_end_matches('.'))
     }
-
-    /// Its keys but `kind`, each with whether it is needed and what it is; the needed ones first.
-    pub fn keys(&self) -> Vec<(&str, bool, &str)> {
-        let needed = self.schema.get("required").and_then(Value::as_array);
-        let is_needed = |key: &str| needed.is_some_and(|needed| needed.iter().any(|n| n == key));
-        let properties = self.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let others = properties.filter(|(key, _)| *key != "kind");
-        let mut keys: Vec<_> = others.map(|(key, it)| (&**key, is_needed(key), description(it))).collect();
-        keys.sort_by_key(|(_, needed, _)| !needed);
-        keys
-    }
-}
-
-fn description(schema: &Value) -> &str {
-    schema.get("description").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The alternatives at a place of the scenario schema.
-fn kinds(at: &str) -> Vec<Kind> {
-    scenario::schema().pointer(at).and_then(Value::as_array).into_iter().flatten().map(Kind::of).collect()
 }
 
 /// Every kind of flows.
 pub fn flow_kinds() -> Vec<Kind> {
-    kinds("/properties/flows/items/oneOf")
+    scenario::flow_kinds().iter().map(Kind::of).collect()
 }
 
 /// Every kind of traffic.
@@ -160,7 +143,7 @@ pub fn traffic() -> Vec<Named> {
 
 /// Every kind of topology.
 pub fn topologies() -> Vec<Named> {
-    kinds("/properties/topology/oneOf").iter().map(Kind::named).collect()
+    scenario::topology_kinds().iter().map(|kind| Kind::of(kind).named()).collect()
 }
 
 /// Every congestion control.

@@ -49,6 +49,24 @@ pub(crate) const fn may(name: &'static str, schema: fn() -> Json, doc: &'static 
     Key { name, is_needed: false, schema, doc }
 }
 
+/// A table among those that the key `kind` tells apart.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    /// Its word.
+    pub(crate) word: &'static str,
+    /// What it is.
+    pub(crate) doc: &'static str,
+    /// Its keys but `kind`.
+    pub(crate) keys: Vec<Key>,
+}
+
+impl Kind {
+    /// Its schema.
+    pub(crate) fn schema(&self) -> Json {
+        schema::table(self.doc, Some(self.word), &self.keys)
+    }
+}
+
 /// The names of these.
 pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()

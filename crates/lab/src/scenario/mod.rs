@@ -14,6 +14,7 @@ pub use flows::*;
 pub use forebay_sim::network::Lane;
 pub use forebay_sim::tcp::{TcpOptions, Variant as TcpVariant};
 pub use read::{Contender, Overlay, Report, Scenario, schema};
+pub(crate) use topology::topology_kinds;
 pub use topology::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, NamedLink, ParkingLot, Topology};
 
 /// One point of the product of the axes.

@@ -14,10 +14,10 @@ mod voip;
 
 use forebay_sim::network::Traffic;
 use forebay_sim::source::Pattern;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::topology::Topology;
-use crate::declare::{Key, Keys, Setting, Table, Uniform, names, schema};
+use crate::declare::{self, Key, Keys, Setting, Table, Uniform, names, schema};
 use crate::document::{Node, Text, Value, paths};
 use crate::input::InputError;
 use crate::traces::Recorded;
@@ -163,10 +163,6 @@ impl Kind {
         [vec!["kind"], names(&self.all_keys())].concat()
     }
 
-    fn schema(&self) -> Json {
-        schema::table(self.doc, Some(self.word), &self.all_keys())
-    }
-
     /// That of the group `table`.
     fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
         table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
@@ -217,9 +213,14 @@ impl FlowKind {
     }
 }
 
+/// Every kind of flows.
+pub(crate) fn flow_kinds() -> Vec<declare::Kind> {
+    KINDS.iter().map(|kind| declare::Kind { word: kind.word, doc: kind.doc, keys: kind.all_keys() }).collect()
+}
+
 /// The schema of the groups.
 pub(crate) fn schema() -> Json {
-    schema::many(json!({ "oneOf": KINDS.iter().map(Kind::schema).collect::<Vec<_>>() }))
+    schema::many(schema::one_of(flow_kinds().iter().map(declare::Kind::schema).collect()))
 }
 
 /// Points a key of other kinds of flows to them.

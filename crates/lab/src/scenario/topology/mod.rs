@@ -13,7 +13,7 @@ use forebay_sim::network::{Conditions, Lane};
 use serde_json::Value as Json;
 
 use crate::declare::{
-    AQM, BUFFER, Flag, Form, Key, Keys, LINK_RATE, NAME, Setting, TIME, Table, Whole, is_plain, may, names, need,
+    self, AQM, BUFFER, Flag, Form, Key, Keys, LINK_RATE, NAME, Setting, TIME, Table, Whole, is_plain, may, names, need,
     schema, table, text, whole_number,
 };
 use crate::document::{Node, Text};
@@ -141,15 +141,14 @@ static KINDS: [Kind; 3] = [
     },
 ];
 
-impl Kind {
-    fn schema(&self) -> Json {
-        schema::table(self.doc, Some(self.word), &self.keys.concat())
-    }
+/// Every kind of network.
+pub(crate) fn topology_kinds() -> Vec<declare::Kind> {
+    KINDS.iter().map(|kind| declare::Kind { word: kind.word, doc: kind.doc, keys: kind.keys.concat() }).collect()
 }
 
 /// The schema of the table.
 pub(super) fn topology_schema() -> Json {
-    schema::one_of(KINDS.iter().map(Kind::schema).collect())
+    schema::one_of(topology_kinds().iter().map(declare::Kind::schema).collect())
 }
 
 /// Reads `[topology]`.
