@@ -4,7 +4,7 @@
 // queue, carries out what the daemon's law asked for last, and counts. It decides nothing itself.
 //
 // `cargo xtask bpf` compiles it into aqm.bpf.o beside it. The words of `settings` and `tally` are those of
-// crates/live/src/attach/words.rs: all are u64, so that both sides read them alike.
+// crates/live/src/attach/kernel/words.rs: all are u64, so that both sides read them alike.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

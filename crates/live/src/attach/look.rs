@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::actuator::Actuator;
-use super::fault::Fault;
-use super::qdisc;
-use super::state::State;
-use super::words::Counters;
+use super::kernel::actuator::Actuator;
+use super::kernel::fault::Fault;
+use super::kernel::qdisc;
+use super::kernel::state::State;
+use super::kernel::words::Counters;
 use crate::sys::attach_process::monotonic;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdiscs::Qdisc;

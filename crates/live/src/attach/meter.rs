@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::port::{Count, Tally};
 
-use super::words::Counters;
+use super::kernel::words::Counters;
 use crate::sys::qdiscs::Qdisc;
 
 /// Makes a [`Tally`] of two sets of counters that are not read at the same moment.

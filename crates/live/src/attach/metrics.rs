@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::fault::Fault;
 use super::http;
+use super::kernel::fault::Fault;
 use super::look::Live;
 
 /// An address of this machine for itself alone.

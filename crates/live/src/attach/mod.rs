@@ -6,35 +6,26 @@
 //! is in a state file, so that `detach` can undo it whatever has become of the daemon; a fast path that hears nothing
 //! for a second signals no more.
 
-mod actuator;
 mod begin;
-mod fastpath;
-mod fault;
 mod http;
-mod kind;
+mod kernel;
 mod look;
 mod meter;
 mod metrics;
-mod nft;
-mod place;
-mod qdisc;
-mod rights;
 mod serve;
-mod state;
 mod undo;
-mod words;
 
 pub use begin::{Order, begin, check};
-pub use fault::Fault;
-pub use kind::Kind;
+pub use kernel::fault::Fault;
+pub use kernel::kind::Kind;
+pub use kernel::qdisc::After;
+pub use kernel::state::State;
+pub use kernel::words::{Counters, PATIENCE, Settings};
 pub use look::{Live, look};
 pub use meter::Meter;
 pub use metrics::{address, text as metrics_text};
-pub use qdisc::After;
 pub use serve::Attachment;
-pub use state::State;
 pub use undo::detach;
-pub use words::{Counters, PATIENCE, Settings};
 
 /// Lets this process outlive its terminal, as nohup(1) had asked for before a handler of signals was set.
 pub fn ignore_hangup() {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::actuator::Actuator;
-use super::fault::Fault;
-use super::place::{self, Lock};
-use super::qdisc::{self, After};
-use super::rights::permitted;
-use super::state::State;
+use super::kernel::actuator::Actuator;
+use super::kernel::fault::Fault;
+use super::kernel::place::{self, Lock};
+use super::kernel::qdisc::{self, After};
+use super::kernel::rights::permitted;
+use super::kernel::state::State;
 use crate::sys::attach_process::ask_to_end;
 
 /// How long a daemon may take to end: it looks every tenth of a second, and may have to wait for others.

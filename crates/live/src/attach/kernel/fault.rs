@@ -51,7 +51,7 @@ impl fmt::Display for Fault {
 impl Error for Fault {}
 
 /// An error and all that caused it, in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
+pub(in crate::attach) fn chain(error: &dyn Error) -> String {
     let mut out = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -69,7 +69,7 @@ impl State {
     }
 
     /// What stands in the file of this attachment now, if that can be read.
-    pub(super) fn filed(&self) -> Option<Self> {
+    pub(in crate::attach) fn filed(&self) -> Option<Self> {
         Self::read(&Self::file(&self.key())).ok().flatten()
     }
 
@@ -124,7 +124,7 @@ impl State {
     }
 
     /// Writes the file anew, by whoever holds the others off.
-    pub(super) fn write(&self, _: &Lock) -> Result<(), Fault> {
+    pub(in crate::attach) fn write(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         let draft = Path::new(RUN).join(format!(".{}", self.key()));
         let write = || -> io::Result<()> {
@@ -143,7 +143,7 @@ impl State {
     }
 
     /// Removes the file.
-    pub(super) fn remove(&self, _: &Lock) -> Result<(), Fault> {
+    pub(in crate::attach) fn remove(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::system(file.display(), &error)),
@@ -214,7 +214,7 @@ impl State {
 }
 
 /// When a process started, in the kernel's ticks; none if there is no such process, or it has ended.
-pub(super) fn started(pid: u32) -> Option<u64> {
+pub(in crate::attach) fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name stands in brackets and may hold anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();

@@ -40,7 +40,7 @@ struct Shared {
 }
 
 /// The rules of an attachment, renewed by a thread.
-pub(super) struct Nft {
+pub(in crate::attach) struct Nft {
     shared: Arc<Mutex<Shared>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -55,7 +55,7 @@ struct Rules {
 
 impl Nft {
     /// Makes the table and begins to renew it.
-    pub(super) fn put(state: &State) -> Result<Self, Fault> {
+    pub(in crate::attach) fn put(state: &State) -> Result<Self, Fault> {
         unmistakable(state.index)?;
         let header = Self::header(state.index)?;
         let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
@@ -69,33 +69,33 @@ impl Nft {
     }
 
     /// The bytes of a link's header, which the queue counts and the rules do not.
-    pub(super) fn header(number: u32) -> Result<u64, Fault> {
+    pub(in crate::attach) fn header(number: u32) -> Result<u64, Fault> {
         let found = Netlink::open().and_then(|netlink| netlink.interface(number));
         found.map(|found| u64::from(found.header)).map_err(|error| gone("the device", "the header", &error))
     }
 
     /// Counters and queue as they were at the last renewal.
-    pub(super) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
+    pub(in crate::attach) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
         let shared = lock(&self.shared);
         shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }
 
     /// The probability from the next renewal on.
-    pub(super) fn set(&self, p: f64) -> Result<(), Fault> {
+    pub(in crate::attach) fn set(&self, p: f64) -> Result<(), Fault> {
         let mut shared = lock(&self.shared);
         shared.p = p;
         shared.fault.clone().map_or(Ok(()), Err)
     }
 
     /// Removes the table, if it is there.
-    pub(super) fn remove(device: u32) -> Result<(), Fault> {
+    pub(in crate::attach) fn remove(device: u32) -> Result<(), Fault> {
         let table = table(device);
         // Made first, because a table that is not there cannot be deleted.
         run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
     }
 
     /// Counters, probability, and whether it is in force.
-    pub(super) fn read(device: u32, header: u64) -> Result<(Counters, f64, bool), Fault> {
+    pub(in crate::attach) fn read(device: u32, header: u64) -> Result<(Counters, f64, bool), Fault> {
         let table = table(device);
         let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?, header);
         let shown = run(&["-j", "list", "table", "inet", &table], "")?;

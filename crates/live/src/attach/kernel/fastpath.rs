@@ -21,7 +21,7 @@ use crate::sys::attach_process::{monotonic, raise_memory_limit};
 /// Compiled from `bpf/aqm.bpf.c`; that both belong together is a test of xtask.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../bpf/aqm.bpf.o"));
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/aqm.bpf.o"));
 
 /// The names in the object, and those of the pins.
 const PROGRAM: &str = "forebay";
@@ -33,14 +33,14 @@ const PREFERENCE: &str = "64251";
 const FILTER: &str = "0xfb";
 
 /// The maps of a program that is in place.
-pub(super) struct FastPath {
+pub(in crate::attach) struct FastPath {
     settings: Array<MapData, [u64; SETTINGS]>,
     tallies: PerCpuArray<MapData, [u64; TALLY]>,
 }
 
 impl FastPath {
     /// Loads the program and puts it at the egress of the device.
-    pub(super) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
+    pub(in crate::attach) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         raise_memory_limit();
         let btf = Btf::from_sys_fs().map_err(|error| {
             Fault::Unavailable(format!("BPF: the kernel does not describe its types: {}", chain(&error)))
@@ -75,7 +75,7 @@ impl FastPath {
     }
 
     /// The maps of the attachment with this key.
-    pub(super) fn open(key: &str) -> Result<Self, Fault> {
+    pub(in crate::attach) fn open(key: &str) -> Result<Self, Fault> {
         let pins = place::pins(key);
         let map = |name: &str| MapData::from_pin(pins.join(name)).map_err(|error| refused("open a pinned map", &error));
         Self::of(map(SETTINGS_MAP)?, map(TALLIES_MAP)?)
@@ -89,7 +89,7 @@ impl FastPath {
     }
 
     /// Removes filter and pins; with the last pin the kernel lets go of link, program and maps.
-    pub(super) fn remove(state: &State) -> Result<(), Fault> {
+    pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
         // With a device that has gone its filters went too.
         let swept = state.name().map_or(Ok(()), |device| sweep(&device, state));
         match swept {
@@ -99,19 +99,19 @@ impl FastPath {
     }
 
     /// What all processors have counted.
-    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+    pub(in crate::attach) fn counters(&self) -> Result<Counters, Fault> {
         let all = self.tallies.get(&0, 0).map_err(|error| refused("read the counters", &error))?;
         Ok(Counters::sum(all.iter().copied()))
     }
 
     /// What the daemon said last.
-    pub(super) fn settings(&self) -> Result<Settings, Fault> {
+    pub(in crate::attach) fn settings(&self) -> Result<Settings, Fault> {
         self.settings.get(&0, 0).map(Settings::read).map_err(|error| refused("read the settings", &error))
     }
 
     /// What counts from now on. A packet that comes while it is written may meet some old words among the new ones; each
     /// word is itself whole.
-    pub(super) fn set(&mut self, settings: &Settings) -> Result<(), Fault> {
+    pub(in crate::attach) fn set(&mut self, settings: &Settings) -> Result<(), Fault> {
         let settings = Settings { updated: monotonic(), ..*settings };
         self.settings.set(0, settings.words(), 0).map_err(|error| refused("write the settings", &error))
     }

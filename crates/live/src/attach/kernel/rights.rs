@@ -5,7 +5,7 @@ use std::fs;
 use super::fault::Fault;
 
 /// May this process change queues, as `command` does?
-pub(super) fn permitted(command: &str) -> Result<(), Fault> {
+pub(in crate::attach) fn permitted(command: &str) -> Result<(), Fault> {
     /// `CAP_NET_ADMIN`, by its number.
     const NET_ADMIN: u64 = 12;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

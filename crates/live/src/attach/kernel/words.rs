@@ -5,9 +5,9 @@ use forebay_aqm::base::port::Count;
 use forebay_aqm::base::units::Depth;
 
 /// How many words `struct settings` has.
-pub(super) const SETTINGS: usize = 6;
+pub(in crate::attach) const SETTINGS: usize = 6;
 /// How many words `struct tally` has.
-pub(super) const TALLY: usize = 9;
+pub(in crate::attach) const TALLY: usize = 9;
 /// A probability of one.
 const ALWAYS: u64 = 1 << 32;
 /// How long an actuation holds without a word from the daemon, in nanoseconds.

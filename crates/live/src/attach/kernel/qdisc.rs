@@ -19,7 +19,7 @@ const OURS: u32 = 0x00fb_0000;
 /// Kinds without classes whose parameters the kernel takes back in the words in which it gives them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
 /// The most bytes that tbf can be told of.
-pub(super) const MOST: u64 = u32::MAX as u64;
+pub(in crate::attach) const MOST: u64 = u32::MAX as u64;
 /// A link header without a VLAN's tag.
 const ETHERNET: u32 = 14;
 
@@ -38,12 +38,12 @@ impl Before {
     }
 
     /// As it stands in a file.
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::attach) fn json(&self) -> Value {
         let options: String = self.options.iter().map(|byte| format!("{byte:02x}")).collect();
         json!({ "kind": self.kind, "handle": self.handle, "options": options })
     }
 
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    pub(in crate::attach) fn read(value: &Value) -> Option<Self> {
         let digits = value["options"].as_str()?.as_bytes();
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         Some(Self {
@@ -55,17 +55,17 @@ impl Before {
 }
 
 /// Bytes that may go at once: a millisecond of the rate, so that a timer that is late loses nothing, and two packets.
-pub(super) fn burst(rate: Rate, mtu: u32) -> u64 {
+pub(in crate::attach) fn burst(rate: Rate, mtu: u32) -> u64 {
     (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MOST)
 }
 
 /// Is this root qdisc ours?
-pub(super) fn is_ours(root: &Qdisc) -> bool {
+pub(in crate::attach) fn is_ours(root: &Qdisc) -> bool {
     root.kind == "tbf" && root.handle == OURS
 }
 
 /// The root qdisc of a device; none where it is the kernel's own choice. What could not be put back is refused.
-pub(super) fn before(netlink: &Netlink, device: &str, number: u32) -> Result<Option<Before>, Fault> {
+pub(in crate::attach) fn before(netlink: &Netlink, device: &str, number: u32) -> Result<Option<Before>, Fault> {
     let failed = |error: io::Error| gone(device, "the queues", &error);
     let all = netlink.qdiscs(number).map_err(failed)?;
     let found = judge(&all).map_err(|what| {
@@ -103,14 +103,14 @@ fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
 }
 
 /// Puts our queue in place of the root qdisc.
-pub(super) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<(), Fault> {
+pub(in crate::attach) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<(), Fault> {
     let (rate, burst, limit) = (format!("{}bit", rate.0), format!("{burst}b"), format!("{limit}b"));
     let words = ["qdisc", "replace", "dev", device, "root", "handle", HANDLE, "tbf"];
     tc(&[&words[..], &["rate", &rate, "burst", &burst, "limit", &limit]].concat()).map(|_| ())
 }
 
 /// Puts back what [`before`] found, if the queue there is still ours; what could not be done.
-pub(super) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault> {
+pub(in crate::attach) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault> {
     let Some(device) = name(number) else { return Ok(()) };
     let done = || -> io::Result<()> {
         let netlink = Netlink::open()?;
@@ -152,7 +152,7 @@ pub enum After {
 }
 
 /// What it has.
-pub(super) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault> {
+pub(in crate::attach) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault> {
     let Some(device) = name(number) else { return Ok(After::Gone) };
     let root = match Netlink::open().and_then(|netlink| netlink.root(number)) {
         Ok(root) => Some(root).filter(|root| root.handle != 0),
@@ -172,7 +172,7 @@ pub(super) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault
 }
 
 /// Runs tc(8) and gives what it printed.
-pub(super) fn tc(words: &[&str]) -> Result<String, Fault> {
+pub(in crate::attach) fn tc(words: &[&str]) -> Result<String, Fault> {
     let out = program("tc", "iproute2")?.args(words).stdin(Stdio::null()).output();
     let out = out.map_err(|error| Fault::system("tc", &error))?;
     if out.status.success() {
@@ -182,7 +182,7 @@ pub(super) fn tc(words: &[&str]) -> Result<String, Fault> {
 }
 
 /// A program of the system, also where PATH has no folder for administrators.
-pub(super) fn program(name: &str, package: &str) -> Result<Command, Fault> {
+pub(in crate::attach) fn program(name: &str, package: &str) -> Result<Command, Fault> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/sbin", "/usr/bin"].map(Into::into));
@@ -195,7 +195,7 @@ pub(super) fn program(name: &str, package: &str) -> Result<Command, Fault> {
 }
 
 /// What a program of the system said when it refused.
-pub(super) fn refused(what: &str, stderr: &[u8]) -> Fault {
+pub(in crate::attach) fn refused(what: &str, stderr: &[u8]) -> Fault {
     let said = String::from_utf8_lossy(stderr);
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = said.join(", ");
@@ -207,7 +207,7 @@ pub(super) fn refused(what: &str, stderr: &[u8]) -> Fault {
 }
 
 /// What a device that has gone is, in place of any error about it.
-pub(super) fn gone(device: &str, what: &str, error: &io::Error) -> Fault {
+pub(in crate::attach) fn gone(device: &str, what: &str, error: &io::Error) -> Fault {
     match error.raw_os_error() {
         Some(libc::ENODEV) => Fault::Unavailable(format!("{device} is gone")),
         _ => Fault::system(format!("{what} of {device}"), error),

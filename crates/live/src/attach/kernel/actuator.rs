@@ -11,14 +11,14 @@ use crate::sys::attach_process::monotonic;
 use crate::sys::qdiscs::Qdisc;
 
 /// An actuator in place.
-pub(super) enum Actuator {
+pub(in crate::attach) enum Actuator {
     Bpf(Box<FastPath>),
     Nft(Nft),
 }
 
 impl Actuator {
     /// Puts one in place for an attachment, which is told before anything is changed. If it cannot, nothing is left of it.
-    pub(super) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
+    pub(in crate::attach) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         state.actuator = Some(kind);
         state.write(lock)?;
         let put = match kind {
@@ -38,7 +38,7 @@ impl Actuator {
     }
 
     /// The one of an attachment that stands, to look at.
-    pub(super) fn open(state: &State) -> Result<Reader, Fault> {
+    pub(in crate::attach) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
             None => Err(Fault::Unavailable(format!("{}: nothing marks or drops there now", state.device))),
             Some(Kind::Nft) => Ok(Reader::Nft(state.index, Nft::header(state.index)?)),
@@ -47,7 +47,7 @@ impl Actuator {
     }
 
     /// Removes the one of an attachment, whatever is left of it.
-    pub(super) fn remove(state: &State) -> Result<(), Fault> {
+    pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
         match state.actuator {
             None => Ok(()),
             Some(Kind::Nft) => Nft::remove(state.index),
@@ -56,7 +56,7 @@ impl Actuator {
     }
 
     /// What it has counted, and what the queue had at that moment, `live` being what it has now.
-    pub(super) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
+    pub(in crate::attach) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
             Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
             Self::Nft(nft) => nft.books(),
@@ -64,7 +64,7 @@ impl Actuator {
     }
 
     /// What it does from now on, `backlog` being what waits now.
-    pub(super) fn set(&mut self, settings: &Settings, backlog: u64, packet: u64) -> Result<(), Fault> {
+    pub(in crate::attach) fn set(&mut self, settings: &Settings, backlog: u64, packet: u64) -> Result<(), Fault> {
         match self {
             Self::Bpf(path) => path.set(settings),
             Self::Nft(nft) => nft.set(settings.probability(backlog, packet)),
@@ -73,7 +73,7 @@ impl Actuator {
 }
 
 /// An actuator to look at.
-pub(super) enum Reader {
+pub(in crate::attach) enum Reader {
     Bpf(Box<FastPath>),
     /// The device, and the bytes of its link's header.
     Nft(u32, u64),
@@ -81,7 +81,7 @@ pub(super) enum Reader {
 
 impl Reader {
     /// What it has counted; and the probability of a signal for a packet of `packet` bytes at `backlog`.
-    pub(super) fn read(&self, backlog: u64, packet: u64) -> Result<(Counters, f64, bool), Fault> {
+    pub(in crate::attach) fn read(&self, backlog: u64, packet: u64) -> Result<(Counters, f64, bool), Fault> {
         match self {
             Self::Bpf(path) => {
                 let settings = path.settings()?;

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use crate::sys::attach_process::{is_bpffs, mount_bpffs, netns_cookie, unmount, user};
 
 /// The folder of the state files.
-pub(super) const RUN: &str = "/run/forebay";
+pub(in crate::attach) const RUN: &str = "/run/forebay";
 /// Whoever changes something holds it.
 const LOCK: &str = "/run/forebay/.lock";
 /// Where BPF objects are pinned by custom.
@@ -19,33 +19,33 @@ const BPFFS: &str = "/sys/fs/bpf";
 const MOUNTED: &str = "/run/forebay/.bpffs";
 
 /// The network namespace of this process, by number.
-pub(super) fn netns() -> Result<u64, Fault> {
+pub(in crate::attach) fn netns() -> Result<u64, Fault> {
     let own = "/proc/self/ns/net";
     fs::metadata(own).map(|found| found.ino()).map_err(|error| Fault::system(own, &error))
 }
 
 /// What no other namespace ever has, however its number is used again.
-pub(super) fn cookie() -> Result<u64, Fault> {
+pub(in crate::attach) fn cookie() -> Result<u64, Fault> {
     netns_cookie().map_err(|error| Fault::system("the network namespace", &error))
 }
 
 /// What tells the attachment of a device from all others: its number, and that of the namespace. Names change.
-pub(super) fn key(index: u32, netns: u64) -> String {
+pub(in crate::attach) fn key(index: u32, netns: u64) -> String {
     format!("{index}@{netns}")
 }
 
 /// Holds everybody else off who attaches or detaches, as long as it lives. The folder is there then, and goes with it if
 /// nothing is left in it.
-pub(super) struct Lock {
+pub(in crate::attach) struct Lock {
     _file: File,
 }
 
 /// How long others may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(in crate::attach) const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Waits for the others.
-pub(super) fn lock() -> Result<Lock, Fault> {
+pub(in crate::attach) fn lock() -> Result<Lock, Fault> {
     let begun = Instant::now();
     loop {
         let missing = match try_lock() {
@@ -102,18 +102,18 @@ fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Is it a folder in which only root, or this user, may write?
-pub(super) fn is_ours_alone(folder: &Path) -> io::Result<bool> {
+pub(in crate::attach) fn is_ours_alone(folder: &Path) -> io::Result<bool> {
     let found = fs::symlink_metadata(folder)?;
     Ok(found.is_dir() && [0, user()].contains(&found.uid()) && found.mode() & 0o022 == 0)
 }
 
 /// Where the pins of an attachment are.
-pub(super) fn pins(key: &str) -> PathBuf {
+pub(in crate::attach) fn pins(key: &str) -> PathBuf {
     Path::new(BPFFS).join("forebay").join(key)
 }
 
 /// Makes the folder for pins, mounting its file system if nobody has.
-pub(super) fn make_pins(pins: &Path) -> Result<(), Fault> {
+pub(in crate::attach) fn make_pins(pins: &Path) -> Result<(), Fault> {
     let at = Path::new(BPFFS);
     if !is_bpffs(at) {
         let what = format!("no file system for BPF objects is mounted at {BPFFS}, and mounting it");
@@ -127,7 +127,7 @@ pub(super) fn make_pins(pins: &Path) -> Result<(), Fault> {
 }
 
 /// Removes the pins of an attachment, and what only they needed.
-pub(super) fn remove_pins(pins: &Path) -> Result<(), Fault> {
+pub(in crate::attach) fn remove_pins(pins: &Path) -> Result<(), Fault> {
     match fs::remove_dir_all(pins) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
