@@ -222,6 +222,17 @@ mod tests {
     }
 
     #[test]
+    fn packets_leave_as_they_came() {
+        for name in ["droptail th=0", "wrr th=0", "fq_codel th=0"] {
+            let mut queue = filled(name, Ecn::NotEct);
+            assert!(queue.port.discarded().len() > 10, "{name}");
+            assert!(queue.port.discarded().iter().all(|(packet, _)| packet.front == Front::Silent), "{name}");
+            let mut departed = core::iter::from_fn(|| queue.depart(Instant::ZERO));
+            assert!(departed.all(|packet| packet.front == Front::Silent), "{name}");
+        }
+    }
+
+    #[test]
     fn drops_of_the_discipline_behind_it_stay_as_they_are() {
         let alone = filled("droptail", Ecn::NotEct).port.tally();
         let high = filled("droptail th=1", Ecn::NotEct).port.tally();

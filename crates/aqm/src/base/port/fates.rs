@@ -158,7 +158,8 @@ impl Port {
 
     /// The way out of all others, on arrival or later.
     #[inline]
-    fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
+    fn discard<A: Aqm + ?Sized>(&mut self, mut packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
+        packet.front = Front::Silent;
         match reason {
             Reason::Early | Reason::Marker => self.tally.dropped_early.add(packet.len),
             Reason::Overflow => self.tally.dropped_overflow.add(packet.len),
