@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Instant;
 
+use forebay_aqm::ENTRIES;
+use forebay_aqm::base::design::Cost;
 use forebay_lab::bench::{DisciplineRow, MarkerRow};
 use serde_json::Value;
 
@@ -200,7 +202,7 @@ fn page(round: &Round) -> String {
     out.push_str(DISCIPLINES);
     for DisciplineRow { name, ns_per_packet, loss_ratio, mark_ratio } in &round.disciplines {
         let [loss, mark] = [loss_ratio, mark_ratio].map(|ratio| 100.0 * ratio);
-        let goal = discipline_goal(name);
+        let goal = ENTRIES.iter().find(|entry| entry.name == name).map_or(Cost::Light, |entry| entry.cost).goal_ns();
         let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {goal} | {loss:.1} | {mark:.1} |");
     }
     out.push_str(MARKERS);
@@ -209,11 +211,6 @@ fn page(round: &Round) -> String {
         let _ = writeln!(out, "| `{name}` | {ns_per_packet:.1} | {loss:.1} | {mark:.1} | {outside:.1} |");
     }
     out
-}
-
-/// What a discipline should cost at most, in ns.
-fn discipline_goal(name: &str) -> u32 {
-    if ["codel", "cobalt", "drr", "fq_codel", "fq_pie", "sfb"].contains(&name) { 40 } else { 20 }
 }
 
 /// A line of the chart: whose rows, which cost, and how it is called and drawn.

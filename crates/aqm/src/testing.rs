@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::base::design::{ProbeSpec, Probes};
+use crate::base::design::{ProbeSpec, Probes, Readings};
 use crate::base::host::Queue;
 use crate::base::ladder::Discipline;
 use crate::base::packet::{Ecn, Packet};
@@ -25,27 +25,7 @@ use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Reason;
 use scenarios::{FLOWS, SCENARIOS, Scenario, random_packet};
 
-/// In which order packets must leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// As if from so many FIFO lists: 1 for a plain FIFO.
-    Lists(usize),
-    /// FIFO within each flow.
-    PerFlow,
-    /// Any.
-    Free,
-}
-
-/// What a discipline promises beyond the rules for all.
-#[derive(Clone, Copy, Debug)]
-pub struct Promises {
-    /// The order of delivered packets.
-    pub order: Order,
-    /// ECT packets may be marked; otherwise nothing ever is.
-    pub ecn: bool,
-    /// An arrival that finds nothing queued, and room, is neither dropped nor marked.
-    pub spares_empty: bool,
-}
+pub use crate::base::design::{Order, Promises};
 
 /// How to read a discipline's probes.
 pub struct Watch<D> {
@@ -213,6 +193,10 @@ impl<D: Discipline> Bench<'_, D> {
             }
             if probe.name == "p" && !(0.0..=1.0).contains(&value) {
                 return Err(format!("probe p is {value}: no probability"));
+            }
+            if matches!(probe.readings, Readings::Probability | Readings::Switch) && !probe.readings.allow(value) {
+                let [least, most] = probe.readings.ends();
+                return Err(format!("probe {} is {value:e}, not from {least:e} to {most:e}", probe.name));
             }
             self.note(value.to_bits());
         }

@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{Entry, ProbeSpec, Probes, Rung};
+use forebay_aqm::base::design::{Entry, ProbeSpec, Probes, Readings, Rung};
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::{Aqm, Discipline};
 use forebay_aqm::base::packet::Packet;
@@ -17,29 +17,9 @@ use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 /// Random parameter sets for each line of the registry.
 const CASES: u64 = 1000;
 
-fn promises(spec: &Spec) -> Promises {
-    let entry = spec.entry();
-    let order = match (entry.rung, entry.name) {
-        (Rung::Law | Rung::Aqm, _) | (_, "choke" | "sfb") => Order::Lists(1),
-        (_, "red_tail" | "dualpi2" | "curvy_red") => Order::Lists(2),
-        _ => Order::PerFlow,
-    };
-    // ns-2's RED family lets an arrival pass that meets a queue of at most one packet.
-    let spares_empty = match entry.name {
-        "droptail" | "codel" | "cobalt" | "red_tail" | "dynamic_red" | "rio" | "pie" | "drr" => true,
-        "red" | "ared" | "feng_red" => spec.get("rule").as_deref() == Some("ns2"),
-        _ => false,
-    };
-    // A threshold marker does not.
-    let spares_empty = spares_empty && spec.get("th").as_deref() == Some("off");
-    // CoDel's ce_threshold marks without ECN too, as in Linux.
-    let ce_threshold = spec.get("ce_threshold").is_some_and(|threshold| threshold != "off");
-    Promises { order, ecn: spec.ecn() || ce_threshold, spares_empty }
-}
-
 fn check(spec: &Spec, seed: u64) {
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
-    let outcome = check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises(spec), seed);
+    let outcome = check_aqm(|link, rng| spec.queue(link, rng), &watch, &spec.promises(), seed);
     outcome.unwrap_or_else(|e| panic!("{}: {e}", spec.canonical()));
 }
 
@@ -221,7 +201,8 @@ fn finds_probes_that_are_no_numbers() {
     struct Probed(f64);
     impl Aqm for Probed {}
     impl Probes for Probed {
-        const PROBES: &'static [ProbeSpec] = &[ProbeSpec { name: "p", unit: "1", doc: "A probability." }];
+        const PROBES: &'static [ProbeSpec] =
+            &[ProbeSpec { name: "p", unit: "1", doc: "A probability.", readings: Readings::Probability }];
         fn probe(&self, _: usize) -> f64 {
             self.0
         }

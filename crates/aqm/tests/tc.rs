@@ -118,7 +118,7 @@ fn what_cannot_be_had_is_refused() {
 fn every_word_is_read_and_sets_what_it_names() {
     for entry in ENTRIES {
         let Some(tc) = &entry.tc else { continue };
-        for (word, tail) in tc.words {
+        for (word, tail) in tc.words() {
             let (values, key): (&[&str], _) = match tail {
                 Tail::Sets(sets) => (&["777", "7", "7000", "77000", "0.7"], Some(sets.key())),
                 Tail::Flag(_) | Tail::Moot(_) => (&[""], None),

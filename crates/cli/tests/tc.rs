@@ -333,8 +333,9 @@ fn line(rng: &mut Rng, name: &str, tc: &Tc) -> String {
     };
     words.extend(tc.needs.iter().filter(|_| rng.below(10) > 0).map(needed));
     for _ in 0..1 + rng.below(3) {
-        let chosen = rng.below(tc.words.len() as u64) as usize;
-        words.extend(word(rng, &tc.words[chosen]));
+        let known: Vec<_> = tc.words().collect();
+        let chosen = rng.below(known.len() as u64) as usize;
+        words.extend(word(rng, known[chosen]));
     }
     words.join(" ")
 }

@@ -9,7 +9,6 @@ mod choices;
 mod extremes;
 mod queue;
 mod readers;
-mod readings;
 mod words;
 
 /// A target: its name, what it promises, and the function.

@@ -10,7 +10,6 @@ use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 use crate::account::Account;
 use crate::choices::Choices;
 use crate::extremes;
-use crate::readings::{Reading, readings};
 
 /// After so many operations the history ends, however many bytes there are.
 const MOST_OPERATIONS: usize = 4096;
@@ -62,7 +61,6 @@ struct History {
     link: Link,
     now: Instant,
     account: Account,
-    readings: Vec<Reading>,
 }
 
 impl History {
@@ -73,7 +71,6 @@ impl History {
             link,
             now: Instant::from_nanos(1 << 40),
             account: Account::default(),
-            readings: readings(spec.entry().probes),
         }
     }
 
@@ -141,8 +138,10 @@ impl History {
 
     fn inspect(&self) {
         self.must(self.queue.port.check());
-        for (i, reading) in self.readings.iter().enumerate() {
-            self.must(reading.check(self.queue.discipline().probe(i)));
+        for (i, probe) in self.spec.entry().probes.iter().enumerate() {
+            let (value, [least, most]) = (self.queue.discipline().probe(i), probe.readings.ends());
+            let outside = || format!("probe {} is {value:e}, not from {least:e} to {most:e}", probe.name);
+            self.must(if probe.readings.allow(value) { Ok(()) } else { Err(outside()) });
         }
     }
 

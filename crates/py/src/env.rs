@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Entry, Probes, Rung};
+use forebay_aqm::base::design::{About, Cost, Entry, Order, Probes, Rung};
 use forebay_aqm::base::ladder::Aqm;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
@@ -75,8 +75,9 @@ fn external(ecn: bool) -> PyResult<Spec> {
     const ABOUT: About =
         About { summary: "signals with a probability that is set from outside", source: "", rule: "", deviations: &[] };
     let (params, presets, probes) = (&[], &[], &[]);
-    let entry =
-        Entry { name: "external", rung: Rung::Aqm, variant_of: None, about: &ABOUT, params, presets, tc: None, probes };
+    let (order, cost, rung) = (Order::Lists(1), Cost::Light, Rung::Aqm);
+    let (name, variant_of, about, tc) = ("external", None, &ABOUT, None);
+    let entry = Entry { name, rung, variant_of, about, params, presets, tc, probes, order, cost };
     let own = Own::made(entry, |_| Ok((String::new(), Knob)));
     let word = if ecn { "ecn=on" } else { "ecn=off" };
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))

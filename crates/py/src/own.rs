@@ -4,7 +4,7 @@
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Entry, ProbeSpec, Probes, Rung};
+use forebay_aqm::base::design::{About, Cost, Entry, Order, ProbeSpec, Probes, Readings, Rung};
 use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
@@ -15,7 +15,7 @@ use forebay_aqm::base::text;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Depth, Link};
 use forebay_aqm::base::verdict::{Fate, Reason, Verdict};
-use forebay_aqm::testing::{Order, Promises, Watch, check_aqm};
+use forebay_aqm::testing::{Promises, Watch, check_aqm};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let names: Vec<String> = class.getattr("probes")?.extract()?;
     let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let word = |text: &str| doc(text.to_string());
-    let probe = |name: &String| ProbeSpec { name: word(name), unit: "", doc: "" };
+    let probe = |name: &String| ProbeSpec { name: word(name), unit: "", doc: "", readings: Readings::Signed };
     let param = |(name, value): (String, Bound<'_, PyAny>)| ParamSpec {
         name: word(&name),
         symbol: "",
@@ -62,6 +62,8 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         presets: &[],
         tc: None,
         probes: Vec::leak(names.iter().map(probe).collect()),
+        order: Order::Lists(1),
+        cost: Cost::Heavy,
     };
     let law = rung == "law";
     let code: String = class.getattr("_code")?.extract()?;

@@ -119,7 +119,7 @@ impl Aqm for Blue {
 
 probes! { Blue {
     /// Signal probability.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
 } }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! probability that overflows raise and an empty queue lowers.
 
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Preset};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::port::Level;
@@ -228,6 +228,11 @@ impl Design for Cobalt {
         settings: "ecn=on target=5ms interval=100ms mtu=1514b p_inc=0.00390625 p_dec=0.000244140625 start=kernel",
         source: "Linux sch_cake: cake_init, cake_set_rate",
     }];
+    const COST: Cost = Cost::Heavy;
+
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = Rule::new(params, link.rate);
@@ -258,7 +263,7 @@ impl Aqm for Cobalt {
 
 probes! { Cobalt {
     /// BLUE's probability.
-    p ["1"] = |s| s.state.p;
+    p ["1"] probability = |s| s.state.p;
     /// Sets the rate of CoDel's signals.
     count ["1"] = |s| f64::from(s.state.count);
     /// Time the last judged packet had waited.

@@ -9,12 +9,12 @@
 use crate::aqm::droptail::DropTail;
 use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Preset};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};
-use crate::base::tc::{Form, Tail, Tc, sets};
+use crate::base::tc::{ECN, Form, LIMIT, Tc, Words, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Reason, Verdict};
@@ -233,6 +233,12 @@ fn send(verdict: Verdict, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<
     port.pop_judged(list, &mut Decided(verdict), cx)
 }
 
+/// tc's words for the two times of CoDel.
+pub const TIMES: Words =
+    &[("target", sets(Form::Time, "target").but_zero()), ("interval", sets(Form::Time, "interval").but_zero())];
+/// tc's word for its threshold.
+pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").tail())];
+
 impl Design for CoDel {
     type Params = Params;
     const ABOUT: About = About {
@@ -265,17 +271,16 @@ impl Design for CoDel {
             source: "Linux codel on Ethernet: tc's defaults",
         },
     ];
-    const TC: Option<Tc> = Some(Tc::new(
-        "preset=linux",
-        &[
-            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
-            ("target", sets(Form::Time, "target").but_zero()),
-            ("interval", sets(Form::Time, "interval").but_zero()),
-            ("ce_threshold", sets(Form::Time, "ce_threshold").tail()),
-            ("ecn", Tail::Flag("ecn=on")),
-            ("noecn", Tail::Flag("ecn=off")),
-        ],
-    ));
+    const TC: Option<Tc> = Some(Tc::new("preset=linux", &[LIMIT, TIMES, CE_THRESHOLD, ECN]));
+    const COST: Cost = Cost::Heavy;
+
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
+
+    fn marks_without_ecn(params: &Params) -> bool {
+        params.ce_threshold != Off::Off
+    }
 
     fn build(params: &Params, _: &Link) -> Self {
         Self { rule: Rule::new(params.clone(), Emptied::Forgets), state: State::default() }
@@ -299,7 +304,7 @@ probes! { CoDel {
     /// Time the last judged packet had waited.
     sojourn ["s"] = |s| s.rule.sojourn.secs();
     /// 1 in the dropping state.
-    dropping ["1"] = |s| f64::from(u8::from(s.state.dropping));
+    dropping ["1"] switch = |s| f64::from(u8::from(s.state.dropping));
 } }
 
 #[cfg(test)]

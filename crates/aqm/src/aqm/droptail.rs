@@ -40,7 +40,10 @@ impl Design for TailOrFront {
     };
     const PRESETS: &'static [Preset] =
         &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; give it one packet less" }];
-    const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", LIMIT_PACKETS));
+    const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS]));
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn build(params: &Params, _: &Link) -> Self {
         Self { front: params.front }

@@ -219,6 +219,9 @@ impl Design for DynamicRed {
             source: "RED+Tail, Table IV: the band inside RED+Tail",
         },
     ];
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         let &Params { min_th, max_th, .. } = params;
@@ -244,13 +247,13 @@ probes! { DynamicRed {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
     /// Average drop probability, which moves the thresholds.
-    p ["1"] = |s| s.steering().p_avg();
+    p ["1"] probability = |s| s.steering().p_avg();
     /// Lower threshold.
     min_th ["packets|bytes"] = |s| s.curve().min_th;
     /// Probability at max_th.
-    max_p ["1"] = |s| s.curve().max_p;
+    max_p ["1"] probability = |s| s.curve().max_p;
     /// Base probability of the latest arrival.
-    p_b ["1"] = |s| s.p_b();
+    p_b ["1"] probability = |s| s.p_b();
 } }
 
 #[cfg(test)]

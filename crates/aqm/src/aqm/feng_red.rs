@@ -145,6 +145,10 @@ impl Design for FengRed {
             source: "ns-2.35 defaults with adaptive_ 1, feng_adaptive_ 1, alpha_ 3, beta_ 2",
         },
     ];
+    fn spares_empty(params: &Params) -> bool {
+        // ns-2's rule lets an arrival pass that meets at most one packet.
+        params.rule == Rule::Ns2
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         consistent(&params.red())?;
@@ -171,11 +175,11 @@ probes! { FengRed {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.p();
+    p ["1"] probability = |s| s.p();
     /// Probability at max_th.
-    max_p ["1"] = |s| s.curve().max_p;
+    max_p ["1"] probability = |s| s.curve().max_p;
     /// Packets since the last signal.
-    count ["packets"] = |s| s.count();
+    count ["packets"] signed = |s| s.count();
 } }
 
 #[cfg(test)]

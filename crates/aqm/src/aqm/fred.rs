@@ -285,13 +285,13 @@ probes! { Fred {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average.value();
     /// Probability of a signal to the latest arrival, by chance.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// Fair share of the average of a flow with packets waiting.
     avgcq ["packets|bytes"] = |s| s.fair();
     /// Flows with packets waiting.
     active ["1"] = |s| f64::from(s.active);
     /// Packets since the last drop by chance.
-    count ["packets"] = |s| s.count as f64;
+    count ["packets"] signed = |s| s.count as f64;
 } }
 
 #[cfg(test)]

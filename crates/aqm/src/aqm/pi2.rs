@@ -15,7 +15,7 @@ use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, Tosses};
 use crate::parts::delay_pi::{Base, Gains};
 use crate::parts::drain_time::DrainTime;
-use crate::parts::dual_aqm::refuses;
+use crate::parts::dual::signals::refuses;
 use crate::{choice, params, probes};
 
 choice! {
@@ -216,13 +216,13 @@ impl Aqm for Pi2 {
 
 probes! { Pi2 {
     /// Base probability p', whose square classic packets meet.
-    p ["1"] = |s| s.base.p();
+    p ["1"] probability = |s| s.base.p();
     /// Queuing delay at the last update.
     delay ["s"] = |s| s.base.delay();
     /// Probability that classic packets meet.
-    p_c ["1"] = |s| s.base.p() * s.base.p();
+    p_c ["1"] probability = |s| s.base.p() * s.base.p();
     /// Probability that scalable packets meet.
-    p_cl ["1"] = |s| s.coupling.linear(s.base.p());
+    p_cl ["1"] probability = |s| s.coupling.linear(s.base.p());
     /// What has accumulated towards the next signal.
     count ["1"] = |s| s.tosses.count();
 } }

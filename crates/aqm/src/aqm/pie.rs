@@ -10,7 +10,7 @@ use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{Form, Tail, Tc, sets};
+use crate::base::tc::{ECN, Form, LIMIT, Tail, Tc, Words, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Limit, Link};
 use crate::base::verdict::Verdict;
@@ -381,6 +381,21 @@ pub struct Pie {
     due: Instant,
 }
 
+/// tc's words for the controller of PIE.
+pub const CONTROLLER: Words = &[
+    ("target", sets(Form::Time, "target").but_zero()),
+    ("tupdate", sets(Form::Time, "tupdate").but_zero()),
+    ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
+    ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
+];
+/// tc's words for what PIE may count or measure.
+pub const SWITCHES: Words = &[
+    ("bytemode", Tail::Flag("bytes=on")),
+    ("nobytemode", Tail::Flag("bytes=off")),
+    ("dq_rate_estimator", Tail::Flag("latency=rate")),
+    ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
+];
+
 impl Design for Pie {
     type Params = Params;
     const ABOUT: About = About {
@@ -441,22 +456,10 @@ impl Design for Pie {
             source: "ns-3 pie-queue-disc.cc: MaxBurstAllowance, MaxSize, UseCapDropAdjustment",
         },
     ];
-    const TC: Option<Tc> = Some(Tc::new(
-        "preset=linux",
-        &[
-            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
-            ("target", sets(Form::Time, "target").but_zero()),
-            ("tupdate", sets(Form::Time, "tupdate").but_zero()),
-            ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
-            ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
-            ("ecn", Tail::Flag("ecn=on")),
-            ("noecn", Tail::Flag("ecn=off")),
-            ("bytemode", Tail::Flag("bytes=on")),
-            ("nobytemode", Tail::Flag("bytes=off")),
-            ("dq_rate_estimator", Tail::Flag("latency=rate")),
-            ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
-        ],
-    ));
+    const TC: Option<Tc> = Some(Tc::new("preset=linux", &[LIMIT, CONTROLLER, ECN, SWITCHES]));
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = Rule::new(params, link);
@@ -492,7 +495,7 @@ impl Aqm for Pie {
 
 probes! { Pie {
     /// Signal probability.
-    p ["1"] = |s| s.state.p;
+    p ["1"] probability = |s| s.state.p;
     /// The latest queuing delay known.
     delay ["s"] = |s| s.state.delay;
     /// What is left of the burst allowance.
@@ -500,7 +503,7 @@ probes! { Pie {
     /// Probability accumulated since the last drop or mark.
     spacing ["1"] = |s| s.state.spacing;
     /// 1 while active.
-    awake ["1"] = |s| f64::from(u8::from(s.state.active));
+    awake ["1"] switch = |s| f64::from(u8::from(s.state.active));
     /// Measured departure rate, 0 while unknown.
     rate ["bit/s"] = |s| s.state.drain.rate();
 } }

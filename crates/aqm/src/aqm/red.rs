@@ -20,7 +20,7 @@ use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::{Ecn, Packet};
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{Form, Tail, Tc, sets};
+use crate::base::tc::Tc;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
@@ -527,22 +527,14 @@ impl Design for Red {
 
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux",
-        words: &[
-            ("limit", sets(Form::Size, "hard_limit").tail()),
-            ("min", sets(Form::Size, "min_th").but_zero()),
-            ("max", sets(Form::Size, "max_th").but_zero()),
-            ("avpkt", sets(Form::Size, "mean_packet").tail()),
-            ("burst", sets(Form::Count, "burst").but_zero()),
-            ("probability", sets(Form::Real, "max_p").tail()),
-            ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
-            ("ecn", Tail::Flag("ecn=on")),
-            ("harddrop", Tail::Flag("harddrop=on")),
-            ("nodrop", Tail::Flag("nodrop=on")),
-            ("qevent", Tail::Refused("there are no filters that packets could be handed to")),
-        ],
+        groups: &[red_tc::WORDS],
         needs: &["limit", "avpkt"],
         together: Some(red_tc::red),
     });
+    fn spares_empty(params: &Params) -> bool {
+        // ns-2's rule lets an arrival pass that meets at most one packet.
+        params.rule == Rule::Ns2
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         consistent(params)
@@ -567,9 +559,9 @@ probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
     /// Base probability p_b, before it is spread.
-    p ["1"] = |s| s.p();
+    p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
-    count ["packets"] = |s| s.count();
+    count ["packets"] signed = |s| s.count();
 } }
 
 #[cfg(test)]

@@ -135,6 +135,9 @@ impl Design for Rio {
             source: "ns-2.35 defaults; out_linterm_ is not read there, linterm_ is",
         },
     ];
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         if params.r#in.min_th.with(0.0) == params.out.min_th.with(0.0) {
@@ -237,7 +240,7 @@ probes! { Rio {
     /// Average of the IN packets in it.
     avg_in ["packets|bytes"] = |s| s.inside.value();
     /// Base probability of the latest arrival, before it is spread.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// IN packets since the last signal to one.
     count_in ["packets"] = |s| s.judges[0].spacing.count();
     /// OUT packets since the last signal to one.

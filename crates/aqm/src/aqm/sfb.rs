@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Preset};
 use crate::base::ladder::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
@@ -265,7 +265,7 @@ impl Design for Sfb {
     const TC: Option<Tc> = Some(Tc::new(
         // Without a limit tc asks for the interface's queue length.
         "preset=linux hard_limit=1000p",
-        &[
+        &[&[
             ("rehash", sets(Form::Millis, "rehash").tail()),
             ("db", sets(Form::Millis, "db").tail()),
             ("limit", sets(Form::Packets, "hard_limit").but_zero()),
@@ -275,8 +275,9 @@ impl Design for Sfb {
             ("decrement", sets(Form::Probability, "decrement").tail()),
             ("penalty_rate", sets(Form::Count, "penalty_rate").tail()),
             ("penalty_burst", sets(Form::Count, "penalty_burst").tail()),
-        ],
+        ]],
     ));
+    const COST: Cost = Cost::Heavy;
 
     fn check(params: &Params) -> Result<(), String> {
         let hashes = u128::from(params.bins).checked_pow(params.levels);
@@ -360,9 +361,9 @@ impl Aqm for Sfb {
 
 probes! { Sfb {
     /// Signal probability of the latest arrival's flow.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// Largest p of a bin.
-    max_p ["1"] = |s| s.largest().0;
+    max_p ["1"] probability = |s| s.largest().0;
     /// Most packets in a bin.
     max_q ["packets"] = |s| f64::from(s.largest().1);
     /// Arrivals dropped in the penalty box.

@@ -213,7 +213,7 @@ impl Aqm for Sio {
 
 probes! { Sio {
     /// Signal probability of the latest arrival.
-    p ["1"] = |s| s.odds.p();
+    p ["1"] probability = |s| s.odds.p();
     /// Threshold of OUT packets on the real queue.
     b_out ["packets|bytes"] = |s| s.out.b;
     /// Virtual queue of IN packets after the latest of them.

@@ -135,7 +135,7 @@ impl Aqm for Svb {
 
 probes! { Svb {
     /// Signal probability of the latest arrival.
-    p ["1"] = |s| s.odds.p();
+    p ["1"] probability = |s| s.odds.p();
     /// Virtual queue after the latest arrival.
     qv ["packets|bytes"] = |s| s.buffer.value();
     /// Threshold after the latest arrival.

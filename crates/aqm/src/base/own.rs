@@ -266,6 +266,8 @@ impl Own {
             presets: D::PRESETS,
             tc: D::TC,
             probes: C::Full::PROBES,
+            order: D::ORDER,
+            cost: D::COST,
         };
         // One line for the life of the program, like those of the registry.
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }

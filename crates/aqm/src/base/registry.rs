@@ -268,6 +268,19 @@ macro_rules! registry {
                 self.common.ecn
             }
 
+            /// What it promises to the conformance suite; of a discipline of one's own only its order is known.
+            pub fn promises(&self) -> $crate::base::design::Promises {
+                use $crate::base::design::Design;
+                let (spares_empty, marks) = match &self.params {
+                    $( AnyParams::$name(p) => (<$design as Design>::spares_empty(p), <$design as Design>::marks_without_ecn(p)), )*
+                    AnyParams::own(_) => (false, false),
+                };
+                // A threshold marker in front spares no one.
+                let marker = self.common.th != $crate::base::common::Common::default().th;
+                let (order, ecn) = (self.entry().order, self.common.ecn || marks);
+                $crate::base::design::Promises { order, ecn, spares_empty: spares_empty && !marker }
+            }
+
             /// One parameter in canonical form.
             pub fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
                 use $crate::base::params::ParamSet;
@@ -326,6 +339,8 @@ macro_rules! registry {
             presets: <$design as $crate::base::design::Design>::PRESETS,
             tc: <$design as $crate::base::design::Design>::TC,
             probes: <$full as $crate::base::design::Probes>::PROBES,
+            order: <$design as $crate::base::design::Design>::ORDER,
+            cost: <$design as $crate::base::design::Design>::COST,
         }
     };
     (@variant $variant:ident $base:ident $preset:literal) => {

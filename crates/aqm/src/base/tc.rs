@@ -199,13 +199,16 @@ impl Setting {
 /// What comes of all words together, or what is wrong with them.
 pub type Together = fn(&[Typed]) -> Result<Vec<Setting>, ParamError>;
 
+/// Words of tc, and what each comes to.
+pub type Words = &'static [(&'static str, Tail)];
+
 /// How tc(8) writes a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Tc {
     /// The kernel's defaults as `key=value`s.
     pub defaults: &'static str,
-    /// Its words.
-    pub words: &'static [(&'static str, Tail)],
+    /// Its words, in groups that disciplines may share.
+    pub groups: &'static [Words],
     /// Those that must be there, with another number than 0.
     pub needs: &'static [&'static str],
     /// What is said of all of them together.
@@ -214,14 +217,19 @@ pub struct Tc {
 
 impl Tc {
     /// One whose words may all be left out, and each of which is for itself.
-    pub const fn new(defaults: &'static str, words: &'static [(&'static str, Tail)]) -> Self {
-        Self { defaults, words, needs: &[], together: None }
+    pub const fn new(defaults: &'static str, groups: &'static [Words]) -> Self {
+        Self { defaults, groups, needs: &[], together: None }
+    }
+
+    /// Its words, in order.
+    pub fn words(&self) -> impl Iterator<Item = &'static (&'static str, Tail)> + use<> {
+        self.groups.iter().copied().flatten()
     }
 
     /// `red limit BYTES [min BYTES] avpkt BYTES [ecn]`.
     pub fn synopsis(&self, name: &str) -> String {
         let mut out = name.to_string();
-        for (word, tail) in self.words {
+        for (word, tail) in self.words() {
             let words = match tail {
                 Tail::Sets(Sets { form, .. }) | Tail::Late(form) | Tail::Ignored(form, _) => {
                     format!("{word} {}", form.name())
@@ -237,13 +245,23 @@ impl Tc {
 }
 
 /// The word of pfifo.
-pub const LIMIT_PACKETS: &[(&str, Tail)] = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
+pub const LIMIT_PACKETS: Words = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
+/// The buffer of most others, in packets.
+pub const LIMIT: Words = &[("limit", sets(Form::Packets, "hard_limit").but_zero())];
+/// Queues that flows are hashed to.
+pub const FLOWS: Words = &[("flows", sets(Form::Count, "flows").but_zero())];
+/// Marks instead of drops, or not.
+pub const ECN: Words = &[("ecn", Tail::Flag("ecn=on")), ("noecn", Tail::Flag("ecn=off"))];
 
 /// tc's names for disciplines that have another one here, ours, and what tc has under its own.
 const ALIASES: [(&str, &str, Tc); 3] = [
-    ("pfifo", "droptail", Tc::new("ecn=off hard_limit=1000p", LIMIT_PACKETS)),
-    ("pfifo_head_drop", "droptail", Tc::new("ecn=off front=on hard_limit=1000p", LIMIT_PACKETS)),
-    ("bfifo", "droptail", Tc::new("ecn=off hard_limit=1514000b", &[("limit", sets(Form::Size, "hard_limit").tail())])),
+    ("pfifo", "droptail", Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS])),
+    ("pfifo_head_drop", "droptail", Tc::new("ecn=off front=on hard_limit=1000p", &[LIMIT_PACKETS])),
+    (
+        "bfifo",
+        "droptail",
+        Tc::new("ecn=off hard_limit=1514000b", &[&[("limit", sets(Form::Size, "hard_limit").tail())]]),
+    ),
 ];
 
 /// Queueing disciplines of tc and of Linux that are not here under any name.
@@ -328,7 +346,7 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     }
     let (mut rest, mut all) = (words.iter(), Vec::new());
     while let Some(&word) = rest.next() {
-        let (_, tail) = tc.words.iter().find(|(name, _)| *name == word).ok_or_else(|| stranger(word, tc))?;
+        let (_, tail) = tc.words().find(|(name, _)| *name == word).ok_or_else(|| stranger(word, tc))?;
         let mut typed = Typed::new(word, "");
         match tail {
             Tail::Flag(setting) => out.push(typed.sets(*setting)),
@@ -361,10 +379,8 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
 
 /// Does a packet fit into a buffer in bytes? Those who count packets write a small number.
 fn holds_a_packet(tc: &Tc, all: &[Typed]) -> Result<(), ParamError> {
-    let limits = tc
-        .words
-        .iter()
-        .filter(|(_, tail)| matches!(tail, Tail::Sets(Sets { form: Form::Size, key: "hard_limit", .. })));
+    let limits =
+        tc.words().filter(|(_, tail)| matches!(tail, Tail::Sets(Sets { form: Form::Size, key: "hard_limit", .. })));
     let said = limits.filter_map(|(word, _)| Typed::find(all, word));
     let Some(small) = said.into_iter().find(|typed| (1.0..LEAST_BUFFER).contains(&typed.number)) else { return Ok(()) };
     let packets = small.number;
@@ -374,7 +390,7 @@ fn holds_a_packet(tc: &Tc, all: &[Typed]) -> Result<(), ParamError> {
 
 /// The error for a word that tc does not have there.
 fn stranger(word: &str, tc: &Tc) -> ParamError {
-    let names = || tc.words.iter().map(|(name, _)| *name);
+    let names = || tc.words().map(|(name, _)| *name);
     if let Some((key, _)) = word.split_once('=') {
         let typed = Typed::new(if key.is_empty() { word } else { key }, word);
         return typed.wrong("tc's words throughout or key=value throughout, not both", None);
@@ -389,7 +405,7 @@ mod tests {
     use crate::Spec;
 
     const TC: Tc =
-        Tc { defaults: "preset=linux hard_limit=10240p", words: WORDS, needs: &["target"], together: Some(twice) };
+        Tc { defaults: "preset=linux hard_limit=10240p", groups: &[WORDS], needs: &["target"], together: Some(twice) };
     const WORDS: &[(&str, Tail)] = &[
         ("limit", sets(Form::Packets, "hard_limit").but_zero()),
         ("target", sets(Form::Time, "target").tail()),

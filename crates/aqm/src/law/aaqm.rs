@@ -121,7 +121,7 @@ impl Law for Aaqm {
 
 probes! { Aaqm {
     /// Signal probability.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// Packets that entered over packets that left, in the last period.
     u ["1"] = |s| s.u;
 } }

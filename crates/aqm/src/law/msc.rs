@@ -135,9 +135,9 @@ impl Law for Msc {
 
 probes! { Msc {
     /// Signal probability.
-    p ["1"] = |s| s.p_d;
+    p ["1"] probability = |s| s.p_d;
     /// Its part due to the rate.
-    p_a ["1"] = |s| s.p_a;
+    p_a ["1"] probability = |s| s.p_a;
     /// Load: filtered arrival rate over capacity.
     rho ["1"] = |s| s.rho;
 } }

@@ -157,7 +157,7 @@ impl Law for Pi {
 
 probes! { Pi {
     /// Signal probability.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
 } }
 
 #[cfg(test)]

@@ -255,7 +255,7 @@ impl Law for Raqm {
 
 probes! { Raqm {
     /// Probability before scaling by the queue.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// Filtered input rate.
     r ["bit/s"] = |s| s.r * 8.0;
     /// Gain alpha r0.

@@ -128,7 +128,7 @@ impl Law for Rem {
 
 probes! { Rem {
     /// Signal probability.
-    p ["1"] = |s| s.p;
+    p ["1"] probability = |s| s.p;
     /// Price.
     price ["1"] = |s| s.price;
 } }

@@ -7,7 +7,22 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use crate::base::params::ParamError;
-use crate::base::tc::{Setting, Typed};
+use crate::base::tc::{Form, Setting, Tail, Typed, Words, sets};
+
+/// RED's words.
+pub const WORDS: Words = &[
+    ("limit", sets(Form::Size, "hard_limit").tail()),
+    ("min", sets(Form::Size, "min_th").but_zero()),
+    ("max", sets(Form::Size, "max_th").but_zero()),
+    ("avpkt", sets(Form::Size, "mean_packet").tail()),
+    ("burst", sets(Form::Count, "burst").but_zero()),
+    ("probability", sets(Form::Real, "max_p").tail()),
+    ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
+    ("ecn", Tail::Flag("ecn=on")),
+    ("harddrop", Tail::Flag("harddrop=on")),
+    ("nodrop", Tail::Flag("nodrop=on")),
+    ("qevent", Tail::Refused("there are no filters that packets could be handed to")),
+];
 
 /// tc's probability where none is said.
 const MAX_P: f64 = 0.02;

@@ -161,7 +161,7 @@ impl Design for Choke {
     ];
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux ecn=off",
-        words: &[
+        groups: &[&[
             ("limit", sets(Form::Packets, "hard_limit").tail()),
             ("min", sets(Form::Packets, "min_th").but_zero()),
             ("max", sets(Form::Packets, "max_th").but_zero()),
@@ -170,7 +170,7 @@ impl Design for Choke {
             ("avpkt", Tail::Ignored(Form::Size, "the link's mean packet")),
             ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
             ("ecn", Tail::Flag("ecn=on")),
-        ],
+        ]],
         needs: &["limit", "bandwidth"],
         together: Some(red_tc::choke),
     });
@@ -251,7 +251,7 @@ probes! { Choke {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.red.average.value();
     /// Base probability p_b of the latest arrival that matched nothing.
-    p ["1"] = |s| s.red.p;
+    p ["1"] probability = |s| s.red.p;
     /// Arrivals that were dropped together with a waiting packet.
     matched ["packets"] = |s| s.matched as f64;
 } }

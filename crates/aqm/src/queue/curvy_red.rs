@@ -4,8 +4,7 @@
 //! load instead of drops growing much. The coupling, the queues and the scheduler are DualPI2's.
 
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Discipline;
+use crate::base::design::{About, Design, Order, Preset};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
@@ -14,8 +13,9 @@ use crate::base::time::Span;
 use crate::base::units::Link;
 use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
-use crate::parts::dual_aqm::{Class, DualAqm, classify};
-use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
+use crate::parts::dual::priority::{CLASSIC, LOW, Priority, Scheduler, age};
+use crate::parts::dual::signals::{Class, DualAqm};
+use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
@@ -57,7 +57,10 @@ params! {
 }
 
 /// State of Curvy RED.
-pub struct CurvyRed {
+pub type CurvyRed = Dual<Smoothed>;
+
+/// RED of the smoothed delay, and what it is coupled to.
+pub struct Smoothed {
     params: Params,
     gamma: f64,
     /// Seconds.
@@ -71,7 +74,6 @@ pub struct CurvyRed {
     /// Of the latest L packet.
     native: f64,
     aqm: DualAqm,
-    priority: Priority,
 }
 
 /// Figure 10: the largest of `n` random numbers.
@@ -82,7 +84,7 @@ fn maxrand(n: u32, rng: &mut Rng) -> f64 {
     })
 }
 
-impl CurvyRed {
+impl Smoothed {
     /// The root of the classic probability, if the curve is a square.
     fn root(&self) -> f64 {
         ((self.average - self.min_th) / self.range).clamp(0.0, 1.0)
@@ -91,7 +93,9 @@ impl CurvyRed {
     fn smooth(&mut self, delay: Span) {
         self.average = self.gamma * delay.secs() + (1.0 - self.gamma) * self.average;
     }
+}
 
+impl Coupled for Smoothed {
     /// Figure 10: what `packet`, still the head of `list`, hears.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
         let Params { u, t_range, overload, .. } = self.params;
@@ -108,6 +112,11 @@ impl CurvyRed {
             self.native = if stay > t { ramp(stay, t, t_range) } else { 0.0 };
         }
         self.aqm.hear(list, packet, port.marks(packet), self.root(), self.native, most)
+    }
+
+    fn after(self, before: &Self) -> Self {
+        let Self { average, native, .. } = *before;
+        Self { aqm: self.aqm.after(&before.aqm), average, native, ..self }
     }
 }
 
@@ -156,87 +165,46 @@ impl Design for CurvyRed {
             source: "RFC 9332 Figures 9 and 10 as they are printed",
         },
     ];
+    const ORDER: Order = Order::Lists(2);
 
     fn build(params: &Params, link: &Link) -> Self {
         let overload = if params.overload { Overload::Drop } else { Overload::Delay };
         let Params { k, u, .. } = *params;
         let coupling = Coupling { k, curve: u, p_cmax: params.p_cmax.or(Coupling::p_cmax(k, u)), overload };
-        Self {
+        let Params { l4s, l_class, c_class, .. } = *params;
+        let rule = Smoothed {
             gamma: libm::exp2(-f64::from(params.g)),
             min_th: params.min_th.secs(),
             range: params.range.secs(),
             step: params.t.or(Span::from_secs(5.0 * link.mean_packet.0 as f64 / link.rate.bytes_per_sec())),
             average: 0.0,
             native: 0.0,
-            aqm: DualAqm::new(coupling, Toss::Random, params.l4s, params.protected),
-            priority: Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet),
+            aqm: DualAqm::new(coupling, Toss::Random, l4s, params.protected),
             params: params.clone(),
-        }
+        };
+        let priority = Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet);
+        Self::new(rule, Classifier { l4s, l_class, c_class }, priority)
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        let fresh = Self::build(params, link);
-        let (aqm, priority) = (fresh.aqm.after(&self.aqm), fresh.priority.after(&self.priority));
-        Some(Self { aqm, priority, average: self.average, native: self.native, ..fresh })
-    }
-}
-
-impl Discipline for CurvyRed {
-    fn lists(&self) -> usize {
-        2
-    }
-
-    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let Params { l4s, l_class, c_class, .. } = self.params;
-        let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
-        self.priority.enter(list, packet, port, cx);
-    }
-
-    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        while let Some(list) = self.priority.pick(port, cx.now) {
-            let verdict = self.judge(list, port.head(list)?, port, cx);
-            if let Some(sent) = self.priority.send(list, verdict, port, cx) {
-                return Some(sent);
-            }
-        }
-        None
+        Some(Self::build(params, link).after(self))
     }
 }
 
 probes! { CurvyRed {
     /// Where the average is in its range: classic packets meet its 2u-th power.
-    p ["1"] = |s| s.root();
+    p ["1"] probability = |s| s.rule().root();
     /// Average classic delay.
-    average ["s"] = |s| s.average;
+    average ["s"] = |s| s.rule().average;
     /// Probability that the latest L packet's own stay asked for.
-    p_l ["1"] = |s| s.native;
+    p_l ["1"] probability = |s| s.rule().native;
     /// What is coupled to L packets: they meet its u-th power.
-    p_cl ["1"] = |s| s.aqm.coupling.linear(s.root());
+    p_cl ["1"] probability = |s| s.rule().aqm.coupling.linear(s.rule().root());
     /// 1 in overload: L packets are dropped too.
-    overload ["1"] = |s| f64::from(u8::from(s.aqm.coupling.is_saturated(s.root())));
+    overload ["1"] switch = |s| f64::from(u8::from(s.rule().aqm.coupling.is_saturated(s.rule().root())));
     /// scheduler=wrr: what the C queue is owed.
-    credit ["bytes"] = |s| s.priority.credit();
-    /// Packets in the C queue.
-    waiting_c ["packets"] = |s| f64::from(s.priority.seen(CLASSIC).waiting);
-    /// How long the packet that the C queue sent last had waited.
-    delay_c ["s"] = |s| s.priority.seen(CLASSIC).delay.secs();
-    /// Bytes that the C queue has sent.
-    sent_c ["bytes"] = |s| s.priority.seen(CLASSIC).sent as f64;
-    /// Marks in the C queue.
-    marked_c ["packets"] = |s| s.priority.seen(CLASSIC).marked as f64;
-    /// Drops of the C queue's AQM.
-    dropped_c ["packets"] = |s| s.priority.seen(CLASSIC).dropped as f64;
-    /// Packets in the L queue.
-    waiting_l ["packets"] = |s| f64::from(s.priority.seen(LOW).waiting);
-    /// How long the packet that the L queue sent last had waited.
-    delay_l ["s"] = |s| s.priority.seen(LOW).delay.secs();
-    /// Bytes that the L queue has sent.
-    sent_l ["bytes"] = |s| s.priority.seen(LOW).sent as f64;
-    /// Marks in the L queue.
-    marked_l ["packets"] = |s| s.priority.seen(LOW).marked as f64;
-    /// Drops of the L queue's AQM.
-    dropped_l ["packets"] = |s| s.priority.seen(LOW).dropped as f64;
-} }
+    credit ["bytes"] signed = |s| s.priority().credit();
+} then Priority = |s| s.priority() }
 
 #[cfg(test)]
 mod tests {
@@ -263,12 +231,12 @@ mod tests {
         let mut queue = queue("");
         (0..2).for_each(|_| queue.arrive(packet(Ecn::Ect0), at(0)));
         queue.depart(at(320_000));
-        assert!((queue.discipline().average - 0.010).abs() < 1e-12);
+        assert!((queue.discipline().rule().average - 0.010).abs() < 1e-12);
         // (10 - 0.5) ms/500 ms, and 250 ms for L packets.
-        assert!((queue.discipline().root() - 0.019).abs() < 1e-12);
+        assert!((queue.discipline().rule().root() - 0.019).abs() < 1e-12);
         assert!((queue.discipline().probe(3) - 0.038).abs() < 1e-12);
         queue.depart(at(640_000));
-        assert!((queue.discipline().average - (0.020 + 0.010 * 31.0 / 32.0)).abs() < 1e-12);
+        assert!((queue.discipline().rule().average - (0.020 + 0.010 * 31.0 / 32.0)).abs() < 1e-12);
     }
 
     /// Of 10,000 packets with a stay of 150.5 ms, which the average is with g = 0: r = 0.3. Marked, and dropped.
@@ -309,7 +277,7 @@ mod tests {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
             queue.depart(at(32_000));
-            queue.discipline().average
+            queue.discipline().rule().average
         };
         assert!((average("") - 0.001).abs() < 1e-12);
         assert_eq!(average("overload=off"), 0.0);

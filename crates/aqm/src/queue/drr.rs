@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::aqm::droptail::DropTail;
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
@@ -111,6 +111,12 @@ impl Design for Drr {
         settings: "ecn=off buckets=10 quantum=250b key=pair hash=ns2 hard_limit=25000b",
         source: "ns-2.35: buckets_ 10, quantum_ 250, blimit_ 25000, mask_ 0",
     }];
+    const ORDER: Order = Order::PerFlow;
+    const COST: Cost = Cost::Heavy;
+
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn build(params: &Params, _: &Link) -> Self {
         let count = params.buckets as usize;
@@ -181,7 +187,7 @@ probes! { Drr {
     /// Flows with packets.
     active ["1"] = |s| s.links.walk(s.active).count() as f64;
     /// What the flow whose turn it is may still send; 0 without one.
-    deficit ["bytes"] = |s| s.active.first().map_or(0.0, |list| f64::from(s.flows[usize::from(list.0)].deficit));
+    deficit ["bytes"] signed = |s| s.active.first().map_or(0.0, |list| f64::from(s.flows[usize::from(list.0)].deficit));
 } }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 //! first. They are also marked with k p' of the classic queue's PI, which keeps the rates of both kinds alike.
 
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Discipline;
+use crate::base::design::{About, Design, Order, Preset};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};
@@ -15,9 +14,10 @@ use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Verdict;
 use crate::parts::coupled::{Coupling, Overload, Toss, ramp};
 use crate::parts::delay_pi::{Base, Gains};
-use crate::parts::dual_aqm::{Class, DualAqm, classify};
-use crate::parts::dual_queue::{CLASSIC, LOW, Priority, Scheduler, age};
-use crate::parts::dual_tc;
+use crate::parts::dual::priority::{CLASSIC, LOW, Priority, Scheduler, age};
+use crate::parts::dual::signals::{Class, DualAqm};
+use crate::parts::dual::tc;
+use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
@@ -66,19 +66,24 @@ params! {
     }
 }
 
+/// The shortest automatic tupdate: time does not stand still between two updates. Ours.
+const SHORTEST: Span = Span::from_micros(1);
+
 /// State of DualPI2.
-pub struct DualPi2 {
+pub type DualPi2 = Dual<Pi>;
+
+/// PI of the delay, and what it is coupled to.
+pub struct Pi {
     params: Params,
     period: Span,
     due: Instant,
     base: Base,
-    priority: Priority,
     aqm: DualAqm,
     /// Of the latest L packet.
     native: f64,
 }
 
-impl DualPi2 {
+impl Coupled for Pi {
     /// Figure 7: what `packet`, still the head of `list`, hears.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
         let u = [cx.rng.uniform(), cx.rng.uniform()];
@@ -90,6 +95,20 @@ impl DualPi2 {
         }
         let p = if few { 0.0 } else { self.base.p() };
         self.aqm.hear(list, packet, port.marks(packet), p, self.native, u)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.due)
+    }
+
+    fn tick(&mut self, port: &Port, now: Instant) {
+        self.base.update(age(port, CLASSIC, now).max(age(port, LOW, now)).secs());
+        self.due = now + self.period;
+    }
+
+    fn after(self, before: &Self) -> Self {
+        let Self { due, native, .. } = *before;
+        Self { base: self.base.after(&before.base), aqm: self.aqm.after(&before.aqm), due, native, ..self }
     }
 }
 
@@ -137,7 +156,7 @@ impl Design for DualPi2 {
     ];
     const TC: Option<Tc> = Some(Tc {
         defaults: "preset=linux",
-        words: &[
+        groups: &[&[
             ("limit", sets(Form::DecimalPackets, "hard_limit").but_zero()),
             ("memlimit", Tail::Ignored(Form::DecimalBytes, "packets take what they weigh")),
             ("coupling_factor", sets(Form::Count, "k").up_to(255).tail()),
@@ -158,10 +177,11 @@ impl Design for DualPi2 {
             ("tupdate", sets(Form::Time, "tupdate").but_zero()),
             ("alpha", sets(Form::Gain, "alpha").tail()),
             ("beta", sets(Form::Gain, "beta").tail()),
-        ],
+        ]],
         needs: &[],
-        together: Some(dual_tc::together),
+        together: Some(tc::together),
     });
+    const ORDER: Order = Order::Lists(2);
 
     fn build(params: &Params, link: &Link) -> Self {
         let Params { target, rtt_max, k, overload, toss, .. } = *params;
@@ -170,99 +190,44 @@ impl Design for DualPi2 {
         let alpha = params.alpha.or(0.1 * period.secs() / (rtt_max.secs() * rtt_max.secs()));
         let beta = params.beta.or(0.3 / rtt_max.secs());
         let coupling = Coupling { k, curve: 1, p_cmax: params.p_cmax.or(Coupling::p_cmax(k, 1)), overload };
-        Self {
+        let Params { l4s, l_class, c_class, .. } = *params;
+        let rule = Pi {
             period,
             due: Instant::ZERO + period,
             base: Base::new(Gains::new(target, alpha, beta), coupling.most()),
-            priority: Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet),
-            aqm: DualAqm::new(coupling, toss, params.l4s, params.protected),
+            aqm: DualAqm::new(coupling, toss, l4s, params.protected),
             native: 0.0,
             params: params.clone(),
-        }
+        };
+        let priority = Priority::new(params.scheduler, params.weight, params.tshift, link.mean_packet);
+        Self::new(rule, Classifier { l4s, l_class, c_class }, priority)
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        let fresh = Self::build(params, link);
-        let (base, aqm) = (fresh.base.after(&self.base), fresh.aqm.after(&self.aqm));
-        let priority = fresh.priority.after(&self.priority);
-        Some(Self { base, aqm, priority, due: self.due, native: self.native, ..fresh })
-    }
-}
-
-/// The shortest automatic tupdate: time does not stand still between two updates. Ours.
-const SHORTEST: Span = Span::from_micros(1);
-
-impl Discipline for DualPi2 {
-    fn lists(&self) -> usize {
-        2
-    }
-
-    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        let Params { l4s, l_class, c_class, .. } = self.params;
-        let list = if l4s { classify(&packet, l_class, c_class) } else { CLASSIC };
-        self.priority.enter(list, packet, port, cx);
-    }
-
-    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        while let Some(list) = self.priority.pick(port, cx.now) {
-            let verdict = self.judge(list, port.head(list)?, port, cx);
-            if let Some(sent) = self.priority.send(list, verdict, port, cx) {
-                return Some(sent);
-            }
-        }
-        None
-    }
-
-    fn next_tick(&self) -> Option<Instant> {
-        Some(self.due)
-    }
-
-    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
-        self.base.update(age(port, CLASSIC, cx.now).max(age(port, LOW, cx.now)).secs());
-        self.due = cx.now + self.period;
+        Some(Self::build(params, link).after(self))
     }
 }
 
 probes! { DualPi2 {
     /// Base probability p', whose square classic packets meet.
-    p ["1"] = |s| s.base.p();
+    p ["1"] probability = |s| s.rule().base.p();
     /// The longer of the two queuing delays at the last update.
-    delay ["s"] = |s| s.base.delay();
+    delay ["s"] = |s| s.rule().base.delay();
     /// Probability that the latest L packet's own stay asked for.
-    p_l ["1"] = |s| s.native;
+    p_l ["1"] probability = |s| s.rule().native;
     /// Probability that classic packets meet.
-    p_c ["1"] = |s| s.base.p() * s.base.p();
+    p_c ["1"] probability = |s| s.rule().base.p() * s.rule().base.p();
     /// Probability that is coupled to L packets.
-    p_cl ["1"] = |s| s.aqm.coupling.linear(s.base.p());
+    p_cl ["1"] probability = |s| s.rule().aqm.coupling.linear(s.rule().base.p());
     /// 1 in overload: L packets are dropped too.
-    overload ["1"] = |s| f64::from(u8::from(s.aqm.coupling.is_saturated(s.base.p())));
+    overload ["1"] switch = |s| f64::from(u8::from(s.rule().aqm.coupling.is_saturated(s.rule().base.p())));
     /// scheduler=wrr: what the C queue is owed.
-    credit ["bytes"] = |s| s.priority.credit();
+    credit ["bytes"] signed = |s| s.priority().credit();
     /// What has accumulated towards the C queue's next signal.
-    count_c ["1"] = |s| s.aqm.counts()[0];
+    count_c ["1"] = |s| s.rule().aqm.counts()[0];
     /// What has accumulated towards the L queue's next signal.
-    count_l ["1"] = |s| s.aqm.counts()[1];
-    /// Packets in the C queue.
-    waiting_c ["packets"] = |s| f64::from(s.priority.seen(CLASSIC).waiting);
-    /// How long the packet that the C queue sent last had waited.
-    delay_c ["s"] = |s| s.priority.seen(CLASSIC).delay.secs();
-    /// Bytes that the C queue has sent.
-    sent_c ["bytes"] = |s| s.priority.seen(CLASSIC).sent as f64;
-    /// Marks in the C queue.
-    marked_c ["packets"] = |s| s.priority.seen(CLASSIC).marked as f64;
-    /// Drops of the C queue's AQM.
-    dropped_c ["packets"] = |s| s.priority.seen(CLASSIC).dropped as f64;
-    /// Packets in the L queue.
-    waiting_l ["packets"] = |s| f64::from(s.priority.seen(LOW).waiting);
-    /// How long the packet that the L queue sent last had waited.
-    delay_l ["s"] = |s| s.priority.seen(LOW).delay.secs();
-    /// Bytes that the L queue has sent.
-    sent_l ["bytes"] = |s| s.priority.seen(LOW).sent as f64;
-    /// Marks in the L queue.
-    marked_l ["packets"] = |s| s.priority.seen(LOW).marked as f64;
-    /// Drops of the L queue's AQM.
-    dropped_l ["packets"] = |s| s.priority.seen(LOW).dropped as f64;
-} }
+    count_l ["1"] = |s| s.rule().aqm.counts()[1];
+} then Priority = |s| s.priority() }
 
 #[cfg(test)]
 mod tests {
@@ -290,7 +255,7 @@ mod tests {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::NotEct), at(0));
             queue.tick(at(35_000));
-            (queue.discipline().base.p(), queue.discipline().period)
+            (queue.discipline().rule().base.p(), queue.discipline().rule().period)
         };
         let (p_default, period) = p("");
         assert!((p_default - (0.15 * 0.020 + 3.0 * 0.035)).abs() < 1e-12 && period == Span::from_millis(15));
@@ -307,7 +272,7 @@ mod tests {
             queue.arrive(packet(first), at(0));
             queue.arrive(packet(second), at(10_000));
             queue.tick(at(15_000));
-            assert_eq!(queue.discipline().base.delay(), 0.015);
+            assert_eq!(queue.discipline().rule().base.delay(), 0.015);
         }
     }
 

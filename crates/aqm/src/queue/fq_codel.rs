@@ -5,15 +5,15 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::codel::{self, Emptied, InverseSqrt, Rule, State};
+use crate::aqm::codel::{self, CE_THRESHOLD, Emptied, InverseSqrt, Rule, State, TIMES};
 use crate::aqm::droptail::DropTail;
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};
-use crate::base::tc::{Form, Tail, Tc, sets};
+use crate::base::tc::{ECN, FLOWS, Form, LIMIT, Tail, Tc, sets};
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Reason, Verdict};
@@ -152,19 +152,25 @@ impl Design for FqCodel {
     const TC: Option<Tc> = Some(Tc::new(
         "preset=linux",
         &[
-            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
-            ("flows", sets(Form::Count, "flows").but_zero()),
-            ("target", sets(Form::Time, "target").but_zero()),
-            ("interval", sets(Form::Time, "interval").but_zero()),
-            ("quantum", sets(Form::Bytes, "quantum").raised_to(256).but_zero()),
-            ("ce_threshold", sets(Form::Time, "ce_threshold").tail()),
-            ("ce_threshold_selector", Tail::Refused("ce_threshold is for every ECN-capable packet here")),
-            ("memory_limit", sets(Form::Size, "memory_limit").tail()),
-            ("drop_batch", sets(Form::Count, "drop_batch").but_zero()),
-            ("ecn", Tail::Flag("ecn=on")),
-            ("noecn", Tail::Flag("ecn=off")),
+            LIMIT,
+            FLOWS,
+            TIMES,
+            &[("quantum", sets(Form::Bytes, "quantum").raised_to(256).but_zero())],
+            CE_THRESHOLD,
+            &[
+                ("ce_threshold_selector", Tail::Refused("ce_threshold is for every ECN-capable packet here")),
+                ("memory_limit", sets(Form::Size, "memory_limit").tail()),
+                ("drop_batch", sets(Form::Count, "drop_batch").but_zero()),
+            ],
+            ECN,
         ],
     ));
+    const ORDER: Order = Order::PerFlow;
+    const COST: Cost = Cost::Heavy;
+
+    fn marks_without_ecn(params: &Params) -> bool {
+        params.ce_threshold != Off::Off
+    }
 
     fn build(params: &Params, _: &Link) -> Self {
         let Params { target, interval, mtu, inv_sqrt, ce_threshold, .. } = *params;

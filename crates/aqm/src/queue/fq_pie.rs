@@ -4,14 +4,14 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::pie::{self, Burst, Latency, PieState, Rule, Spare};
+use crate::aqm::pie::{self, Burst, CONTROLLER, Latency, PieState, Rule, SWITCHES, Spare};
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{Level, ListId, Port};
-use crate::base::tc::{Form, Tail, Tc, sets};
+use crate::base::tc::{ECN, FLOWS, Form, LIMIT, Tail, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -161,23 +161,20 @@ impl Design for FqPie {
     const TC: Option<Tc> = Some(Tc::new(
         "preset=linux",
         &[
-            ("limit", sets(Form::Packets, "hard_limit").but_zero()),
-            ("flows", sets(Form::Count, "flows").but_zero()),
-            ("target", sets(Form::Time, "target").but_zero()),
-            ("tupdate", sets(Form::Time, "tupdate").but_zero()),
-            ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
-            ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
-            ("quantum", sets(Form::Size, "quantum").but_zero()),
-            ("memory_limit", Tail::Ignored(Form::Size, "packets take what they weigh")),
-            ("ecn_prob", sets(Form::Count, "ecn_cut").up_to(99).over(100).but_zero()),
-            ("ecn", Tail::Flag("ecn=on")),
-            ("noecn", Tail::Flag("ecn=off")),
-            ("bytemode", Tail::Flag("bytes=on")),
-            ("nobytemode", Tail::Flag("bytes=off")),
-            ("dq_rate_estimator", Tail::Flag("latency=rate")),
-            ("no_dq_rate_estimator", Tail::Flag("latency=timestamp")),
+            LIMIT,
+            FLOWS,
+            CONTROLLER,
+            &[
+                ("quantum", sets(Form::Size, "quantum").but_zero()),
+                ("memory_limit", Tail::Ignored(Form::Size, "packets take what they weigh")),
+                ("ecn_prob", sets(Form::Count, "ecn_cut").up_to(99).over(100).but_zero()),
+            ],
+            ECN,
+            SWITCHES,
         ],
     ));
+    const ORDER: Order = Order::PerFlow;
+    const COST: Cost = Cost::Heavy;
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);
@@ -260,7 +257,7 @@ impl Discipline for FqPie {
 
 probes! { FqPie {
     /// Signal probability of the flow that offered the latest packet.
-    p ["1"] = |s| s.flows[usize::from(s.latest.0)].pie.p();
+    p ["1"] probability = |s| s.flows[usize::from(s.latest.0)].pie.p();
     /// Its latest queuing delay known.
     delay ["s"] = |s| s.flows[usize::from(s.latest.0)].pie.delay();
     /// Queues in the list of old ones, the empty ones among them included.

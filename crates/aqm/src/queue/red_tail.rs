@@ -11,7 +11,7 @@ use crate::aqm::ared::{ALPHA, BETA, INTERVAL, MAX_P};
 use crate::aqm::droptail::DropTail;
 use crate::aqm::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset};
+use crate::base::design::{About, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::{Packet, Proto};
 use crate::base::params::Auto;
@@ -191,6 +191,11 @@ impl Design for RedTail {
         },
         Preset { name: "dynamic", settings: "ecn=off p_l=0.005 p_u=0.010 gamma=0.05", source: "section V, Table IV" },
     ];
+    const ORDER: Order = Order::Lists(2);
+
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         let pairs = [("1", params.min_th1, params.max_th1), ("2", params.min_th2, params.max_th2)];
@@ -299,7 +304,7 @@ impl Discipline for RedTail {
 
 probes! { RedTail {
     /// Signal probability of the latest arrival at queue 2.
-    p ["1"] = |s| s.red.p_a();
+    p ["1"] probability = |s| s.red.p_a();
     /// Length of queue 1.
     q1 ["packets|bytes"] = |s| s.q1;
     /// Length of queue 2.
@@ -309,13 +314,13 @@ probes! { RedTail {
     /// Average of queue 2.
     avg ["packets|bytes"] = |s| s.red.average();
     /// Probability at max_th2.
-    max_p ["1"] = |s| s.red.curve().max_p;
+    max_p ["1"] probability = |s| s.red.curve().max_p;
     /// Lower threshold of queue 2.
     min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
     /// Pairs forgotten for want of room.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
     /// Average drop probability, which moves the thresholds.
-    p_avg ["1"] = |s| s.red.steering().p_avg();
+    p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// Pairs that were new so far; one forgotten is new again.
     met ["1"] = |s| s.met as f64;
     /// Pairs taken for long ones so far.

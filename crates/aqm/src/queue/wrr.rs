@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::aqm::red::{self, Red};
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Preset, Probes};
+use crate::base::design::{About, Design, Order, Preset, Probes};
 use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, PerClass};
@@ -145,6 +145,7 @@ impl Design for Wrr {
             source: "section 4.6 with one weight",
         },
     ];
+    const ORDER: Order = Order::PerFlow;
 
     fn check(params: &Params) -> Result<(), String> {
         Red::check(&red(params))
@@ -225,7 +226,7 @@ fn of_red(wrr: &Wrr, name: &str) -> f64 {
 
 probes! { Wrr {
     /// Base probability of the latest arrival's class.
-    p ["1"] = |s| of_red(s, "p");
+    p ["1"] probability = |s| of_red(s, "p");
     /// Average queue of the latest arrival's class.
     avg ["packets|bytes"] = |s| of_red(s, "avg");
     /// The latest arrival's class.

@@ -49,7 +49,7 @@ impl Design for Faulty {
 }
 probes! { Faulty {
     /// A probability.
-    p_b ["1"] = |s| if s.0 == Fault::Certain { 1.5 } else { 0.5 };
+    p_b ["1"] probability = |s| if s.0 == Fault::Certain { 1.5 } else { 0.5 };
     /// A length.
     avg ["packets|bytes"] = |s| if s.0 == Fault::Negative { -1.0 } else { 0.0 };
 } }

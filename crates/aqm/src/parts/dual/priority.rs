@@ -7,7 +7,7 @@ use crate::base::port::{ListId, Port};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
 use crate::base::verdict::{Reason, Verdict};
-use crate::choice;
+use crate::{choice, probes};
 
 /// The classic queue.
 pub const CLASSIC: ListId = ListId(0);
@@ -140,6 +140,29 @@ impl Priority {
         self.credit
     }
 }
+
+probes! { Priority {
+    /// Packets in the C queue.
+    waiting_c ["packets"] = |s| f64::from(s.seen(CLASSIC).waiting);
+    /// How long the packet that the C queue sent last had waited.
+    delay_c ["s"] = |s| s.seen(CLASSIC).delay.secs();
+    /// Bytes that the C queue has sent.
+    sent_c ["bytes"] = |s| s.seen(CLASSIC).sent as f64;
+    /// Marks in the C queue.
+    marked_c ["packets"] = |s| s.seen(CLASSIC).marked as f64;
+    /// Drops of the C queue's AQM.
+    dropped_c ["packets"] = |s| s.seen(CLASSIC).dropped as f64;
+    /// Packets in the L queue.
+    waiting_l ["packets"] = |s| f64::from(s.seen(LOW).waiting);
+    /// How long the packet that the L queue sent last had waited.
+    delay_l ["s"] = |s| s.seen(LOW).delay.secs();
+    /// Bytes that the L queue has sent.
+    sent_l ["bytes"] = |s| s.seen(LOW).sent as f64;
+    /// Marks in the L queue.
+    marked_l ["packets"] = |s| s.seen(LOW).marked as f64;
+    /// Drops of the L queue's AQM.
+    dropped_l ["packets"] = |s| s.seen(LOW).dropped as f64;
+} }
 
 /// How long the oldest packet of `list` has waited; no time if there is none.
 pub fn age(port: &Port, list: ListId, now: Instant) -> Span {

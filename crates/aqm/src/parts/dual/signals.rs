@@ -10,8 +10,8 @@ use crate::base::port::ListId;
 use crate::base::text::BadValue;
 use crate::base::verdict::Verdict;
 
-use super::coupled::{Coupling, Toss, Tosses};
-use super::dual_queue::{CLASSIC, LOW};
+use super::priority::{CLASSIC, LOW};
+use crate::parts::coupled::{Coupling, Toss, Tosses};
 
 /// A service class with a rule of its own, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

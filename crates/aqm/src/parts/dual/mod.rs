@@ -1,0 +1,109 @@
+//! Two coupled queues (RFC 9332): a low-latency and a classic one, an AQM that knows both, and a scheduler.
+
+pub mod priority;
+pub mod signals;
+pub mod tc;
+
+use crate::base::cx::Cx;
+use crate::base::ladder::Discipline;
+use crate::base::packet::Packet;
+use crate::base::port::{ListId, Port};
+use crate::base::time::Instant;
+use crate::base::verdict::Verdict;
+use priority::{CLASSIC, Priority};
+use signals::{Class, classify};
+
+/// The AQM of both queues.
+pub trait Coupled {
+    /// The verdict on `packet`, the head of `list`, before it leaves.
+    fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict;
+
+    /// When [`Coupled::tick`] is due next, if ever.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The periodic update.
+    fn tick(&mut self, _port: &Port, _now: Instant) {}
+
+    /// The same parameters with the state of `before`.
+    #[must_use]
+    fn after(self, before: &Self) -> Self;
+}
+
+/// Which queue a packet enters.
+#[derive(Clone, Copy, Debug)]
+pub struct Classifier {
+    /// Off: all packets enter the classic queue.
+    pub l4s: bool,
+    /// This class enters the low-latency queue, whatever its ECN field.
+    pub l_class: Class,
+    /// This class enters the classic queue, whatever its ECN field.
+    pub c_class: Class,
+}
+
+impl Classifier {
+    #[inline]
+    fn list(&self, packet: &Packet) -> ListId {
+        if self.l4s { classify(packet, self.l_class, self.c_class) } else { CLASSIC }
+    }
+}
+
+/// Both queues under an AQM `R`.
+pub struct Dual<R> {
+    rule: R,
+    classifier: Classifier,
+    priority: Priority,
+}
+
+impl<R: Coupled> Dual<R> {
+    /// Empty queues.
+    pub const fn new(rule: R, classifier: Classifier, priority: Priority) -> Self {
+        Self { rule, classifier, priority }
+    }
+
+    /// The AQM.
+    pub const fn rule(&self) -> &R {
+        &self.rule
+    }
+
+    /// The scheduler.
+    pub const fn priority(&self) -> &Priority {
+        &self.priority
+    }
+
+    /// The same parameters with the state of `before`.
+    #[must_use]
+    pub fn after(self, before: &Self) -> Self {
+        let (rule, priority) = (self.rule.after(&before.rule), self.priority.after(&before.priority));
+        Self { rule, priority, ..self }
+    }
+}
+
+impl<R: Coupled> Discipline for Dual<R> {
+    fn lists(&self) -> usize {
+        2
+    }
+
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        self.priority.enter(self.classifier.list(&packet), packet, port, cx);
+    }
+
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        while let Some(list) = self.priority.pick(port, cx.now) {
+            let verdict = self.rule.judge(list, port.head(list)?, port, cx);
+            if let Some(sent) = self.priority.send(list, verdict, port, cx) {
+                return Some(sent);
+            }
+        }
+        None
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        self.rule.due()
+    }
+
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.rule.tick(port, cx.now);
+    }
+}
