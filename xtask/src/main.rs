@@ -1,42 +1,20 @@
 //! `cargo xtask`: the project's chores, each one command; the list is [`USAGE`].
 
-mod bless;
-mod book;
-mod bpf;
-mod browser;
-mod cargo_tests;
-mod chapters;
-mod ci;
-mod coverage;
-mod docs;
-mod figures;
-mod fuzz;
-mod licences;
-mod live;
-mod miri;
+mod base;
+mod generated;
 mod mutants;
-mod ns3;
-mod oracles;
-mod origins;
-mod peers;
-mod performance;
-mod program;
-mod pytest;
-mod python;
-mod readme;
 mod release;
-mod scenario_page;
-mod stages;
 mod supply;
-mod tally;
 mod test;
 mod tidy;
-mod tree;
-mod validate;
-mod verdict_page;
-mod verdicts;
+mod validation;
 
 use std::process::ExitCode;
+
+use base::stages::STAGES;
+use generated::{bless, book, bpf, docs, performance, verdict_page};
+use test::{ci, live, miri};
+use validation::{ns2, ns3};
 
 const USAGE: &str = "\
 cargo xtask test           every test; ends with `N passed, N failed, N skipped`
@@ -64,7 +42,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => return test::run(|_| true),
-        ["test", stage] if stages::STAGES.contains(stage) => return test::run(|name| name == *stage),
+        ["test", stage] if STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["ci"] => return ci::run(),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),
@@ -75,9 +53,9 @@ fn main() -> ExitCode {
         ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),
         ["bless"] => bless::run(),
-        ["validate-ns2"] => validate::run(),
-        ["validate-ns2", "lines"] => validate::lines(),
-        ["validate-ns2", "page"] => validate::page(),
+        ["validate-ns2"] => ns2::run(),
+        ["validate-ns2", "lines"] => ns2::lines(),
+        ["validate-ns2", "page"] => ns2::page(),
         ["validate-ns3"] => ns3::run(),
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),

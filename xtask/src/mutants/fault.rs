@@ -9,7 +9,7 @@ use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::MARKERS;
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
 /// Where a rule may be: a discipline's, or one that stands beside them.

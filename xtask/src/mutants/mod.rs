@@ -10,8 +10,8 @@ mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tally::Tally;
-use crate::tree::Tree;
+use crate::base::tally::Tally;
+use crate::base::tree::Tree;
 use fault::Fault;
 pub(crate) use fault::findings;
 use trial::Trial;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use toml::Table;
 
 use super::fault::Fault;
-use crate::program;
-use crate::tree::Tree;
+use crate::base::program;
+use crate::base::tree::Tree;
 
 /// A fault that makes a test program run for so long has been found.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program;
+use crate::base::program;
 use site::Site;
 
 /// An artefact's name and the sum over its bytes.

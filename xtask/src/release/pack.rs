@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::site::Site;
 use super::{name, said};
-use crate::program;
+use crate::base::program;
 
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/licences.md"];
 const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("fish", "forebay.fish")];

@@ -57,7 +57,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program;
+    use crate::base::program;
 
     #[test]
     fn a_path_in_any_file_is_found_and_named() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::said;
-use crate::{program, tree};
+use crate::base::{program, tree};
 
 /// The first moment that both archives can state, for sources without git: 1980-01-01.
 const FIRST: &str = "315532800";

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 /// A crate of ours, those of ours that it may use, and how many others at most.
 const ARROWS: &[(&str, &[&str], usize)] = &[

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 /// Ids that stand in one of `claims.toml` and `expected-quick.json` only.
 pub(super) fn check(tree: &Tree) -> Vec<String> {

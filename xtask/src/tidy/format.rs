@@ -1,8 +1,8 @@
 //! rustfmt on every file by name: it does not visit the modules that the registry's macro declares.
 
-use crate::program::{self, works};
-use crate::tally::Tally;
-use crate::tree::Tree;
+use crate::base::program::{self, works};
+use crate::base::tally::Tally;
+use crate::base::tree::Tree;
 
 /// Each file that rustfmt would write otherwise is a failure.
 pub(super) fn check(tree: &Tree, tally: &mut Tally) {

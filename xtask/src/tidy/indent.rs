@@ -1,6 +1,6 @@
 //! Code within braces is indented: rustfmt leaves the bodies of macros as they are.
 
-use crate::tree::{File, Tree};
+use crate::base::tree::{File, Tree};
 
 /// Lines of Rust that begin in the first column within something that is open.
 pub(super) fn check(tree: &Tree) -> Vec<String> {

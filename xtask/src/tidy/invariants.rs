@@ -6,7 +6,7 @@
 use toml::Table;
 
 use super::lints;
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 const FILE: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Invariants";
@@ -50,7 +50,7 @@ fn exists(tree: &Tree, check: &str) -> bool {
         return super::names().any(|name| name == rule);
     }
     if let Some(stage) = check.strip_prefix("stage: ") {
-        return crate::stages::STAGES.contains(&stage);
+        return crate::base::stages::STAGES.contains(&stage);
     }
     if let Some(lint) = check.strip_prefix("lint: ") {
         let workspace = tree.get("Cargo.toml").and_then(|file| toml::from_str::<Table>(&file.text).ok());

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 /// Lints of the workspace and what they must say.
 const LINTS: [(&str, &str); 2] = [("unsafe_code", "forbid"), ("missing_docs", "deny")];

@@ -7,7 +7,7 @@ mod claims;
 mod format;
 mod indent;
 mod invariants;
-pub(crate) mod links;
+mod links;
 mod lints;
 mod readmes;
 mod registry;
@@ -18,9 +18,10 @@ mod words;
 
 use std::process::ExitCode;
 
-use crate::tally::Tally;
-use crate::tree::Tree;
-use crate::{book, coverage, mutants, scenario_page};
+use crate::base::tally::Tally;
+use crate::base::tree::Tree;
+use crate::generated::{book, coverage, scenario_page};
+use crate::mutants;
 
 /// A rule: its name, what it asks for, and what it finds.
 struct Rule {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 use super::arrows::{dependencies, is_ours};
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 /// The sentence of a crate's README that names the crates of ours that it depends on.
 const SENTENCE: &str = "Depends on: ";

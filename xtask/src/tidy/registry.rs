@@ -4,8 +4,8 @@ use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 
-use crate::docs;
-use crate::tree::Tree;
+use crate::base::tree::Tree;
+use crate::generated::docs;
 
 const GOLDEN: &str = "crates/aqm/golden/";
 /// Literal transcriptions of published listings.

@@ -3,7 +3,7 @@
 //! Compiler and clippy are asked the same, but clippy is not everywhere, and both can be told to look away.
 
 use super::lints::SYS;
-use crate::tree::{File, Tree};
+use crate::base::tree::{File, Tree};
 
 /// What a comment that gives the reason begins with.
 const REASON: &str = "// SAFETY:";

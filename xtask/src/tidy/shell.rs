@@ -1,6 +1,6 @@
 //! Checks that commands in documents work in every shell.
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 const PIP: &str = "pip install";
 

@@ -1,6 +1,6 @@
 //! Small files, small functions.
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 80;
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn braces_in_strings_and_comments_do_not_count() {
         let text = "fn f() {\n    // }\n    g(\"}\", '}');\n}\n";
-        assert_eq!(functions(&crate::tree::blank(text))[0].lines, 4);
+        assert_eq!(functions(&crate::base::tree::blank(text))[0].lines, 4);
     }
 
     #[test]

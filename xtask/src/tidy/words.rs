@@ -1,6 +1,6 @@
 //! Words that must not stand where they stand.
 
-use crate::tree::{File, Tree};
+use crate::base::tree::{File, Tree};
 
 /// Crates that are libraries: they hand back what they have to say.
 const LIBRARIES: [&str; 4] = ["crates/aqm/", "crates/sim/", "crates/theory/", "crates/lab/"];

@@ -9,7 +9,7 @@ mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tree::Tree;
+use crate::base::tree::Tree;
 use modules::Modules;
 
 /// By file, the files that it needs, and the names for which it does.

@@ -1,0 +1,74 @@
+//! `cargo xtask bless`: what the program does now becomes what it should do. Look at the diff.
+
+use super::verdicts;
+use crate::base::program;
+
+/// What blessing may change.
+const BLESSED: [&str; 8] = [
+    "crates/aqm/golden",
+    "crates/sim/tests/fingerprints.txt",
+    "docs/scenario.schema.json",
+    QUEUES.files[0],
+    THROUGHPUT.files[0],
+    THROUGHPUT.files[1],
+    FLUID.files[0],
+    verdicts::EXPECTED,
+];
+/// Tests that write what they otherwise compare: package, test.
+const WRITERS: [(&str, &str); 6] = [
+    ("forebay-aqm", "golden"),
+    ("forebay-sim", "fingerprints"),
+    ("forebay-lab", "published_schema"),
+    ("forebay-lab", QUEUES.test),
+    ("forebay-lab", THROUGHPUT.test),
+    ("forebay-lab", FLUID.test),
+];
+/// The simulator beside queueing theory.
+pub(crate) const QUEUES: Page = Page { test: "queues", files: &["docs/queues.md"] };
+/// The fluid model beside packets.
+pub(crate) const FLUID: Page = Page { test: "fluid", files: &["docs/fluid.md"] };
+/// The simulator beside the formulas of TCP's send rate.
+pub(crate) const THROUGHPUT: Page =
+    Page { test: "throughput", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
+
+/// A page that a test of the laboratory writes, with its chart if it has one.
+pub(crate) struct Page {
+    test: &'static str,
+    files: &'static [&'static str],
+}
+
+/// Renews golden traces, fingerprints, schema, pages and quick verdicts, and shows what that changed.
+pub(crate) fn run() -> Result<(), String> {
+    for (package, test) in WRITERS {
+        write(package, test)?;
+    }
+    println!("quick verdicts");
+    let scratch = program::scratch("bless")?;
+    for paper in verdicts::papers()? {
+        verdicts::record(&paper, &verdicts::reproduce(&paper, &scratch.join(&paper))?)?;
+    }
+    std::fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let mut diff = program::at_root("git");
+    diff.args(["--no-pager", "diff", "--stat", "--"]).args(BLESSED);
+    println!("changed:");
+    succeed(diff)
+}
+
+/// Renews one page alone.
+pub(crate) fn page(page: &Page) -> Result<(), String> {
+    write("forebay-lab", page.test)?;
+    println!("{}", page.files.join("\n"));
+    Ok(())
+}
+
+fn write(package: &str, test: &str) -> Result<(), String> {
+    let mut writer = program::cargo();
+    writer.args(["test", "-p", package, "--test", test]).env("FOREBAY_BLESS", "1");
+    succeed(writer)
+}
+
+fn succeed(command: std::process::Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = program::stream(command, |line| println!("{line}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{program}: {status}")) }
+}

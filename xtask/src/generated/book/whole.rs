@@ -1,0 +1,159 @@
+//! The whole book: every page below `docs` as one set of sources for mdBook, built and its links followed.
+//!
+//! Pages stand where GitHub shows them; the book has them side by side. Links between pages are written anew, and those to
+//! other files of the repository lead to its address.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::base::links::{join, map};
+use crate::base::program;
+use crate::base::tally::Tally;
+use crate::base::tree::Tree;
+
+/// Where files of the repository are to be seen.
+const REPOSITORY: &str = "https://github.com/forebay/forebay/blob/main/";
+/// Folders whose files are in the book, the inner one first.
+const PLACES: [&str; 2] = ["docs/book/src/", "docs/"];
+const CONFIG: &str = "docs/book/book.toml";
+
+/// Where a file of the repository is in the book, if it is.
+fn place(path: &str) -> Option<&str> {
+    let is_page = path.ends_with(".md") || path.ends_with(".svg") || path.ends_with(".json");
+    // Decisions are for those who work on it.
+    PLACES.iter().find_map(|place| path.strip_prefix(place)).filter(|place| is_page && !place.starts_with("adr/"))
+}
+
+/// A page with its links as the book needs them.
+fn moved(path: &str, text: &str) -> String {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let depth = place(path).unwrap_or_default().matches('/').count();
+    map(text, |link| {
+        let (file, anchor) = link.split_once('#').map_or((link, String::new()), |(file, at)| (file, format!("#{at}")));
+        let target = join(folder, file);
+        match place(&target) {
+            Some(target) => format!("{}{target}{anchor}", "../".repeat(depth)),
+            None => format!("{REPOSITORY}{target}{anchor}"),
+        }
+    })
+}
+
+/// Lays the sources out in a folder of their own.
+fn lay_out(tree: &Tree, into: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", into.display());
+    let config = program::read(CONFIG)?;
+    fs::create_dir_all(into).and_then(|()| fs::write(into.join("book.toml"), config)).map_err(failed)?;
+    for file in tree.files() {
+        let Some(place) = place(&file.path) else { continue };
+        let path = into.join("src").join(place);
+        let text = if place.ends_with(".md") { moved(&file.path, &file.text) } else { file.text.clone() };
+        let folder = path.parent().unwrap_or(into);
+        fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// `cargo xtask book`: builds it; where it begins.
+pub(crate) fn build() -> Result<PathBuf, String> {
+    let home = program::build_dir().join("book");
+    let _ = fs::remove_dir_all(&home);
+    lay_out(&Tree::read()?, &home)?;
+    let mdbook = program::find(&["mdbook"]).ok_or("mdbook is not installed: cargo install mdbook --version 0.5.4")?;
+    let mut command = program::at_root(&mdbook);
+    command.arg("build").arg(&home);
+    let (status, out) = program::output(command)?;
+    if !status.success() {
+        return Err(format!("mdbook: {status}: {out}"));
+    }
+    Ok(home.join("book").join("index.html"))
+}
+
+/// The book can be built, and no link in it leads nowhere.
+pub(crate) fn check(tally: &mut Tally) {
+    if program::find(&["mdbook"]).is_none() {
+        return tally
+            .skip("mdbook is not installed: cargo install mdbook --version 0.5.4; its links are checked as text");
+    }
+    let index = match build() {
+        Ok(index) => index,
+        Err(what) => return tally.fail(what),
+    };
+    tally.pass();
+    let mut pages = Vec::new();
+    let home = index.parent().unwrap_or(Path::new("."));
+    find(home, &mut pages);
+    let lost: Vec<String> = pages.iter().flat_map(|page| lost(page)).collect();
+    let followed = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
+    tally.check(&format!("every link of {} pages leads somewhere", pages.len()), followed);
+}
+
+/// Every page below a folder.
+fn find(folder: &Path, pages: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    entries.sort();
+    for entry in entries {
+        match entry.extension() {
+            _ if entry.is_dir() => find(&entry, pages),
+            // All of it once more, for printers.
+            Some(end) if end == "html" && !entry.ends_with("print.html") => pages.push(entry),
+            _ => {}
+        }
+    }
+}
+
+/// What a page leads to that is not there: files, and places within pages.
+fn lost(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap_or_default();
+    let folder = page.parent().unwrap_or(page);
+    let targets = text.split(" href=\"").skip(1).chain(text.split(" src=\"").skip(1));
+    let local =
+        targets.filter_map(|rest| rest.split('"').next()).filter(|to| !to.contains(':') && !to.starts_with("//"));
+    let nowhere = local.filter(|to| {
+        let (file, anchor) = to.split_once('#').unwrap_or((to, ""));
+        let target = folder.join(file);
+        match (file, anchor) {
+            (_, "") => !target.exists(),
+            ("", anchor) => !has_place(&text, anchor),
+            (_, anchor) => !fs::read_to_string(target).is_ok_and(|text| has_place(&text, anchor)),
+        }
+    });
+    nowhere.map(|to| format!("{}: there is no {to}", page.display())).collect()
+}
+
+/// Has a page something of that name to lead to?
+fn has_place(text: &str, anchor: &str) -> bool {
+    text.contains(&format!(" id=\"{anchor}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_follow_their_pages() {
+        let of = |path: &str, text: &str| moved(path, text);
+        assert_eq!(of("docs/tcp.md", "[a](book/src/disciplines/red.md#x)"), "[a](disciplines/red.md#x)");
+        assert_eq!(of("docs/book/src/disciplines/red.md", "![a](../pictures/red.svg)"), "![a](../pictures/red.svg)");
+        assert_eq!(of("docs/tcp.md", "[a](adr/0001.md)"), format!("[a]({REPOSITORY}docs/adr/0001.md)"));
+        assert_eq!(of("docs/tcp.md", "[a](../README.md)"), format!("[a]({REPOSITORY}README.md)"));
+        assert_eq!(of("docs/tcp.md", "[a](https://x.org/y) [b](#c)"), "[a](https://x.org/y) [b](#c)");
+    }
+
+    #[test]
+    fn links_to_pages_and_places_that_are_not_there_are_found() {
+        let home = program::scratch("book-links").unwrap();
+        fs::write(home.join("a.html"), "<h2 id=\"why\">Why</h2>").unwrap();
+        let of = |link: &str| {
+            let page = home.join("page.html");
+            fs::write(&page, format!("<p id=\"here\"><a href=\"{link}\">x</a>")).unwrap();
+            lost(&page).len()
+        };
+        for fine in ["a.html", "a.html#why", "#here", "#", "", "https://x.org/y#z", "//x.org/y"] {
+            assert_eq!(of(fine), 0, "{fine}");
+        }
+        for broken in ["b.html", "a.html#how", "#there", "b.html#why"] {
+            assert_eq!(of(broken), 1, "{broken}");
+        }
+        fs::remove_dir_all(home).unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! `cargo xtask verdicts`: docs/verdicts.md, every claim of the five papers with as many seeds as `--full` has.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::base::program;
+
+const PAGE: &str = "docs/verdicts.md";
+
+/// The page from what `forebay reproduce --full --json` printed: into this file, or now.
+pub(crate) fn run(printed: Option<&str>) -> Result<(), String> {
+    let text = match printed {
+        Some(file) => fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
+        None => reproduced()?,
+    };
+    let document: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    program::write(PAGE, &page(&document)?)?;
+    println!("{PAGE}");
+    Ok(())
+}
+
+fn reproduced() -> Result<String, String> {
+    let scratch = program::scratch("verdicts")?;
+    let mut command = program::cargo();
+    command.args(["run", "--release", "--quiet", "--", "reproduce", "--full", "--json", "-o"]);
+    command.arg(scratch.join("papers"));
+    let (status, out) = program::output(command)?;
+    if !status.success() {
+        return Err(format!("reproduce --full: {status}: {}", program::last_lines(&out, 5)));
+    }
+    fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    Ok(out)
+}
+
+// Writing to a string cannot fail.
+fn page(document: &Value) -> Result<String, String> {
+    let claims = document["claims"].as_array().ok_or("no claims in the document")?;
+    let mut out = String::from(HEAD);
+    let mut paper = "";
+    for claim in claims {
+        let text = |key: &str| claim[key].as_str().unwrap_or_default();
+        if text("paper") != paper {
+            paper = text("paper");
+            let _ = write!(out, "\n## {paper}\n\n{COLUMNS}");
+        }
+        let (evidence, verdict) = (&claim["evidence"], text("verdict"));
+        let _ = writeln!(
+            out,
+            "| {} | {verdict} | {} | {} |",
+            text("id"),
+            decided(&evidence["checks"], verdict),
+            others(&evidence["variants"], verdict)
+        );
+    }
+    Ok(out)
+}
+
+/// What decided: the first check that did not hold, or else the first.
+fn decided(checks: &Value, verdict: &str) -> String {
+    let checks = checks.as_array().map_or(&[][..], Vec::as_slice);
+    let failed = checks.iter().find(|check| check["outcome"] != "holds");
+    let Some(check) = failed.filter(|_| verdict != "reproduced").or(checks.first()) else { return "-".to_string() };
+    let text = |key: &str| check[key].as_str().unwrap_or_default().replace('|', "\\|");
+    let [value, low, high] = ["value", "low", "high"].map(|key| check[key].as_f64().map(short));
+    let seeds = check["n"].as_u64().map_or(String::new(), |n| format!(", {n} seeds"));
+    let figure = match (value, low, high) {
+        (Some(value), Some(low), Some(high)) if low != high => format!("{value} [{low}, {high}]"),
+        (Some(value), ..) => value,
+        _ => "none".to_string(),
+    };
+    format!("{}: {figure}{seeds}, asked {}", text("what"), text("bound"))
+}
+
+/// Four significant digits.
+fn short(x: f64) -> String {
+    let digits = if x == 0.0 { 0 } else { (3 - x.abs().log10().floor() as i32).clamp(0, 9) };
+    let text = format!("{x:.0$}", digits as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// The settings under which the verdict is another one.
+fn others(variants: &Value, verdict: &str) -> String {
+    let variants = variants.as_array().map_or(&[][..], Vec::as_slice);
+    let other = |variant: &&Value| variant["verdict"] != verdict;
+    let name = |variant: &Value| {
+        let text = |key: &str| variant[key].as_str().unwrap_or_default().to_string();
+        format!("{}: {}", text("name"), text("verdict"))
+    };
+    match variants.iter().filter(other).map(name).collect::<Vec<_>>().as_slice() {
+        [] if variants.is_empty() => "-".to_string(),
+        [] => format!("none of {}", variants.len()),
+        names => names.join("; "),
+    }
+}
+
+const HEAD: &str = "# Verdicts
+
+Every claim of the five papers by `forebay reproduce --full`, written by `cargo xtask verdicts`; do not edit. A figure
+has its 95 % interval over the seeds. A claim that is not reproduced shows the first check that did not hold. The last
+column has the settings, of those that a paper leaves open, under which the verdict is another one; what they are and
+why a claim does not hold is in `papers/*/README.md`.
+";
+
+const COLUMNS: &str = "| claim | verdict | decided by | another verdict with |
+|---|---|---|---|
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_row_has_what_decided_and_who_disagrees() {
+        let check = |what: &str, value: f64, outcome: &str| {
+            json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
+                    "bound": ">= 10", "outcome": outcome })
+        };
+        let document = json!({ "claims": [
+            { "id": "A-1", "paper": "a", "verdict": "not-reproduced", "evidence": {
+                "checks": [check("first", 12.25, "holds"), check("second", 9.0, "fails")],
+                "variants": [{ "name": "alpha=1", "verdict": "reproduced" }] } },
+            { "id": "B-1", "paper": "b", "verdict": "reproduced", "evidence": {
+                "checks": [check("first", 12345.678, "holds")], "variants": [] } },
+        ] });
+        let page = page(&document).unwrap();
+        let rows = [
+            "| A-1 | not-reproduced | second: 9 [8.5, 9.5], 30 seeds, asked >= 10 | alpha=1: reproduced |",
+            "| B-1 | reproduced | first: 12346 [12345, 12346], 30 seeds, asked >= 10 | - |",
+        ];
+        assert!(rows.iter().all(|row| page.contains(row)), "{page}");
+        assert!(page.contains("\n## a\n") && page.contains("\n## b\n"));
+    }
+}

@@ -1,0 +1,156 @@
+//! The papers' quick reproductions, and the verdicts on record for them.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::base::program;
+use crate::base::tally::Tally;
+
+/// The verdicts on record: id to verdict, a file for each paper. A pattern for git.
+pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
+/// What reproduces a paper.
+const REPRODUCE: [&str; 4] = ["run", "--release", "--", "reproduce"];
+
+/// Verdicts by id, in the order of the paper's claims.
+type Verdicts = Map<String, Value>;
+
+/// The file of `paper`.
+fn expected(paper: &str) -> String {
+    EXPECTED.replace('*', paper)
+}
+
+/// Every paper that has claims, by name.
+pub(crate) fn papers() -> Result<Vec<String>, String> {
+    let folder = program::root().join("papers");
+    let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut papers = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        if entry.path().join("claims.toml").is_file() {
+            papers.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    papers.sort();
+    Ok(papers)
+}
+
+/// The quick reproduction of `paper`, with its results in `dir`.
+fn command(paper: &str, dir: &Path) -> Command {
+    let mut command = program::cargo();
+    command.args(REPRODUCE).args([paper, "--quick", "--json", "-o"]).arg(dir);
+    command
+}
+
+/// Runs it; the verdicts that it gives.
+pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
+    let (status, out) = program::output(command(paper, dir))?;
+    if !status.success() {
+        return Err(format!("reproduce {paper} --quick: {status}: {}", program::last_lines(&out, 5)));
+    }
+    parse(&out)
+}
+
+/// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
+pub(crate) fn prepare() {
+    let mut build = program::cargo();
+    build.args(["build", "--release", "--quiet"]);
+    let _ = program::output_within(program::idle(build), LONGEST_BUILD);
+}
+
+/// However slow the machine.
+const LONGEST_BUILD: Duration = Duration::from_secs(1200);
+
+/// Every paper, each in a folder of its own below `dir`, beside the verdicts on record.
+pub(crate) fn check(dir: &Path, tally: &mut Tally) {
+    match papers() {
+        Err(what) => tally.fail(what),
+        Ok(papers) => papers.iter().for_each(|paper| match reproduce(paper, &dir.join(paper)) {
+            Ok(found) => compare(paper, &found, tally),
+            Err(what) => tally.fail(what),
+        }),
+    }
+}
+
+/// Id and verdict of every claim in what `reproduce --json` prints.
+fn parse(document: &str) -> Result<Verdicts, String> {
+    let document: Value =
+        serde_json::from_str(document).map_err(|error| format!("stdout is not one JSON document: {error}"))?;
+    let claims = document.get("claims").and_then(Value::as_array).ok_or("no claims in the document")?;
+    let verdict = |claim: &Value| Some((claim.get("id")?.as_str()?.to_string(), claim.get("verdict")?.clone()));
+    claims.iter().map(|claim| verdict(claim).ok_or_else(|| format!("a claim without id or verdict: {claim}"))).collect()
+}
+
+/// Each id is one check: it must have the verdict on record.
+fn compare(paper: &str, found: &Verdicts, tally: &mut Tally) {
+    let path = expected(paper);
+    let recorded = program::read(&path)
+        .and_then(|text| serde_json::from_str::<Verdicts>(&text).map_err(|error| format!("{path}: {error}")));
+    match recorded {
+        Err(what) => tally.fail(format!("{what}; cargo xtask bless writes it")),
+        Ok(recorded) => compare_with(&recorded, found, tally),
+    }
+}
+
+fn compare_with(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
+    for (id, verdict) in found {
+        tally.check(
+            id,
+            match recorded.get(id) {
+                Some(known) if known == verdict => Ok(()),
+                Some(known) => Err(format!("the verdict was {known} and is {verdict}")),
+                None => Err(format!("the verdict {verdict} is not on record")),
+            },
+        );
+    }
+    let lost = recorded.keys().filter(|id| !found.contains_key(*id));
+    lost.for_each(|id| tally.fail(format!("{id}: has a verdict on record and was not tried")));
+}
+
+/// Puts `verdicts` of `paper` on record.
+pub(crate) fn record(paper: &str, verdicts: &Verdicts) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(verdicts).map_err(|error| error.to_string())?;
+    program::write(&expected(paper), &(text + "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(pairs: &[(&str, &str)]) -> Verdicts {
+        pairs.iter().map(|(id, verdict)| ((*id).to_string(), Value::from(*verdict))).collect()
+    }
+
+    fn line(recorded: &[(&str, &str)], found: &[(&str, &str)]) -> String {
+        let mut tally = Tally::default();
+        compare_with(&verdicts(recorded), &verdicts(found), &mut tally);
+        tally.line()
+    }
+
+    #[test]
+    fn reads_what_reproduce_prints() {
+        let text = r#"{"version":1,"claims":[{"id":"X-1","verdict":"refuted","runs":3}],"summary":{}}"#;
+        assert_eq!(parse(text), Ok(verdicts(&[("X-1", "refuted")])));
+        for bad in ["", "{}", r#"{"claims":[{"id":"X-1"}]}"#, "progress\n{}"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_paper_of_the_program_is_checked() {
+        let found = papers().unwrap();
+        assert!(["msvb", "raqm"].iter().all(|paper| found.iter().any(|name| name == paper)), "{found:?}");
+        assert_eq!(expected("raqm"), "papers/raqm/expected-quick.json");
+    }
+
+    #[test]
+    fn a_verdict_that_changes_appears_or_disappears_is_a_failure() {
+        let known = [("X-1", "reproduced"), ("X-2", "refuted")];
+        assert_eq!(line(&known, &known), "2 passed, 0 failed, 0 skipped");
+        assert_eq!(line(&known, &[("X-1", "reproduced"), ("X-2", "reproduced")]), "1 passed, 1 failed, 0 skipped");
+        assert_eq!(line(&known, &[("X-1", "reproduced")]), "1 passed, 1 failed, 0 skipped");
+        assert_eq!(line(&known[..1], &known), "1 passed, 1 failed, 0 skipped");
+    }
+}

@@ -1,0 +1,158 @@
+//! What comes from elsewhere: its licences, where it comes from, and whether anything bad is known of it.
+
+pub(crate) mod licences;
+mod origins;
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::program::{self, Ended};
+use crate::base::tally::Tally;
+
+/// For each program. A network that says nothing would keep the other tests waiting.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Words by which cargo-deny says that it has no network.
+const NO_NETWORK: [&str; 4] = ["failed to fetch", "Could not resolve", "unable to update", "timed out"];
+const AUDIT: [&str; 8] =
+    ["--format", "json", "--progress-spinner", "off", "--disable-pip", "--no-deps", "-r", "python/requirements.txt"];
+
+/// What a list of known faults says of what we use.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Clean,
+    Faults(String),
+    /// And why there is none.
+    None(String),
+}
+
+/// Licences, bans and sources need no network; the lists of known faults do.
+pub(crate) fn check(tally: &mut Tally) {
+    let manifests = licences::manifests();
+    match &manifests {
+        Ok(manifests) => {
+            tally.check("docs/licences.md has the licence of every crate", licences::check(manifests));
+            tally.check("every crate keeps the rules of deny.toml", origins::check(manifests));
+        }
+        // Anything else that is wrong with the manifests is wrong.
+        Err(why) if !NO_NETWORK.iter().any(|words| why.contains(words)) => tally.fail(format!("licences: {why}")),
+        Err(why) => tally.skip(format!("licences: not every crate is here, and none can be fetched: {why}")),
+    }
+    match program::find(&["cargo-deny"]) {
+        Some(_) => {
+            if manifests.is_ok() {
+                let rules = deny(&["--offline", "check", "licenses", "bans", "sources"]);
+                let outcome = program::output_within(rules, LONGEST).map(drop);
+                tally.check("cargo deny: licences, bans, sources", outcome);
+            }
+            take("cargo deny: known faults of crates", crates(), tally);
+        }
+        None => tally.skip("cargo-deny is not installed: cargo install --locked cargo-deny --version 0.20.2"),
+    }
+    match program::find(&["pip-audit"]) {
+        Some(audit) => {
+            let mut command = program::at_root(audit);
+            command.args(AUDIT);
+            take("pip-audit: known faults of python/requirements.txt", packages(command), tally);
+        }
+        None => tally.skip("pip-audit is not installed: pip install pip-audit==2.10.1"),
+    }
+}
+
+fn deny(words: &[&str]) -> Command {
+    let mut command = program::cargo();
+    command.arg("deny").args(words);
+    command
+}
+
+/// A list that cannot be reached says nothing, either way.
+fn take(what: &str, answer: Answer, tally: &mut Tally) {
+    match answer {
+        Answer::Clean => tally.pass(),
+        Answer::Faults(faults) => tally.fail(format!("{what}: {faults}")),
+        Answer::None(why) => tally.skip(format!("{what}: no answer: {why}")),
+    }
+}
+
+fn crates() -> Answer {
+    match program::ended_within(deny(&["check", "advisories"]), LONGEST) {
+        Ok(ended) if ended.status.success() => Answer::Clean,
+        Ok(Ended { complaints, .. }) if NO_NETWORK.iter().any(|words| complaints.contains(words)) => {
+            Answer::None("the advisories of RustSec cannot be fetched".to_string())
+        }
+        Ok(ended) => Answer::Faults(program::last_lines(&ended.complaints, 5)),
+        Err(why) => Answer::None(why),
+    }
+}
+
+fn packages(audit: Command) -> Answer {
+    let ended = match program::ended_within(audit, LONGEST) {
+        Ok(ended) => ended,
+        Err(why) => return Answer::None(why),
+    };
+    let last = || program::last_lines(&ended.complaints, 1);
+    match (report(&ended.out), ended.status.code()) {
+        (Some(answer), _) => answer,
+        // It has neither found anything nor got to the end: without a network that is a Python exception.
+        (None, Some(1)) => Answer::None(last()),
+        (None, _) => Answer::Faults(last()),
+    }
+}
+
+/// What pip-audit found. It calls a package that no list knows a success; that says nothing of the package.
+fn report(text: &str) -> Option<Answer> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let packages = document["dependencies"].as_array().filter(|all| !all.is_empty())?;
+    let name = |package: &Value| package["name"].as_str().unwrap_or("?").to_string();
+    let faulty = packages.iter().filter_map(|package| {
+        let ids: Vec<&str> = package["vulns"].as_array()?.iter().filter_map(|fault| fault["id"].as_str()).collect();
+        (!ids.is_empty()).then(|| format!("{}: {}", name(package), ids.join(", ")))
+    });
+    let faulty: Vec<String> = faulty.collect();
+    let unknown: Vec<String> = packages.iter().filter(|package| !package["vulns"].is_array()).map(name).collect();
+    Some(match (faulty.is_empty(), unknown.is_empty()) {
+        (false, _) => Answer::Faults(faulty.join("; ")),
+        (true, false) => Answer::None(format!(
+            "{} of {} packages are in no list that can be reached: {}",
+            unknown.len(),
+            packages.len(),
+            unknown.join(", ")
+        )),
+        (true, true) => Answer::Clean,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLEAN: &str = r#"{ "name": "a", "version": "1", "vulns": [] }"#;
+    const FAULTY: &str = r#"{ "name": "b", "version": "1", "vulns": [{ "id": "PYSEC-1" }, { "id": "CVE-2" }] }"#;
+    const UNKNOWN: &str = r#"{ "name": "c", "skip_reason": "not found" }"#;
+
+    fn of(packages: &[&str]) -> Option<Answer> {
+        report(&format!(r#"{{ "dependencies": [{}], "fixes": [] }}"#, packages.join(", ")))
+    }
+
+    #[test]
+    fn a_package_that_no_list_knows_is_no_success() {
+        assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
+        assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
+        let unknown = of(&[CLEAN, UNKNOWN]);
+        assert_eq!(unknown, Some(Answer::None("1 of 2 packages are in no list that can be reached: c".into())));
+        assert_eq!((of(&[]), report("Traceback")), (None, None));
+    }
+
+    #[test]
+    fn no_network_is_no_answer_and_a_wrong_call_is_a_fault() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            packages(command)
+        };
+        assert_eq!(shell("echo ConnectionError >&2; exit 1"), Answer::None("ConnectionError".into()));
+        assert_eq!(shell("echo usage >&2; exit 2"), Answer::Faults("usage".into()));
+        assert_eq!(shell(&format!("echo '{{ \"dependencies\": [{FAULTY}] }}'; exit 1")), of(&[FAULTY]).unwrap());
+    }
+}

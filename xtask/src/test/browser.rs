@@ -1,0 +1,153 @@
+//! Opens a report in headless Chromium at the width of a desktop and of a phone.
+//!
+//! The report stands in a frame of exact width, so that its own script, its counts of errors and charts, and
+//! whether it scrolls sideways can be read from the page around it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::program;
+use crate::base::tally::Tally;
+
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const WIDTHS: [u32; 2] = [1280, 390];
+/// A reproduction of a paper has at least so many charts.
+const CHARTS: u32 = 20;
+const LIMIT: Duration = Duration::from_secs(120);
+/// A page of made-up figures, and what must and must not be found once it is drawn.
+const DRAWING: &str = include_str!("drawing.json");
+/// Nothing is fetched, remembered or shown.
+const FLAGS: [&str; 11] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    // The page around the report may look into it.
+    "--allow-file-access-from-files",
+    "--virtual-time-budget=10000",
+    "--dump-dom",
+];
+
+/// Each width is one check; without a browser one skip.
+pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
+    let Some(browser) = program::find(&NAMES) else {
+        return tally.skip("no browser to open the report with: install the package chromium");
+    };
+    if !report.is_file() {
+        return tally.fail(format!("there is no report: {}", report.display()));
+    }
+    for width in WIDTHS {
+        let seen = look(&browser, report, scratch, width);
+        tally.check(&format!("at {width} pixels"), seen.and_then(|page| judge(&page)));
+    }
+    tally.check("ticks, whiskers, columns and empty data of made-up figures", drawing(&browser, scratch));
+}
+
+/// Draws the made-up page and looks for what must be in it.
+fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
+    let data: Value = serde_json::from_str(DRAWING).map_err(|error| format!("drawing.json: {error}"))?;
+    let path = scratch.join("drawing.html");
+    fs::write(&path, forebay_lab::report::draw(data["title"].as_str().unwrap_or_default(), &data)?)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let dom = dump(browser, &path, &scratch.join("profile-drawing"))?;
+    let texts = |key: &str| data[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // What the page was made from stands in it too.
+    let (before, after) = dom.split_once("id=\"forebay-data\"").ok_or("an empty page")?;
+    let after = after.split_once("</script>").map_or("", |(_, rest)| rest);
+    let drawn = [before, after];
+    if let Some(lost) = texts("must").find(|what| !drawn.iter().any(|part| part.contains(what))) {
+        return Err(format!("{lost} is not drawn: see {}", path.display()));
+    }
+    match texts("must_not").find(|what| drawn.iter().any(|part| part.contains(what))) {
+        Some(wrong) => Err(format!("{wrong} is drawn: see {}", path.display())),
+        None => Ok(()),
+    }
+}
+
+/// The page as it is once its script has run.
+fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
+    let mut command = Command::new(browser);
+    command.args(FLAGS);
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("file://{}", page.display()));
+    program::output_within(command, LIMIT)
+}
+
+/// What the browser makes of the page around `report`.
+fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<String, String> {
+    let report = fs::canonicalize(report).map_err(|error| format!("{}: {error}", report.display()))?;
+    let frame = scratch.join(format!("frame-{width}.html"));
+    fs::write(&frame, page(&report, width)).map_err(|error| format!("{}: {error}", frame.display()))?;
+    let dom = dump(browser, &frame, &scratch.join(format!("profile-{width}")))?;
+    dom.lines().find(|line| line.starts_with("<html")).map(str::to_string).ok_or_else(|| "an empty page".to_string())
+}
+
+/// A page with `report` in a frame; what is to be known about it becomes attributes of its first element.
+fn page(report: &Path, width: u32) -> String {
+    format!(
+        r#"<!DOCTYPE html>
+<html><body><script>
+addEventListener("load", () => {{
+  const inside = document.querySelector("iframe").contentDocument.documentElement;
+  Object.assign(document.documentElement.dataset, {{
+    errors: inside.dataset.errors, charts: inside.dataset.charts,
+    lines: inside.querySelectorAll("svg.chart path").length,
+    beyond: inside.scrollWidth - inside.clientWidth,
+  }});
+}});
+</script><iframe src="file://{}" style="width:{width}px;height:800px;border:0"></iframe></body></html>
+"#,
+        report.display()
+    )
+}
+
+/// Errors, charts, lines and overhang, from the page's first line.
+fn judge(html: &str) -> Result<(), String> {
+    let number = |name: &str| -> Result<u32, String> {
+        let rest = html.split_once(&format!("data-{name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        rest.and_then(|(number, _)| number.parse().ok())
+            .ok_or_else(|| format!("the report says nothing of {name}: {html}"))
+    };
+    let (errors, charts, lines, beyond) = (number("errors")?, number("charts")?, number("lines")?, number("beyond")?);
+    match () {
+        () if errors > 0 => Err(format!("{errors} script errors")),
+        () if charts < CHARTS => Err(format!("{charts} charts drawn, not {CHARTS}")),
+        () if lines < charts => Err(format!("{charts} charts, but only {lines} lines in them")),
+        () if beyond > 0 => Err(format!("the page is {beyond} pixels wider than its window")),
+        () => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn html(errors: u32, charts: u32, lines: u32, beyond: u32) -> String {
+        format!(
+            "<html data-errors=\"{errors}\" data-charts=\"{charts}\" data-lines=\"{lines}\" data-beyond=\"{beyond}\"><head>"
+        )
+    }
+
+    #[test]
+    fn finds_what_is_wrong_with_a_page() {
+        assert_eq!(judge(&html(0, 51, 900, 0)), Ok(()));
+        for (page, want) in [
+            (html(1, 51, 900, 0), "1 script errors"),
+            (html(0, 19, 900, 0), "19 charts"),
+            (html(0, 51, 50, 0), "only 50 lines"),
+            (html(0, 51, 900, 12), "12 pixels wider"),
+            ("<html><head>".to_string(), "nothing of errors"),
+        ] {
+            assert!(judge(&page).is_err_and(|what| what.contains(want)), "{page}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The fuzzers' targets on the stable toolchain: what cargo-fuzz has found, and a minute of mutations.
+
+use crate::base::program;
+use crate::base::tally::Tally;
+
+/// For all targets together.
+const SECS: &str = "60";
+const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "queue"];
+
+/// One check for each target.
+pub(crate) fn check(tally: &mut Tally) {
+    let mut command = program::cargo();
+    command.args(["run", "--quiet", "-p", "forebay-fuzz", "--"]).args(TARGETS).args(["--secs", SECS]);
+    let mut passed = 0;
+    let status = program::stream(command, |line| {
+        println!("   {line}");
+        passed += u64::from(line.ends_with("none broke a promise"));
+    });
+    tally.pass_all(passed);
+    match status {
+        Ok(status) if status.success() && passed == TARGETS.len() as u64 => {}
+        Ok(status) => tally.fail(format!("forebay-fuzz: {status}; the input that did it is named above")),
+        Err(why) => tally.fail(why),
+    }
+}

@@ -1,0 +1,152 @@
+//! `cargo xtask test`: every test there is, in stages; a stage that fails does not stop the next.
+
+mod browser;
+mod cargo_tests;
+mod chapters;
+pub(crate) mod ci;
+mod fuzz;
+pub(crate) mod live;
+pub(crate) mod miri;
+mod oracles;
+mod pytest;
+mod python;
+mod readme;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread::JoinHandle;
+
+use crate::base::program;
+use crate::base::stages::STAGES;
+use crate::base::tally::Tally;
+use crate::generated::{book, verdicts};
+use crate::{supply, tidy};
+
+/// The stages that are wanted, and the last line.
+pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
+    let mut tally = Tally::default();
+    stages(&mut tally, wanted);
+    tally.finish()
+}
+
+/// The stages that are wanted.
+pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
+    let [
+        house,
+        tests,
+        engine,
+        oracles,
+        fuzz,
+        real,
+        device,
+        peers,
+        package,
+        pictures,
+        elsewhere,
+        reproduce,
+        browser,
+        readme,
+    ] = STAGES;
+    let scratch = match program::scratch("test") {
+        Ok(scratch) => scratch,
+        Err(what) => return tally.fail(what),
+    };
+    let results = scratch.join("papers");
+    let mut preparing = wanted(package).then(|| prepare(wanted(reproduce)));
+    let mut ready = || match preparing.take().map(JoinHandle::join) {
+        Some(Ok(ready)) => ready,
+        Some(Err(_)) | None => Err("its preparation broke off".to_string()),
+    };
+    let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
+        // The browser opens what `reproduce` has made.
+        if wanted(name) || name == reproduce && wanted(browser) {
+            tally.stage(name, what, run);
+        }
+    };
+    stage(house, "house rules", &tidy::rules);
+    stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
+        let mut command = program::cargo();
+        command.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
+        cargo_tests::run(command, tally);
+    });
+    stage(engine, "the same fingerprints in release, and with every instruction this processor has", &|tally| {
+        const TEST: [&str; 6] = ["test", "--release", "-p", "forebay-sim", "--test=engine", "--test=fingerprints"];
+        let mut release = program::cargo();
+        release.args(TEST);
+        cargo_tests::run(release, tally);
+        let mut native = program::cargo();
+        native.args(TEST).args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
+        cargo_tests::run(native, tally);
+    });
+    stage(oracles, "what SciPy and python-control say now", &oracles::check);
+    stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
+    let ready = ready();
+    packets([real, device, peers], &mut stage, wanted(peers));
+    stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
+    stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
+        book::check_pictures(tally);
+        book::whole::check(tally);
+    });
+    stage(elsewhere, "what comes from elsewhere: licences, sources, known faults", &supply::check);
+    stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
+        verdicts::check(&results, tally);
+    });
+    stage(browser, "a report of that in headless Chromium", &|tally| {
+        browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
+    });
+    stage(readme, "the commands of README.md and the book", &|tally| {
+        readme::check(&scratch, tally);
+        chapters::check(&scratch, tally);
+    });
+    clean(&scratch, tally.failed());
+}
+
+/// Begins to build the package, and then the program if that is wanted. It uses what the tests leave of the processors, and must
+/// not disturb those who keep time: a compiler is in the kernel for milliseconds, which not every kernel interrupts.
+fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
+    std::thread::spawn(move || {
+        let ready = python::prepare();
+        if program {
+            verdicts::prepare();
+        }
+        ready
+    })
+}
+
+/// What needs packets of the kernel, and what runs beside them.
+fn packets(names: [&str; 3], stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
+    let [real, device, peers] = names;
+    stage(real, "real packets through emulated links, one test after the other", &live::links);
+    // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
+    // it does not disturb: numbers alone, nothing of the kernel.
+    let compared = compare.then(|| std::thread::spawn(with_peers));
+    stage(device, "real packets through a device under a law", &live::devices);
+    let compared = compared.map(JoinHandle::join);
+    stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
+        Some(Ok(own)) => tally.add(own.clone()),
+        Some(Err(_)) | None => tally.fail("the comparison broke off"),
+    });
+}
+
+/// What the tests are called that simulate the cases of other simulators, for minutes.
+const PEERS: &str = "ours_agree_with_";
+
+/// Those tests, when nobody else wants the processor.
+fn with_peers() -> Tally {
+    let mut own = Tally::default();
+    let mut command = program::cargo();
+    // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
+    command.args(["test", "--workspace", "--bin", "xtask", PEERS]);
+    cargo_tests::run(program::idle(command), &mut own);
+    own
+}
+
+/// Results of a failed run stay for a look.
+fn clean(scratch: &Path, failed: bool) {
+    if failed {
+        println!("\nwhat the stages wrote is in {}", scratch.display());
+    } else if let Err(error) = fs::remove_dir_all(scratch) {
+        println!("\n{} cannot be removed: {error}", scratch.display());
+    }
+}

@@ -1,0 +1,53 @@
+//! SciPy and python-control once more: `validation/theory/oracle.py` against the figures on record.
+
+use crate::base::program;
+use crate::base::tally::Tally;
+
+const SCRIPT: &str = "validation/theory/oracle.py";
+const RECORD: &str = include_str!("../../../validation/theory/oracle.txt");
+/// Two figures that agree to this part are the same: other versions solve and round a little differently.
+const SAME: f64 = 1e-5;
+
+/// One check for each line of the record; one skip where the packages are not there.
+pub(crate) fn check(tally: &mut Tally) {
+    let python = || program::find(&["python3"]).map(program::at_root);
+    let there = python().is_some_and(|mut python| {
+        python.args(["-c", "import numpy, scipy, control"]);
+        program::output(python).is_ok_and(|(status, _)| status.success())
+    });
+    let Some(mut command) = python().filter(|_| there) else {
+        return tally.skip("python3 has no scipy and control: pip install scipy control; the figures on record count");
+    };
+    command.arg(SCRIPT);
+    let out = match program::output(command) {
+        Ok((status, out)) if status.success() => out,
+        Ok((status, _)) => return tally.fail(format!("{SCRIPT}: {status}")),
+        Err(what) => return tally.fail(what),
+    };
+    let lines: Vec<&str> = out.lines().collect();
+    for (i, line) in RECORD.lines().enumerate() {
+        tally.check(line, same(line, lines.get(i).copied().unwrap_or_default()));
+    }
+}
+
+fn same(want: &str, found: &str) -> Result<(), String> {
+    let agree = |(want, found): (&str, &str)| match (want.parse::<f64>(), found.parse::<f64>()) {
+        (Ok(want), Ok(found)) => (found - want).abs() <= SAME * want.abs(),
+        _ => want == found,
+    };
+    let alike = want.split(' ').count() == found.split(' ').count() && want.split(' ').zip(found.split(' ')).all(agree);
+    if alike { Ok(()) } else { Err(format!("now {found}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_the_same_but_for_the_last_digits() {
+        assert!(same("queue a 1.000000000e0 2e-3", "queue a 1.000000001e0 2e-3").is_ok());
+        for other in ["queue a 1.0001 2e-3", "queue b 1 2e-3", "queue a 1", ""] {
+            assert!(same("queue a 1.000000000e0 2e-3", other).is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `cargo xtask validate-ns2`: our simulator beside ns-2 on the same network, as `docs/validation.md`.
+//!
+//! With ns-2 installed its figures are made anew from the driver under `validation/ns2`; otherwise the
+//! committed ones stand. Ours are always run.
+
+mod grid;
+mod ours;
+mod page;
+mod reasons;
+mod sides;
+mod theirs;
+
+use forebay_sim::tcp::Ns2Rules;
+
+use grid::Row;
+use ours::Wanted;
+
+use crate::base::program;
+use crate::validation::figures::Runs;
+
+/// How many seeds a row has at first, and how many if these say too little; `theirs::Figures::seeds` says when.
+const SEEDS: [usize; 2] = [3, 10];
+
+/// Makes the figures and writes the page.
+pub(crate) fn run() -> Result<(), String> {
+    if theirs::is_installed() {
+        theirs::renew()?;
+    } else {
+        println!("ns-2 is not installed (package ns2): its committed figures stand");
+    }
+    page()
+}
+
+/// Makes the figures with faster lines alone, minutes in place of an hour, and writes the page.
+pub(crate) fn lines() -> Result<(), String> {
+    theirs::renew_faster()?;
+    page()
+}
+
+/// Writes the page from the committed figures.
+pub(crate) fn page() -> Result<(), String> {
+    program::write(page::FILE, &page::page(&compare()?))?;
+    println!("{}", page::FILE);
+    Ok(())
+}
+
+/// A row in both simulators.
+struct Comparison {
+    row: Row,
+    ours: Runs,
+    /// Ours by rules of ns-2, where a tolerance is not kept and the row has such rules.
+    by_rules: Vec<(Ns2Rules, Runs)>,
+    /// ns-2 with the processing jitter that our hosts have.
+    jittered: Runs,
+    /// ns-2 as it is.
+    plain: Runs,
+    /// With faster lines, for some.
+    faster: Option<Faster>,
+}
+
+/// A row with the clients' lines at twice the rate of the bottleneck.
+struct Faster {
+    ours: Runs,
+    /// By all the rules of ns-2 that the row has; what `ours` is if it has none.
+    by_rules: Runs,
+    /// With jitter.
+    ns2: Runs,
+}
+
+/// Every row: ns-2's committed figures, and ours of today.
+fn compare() -> Result<Vec<Comparison>, String> {
+    let ns2 = theirs::Figures::read()?;
+    let wanted = grid::rows().into_iter().zip(&ns2.jittered).map(|(row, runs)| Wanted::plain(row, runs.0.len()));
+    let ours = ours::run(&wanted.collect::<Vec<_>>())?;
+    let runs = ours.into_iter().zip(ns2.jittered).zip(ns2.plain);
+    let mut rows: Vec<Comparison> = grid::rows()
+        .into_iter()
+        .zip(runs)
+        .map(|(row, ((ours, jittered), plain))| Comparison {
+            row,
+            ours,
+            by_rules: Vec::new(),
+            jittered,
+            plain,
+            faster: None,
+        })
+        .collect();
+    run_by_rules(&mut rows)?;
+    run_with_faster_lines(&mut rows)?;
+    Ok(rows)
+}
+
+fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
+    let fast = grid::with_faster_lines();
+    let wanted = |rules| Wanted { rules, lines: ours::FASTER, ..Wanted::plain(fast[0], SEEDS[1]) };
+    let plain: Vec<Wanted> = fast.iter().map(|row| Wanted { row: *row, ..wanted(Ns2Rules::default()) }).collect();
+    let ruled: Vec<Wanted> =
+        fast.iter().map(|row| Wanted { row: *row, ..wanted(row.rules().pop().unwrap_or_default()) }).collect();
+    let runs = ours::run(&plain)?.into_iter().zip(ours::run(&ruled)?).zip(theirs::read_faster()?);
+    for (row, ((ours, by_rules), ns2)) in fast.iter().zip(runs) {
+        if let Some(place) = rows.iter_mut().find(|other| other.row == *row) {
+            place.faster = Some(Faster { ours, by_rules, ns2 });
+        }
+    }
+    Ok(())
+}
+
+/// Runs the rows outside once more, by the rules of ns-2 that could be the reason.
+fn run_by_rules(rows: &mut [Comparison]) -> Result<(), String> {
+    let mut wanted = Vec::new();
+    for (at, Comparison { row, ours, jittered, plain, .. }) in rows.iter().enumerate() {
+        if ![jittered, plain].iter().all(|ns2| ns2.outside(ours).is_empty()) {
+            let plain = Wanted::plain(*row, ours.0.len());
+            wanted.extend(row.rules().into_iter().map(|rules| (at, Wanted { rules, ..plain })));
+        }
+    }
+    let runs = ours::run(&wanted.iter().map(|(_, wanted)| *wanted).collect::<Vec<_>>())?;
+    for ((at, wanted), runs) in wanted.iter().zip(runs) {
+        rows[*at].by_rules.push((wanted.rules, runs));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_with_more_seeds_are_those_that_need_them() {
+        let ns2 = theirs::Figures::read().unwrap();
+        for (at, row) in grid::rows().iter().enumerate() {
+            let seeds = [ns2.jittered[at].0.len(), ns2.plain[at].0.len()];
+            assert_eq!(seeds, [ns2.seeds(at, row); 2], "{row}: cargo xtask validate-ns2 with ns-2 installed");
+        }
+    }
+
+    /// A row that leaves the tolerances, comes back or has another reason makes the committed page stale.
+    #[test]
+    fn ours_agree_with_ns2_but_where_it_is_known_why_not() {
+        let rows = compare().unwrap();
+        let committed = std::fs::read_to_string(program::root().join(page::FILE)).unwrap();
+        assert!(committed == page::page(&rows), "{} is stale: cargo xtask validate-ns2", page::FILE);
+    }
+}

@@ -1,0 +1,66 @@
+//! Our own runs of a row, by the RFCs or by some of ns-2's rules.
+
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::{lower, quantity, record};
+use forebay_sim::network::Traffic;
+use forebay_sim::tcp::Ns2Rules;
+use forebay_sim::world::World;
+use rayon::prelude::*;
+
+use super::grid::Row;
+use crate::validation::figures::{QUANTITIES, Run, Runs};
+
+/// Lines at the rate of the bottleneck, and at twice that: `-access 20e6` of `case.tcl`.
+const EQUAL: &str = "10mbit";
+pub(super) const FASTER: &str = "20mbit";
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) row: Row,
+    pub(super) seeds: usize,
+    pub(super) rules: Ns2Rules,
+    /// Rate of the clients' lines.
+    pub(super) lines: &'static str,
+}
+
+impl Wanted {
+    /// The row as it is.
+    pub(super) fn plain(row: Row, seeds: usize) -> Self {
+        Self { row, seeds, rules: Ns2Rules::default(), lines: EQUAL }
+    }
+}
+
+/// All of it on all cores, in the same order.
+pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
+    let plans = wanted.iter().map(|wanted| wanted.row.plan(wanted.seeds as u64, wanted.lines));
+    let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+    let jobs: Vec<(usize, Job)> =
+        plans.iter().enumerate().flat_map(|(at, plan)| plan.jobs().into_iter().map(move |job| (at, job))).collect();
+    let done: Vec<Run> =
+        jobs.par_iter().map(|(at, job)| one(&plans[*at], *job, wanted[*at].rules)).collect::<Result<_, _>>()?;
+    let mut all = vec![Runs::default(); wanted.len()];
+    for ((at, _), run) in jobs.iter().zip(done) {
+        all[*at].0.push(run);
+    }
+    Ok(all)
+}
+
+/// As `Plan::run`, but that the senders may have rules that no scenario has.
+fn one(plan: &Plan, job: Job, rules: Ns2Rules) -> Result<Run, String> {
+    let case = &plan.cases[job.case];
+    let contender = &case.scenario.compare[job.contender];
+    let mut net = lower::network(&case.scenario, &contender.spec, job.seed);
+    for flow in &mut net.flows {
+        if let Traffic::Tcp(options) = &mut flow.traffic {
+            options.ns2 = rules;
+        }
+    }
+    let outcome = World::new(&net, job.seed).map_err(|e| e.to_string())?.run(&mut ()).ok_or("stopped")?;
+    let record = record::record(case, contender, job.seed, &net, &outcome, 0.0);
+    let mut run = Run::default();
+    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+        *figure = quantity::of(&record, quantity.ours)?;
+    }
+    Ok(run)
+}

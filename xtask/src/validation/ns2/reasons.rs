@@ -1,0 +1,180 @@
+//! Why a row lies outside the tolerances, as far as the runs bear it out.
+
+use forebay_sim::tcp::Ns2Rules;
+
+use super::sides::Side;
+use super::{Comparison, SEEDS};
+use crate::validation::figures::Runs;
+
+use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
+
+/// Why a row is outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The larger number of seeds does not tell the two means apart.
+    Noise,
+    /// Plain ns-2's ties: jitter takes ns-2's own figure to ours.
+    Ties,
+    /// ns-2's `Sack1` is not RFC 6675: our sender with its rules agrees.
+    Sack,
+    /// ns-2 sends CWR with one retransmission too many: our sender agrees if it does the same.
+    Cwr,
+    /// The clients' lines, as fast as the bottleneck: with faster ones ours agrees.
+    Lines,
+    /// Nothing of this is borne out.
+    Open,
+}
+
+impl Reason {
+    /// In the order of the page.
+    pub(super) const ALL: [Self; 6] = [Noise, Ties, Sack, Cwr, Lines, Open];
+
+    /// Its word in the tables.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Noise => "noise",
+            Ties => "ties",
+            Sack => "SACK",
+            Cwr => "CWR",
+            Lines => "lines",
+            Open => "open",
+        }
+    }
+
+    /// What these rules stand for.
+    fn of_rules(rules: Ns2Rules) -> Vec<Self> {
+        [(rules.sack1, Sack), (rules.cwr, Cwr)].into_iter().filter(|(on, _)| *on).map(|(_, reason)| reason).collect()
+    }
+}
+
+/// `noise, ties`.
+pub(super) fn words(reasons: &[Reason]) -> String {
+    reasons.iter().map(|reason| reason.word()).collect::<Vec<_>>().join(", ")
+}
+
+/// Our runs with those of ns-2's rules that are among `reasons`.
+pub(super) fn by_rules<'a>(row: &'a Comparison, reasons: &[Reason]) -> Option<&'a Runs> {
+    let wanted: Vec<Reason> = [Sack, Cwr].into_iter().filter(|reason| reasons.contains(reason)).collect();
+    row.by_rules.iter().find(|(rules, _)| Reason::of_rules(*rules) == wanted).map(|(_, runs)| runs)
+}
+
+/// Our runs by each of ns-2's rules that the row was run with, and which these are.
+pub(super) fn all_by_rules(row: &Comparison) -> impl Iterator<Item = (String, &Runs)> {
+    row.by_rules.iter().map(|(rules, runs)| (words(&Reason::of_rules(*rules)), runs))
+}
+
+impl Side {
+    /// The quantities of a row that lie outside the tolerances, and why.
+    pub(super) fn outside(&self, row: &Comparison) -> Vec<(usize, Vec<Reason>)> {
+        let outside = (self.ns2)(row).outside(&row.ours);
+        outside.into_iter().map(|quantity| (quantity, of(self, row, quantity))).collect()
+    }
+}
+
+/// Why the row is outside in `quantity` on this side: the first that is borne out. One reason comes before two, and
+/// the second is always the ties: whatever there is between ours and ns-2 with jitter, plain ns-2 has them too.
+pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
+    let Comparison { ours, jittered, .. } = row;
+    let ns2 = (side.ns2)(row);
+    let tied = |ours: &Runs| side.has_ties && ties_explain(row, ours, quantity);
+    let moved: Vec<(Vec<Reason>, &Runs)> = row
+        .by_rules
+        .iter()
+        .filter(|(_, runs)| runs.is_apart(ours, quantity))
+        .map(|(rules, runs)| (Reason::of_rules(*rules), runs))
+        .collect();
+    if is_noise(ns2, ours, quantity) {
+        return vec![Noise];
+    }
+    if jittered.allows(ours, quantity) && tied(ours) {
+        return vec![Ties];
+    }
+    if let Some((reasons, _)) = moved.iter().find(|(_, runs)| ns2.allows(runs, quantity)) {
+        return reasons.clone();
+    }
+    if let Some((reasons, _)) = moved.iter().find(|(_, runs)| jittered.allows(runs, quantity) && tied(runs)) {
+        return [reasons.as_slice(), &[Ties]].concat();
+    }
+    if is_noise(jittered, ours, quantity) && tied(ours) {
+        return vec![Noise, Ties];
+    }
+    match &row.faster {
+        Some(faster) if !side.has_ties && faster.ns2.allows(&faster.ours, quantity) => vec![Lines],
+        Some(faster) if !side.has_ties && faster.ns2.allows(&faster.by_rules, quantity) => {
+            let rules = row.row.rules().pop().unwrap_or_default();
+            [Reason::of_rules(rules).as_slice(), &[Lines]].concat()
+        }
+        _ => vec![Open],
+    }
+}
+
+fn is_noise(ns2: &Runs, ours: &Runs, quantity: usize) -> bool {
+    ns2.0.len() == SEEDS[1] && !ns2.is_apart(ours, quantity)
+}
+
+/// Does jitter move ns-2's own figure towards ours, by more than the seeds do, and by more than the tolerance or at
+/// least half of the way?
+fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
+    let Comparison { jittered, plain, .. } = row;
+    let way = ours.mean(quantity) - plain.mean(quantity);
+    let own = jittered.mean(quantity) - plain.mean(quantity);
+    let is_much = !plain.allows(jittered, quantity) || own.abs() >= way.abs() / 2.0;
+    own * way > 0.0 && is_much && jittered.is_apart(plain, quantity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid;
+    use super::super::sides::SIDES;
+    use super::*;
+    use crate::validation::figures::Run;
+
+    const SACK1: Ns2Rules = Ns2Rules { sack1: true, cwr: false };
+
+    /// Ten seeds with drop ratios around this one; deviation 0.0003.
+    fn runs(drops: f64) -> Runs {
+        Runs((0..10).map(|i| Run::from([80.0, drops + 1e-4 * f64::from(i), 0.0, 1.0, 1.0])).collect())
+    }
+
+    /// Against ns-2 with jitter, against plain ns-2: ours, ours by `Sack1`'s rules, ns-2's two.
+    fn found([ours, by_rules, jittered, plain]: [f64; 4]) -> [String; 2] {
+        let [ours, by_rules, jittered, plain] = [ours, by_rules, jittered, plain].map(runs);
+        let row =
+            Comparison { row: grid::rows()[0], ours, by_rules: vec![(SACK1, by_rules)], jittered, plain, faster: None };
+        SIDES.map(|side| words(&of(&side, &row, 1)))
+    }
+
+    #[test]
+    fn a_reason_is_what_the_runs_bear_out() {
+        assert_eq!(found([0.0300, 0.0300, 0.0302, 0.0302]), ["noise", "noise"]);
+        assert_eq!(found([0.030, 0.030, 0.030, 0.040])[1], "ties");
+        assert_eq!(found([0.040, 0.030, 0.030, 0.030]), ["SACK", "SACK"]);
+        assert_eq!(found([0.050, 0.035, 0.035, 0.030]), ["SACK", "SACK, ties"]);
+        assert_eq!(found([0.0300, 0.0300, 0.0302, 0.0400])[1], "ties");
+    }
+
+    #[test]
+    fn what_is_not_borne_out_is_open() {
+        // Its rules make no difference, or not enough, or too much.
+        assert_eq!(found([0.040, 0.040, 0.030, 0.030]), ["open", "open"]);
+        assert_eq!(found([0.050, 0.040, 0.030, 0.030]), ["open", "open"]);
+        assert_eq!(found([0.040, 0.020, 0.030, 0.030]), ["open", "open"]);
+        // Jitter takes ns-2's figure away from ours, or hardly moves it.
+        assert_eq!(found([0.030, 0.030, 0.040, 0.035])[1], "open");
+        assert_eq!(found([0.0330, 0.0330, 0.0305, 0.0300])[1], "open");
+    }
+
+    #[test]
+    fn three_seeds_are_no_noise() {
+        let [ours, ns2] = [0.0300, 0.0302].map(|drops| runs(drops).first(3));
+        let row = Comparison {
+            row: grid::rows()[0],
+            ours,
+            by_rules: Vec::new(),
+            jittered: ns2.clone(),
+            plain: ns2,
+            faster: None,
+        };
+        assert_eq!(of(&SIDES[0], &row, 1), [Open]);
+    }
+}

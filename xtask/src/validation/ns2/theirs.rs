@@ -1,0 +1,162 @@
+//! ns-2's figures: made by `validation/ns2/case.tcl`, kept in files beside it.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use rayon::prelude::*;
+
+use super::SEEDS;
+use super::grid::{Row, rows, with_faster_lines};
+use crate::base::program;
+use crate::validation::figures::{QUANTITIES, Run, Runs};
+
+/// A file, and the options of `case.tcl` that its runs have beyond those of their rows.
+type File = (&'static str, &'static [&'static str]);
+
+/// Every row. Our hosts take as long for a packet as those of the first.
+const FILES: [File; 2] = [("figures-jitter.csv", &["-jitter", "10e-6"]), ("figures.csv", &["-jitter", "0"])];
+/// Some rows, with jitter and faster lines.
+const LINES: File = ("figures-access.csv", &["-jitter", "10e-6", "-access", "20e6"]);
+const FOLDER: &str = "validation/ns2";
+
+/// The figures of every row, in the order of the rows.
+pub(super) struct Figures {
+    /// With the processing jitter that our hosts have.
+    pub(super) jittered: Vec<Runs>,
+    /// As ns-2 is.
+    pub(super) plain: Vec<Runs>,
+}
+
+impl Figures {
+    /// The seeds that row number `at` needs: more with few flows, and where the first ones cannot tell whether an
+    /// equal simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at, but for one row.
+    pub(super) fn seeds(&self, at: usize, row: &Row) -> usize {
+        let [few, more] = SEEDS;
+        let unclear = |runs: &Runs| runs.first(few).are_too_few();
+        let few_flows = row.has_few_flows() || row.is_asked_again();
+        if few_flows || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
+    }
+
+    /// What the committed files hold.
+    pub(super) fn read() -> Result<Self, String> {
+        let [jittered, plain] = FILES.map(|(name, _)| read(name, &rows()));
+        Ok(Self { jittered: jittered?, plain: plain? })
+    }
+}
+
+/// The figures of the rows with faster lines.
+pub(super) fn read_faster() -> Result<Vec<Runs>, String> {
+    read(LINES.0, &with_faster_lines())
+}
+
+/// Is ns-2 there?
+pub(super) fn is_installed() -> bool {
+    program::find(&["ns"]).is_some()
+}
+
+/// Runs ns-2 on all cores and renews the files of every row.
+pub(super) fn renew() -> Result<(), String> {
+    let rows = rows();
+    let [few, more] = SEEDS;
+    let mut lines: Vec<Vec<Vec<String>>> = Vec::new();
+    for file in FILES {
+        lines.push(simulate(&rows, file, 1..=few)?);
+        write(file, &lines[lines.len() - 1])?;
+    }
+    let figures = Figures::read()?;
+    let unclear: Vec<usize> = (0..rows.len()).filter(|at| figures.seeds(*at, &rows[*at]) == more).collect();
+    println!("{} of {} rows take {more} seeds", unclear.len(), rows.len());
+    let unclear_rows: Vec<Row> = unclear.iter().map(|at| rows[*at]).collect();
+    for (file, lines) in FILES.into_iter().zip(&mut lines) {
+        for (row, further) in unclear.iter().zip(simulate(&unclear_rows, file, few + 1..=more)?) {
+            lines[*row].extend(further);
+        }
+        write(file, lines)?;
+    }
+    renew_faster()
+}
+
+/// The same for those with faster lines.
+pub(super) fn renew_faster() -> Result<(), String> {
+    write(LINES, &simulate(&with_faster_lines(), LINES, 1..=SEEDS[1])?)
+}
+
+/// For each row a line of figures for each of `seeds`.
+fn simulate(rows: &[Row], (name, options): File, seeds: RangeInclusive<usize>) -> Result<Vec<Vec<String>>, String> {
+    println!("ns-2 {}: {FOLDER}/{name}", options.join(" "));
+    let one = |row: &Row, seed: usize| case(&row.arguments(), &[&["-seed", &seed.to_string()], options].concat());
+    rows.par_iter().map(|row| seeds.clone().into_par_iter().map(|seed| one(row, seed)).collect()).collect()
+}
+
+fn case(arguments: &[String], further: &[&str]) -> Result<String, String> {
+    let mut ns = program::at_root("ns");
+    ns.arg(format!("{FOLDER}/case.tcl")).args(arguments).args(further);
+    let (status, out) = program::output(ns)?;
+    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("ns {arguments:?}: {status}")) }
+}
+
+fn write((name, _): File, lines: &[Vec<String>]) -> Result<(), String> {
+    let head = case(&[], &["-header", "1"])?;
+    let text = format!("{head}\n{}\n", lines.concat().join("\n"));
+    program::write(&format!("{FOLDER}/{name}"), &text)
+}
+
+fn read(name: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
+    let path = program::root().join(FOLDER).join(name);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&text, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
+}
+
+/// The runs of every row; each has to have some, by seed from 1 on, and nothing else may be there.
+fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let mut found: BTreeMap<String, Runs> = BTreeMap::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (row, rest) = fields.split_at_checked(5).ok_or_else(|| format!("not a run: {line}"))?;
+        let runs = found.entry(row.join(",")).or_default();
+        if rest.first().and_then(|seed| seed.parse().ok()) != Some(runs.0.len() + 1) {
+            return Err(format!("not seed {}: {line}", runs.0.len() + 1));
+        }
+        let value = |column: &str| {
+            let at = head.iter().position(|name| *name == column)?;
+            fields.get(at)?.parse::<f64>().ok()
+        };
+        let mut run = Run::default();
+        for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+            *figure = value(quantity.column).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
+        }
+        runs.0.push(run);
+    }
+    let all = rows.iter().map(|row| found.remove(&row.columns()).ok_or_else(|| format!("no row {row}"))).collect();
+    if let (Ok(_), Some(row)) = (&all, found.keys().next()) {
+        return Err(format!("no such row: {row}"));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(seeds: &str) -> String {
+        let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
+        let lines: Vec<String> = rows().iter().map(line).collect();
+        format!("case,aqm,ecn,tcp,n,seed,mean_queue,drop_ratio,mark_ratio,utilisation,goodput\n{}", lines.concat())
+    }
+
+    #[test]
+    fn a_file_holds_every_row_and_no_other() {
+        let runs = parse(&file("123"), &rows()).unwrap();
+        assert_eq!((runs.len(), &runs[0]), (rows().len(), &Runs(vec![[70.0, 0.03, 0.0, 1.0, 0.99]; 3])));
+        assert!(parse(&file("13"), &rows()).unwrap_err().contains("not seed 2"));
+        assert!(
+            parse(&file("1").replace("1,PI,1,Reno,40,1", "1,PI,1,Tahoe,40,1"), &rows()).unwrap_err().contains("no row")
+        );
+        assert!(
+            parse(&(file("1") + "1,PI,1,Tahoe,40,1,70,0.03,0,1,0.99\n"), &rows()).unwrap_err().contains("no such row")
+        );
+        assert!(parse(&file("1").replace("0.03", "-"), &rows()).unwrap_err().contains("no drop_ratio"));
+    }
+}

@@ -1,0 +1,156 @@
+//! TCP through a bottleneck: the rows, our scenario of each, and ns-3's figures, which `validation/ns3/case.py` makes.
+
+use std::fmt;
+
+use forebay_lab::load;
+use forebay_lab::plan::Plan;
+use forebay_lab::quantity;
+use forebay_lab::scenario::Overrides;
+
+use crate::base::program;
+use crate::validation::figures::{QUANTITIES, Run, Runs};
+
+pub(super) const FILE: &str = "validation/ns3/figures.csv";
+/// The columns of the file.
+pub(super) const COLUMNS: &str = "base,aqm,ecn,tcp,flows,seed,mean_queue,utilisation,drop_ratio,mark_ratio,goodput";
+pub(super) const SEEDS: u64 = 5;
+
+/// A word of `case.py` and ours for the same.
+type Pair = (&'static str, &'static str);
+
+// `--aqm`. ns-3's sizes are without the 2 bytes of PPP: three packets are less than its MinBytes of 1500.
+const RED: Pair = ("RED", "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off");
+const PIE: Pair = ("PIE", "pie max_burst=15ms min_backlog=2p cap=on");
+const CODEL: Pair = ("CoDel", "codel mtu=1500b inv_sqrt=newton");
+const FQ_CODEL: Pair = ("FqCoDel", "fq_codel quantum=1500b mtu=1500b inv_sqrt=newton hash=exact rules=rfc8290");
+// `--tcp`.
+const SACK: Pair = ("Sack", "sack");
+const FLIGHT: Pair = ("Sack-flight", "sack");
+const NEWRENO: Pair = ("Newreno", "newreno");
+const EXACT: Pair = ("Sack-exact", "sack");
+const EARLY: Pair = ("Sack-200ms", "sack");
+
+/// One comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Base round trip in ms.
+    base: u32,
+    aqm: Pair,
+    ecn: bool,
+    tcp: Pair,
+    flows: u32,
+}
+
+/// Every row, in the order of the page: the disciplines first, then what shows why some lie outside.
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let both = |base, aqm| [10, 40].map(|flows| Row { base, aqm, ecn: false, tcp: SACK, flows });
+    rows.extend([("DropTail", "droptail"), RED].into_iter().flat_map(|aqm| both(60, aqm)));
+    for aqm in [PIE, CODEL, FQ_CODEL] {
+        rows.extend([60, 240].into_iter().flat_map(|base| both(base, aqm)));
+    }
+    rows.extend([PIE, CODEL].map(|aqm| Row { base: 60, aqm, ecn: true, tcp: SACK, flows: 40 }));
+    let spared = ("FqCoDel-1", FQ_CODEL.1);
+    let reasons = [
+        (60, spared, SACK, 40),
+        (60, RED, FLIGHT, 40),
+        (60, CODEL, FLIGHT, 40),
+        (60, RED, NEWRENO, 40),
+        (60, CODEL, NEWRENO, 40),
+        (240, PIE, EXACT, 10),
+        (240, PIE, EXACT, 40),
+        (240, CODEL, EXACT, 10),
+        (240, PIE, EARLY, 40),
+        (240, CODEL, EARLY, 40),
+    ];
+    rows.extend(reasons.map(|(base, aqm, tcp, flows)| Row { base, aqm, ecn: false, tcp, flows }));
+    rows
+}
+
+impl Row {
+    /// The columns of the figures that name it.
+    fn columns(&self) -> String {
+        let Self { base, aqm, ecn, tcp, flows } = self;
+        format!("{base},{},{},{},{flows}", aqm.0, u8::from(*ecn), tcp.0)
+    }
+
+    /// The arguments of `case.py` that make it.
+    pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
+        let options = ["--base", "--aqm", "--ecn", "--tcp", "--flows", "--seed"];
+        let columns = format!("{},{seed}", self.columns());
+        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+    }
+
+    pub(super) const fn has_ecn(&self) -> bool {
+        self.ecn
+    }
+
+    /// Cells of the page: round trip, discipline, TCP, flows.
+    pub(super) fn cells(&self) -> String {
+        let ecn = if self.ecn { "+ecn" } else { "" };
+        format!("{} ms | {}{ecn} | {} | {}", self.base, self.aqm.0, self.tcp.0, self.flows)
+    }
+
+    /// Our own runs.
+    pub(super) fn ours(&self) -> Result<Runs, String> {
+        let plan = self.plan()?;
+        let mut runs = Runs::default();
+        for job in plan.jobs() {
+            let record = plan.run(job, &mut ()).map_err(|e| e.to_string())?.ok_or("stopped")?;
+            let mut run = Run::default();
+            for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+                *figure = quantity::of(&record, quantity.ours)?;
+            }
+            runs.0.push(run);
+        }
+        Ok(runs)
+    }
+
+    /// The smallest timeout: shorter than the round trip only to show what that does.
+    fn min_rto(&self) -> &'static str {
+        if self.base > 200 && self.tcp != EARLY { "1s" } else { "200ms" }
+    }
+
+    fn plan(&self) -> Result<Plan, String> {
+        // 20 ms each way are the bottleneck's and the servers'.
+        let sets = vec![
+            format!("topology.access.delays=[\"{}ms\"]", (self.base - 40) / 2),
+            format!("flows.ftp.tcp={}", self.tcp.1),
+            format!("flows.ftp.count={}", self.flows),
+            format!("flows.ftp.ecn={}", self.ecn),
+            format!("flows.ftp.min_rto=\"{}\"", self.min_rto()),
+        ];
+        let aqm = format!("{} ecn={}", self.aqm.1, if self.ecn { "on" } else { "off" });
+        let file = program::root().join("validation/ns3.toml");
+        let cases = load::file(&file, &Overrides { sets, aqm: vec![aqm], ..Overrides::default() })
+            .map_err(|e| e.to_string())?;
+        Ok(Plan::new(cases, 1, SEEDS))
+    }
+
+    /// ns-3's runs in the committed `text`: seeds from 1 on.
+    pub(super) fn ns3(&self, text: &str) -> Result<Runs, String> {
+        let head: Vec<&str> = COLUMNS.split(',').collect();
+        let name = self.columns();
+        let mut runs = Runs::default();
+        for seed in 1..=SEEDS {
+            let start = format!("{name},{seed},");
+            let line = text.lines().find(|line| line.starts_with(&start)).ok_or(format!("{FILE}: no {start}"))?;
+            let fields: Vec<&str> = line.split(',').collect();
+            let mut run = Run::default();
+            for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+                let field = head.iter().position(|name| *name == quantity.column).and_then(|at| fields.get(at));
+                *figure =
+                    field.and_then(|f| f.parse().ok()).ok_or(format!("{FILE}: no {}: {line}", quantity.column))?;
+            }
+            runs.0.push(run);
+        }
+        Ok(runs)
+    }
+}
+
+/// `60 ms CoDel+ecn Sack 40`.
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.cells().replace(" |", ""))
+    }
+}

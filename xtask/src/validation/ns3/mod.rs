@@ -1,0 +1,116 @@
+//! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel beside ns-3, as `docs/validation-ns3.md`.
+//!
+//! With ns-3 installed its figures are made anew from the drivers under `validation/ns3`; otherwise the committed ones
+//! stand. Ours are always run.
+
+mod closed;
+mod open;
+mod outside;
+mod page;
+
+use std::env;
+use std::ffi::OsString;
+
+use rayon::prelude::*;
+
+use crate::base::program;
+use crate::validation::figures;
+
+/// A row in both simulators.
+struct Comparison<R> {
+    row: R,
+    ours: figures::Runs,
+    ns3: figures::Runs,
+}
+
+/// Makes the figures and writes the page.
+pub(crate) fn run() -> Result<(), String> {
+    match python() {
+        Some(python) => renew(&python)?,
+        None => println!("no python has ns-3 (package ns3; NS3_PYTHON names one): its committed figures stand"),
+    }
+    let (closed, open) = compare()?;
+    program::write(page::FILE, &page::page(&closed, &open))?;
+    println!("{}", page::FILE);
+    match outside::faults(&closed, &open).as_slice() {
+        [] => Ok(()),
+        faults => Err(format!("xtask/src/validation/ns3/outside.rs lists other rows:\n{}", faults.join("\n"))),
+    }
+}
+
+type Compared = (Vec<Comparison<closed::Row>>, Vec<open::Compared>);
+
+/// Every row: ns-3's committed figures, and ours of today.
+fn compare() -> Result<Compared, String> {
+    let figures = program::read(closed::FILE)?;
+    let row = |row: closed::Row| Ok::<_, String>(Comparison { row, ours: row.ours()?, ns3: row.ns3(&figures)? });
+    let closed = closed::rows().into_par_iter().map(row).collect::<Result<_, _>>()?;
+    let figures = program::read(open::FILE)?;
+    let open = open::CASES.into_par_iter().map(|case| case.compare(&figures)).collect::<Result<_, _>>()?;
+    Ok((closed, open))
+}
+
+/// The python that has ns-3.
+fn python() -> Option<OsString> {
+    let python = env::var_os("NS3_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut try_it = program::at_root(&python);
+    try_it.args(["-c", "from ns import ns"]);
+    program::works(try_it).then_some(python)
+}
+
+/// Runs ns-3 on all cores and renews both files.
+fn renew(python: &OsString) -> Result<(), String> {
+    println!("ns-3: {} and {}", closed::FILE, open::FILE);
+    let rows = closed::rows();
+    let closed: Vec<_> = rows.iter().flat_map(|row| (1..=closed::SEEDS).map(|seed| row.arguments(seed))).collect();
+    let open: Vec<_> = open::CASES.iter().flat_map(|case| case.seeds().map(|seed| case.arguments(seed))).collect();
+    for (script, file, columns, runs) in
+        [("case.py", closed::FILE, closed::COLUMNS, closed), ("open.py", open::FILE, open::COLUMNS, open)]
+    {
+        let lines: Vec<String> = runs.par_iter().map(|run| line(python, script, run)).collect::<Result<_, _>>()?;
+        program::write(file, &format!("{columns}\n{}\n", lines.join("\n")))?;
+    }
+    Ok(())
+}
+
+fn line(python: &OsString, script: &str, arguments: &[String]) -> Result<String, String> {
+    let mut command = program::at_root(python);
+    command.arg(format!("validation/ns3/{script}")).args(arguments);
+    let (status, out) = program::output(command)?;
+    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("{script} {arguments:?}: {status}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page is current, and the rows outside the tolerances are exactly those that are listed.
+    #[test]
+    fn ours_agree_with_ns3_but_where_it_is_known_why_not() {
+        let (closed, open) = compare().unwrap();
+        assert_eq!(outside::faults(&closed, &open), [""; 0]);
+        let committed = program::read(page::FILE).unwrap();
+        assert!(committed == page::page(&closed, &open), "{} is stale: cargo xtask validate-ns3", page::FILE);
+    }
+
+    /// `rules.patch` still fits: what it takes out is there.
+    #[test]
+    fn rules_of_ns3_can_be_put_in() {
+        let patch = program::read("validation/ns3/rules.patch").unwrap();
+        let mut source = String::new();
+        for line in patch.lines() {
+            match line.strip_prefix("--- a/") {
+                Some(path) => source = program::read(path).unwrap(),
+                None if line.starts_with("---") => panic!("not a path: {line}"),
+                None => assert!(line.strip_prefix('-').is_none_or(|line| source.contains(line)), "gone: {line}"),
+            }
+        }
+    }
+
+    #[test]
+    fn files_hold_every_row_and_no_other() {
+        let lines = |file| program::read(file).unwrap().lines().count();
+        assert_eq!(lines(closed::FILE), 1 + closed::rows().len() * closed::SEEDS as usize);
+        assert_eq!(lines(open::FILE), 1 + open::CASES.iter().map(|case| case.seeds().count()).sum::<usize>());
+    }
+}
