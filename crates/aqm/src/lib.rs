@@ -14,14 +14,17 @@ pub mod base;
 pub mod parts;
 pub mod testing;
 
-// One line per discipline. This is the only other place that adding one touches.
+// One name per discipline. This is the only other place that adding one touches. What an `aqm` decides by is its folder: the
+// backlog at the port, the load (losses, idle time, a virtual queue), or the delay.
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
     aqm {
-        droptail: TailOrFront,
-        red: Red, ared: Ared, feng_red: FengRed, dynamic_red: DynamicRed, rio: Rio, fred: Fred,
-        svb: Svb, msvb: Msvb, sio: Sio, avq: Avq, blue: Blue, sfb: Sfb,
-        codel: CoDel, cobalt: Cobalt, pie: Pie, pi2: Pi2,
+        backlog {
+            droptail: TailOrFront,
+            red: Red, ared: Ared, feng_red: FengRed, dynamic_red: DynamicRed, rio: Rio, fred: Fred,
+        }
+        load { svb: Svb, msvb: Msvb, sio: Sio, avq: Avq, blue: Blue, sfb: Sfb }
+        delay { codel: CoDel, cobalt: Cobalt, pie: Pie, pi2: Pi2 }
     }
     queue {
         red_tail: RedTail, wrr: Wrr, choke: Choke,

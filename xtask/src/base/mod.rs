@@ -2,6 +2,7 @@
 
 pub(crate) mod links;
 pub(crate) mod program;
+pub(crate) mod rules;
 pub(crate) mod stages;
 pub(crate) mod tally;
 pub(crate) mod tree;

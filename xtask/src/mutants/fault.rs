@@ -9,17 +9,10 @@ use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::MARKERS;
 
+use crate::base::rules;
 use crate::base::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
-/// Where a rule may be: a discipline's, or one that stands beside them.
-const SOURCES: [&str; 5] = [
-    "crates/aqm/src/law/",
-    "crates/aqm/src/aqm/",
-    "crates/aqm/src/queue/",
-    "crates/aqm/src/parts/",
-    "crates/aqm/src/base/",
-];
 /// Every file has at least so many.
 pub(super) const LEAST: usize = 5;
 
@@ -100,10 +93,9 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
     for file in tree.files() {
         let name = file.path.strip_prefix(FOLDER).and_then(|name| name.strip_suffix(".txt"));
         let Some(name) = name else { continue };
-        let own = SOURCES.iter().map(|folder| format!("{folder}{name}.rs")).find(|path| tree.get(path).is_some());
-        let own = own.ok_or_else(|| format!("{}: no rule has this name", file.path))?;
+        let own = rules::file(tree, name).ok_or_else(|| format!("{}: no rule has this name", file.path))?;
         for block in file.text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
-            let fault = Fault::read(name, block, &own)?;
+            let fault = Fault::read(name, block, own)?;
             let source =
                 tree.get(&fault.file).ok_or_else(|| format!("{name}: {}: no file {}", fault.words, fault.file))?;
             fault.apply(&source.text)?;
@@ -130,7 +122,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
 
 /// Every discipline of the registry whose source is here.
 fn disciplines(tree: &Tree) -> impl Iterator<Item = &str> {
-    let here = |entry: &&Entry| tree.get(&format!("crates/aqm/src/{}/{}.rs", entry.rung.word(), entry.name)).is_some();
+    let here = |entry: &&Entry| rules::file(tree, entry.name).is_some();
     ENTRIES.iter().filter(|entry| entry.variant_of.is_none()).filter(here).map(|entry| entry.name)
 }
 
@@ -172,7 +164,7 @@ mod tests {
         // A part may have a file; a discipline and a marker must.
         let part = [("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", five.as_str())];
         assert!(findings(&Tree::of(&part)).is_empty());
-        let red = findings(&Tree::of(&[("crates/aqm/src/aqm/red.rs", CODE)]));
+        let red = findings(&Tree::of(&[("crates/aqm/src/aqm/backlog/red.rs", CODE)]));
         assert_eq!(red, ["crates/aqm/mutants/red.txt has 0 faults of at least 5"]);
         let bucket = findings(&Tree::of(&[("crates/aqm/src/parts/token_bucket.rs", CODE)]));
         assert_eq!(bucket, ["crates/aqm/mutants/token_bucket.txt has 0 faults of at least 5"]);

@@ -10,8 +10,8 @@ use serde_json::Value;
 use toml::Table;
 
 use super::fault::Fault;
-use crate::base::program;
 use crate::base::tree::Tree;
+use crate::base::{program, rules};
 
 /// A fault that makes a test program run for so long has been found.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -88,11 +88,10 @@ impl Trial {
         command
     }
 
-    /// Do the tests of this discipline or part fail?
-    pub(super) fn finds(&self, discipline: &str) -> Result<bool, String> {
-        let unit: Vec<String> =
-            ["law", "aqm", "queue", "parts", "base"].iter().map(|rung| format!("{rung}::{discipline}::")).collect();
-        Ok(self.fails("forebay_aqm", &unit.iter().map(String::as_str).collect::<Vec<_>>(), None)?
+    /// Do the tests of the discipline or part of this fault fail?
+    pub(super) fn finds(&self, Fault { discipline, own, .. }: &Fault) -> Result<bool, String> {
+        let module = rules::module(own).ok_or_else(|| format!("{own} is no file of forebay-aqm"))?;
+        Ok(self.fails("forebay_aqm", &[&format!("{module}::")], None)?
             || self.fails("differential", &[&format!("reference::{discipline}::")], None)?
             || self.fails("golden", &["traces_are_as_blessed"], Some(discipline))?)
     }

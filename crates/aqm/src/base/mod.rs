@@ -1,25 +1,13 @@
-//! What every discipline stands on.
+//! What every discipline stands on. The folders from the ground up: `value`, `traits`, `declare`, `build`.
 
-pub mod accepted;
-pub mod adapters;
-pub mod common;
-pub mod cx;
-pub mod design;
-pub mod host;
-pub mod ladder;
-pub mod markers;
-pub mod nearest;
-pub mod own;
-pub mod packet;
-pub mod params;
-pub mod port;
+mod build;
+mod declare;
+mod traits;
+mod value;
+
 pub mod prelude;
-pub mod registry;
-pub mod rng;
-pub mod settings;
-pub mod tc;
-pub mod text;
-pub mod threshold;
-pub mod time;
-pub mod units;
-pub mod verdict;
+
+pub use build::{adapters, host, own, registry};
+pub use declare::{accepted, common, design, markers, params, settings, tc, threshold};
+pub use traits::{cx, ladder, port, verdict};
+pub use value::{nearest, packet, rng, text, time, units};

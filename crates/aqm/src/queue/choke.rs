@@ -6,7 +6,7 @@
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 
-use crate::aqm::red::{Average, Rule, Spacing, tc_weight};
+use crate::aqm::backlog::red::{Average, Rule, Spacing, tc_weight};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Aqm, Discipline};

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::droptail::DropTail;
+use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::Discipline;

@@ -5,8 +5,8 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::codel::{self, CE_THRESHOLD, Emptied, InverseSqrt, Rule, State, TIMES};
-use crate::aqm::droptail::DropTail;
+use crate::aqm::backlog::droptail::DropTail;
+use crate::aqm::delay::codel::{self, CE_THRESHOLD, Emptied, InverseSqrt, Rule, State, TIMES};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::Discipline;

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::pie::{self, Burst, CONTROLLER, Latency, PieState, Rule, SWITCHES, Spare};
+use crate::aqm::delay::pie::{self, Burst, CONTROLLER, Latency, PieState, Rule, SWITCHES, Spare};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};

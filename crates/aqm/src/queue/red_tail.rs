@@ -7,9 +7,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::aqm::ared::{ALPHA, BETA, INTERVAL, MAX_P};
-use crate::aqm::droptail::DropTail;
-use crate::aqm::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
+use crate::aqm::backlog::ared::{ALPHA, BETA, INTERVAL, MAX_P};
+use crate::aqm::backlog::droptail::DropTail;
+use crate::aqm::backlog::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};

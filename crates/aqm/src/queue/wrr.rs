@@ -6,7 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::aqm::red::{self, Red};
+use crate::aqm::backlog::red::{self, Red};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset, Probes};
 use crate::base::ladder::{Aqm, Discipline};

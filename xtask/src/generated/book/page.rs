@@ -8,6 +8,7 @@ use forebay_aqm::base::markers::MARKERS;
 use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc;
 
+use crate::base::rules;
 use crate::base::tree::Tree;
 
 /// The table of contents, as mdBook reads it.
@@ -173,11 +174,11 @@ fn checks(entry: &Entry, tree: &Tree) -> String {
     format!(
         "\n## In the code\n\n\
          | what | where |\n|---|---|\n\
-         | rule | `crates/aqm/src/{}/{rule}.rs` |\n\
+         | rule | `{}` |\n\
          | published listing, transcribed | `crates/aqm/tests/reference/{rule}.rs` |\n\
          | golden trace | `crates/aqm/golden/{}.txt` |\n\
          | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |\n",
-        entry.rung.word(),
+        rules::file(tree, rule).unwrap_or(rule),
         entry.name
     )
 }

@@ -1,0 +1,568 @@
+//! RED: drops begin early and at random, by the average queue (Floyd and Jacobson 1993).
+//!
+//! A slow average lets bursts through and answers standing queues. Between two thresholds its excess sets a
+//! probability, spread so that the gaps between drops come out even; above the upper one the gentle form climbs on to
+//! 1 at twice that threshold.
+//!
+//! [`Gateway`] reads as the paper's Fig. 2 does: average, base probability p_b, count and p_a at each arrival, and when
+//! the queue becomes empty. [`Average`] and [`Curve`] are its equations; [`Spacing`] has its count, and the counts of
+//! ns-2 and Linux by [`Rule`]. The relatives of RED steer its curve: [`Steer`].
+
+mod auto;
+mod spacing;
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Preset};
+use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
+use crate::base::packet::{Ecn, Packet};
+use crate::base::params::Auto;
+use crate::base::port::Level;
+use crate::base::tc::Tc;
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Bytes, Depth, Link};
+use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::parts::red_tc;
+use crate::{choice, params, probes};
+
+pub use crate::aqm::backlog::red::auto::{AutoWeight, TARGET_DELAY, packets_per_sec, tc_weight};
+use crate::aqm::backlog::red::spacing::mean_spaced;
+pub use crate::aqm::backlog::red::spacing::{Spacing, spaced};
+
+choice! {
+    /// Whose RED, where the listings differ.
+    pub enum Rule {
+        /// ns-2.35.
+        Ns2 = "ns2",
+        /// Floyd and Jacobson 1993.
+        Paper = "paper",
+        /// The Linux kernel.
+        Linux = "linux",
+    }
+}
+
+params! {
+    /// Knobs of RED.
+    pub struct Params {
+        /// Whose listing, where they differ: idle time, the count, what an automatic value is.
+        rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; the paper, section IV; Linux net/red.h";
+        /// Average below which nothing happens; auto: ns-2's max(5, 5 ms of packets / 2), paper's 5, tc's max_th/3.
+        min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_; tc min";
+        /// Average at which the probability reaches max_p; auto is 3 min_th, at least a packet above min_th; tc: limit/4.
+        max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_; tc max";
+        /// Probability at max_th.
+        max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_; tc probability";
+        /// Weight of the queue met by an arrival in the average; auto: by auto_w, paper's 0.002, tc's by burst.
+        w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_";
+        /// rule=ns2: what an automatic w_q remembers.
+        auto_w: AutoWeight = AutoWeight::Rtts, in 0.0 ..= 1.0, "", "ns-2.35 q_weight_ = -1, 0, -2";
+        /// rule=ns2: the link's propagation delay, which makes the round trips of auto_w=rtts longer than 100 ms.
+        delay: Span = Span::ZERO, in 0.0 ..= 10.0, "delay", "ns-2.35 has the link's own";
+        /// rule=linux: packets of a burst that an automatic w_q lets through; auto is (2 min_th + max_th)/3.
+        burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc burst";
+        /// Packet size that turns bytes into packets; auto is the scenario's packet.
+        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 has 500 whatever the traffic; tc avpkt";
+        /// Above max_th, climb to 1 at 2 max_th instead of jumping there.
+        gentle: bool = true, in 0.0 ..= 1.0, "gentle", "Floyd 2000; ns-2.35 default";
+        /// After a drop, wait 1/p packets before the next may come.
+        wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
+        /// Byte mode: a packet counts by its length over the mean.
+        bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
+        /// An idle link lets the average decay.
+        idle: bool = true, in 0.0 ..= 1.0, "m", "the paper, section IV; ns-2.35, Linux";
+        /// A high average drops ECT packets too, instead of marking them.
+        harddrop: bool = true, in 0.0 ..= 1.0, "harddrop", "ns-2.35; tc harddrop";
+        /// With ECN on, packets that cannot be marked are queued instead of dropped.
+        nodrop: bool = false, in 0.0 ..= 1.0, "nodrop", "tc nodrop";
+        /// ns-2's late rule: a high average forces no drop, and ECT packets are marked only below mark_p.
+        use_mark_p: bool = false, in 0.0 ..= 1.0, "use_mark_p", "ns-2.35 has it on";
+        /// Base probability from which ECT packets too are dropped, if use_mark_p.
+        mark_p: f64 = 0.1, in 0.0 ..= 1.0, "mark_p", "ns-2.35 default";
+    }
+}
+
+/// What moves the curve of a RED: the average, arrivals or a clock.
+pub trait Steer {
+    /// At each arrival, after the average and before p_b.
+    #[inline]
+    fn steer(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
+
+    /// The arrival's base probability by the average alone.
+    #[inline]
+    fn judged(&mut self, _p_b: f64) {}
+
+    /// When [`tick`](Self::tick) is due.
+    #[inline]
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// That time has come; `avg` counts as decayed while the link is idle.
+    fn tick(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
+
+    /// Goes on from where `before` is, which had steered its curve to `steered`.
+    fn resume(&mut self, _before: &Self, _curve: &mut Curve, _steered: &Curve) {}
+}
+
+/// The curve stays where it is: RED itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed;
+
+impl Steer for Fixed {}
+
+/// A RED gateway, its curve steered by `S`. Queue, average and thresholds share one unit.
+#[derive(Clone)]
+pub struct Gateway<S> {
+    params: Params,
+    unit: Depth,
+    curve: Curve,
+    average: Average,
+    spacing: Spacing,
+    steering: S,
+    /// ns-2: the gentle part keeps the max_p that it began with.
+    gentle_p: Option<f64>,
+    p_b: f64,
+    p: f64,
+}
+
+/// State of RED.
+pub type Red = Gateway<Fixed>;
+
+/// ns-2 signals nothing to an arrival that meets no more than this, in the unit of the thresholds.
+const SPARED: f64 = 1.0;
+
+impl<S: Steer> Aqm for Gateway<S> {
+    /// Fig. 2, "for each packet arrival".
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let u = cx.rng.uniform();
+        let q = self.unit.measure(level);
+        let avg = match self.params.rule {
+            Rule::Ns2 => self.average.arrival(q, cx.now),
+            Rule::Paper | Rule::Linux => self.average.arrival_or_decay(q, cx.now),
+        };
+        self.steering.steer(&mut self.curve, avg, cx.now);
+        let p_b = self.base_probability(avg);
+        self.p_b = p_b.unwrap_or(0.0);
+        self.steering.judged(self.p_b);
+        let p_b = p_b.filter(|_| q > SPARED || self.params.rule != Rule::Ns2);
+        self.p = p_b.unwrap_or(0.0);
+        if p_b.is_some() && self.is_forced(avg) {
+            self.spacing.forced();
+            return if self.params.harddrop { Verdict::Drop } else { self.signal(packet, level) };
+        }
+        if !self.spacing.arrival(p_b, packet.len, u) {
+            return Verdict::Accept;
+        }
+        if self.params.use_mark_p && self.p >= self.params.mark_p {
+            return Verdict::Drop;
+        }
+        self.signal(packet, level)
+    }
+
+    #[inline]
+    fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
+        if fate == Fate::Dropped(Reason::Overflow) {
+            self.spacing.overflowed();
+        }
+    }
+
+    /// Fig. 2, "when queue becomes empty".
+    #[inline]
+    fn emptied(&mut self, cx: &mut Cx) {
+        if self.params.idle {
+            self.average.emptied(cx.now);
+        }
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Option<Instant> {
+        self.steering.due()
+    }
+
+    fn tick(&mut self, _: &Level, cx: &mut Cx) {
+        let avg = self.average.at(cx.now);
+        self.steering.tick(&mut self.curve, avg, cx.now);
+    }
+}
+
+impl<S: Steer> Gateway<S> {
+    /// In front of an empty queue; an automatic min_th aims at a queueing delay of `target`.
+    pub fn new(params: &Params, target: Span, steering: S, link: &Link) -> Self {
+        let mean_packet = params.mean_packet.or(link.mean_packet);
+        let params = Params { mean_packet: Auto::Given(mean_packet), ..params.clone() };
+        let Params { rule, wait, bytes, max_p, gentle, .. } = params;
+        let (unit, max_th) = auto::thresholds(&params, target, link);
+        let weight = auto::weight(&params, unit, max_th, link);
+        Self {
+            unit,
+            curve: Curve::new(unit.value(), max_th, max_p, gentle),
+            average: Average::new(weight, packets_per_sec(link, mean_packet)),
+            spacing: Spacing::new(rule, wait, bytes.then_some(mean_packet.0)),
+            steering,
+            gentle_p: None,
+            p_b: 0.0,
+            p: 0.0,
+            params,
+        }
+    }
+
+    /// The same over the average that `before` has; none if that is in another unit.
+    pub fn after(mut self, before: &Self) -> Option<Self> {
+        self.steering.resume(&before.steering, &mut self.curve, &before.curve);
+        let (average, spacing) = (self.average.after(&before.average), self.spacing.after(&before.spacing));
+        let Self { gentle_p, p_b, p, .. } = *before;
+        self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
+    }
+
+    /// The gentle part stays as it is now, whatever becomes of max_p: ns-2.
+    #[must_use]
+    pub fn with_frozen_gentle(self) -> Self {
+        Self { gentle_p: Some(self.curve.max_p), ..self }
+    }
+
+    /// The mean probability of a signal to a fluid of which so many packets came while `q` waited.
+    fn flow(&mut self, q: f64, packets: u64) -> f64 {
+        let avg = self.average.sample_many(q, packets as f64);
+        match self.base_probability(avg) {
+            None => 0.0,
+            Some(_) if self.is_forced(avg) => 1.0,
+            Some(p_b) => mean_spaced(p_b, self.params.wait),
+        }
+    }
+
+    /// Inlined always: it is asked by packets and by fluids, and a call would cost each packet some nanoseconds.
+    #[inline(always)]
+    fn base_probability(&self, avg: f64) -> Option<f64> {
+        match self.gentle_p {
+            Some(max_p) if avg >= self.curve.max_th => self.curve.with(max_p).base_probability(avg),
+            _ => self.curve.base_probability(avg),
+        }
+    }
+
+    /// Is the average so high that every packet is signalled?
+    #[inline(always)]
+    fn is_forced(&self, avg: f64) -> bool {
+        let Curve { max_th, gentle, .. } = self.curve;
+        !self.params.use_mark_p && avg >= if gentle { 2.0 * max_th } else { max_th }
+    }
+
+    /// A signal, if `packet` is not to be spared by `nodrop`.
+    fn signal(&self, packet: &Packet, level: &Level) -> Verdict {
+        let marks_others = || level.marks(&Packet { ecn: Ecn::Ect0, ..*packet });
+        if self.params.nodrop && !level.marks(packet) && marks_others() { Verdict::Accept } else { Verdict::Signal }
+    }
+
+    /// The unit of the queue; its number is that of the first min_th.
+    pub const fn unit(&self) -> Depth {
+        self.unit
+    }
+
+    /// The average queue.
+    pub const fn average(&self) -> f64 {
+        self.average.value()
+    }
+
+    /// The present curve.
+    pub const fn curve(&self) -> &Curve {
+        &self.curve
+    }
+
+    /// What steers it.
+    pub const fn steering(&self) -> &S {
+        &self.steering
+    }
+
+    /// As if its curve had been steered there.
+    #[cfg(test)]
+    pub fn steer_to(&mut self, max_p: f64) {
+        self.curve.max_p = max_p;
+    }
+
+    /// What steers it, to be tried by itself.
+    #[cfg(test)]
+    pub fn steering_mut(&mut self) -> &mut S {
+        &mut self.steering
+    }
+
+    /// Base probability by the average alone, before anything spares an arrival.
+    pub const fn p_b(&self) -> f64 {
+        self.p_b
+    }
+
+    /// Base probability of the latest arrival, before it is spread.
+    pub const fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// Probability of a signal to the latest arrival.
+    pub const fn p_a(&self) -> f64 {
+        self.spacing.p()
+    }
+
+    /// Packets since the last signal.
+    pub const fn count(&self) -> f64 {
+        self.spacing.count()
+    }
+}
+
+/// The exponentially weighted average of the queue, aware of idle time.
+#[derive(Clone, Debug)]
+pub struct Average {
+    value: f64,
+    weight: f64,
+    pkts_per_sec: f64,
+    idle_since: Option<Instant>,
+}
+
+impl Average {
+    /// An average of 0 over a queue that is idle from time 0; `pkts_per_sec` typical packets fit
+    /// into a second of idle time.
+    pub const fn new(weight: f64, pkts_per_sec: f64) -> Self {
+        Self { value: 0.0, weight, pkts_per_sec, idle_since: Some(Instant::ZERO) }
+    }
+
+    /// The same with the value that `before` has.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { value: before.value, idle_since: before.idle_since, ..self }
+    }
+
+    /// An arrival meets the queue `q`, itself not counted. After idle time the average first decays
+    /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
+    #[inline]
+    pub fn arrival(&mut self, q: f64, now: Instant) -> f64 {
+        if let Some(since) = self.idle_since {
+            self.idle_since = None;
+            let missed = libm::floor(self.packets_since(since, now));
+            if missed > 0.0 {
+                self.value *= self.decay(missed);
+            }
+        }
+        self.sample(q)
+    }
+
+    /// The same by the paper of 1993, and by Linux: whole packets do not matter, and an arrival that ends an idle
+    /// time is not averaged in.
+    #[inline]
+    pub fn arrival_or_decay(&mut self, q: f64, now: Instant) -> f64 {
+        match self.idle_since.take() {
+            None => self.sample(q),
+            Some(since) => {
+                self.value *= self.decay(self.packets_since(since, now));
+                self.value
+            }
+        }
+    }
+
+    /// Averages `q` in, whatever the time.
+    #[inline]
+    pub fn sample(&mut self, q: f64) -> f64 {
+        self.value = (1.0 - self.weight) * self.value + self.weight * q;
+        self.value
+    }
+
+    /// Averages `q` in as often as `times` says.
+    pub fn sample_many(&mut self, q: f64, times: f64) -> f64 {
+        self.value = q + (self.value - q) * self.decay(times);
+        self.value
+    }
+
+    /// What it would have decayed to by `now`; as it is while the queue has something to send.
+    pub fn at(&self, now: Instant) -> f64 {
+        self.idle_since.map_or(self.value, |since| self.value * self.decay(self.packets_since(since, now)))
+    }
+
+    fn packets_since(&self, since: Instant, now: Instant) -> f64 {
+        self.pkts_per_sec * now.since(since).secs()
+    }
+
+    fn decay(&self, packets: f64) -> f64 {
+        libm::pow(1.0 - self.weight, packets)
+    }
+
+    /// The queue has nothing to send; repeated calls keep the first time.
+    #[inline]
+    pub fn emptied(&mut self, now: Instant) {
+        self.idle_since.get_or_insert(now);
+    }
+
+    /// The queue is idle from `now` on, whatever it was before.
+    #[inline]
+    pub const fn restart_idle(&mut self, now: Instant) {
+        self.idle_since = Some(now);
+    }
+
+    /// The idle time is over, and does not count.
+    #[inline]
+    pub const fn forget_idle(&mut self) {
+        self.idle_since = None;
+    }
+
+    /// The present average.
+    pub const fn value(&self) -> f64 {
+        self.value
+    }
+}
+
+/// From the average to the base probability.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Curve {
+    /// Below this average nothing is signalled.
+    pub min_th: f64,
+    /// Here the base probability reaches `max_p`.
+    pub max_th: f64,
+    /// Base probability at `max_th`.
+    pub max_p: f64,
+    /// Above `max_th`: up to 1 at twice `max_th`, or 1 at once.
+    pub gentle: bool,
+    /// 1 / (max_th - min_th), kept as ns-2 keeps it: packets would wait for the division. Thresholds move together.
+    v_a: f64,
+}
+
+impl Curve {
+    /// The curve through these points.
+    pub const fn new(min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> Self {
+        Self { min_th, max_th, max_p, gentle, v_a: 1.0 / (max_th - min_th) }
+    }
+
+    /// The same with another `max_p`.
+    pub const fn with(self, max_p: f64) -> Self {
+        Self { max_p, ..self }
+    }
+
+    /// p_b, or `None` while the average is below `min_th`.
+    #[inline]
+    pub fn base_probability(&self, avg: f64) -> Option<f64> {
+        let Self { min_th, max_th, max_p, gentle, v_a } = *self;
+        if avg < min_th {
+            None
+        } else if avg < max_th {
+            Some(max_p * (avg - min_th) * v_a)
+        } else if gentle && avg < 2.0 * max_th {
+            Some((max_p + (1.0 - max_p) * (avg - max_th) / max_th).min(1.0))
+        } else {
+            Some(1.0)
+        }
+    }
+}
+
+/// What RED and its relatives refuse: thresholds that contradict each other, and options that a listing has not.
+pub fn consistent(params: &Params) -> Result<(), String> {
+    match (params.min_th, params.max_th) {
+        (Auto::Given(Depth::Packets(_)), Auto::Given(Depth::Bytes(_)))
+        | (Auto::Given(Depth::Bytes(_)), Auto::Given(Depth::Packets(_))) => {
+            return Err("min_th and max_th both in packets, or both in bytes".to_string());
+        }
+        (Auto::Given(min), Auto::Given(max)) if min.value() >= max.value() => {
+            return Err("min_th below max_th".to_string());
+        }
+        (Auto::Auto, Auto::Given(max)) if max.value() <= 0.0 => return Err("max_th above 0".to_string()),
+        _ => {}
+    }
+    match params.rule {
+        Rule::Linux if params.wait || params.bytes => {
+            Err("rule=linux with wait=off and bytes=off: preset=linux".to_string())
+        }
+        Rule::Linux | Rule::Paper if params.use_mark_p => Err("use_mark_p=off unless rule=ns2".to_string()),
+        _ => Ok(()),
+    }
+}
+
+impl Design for Red {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "random early detection: average queue between two thresholds sets p",
+        source: "Floyd, Jacobson: Random Early Detection Gateways, IEEE/ACM ToN 1993; details of ns-2.35",
+        rule: "arrival:  avg = (1-w)^(m+1) avg + w q,  m packet times idle;  count += 1\n\
+               \u{20}         p_b = max_p (avg - min)/(max - min);  gentle: on to 1 at 2 max\n\
+               \u{20}         p_a = p_b/(1 - count p_b);  wait: 0 while count p_b < 1, then p_b/(2 - count p_b)\n\
+               \u{20}         avg < min or q <= 1: accept;  avg >= max (gentle: 2 max): drop;\n\
+               \u{20}         first of these: count = 1, accept;  else if u < p_a: mark or drop\n\
+               signal or overflow:  count = 0\n\
+               use_mark_p:  never drop for avg alone;  signal: mark only if p_b < mark_p, else drop\n\
+               paper:    idle: avg = (1-w)^m avg;  avg < min: count = -1;  else count += 1, u < p_a: mark or drop\n\
+               linux:    idle and count like that;  count = 0: r = u;  count p_b >= r: mark or drop, count = 0, r = u",
+        deviations: &[
+            "u < p for ns-2's u <= p; one u is drawn at every arrival",
+            "an automatic w_q takes a delay of 0 unless it is given",
+            "an automatic min_th is at most a third of a given max_th, an automatic max_th at least a packet above \
+             a given min_th; ns-2 lets them cross",
+            "use_mark_p is off unless preset=ns2: a high average drops all, below it ECT packets are always marked",
+            "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
+            "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
+            "ns-2's experiments cautious_ and idle_pktsize_ are left out, and so are drop_front_ and drop_rand_: \
+             the arriving packet is dropped",
+            "ns-2's buffer in bytes takes a packet while anything is free of it; here it must fit",
+            "rule=paper: an idle time is one without anything to send, the packet in transmission counted; \
+             byte mode weighs by the mean packet, not the largest",
+            "rule=linux: exact numbers; the kernel's average, thresholds and random numbers are integers",
+            "rule=linux: an idle average decays by (1-w)^m; the kernel looks m up in 256 steps of whole powers of 2, \
+             and tc fills that table in its own units of time",
+            "rule=linux: adaptive is ared's; bandwidth is the link's; limit is the link's buffer, or hard_limit; \
+             a burst that tc refuses is taken as min_th",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "rule=ns2 ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto auto_w=rtts mean_packet=500b gentle=on \
+                       wait=on bytes=on idle=on harddrop=on nodrop=off use_mark_p=on mark_p=0.1",
+            source: "ns-2.35 defaults: queue and drops in bytes, drops instead of marks",
+        },
+        Preset {
+            name: "paper",
+            settings: "rule=paper ecn=off min_th=5p max_th=15p max_p=0.02 w_q=0.002 gentle=off wait=off bytes=off idle=on \
+                       harddrop=off nodrop=off use_mark_p=off",
+            source: "Floyd, Jacobson 1993: Fig. 2, sections IV and VIII",
+        },
+        Preset {
+            name: "linux",
+            settings: "rule=linux ecn=off min_th=auto max_th=auto max_p=0.02 w_q=auto burst=auto gentle=off wait=off \
+                       bytes=off idle=on harddrop=off nodrop=off use_mark_p=off",
+            source: "Linux sch_red.c and red.h, tc's defaults; ecn=on, harddrop=on, nodrop=on are tc's words",
+        },
+    ];
+
+    const TC: Option<Tc> = Some(Tc {
+        defaults: "preset=linux",
+        groups: &[red_tc::WORDS],
+        needs: &["limit", "avpkt"],
+        together: Some(red_tc::red),
+    });
+    fn spares_empty(params: &Params) -> bool {
+        // ns-2's rule lets an arrival pass that meets at most one packet.
+        params.rule == Rule::Ns2
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        consistent(params)
+    }
+
+    fn build(params: &Params, link: &Link) -> Self {
+        Self::new(params, TARGET_DELAY, Fixed, link)
+    }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Self::build(params, link).after(self)
+    }
+
+    fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
+        let mut red = Self::build(params, link);
+        let p = move |sample: &Sample| red.flow(sample.backlog(red.unit), sample.period.offered.pkts);
+        Some(Box::new(Fluid::new(p)))
+    }
+}
+
+probes! { Red {
+    /// Average queue, in the unit of the thresholds.
+    avg ["packets|bytes"] = |s| s.average();
+    /// Base probability p_b, before it is spread.
+    p ["1"] probability = |s| s.p();
+    /// Packets since the last signal.
+    count ["packets"] signed = |s| s.count();
+} }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,476 @@
+//! CoDel: drops at the head while packets have stayed too long for too long (RFC 8289).
+//!
+//! Not the queue but its minimum matters: only if no packet's stay was below `target` during a whole
+//! `interval` is there a standing queue. Then drops come interval/sqrt(count) apart, so the drop rate
+//! grows linearly until the sender answers.
+//!
+//! [`Rule::deque`] and [`Rule::dodequeue`] are the listings of RFC 8289 section 5.5, for a queue that may be one of many.
+
+use crate::aqm::backlog::droptail::DropTail;
+use crate::base::adapters::Decided;
+use crate::base::cx::Cx;
+use crate::base::design::{About, Cost, Design, Preset};
+use crate::base::ladder::Aqm;
+use crate::base::packet::Packet;
+use crate::base::params::{Auto, Off};
+use crate::base::port::{ListId, Port};
+use crate::base::tc::{ECN, Form, LIMIT, Tc, Words, sets};
+use crate::base::time::{Instant, Span};
+use crate::base::units::{Bytes, Link};
+use crate::base::verdict::{Reason, Verdict};
+use crate::{choice, params, probes};
+
+choice! {
+    /// How 1/sqrt(count) is worked out.
+    pub enum InverseSqrt {
+        /// Exactly.
+        Exact = "exact",
+        /// One Newton step a drop on 16 bits: Linux.
+        Newton = "newton",
+    }
+}
+
+params! {
+    /// Knobs of CoDel.
+    pub struct Params {
+        /// Acceptable standing delay.
+        target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8289 section 4.3";
+        /// Time within which the delay must once have been below target: a long round trip.
+        interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8289 section 4.2";
+        /// No drop while no more than this waits; auto is the largest packet seen.
+        mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
+        /// The square root of the control law.
+        inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
+        /// ECT packets that have stayed longer than this are marked, whatever the control law and `ecn` say.
+        ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
+    }
+}
+
+/// A cycle that begins within so many intervals of the last one's next drop takes over its rate.
+const MEMORY: u64 = 16;
+
+/// What a queue that a dequeue finds empty does about the time since which its delay was above target.
+///
+/// It shows only where others share the link: what leaves nothing at all behind is never above target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Emptied {
+    /// Forgets it: RFC 8289's `dodequeue`.
+    Forgets,
+    /// Remembers it, unless a drop emptied the queue: Linux's `codel_dequeue`.
+    Remembers,
+}
+
+/// The rule, with what all the queues under it share.
+pub struct Rule {
+    params: Params,
+    emptied: Emptied,
+    max_packet: u32,
+    sojourn: Span,
+}
+
+/// What one queue under CoDel remembers.
+#[derive(Clone, Copy, Default)]
+pub struct State {
+    /// When the delay will have been above target for an interval; none while it is below.
+    first_above: Option<Instant>,
+    drop_next: Instant,
+    count: u32,
+    last_count: u32,
+    /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
+    reciprocal: u32,
+    dropping: bool,
+}
+
+/// State of CoDel.
+pub struct CoDel {
+    rule: Rule,
+    state: State,
+}
+
+/// The control law: time between drops, interval/sqrt(count).
+pub fn gap(interval: Span, count: u32) -> Span {
+    Span::from_nanos(libm::round(interval.nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
+}
+
+/// x (3 - count x^2)/2 with x a fraction of 2^32, of which the upper 16 bits are kept.
+///
+/// Wraps where Linux does: a count that an overflow has raised by 64 at once is far from its root.
+const fn newton_step(x: u32, count: u32) -> u32 {
+    let x = x as u64;
+    let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
+    ((bracket >> 2).wrapping_mul(x) >> 31) as u32 & 0xffff_0000
+}
+
+impl State {
+    /// `drops` more packets were dropped here for want of room: the signal grows.
+    pub const fn count_drops(&mut self, drops: u32) {
+        self.count = self.count.wrapping_add(drops);
+    }
+
+    /// Drops of the present or last dropping state, which set the rate.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The dropping state begins; after a recent one with its rate.
+    fn enter(&mut self, params: &Params, now: Instant) {
+        let delta = self.count.wrapping_sub(self.last_count);
+        if delta > 1 && now.since(self.drop_next) < params.interval * MEMORY {
+            self.count = delta;
+            self.reciprocal = newton_step(self.reciprocal, delta);
+        } else {
+            self.count = 1;
+            self.reciprocal = 0xffff_0000;
+        }
+        self.dropping = true;
+        self.last_count = self.count;
+        self.drop_next = now + self.gap(params);
+    }
+
+    /// One more drop, or mark.
+    fn count_one(&mut self) {
+        self.count = self.count.wrapping_add(1);
+        self.reciprocal = newton_step(self.reciprocal, self.count);
+    }
+
+    fn gap(&self, params: &Params) -> Span {
+        match params.inv_sqrt {
+            InverseSqrt::Exact => gap(params.interval, self.count),
+            InverseSqrt::Newton => {
+                let scaled = u128::from(params.interval.nanos()) * u128::from(self.reciprocal);
+                Span::from_nanos((scaled >> 32) as u64)
+            }
+        }
+    }
+}
+
+impl Rule {
+    /// For queues that have seen no packet yet.
+    pub const fn new(params: Params, emptied: Emptied) -> Self {
+        Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
+    }
+
+    /// The same, having seen what `before` has.
+    pub const fn after(self, before: &Self) -> Self {
+        Self { max_packet: before.max_packet, sojourn: before.sojourn, ..self }
+    }
+
+    /// Time the last judged packet had waited.
+    pub const fn sojourn(&self) -> Span {
+        self.sojourn
+    }
+
+    /// Has the last judged packet stayed longer than `ce_threshold`?
+    #[inline]
+    fn is_late(&self) -> bool {
+        matches!(self.params.ce_threshold, Off::At(threshold) if self.sojourn > threshold)
+    }
+
+    /// Of the head of `list`, if there is one: has the delay been above target for an interval, this packet included?
+    #[inline]
+    fn dodequeue(&mut self, state: &mut State, list: ListId, port: &Port, now: Instant) -> bool {
+        let Some(packet) = port.head(list) else {
+            state.first_above = None;
+            return false;
+        };
+        self.max_packet = self.max_packet.max(packet.len);
+        self.sojourn = now.since(packet.arrived);
+        let max_packet = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
+        // What waits for the link behind it, in all queues: section 4.4.
+        let bytes = port.bytes() - u64::from(packet.len);
+        if self.sojourn < self.params.target || bytes <= max_packet.0 {
+            state.first_above = None;
+            return false;
+        }
+        now >= *state.first_above.get_or_insert(now + self.params.interval)
+    }
+
+    /// The packet of `list` to send. Marks, where they may be, end it: Linux.
+    #[inline]
+    pub fn deque(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        let now = cx.now;
+        if self.emptied == Emptied::Remembers && port.is_empty(list) {
+            state.dropping = false;
+            return None;
+        }
+        let mut ok_to_drop = self.dodequeue(state, list, port, now);
+        if state.dropping {
+            state.dropping = ok_to_drop;
+            while state.dropping && now >= state.drop_next {
+                state.count_one();
+                if marks_head(list, port) {
+                    state.drop_next += state.gap(&self.params);
+                    return send(Verdict::Signal, list, port, cx);
+                }
+                port.drop_head(list, Reason::Early, &mut DropTail, cx);
+                ok_to_drop = self.dodequeue(state, list, port, now);
+                state.dropping = ok_to_drop;
+                if ok_to_drop {
+                    state.drop_next += state.gap(&self.params);
+                }
+            }
+        } else if ok_to_drop {
+            state.enter(&self.params, now);
+            if marks_head(list, port) {
+                return send(Verdict::Signal, list, port, cx);
+            }
+            port.drop_head(list, Reason::Early, &mut DropTail, cx);
+            self.dodequeue(state, list, port, now);
+            state.dropping = !port.is_empty(list);
+        }
+        send(if self.is_late() { Verdict::Mark } else { Verdict::Accept }, list, port, cx)
+    }
+}
+
+/// Is the head of `list` marked in place of a drop?
+fn marks_head(list: ListId, port: &Port) -> bool {
+    port.head(list).is_some_and(|packet| port.marks(packet))
+}
+
+/// The head of `list` leaves, if there is one.
+#[inline]
+fn send(verdict: Verdict, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+    port.pop_judged(list, &mut Decided(verdict), cx)
+}
+
+/// tc's words for the two times of CoDel.
+pub const TIMES: Words =
+    &[("target", sets(Form::Time, "target").but_zero()), ("interval", sets(Form::Time, "interval").but_zero())];
+/// tc's word for its threshold.
+pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").tail())];
+
+impl Design for CoDel {
+    type Params = Params;
+    const ABOUT: About = About {
+        summary: "controlled delay: drops at the head once the minimum delay stays above target",
+        source: "Nichols, Jacobson, McGregor, Iyengar: RFC 8289, sections 5.5 and 5.6",
+        rule: "departure:  bad = delay >= target and backlog > maxpacket, for an interval on end\n\
+               \u{20}           not dropping, bad:  drop, pass the next; count = 1, or the last cycle's if recent;\n\
+               \u{20}                               drop_next = now + interval/sqrt(count)\n\
+               \u{20}           dropping, not bad or empty:  leave\n\
+               \u{20}           dropping, now >= drop_next:  drop; count += 1;\n\
+               \u{20}                               if the next is bad: drop_next += interval/sqrt(count), and again\n\
+               \u{20}           delay > ce_threshold:  mark",
+        deviations: &[
+            "maxpacket is the largest packet seen so far; the RFC suggests the interface's MTU (mtu=...)",
+            "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
+            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, nor its strict > where delay \
+             has been above target for exactly an interval: here that packet is bad, as in the RFC",
+            "ce_threshold marks whatever the traffic class",
+        ],
+    };
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "rfc8289",
+            settings: "target=5ms interval=100ms mtu=auto inv_sqrt=exact",
+            source: "RFC 8289 sections 4.2, 4.3 and 5",
+        },
+        Preset {
+            name: "linux",
+            settings: "ecn=off hard_limit=1000p target=5ms interval=100ms mtu=1514 inv_sqrt=newton",
+            source: "Linux codel on Ethernet: tc's defaults",
+        },
+    ];
+    const TC: Option<Tc> = Some(Tc::new("preset=linux", &[LIMIT, TIMES, CE_THRESHOLD, ECN]));
+    const COST: Cost = Cost::Heavy;
+
+    fn spares_empty(_: &Params) -> bool {
+        true
+    }
+
+    fn marks_without_ecn(params: &Params) -> bool {
+        params.ce_threshold != Off::Off
+    }
+
+    fn build(params: &Params, _: &Link) -> Self {
+        Self { rule: Rule::new(params.clone(), Emptied::Forgets), state: State::default() }
+    }
+
+    fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
+        Some(Self { rule: Self::build(params, link).rule.after(&self.rule), state: self.state })
+    }
+}
+
+impl Aqm for CoDel {
+    #[inline]
+    fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.rule.deque(&mut self.state, list, port, cx)
+    }
+}
+
+probes! { CoDel {
+    /// Drops of the present or last dropping state, which set the rate.
+    count ["1"] = |s| f64::from(s.state.count());
+    /// Time the last judged packet had waited.
+    sojourn ["s"] = |s| s.rule.sojourn.secs();
+    /// 1 in the dropping state.
+    dropping ["1"] switch = |s| f64::from(u8::from(s.state.dropping));
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::adapters::Fifo;
+    use crate::base::host::Queue;
+    use crate::base::packet::Ecn;
+    use crate::base::params::ParamSet;
+    use crate::base::port::MAIN;
+    use crate::base::rng::Rng;
+    use crate::base::units::{Limit, Rate};
+    use crate::testing::by_hand::{ms, packet};
+
+    #[test]
+    fn parameters_at_their_limits_are_taken() {
+        let mut params = Params::default();
+        for (key, text) in [("interval", "1000s"), ("interval", "1us"), ("target", "1000s"), ("target", "1ns")] {
+            assert!(params.set(key, text).unwrap().is_ok(), "{key}={text}");
+        }
+    }
+
+    const LINK: Link = Link { rate: Rate(1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
+
+    /// `n` packets of 1000 bytes offered at time 0.
+    fn backlog(n: u32) -> Queue<Fifo<CoDel>> {
+        let codel = CoDel::build(&Params::default(), &LINK);
+        let mut queue = Queue::new(Fifo::new(codel), LINK, true, Rng::stream(1, "codel"));
+        for slot in 0..n {
+            queue.arrive(Packet { slot, len: 1000, ..Packet::default() }, Instant::ZERO);
+        }
+        queue
+    }
+
+    #[test]
+    fn gaps_shrink_with_the_root_of_the_count() {
+        let interval = Span::from_millis(100);
+        assert_eq!(gap(interval, 1), interval);
+        assert_eq!(gap(interval, 4), Span::from_millis(50));
+        assert_eq!(gap(interval, 100), Span::from_millis(10));
+        assert_eq!(gap(interval, 2), Span::from_nanos(70_710_678));
+    }
+
+    /// From x = (1 + d)/sqrt(count) one step of Newton leads to (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2, and what is below
+    /// the upper 16 bits is cut off. The root of the count before is 1/(2 (count - 1)) away at most, so e is 29 % at count 2,
+    /// where Linux accepts it, and 3/8 count^-2 later.
+    #[test]
+    fn newton_errs_by_its_square_and_one_bit() {
+        let newton = |d: f64| (1.5 + 0.5 * d) * d * d;
+        let mut x = 0xffff_0000;
+        for count in 2..1000 {
+            let root = libm::sqrt(f64::from(count));
+            let bit = root / 65_536.0;
+            let distance = |x: u32| f64::from(x) / 4_294_967_296.0 * root - 1.0;
+            let d = distance(x);
+            x = newton_step(x, count);
+            let cut = -distance(x) - newton(d);
+            // The bracket is cut off too, at 2^-32 of a number that is at most 3.
+            assert!((-1e-6 * bit..=1.01 * bit).contains(&cut), "count {count}: {cut} beside {bit}");
+            let farthest = 0.5 / f64::from(count - 1);
+            assert!(d.abs() <= farthest + 1.01 * bit, "count {count}: {d}");
+        }
+    }
+
+    #[test]
+    fn first_drop_comes_one_interval_after_the_delay_went_above() {
+        let mut queue = backlog(100);
+        let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
+        assert_eq!(sent(4), Some(0));
+        assert_eq!(sent(5), Some(1)); // 5 ms is not below target: the interval starts
+        assert_eq!(sent(104), Some(2));
+        assert_eq!(sent(105), Some(4)); // 3 is dropped
+        assert_eq!(sent(204), Some(5));
+        assert_eq!(sent(205), Some(7)); // 6 is dropped, 100 ms later; the next in 100/sqrt(2)
+        assert_eq!(sent(275), Some(8));
+        assert_eq!(sent(276), Some(10));
+    }
+
+    #[test]
+    fn last_packets_are_never_dropped() {
+        let mut queue = backlog(3);
+        let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
+        assert_eq!(sent(10), Some(0)); // two packets behind: above
+        assert_eq!(sent(500), Some(1)); // one of maximum size behind: below
+        assert_eq!(sent(900), Some(2));
+        assert_eq!(sent(901), None);
+    }
+
+    #[test]
+    fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
+        for (emptied, left) in [(Emptied::Forgets, None), (Emptied::Remembers, Some(ms(1)))] {
+            let mut rule = Rule::new(Params::default(), emptied);
+            let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, ..State::default() };
+            let mut rng = Rng::stream(1, "codel");
+            let sent =
+                rule.deque(&mut state, MAIN, &mut Port::new(LINK, 1, true), &mut Cx { now: ms(9), rng: &mut rng });
+            assert!(sent.is_none() && state.first_above == left && !state.dropping && state.count == 7);
+        }
+    }
+
+    #[test]
+    fn a_drop_that_empties_the_queue_forgets() {
+        for (emptied, dropping) in [(Emptied::Forgets, false), (Emptied::Remembers, false), (Emptied::Remembers, true)]
+        {
+            let mut rng = Rng::stream(1, "codel");
+            let (mut port, mut cx) = (Port::new(LINK, 2, true), Cx { now: ms(0), rng: &mut rng });
+            // Alone in its list, with enough behind it elsewhere.
+            for list in [MAIN, ListId(1), ListId(1)] {
+                port.admit(list, packet(), Verdict::Accept, &mut DropTail, &mut cx);
+            }
+            cx.now = ms(200);
+            let mut state = State { first_above: Some(ms(105)), dropping, drop_next: ms(150), ..State::default() };
+            assert!(Rule::new(Params::default(), emptied).deque(&mut state, MAIN, &mut port, &mut cx).is_none());
+            assert!(port.discarded().len() == 1 && state.first_above.is_none() && !state.dropping);
+        }
+    }
+
+    #[test]
+    fn rate_is_taken_over_within_sixteen_intervals() {
+        // Left at count 7 that began at 1: the next cycle begins at 6, unless it is too late or delta is 1.
+        let count_of = |last_count, now| {
+            let left = State { count: 7, last_count, drop_next: ms(1000), ..State::default() };
+            let mut state = State { reciprocal: 0x6000_0000, ..left };
+            state.enter(&Params::default(), ms(now));
+            (state.count, state.drop_next.since(ms(now)))
+        };
+        assert_eq!(count_of(1, 2599), (6, gap(Span::from_millis(100), 6)));
+        assert_eq!(count_of(1, 900).0, 6); // left before its next drop was due
+        assert_eq!(count_of(1, 2600), (1, Span::from_millis(100)));
+        assert_eq!(count_of(6, 1001).0, 1);
+    }
+
+    #[test]
+    fn late_packets_are_marked_above_ce_threshold_and_never_dropped_for_it() {
+        let params = Params { ce_threshold: Off::At(Span::from_millis(1)), ..Params::default() };
+        for ecn_on in [true, false] {
+            let codel = Fifo::new(CoDel::build(&params, &LINK));
+            let mut queue = Queue::new(codel, LINK, ecn_on, Rng::stream(1, "codel"));
+            for slot in 0..4 {
+                let ecn = if slot == 1 { Ecn::NotEct } else { Ecn::Ect0 };
+                queue.arrive(Packet { slot, len: 1000, ecn, ..Packet::default() }, Instant::ZERO);
+            }
+            let mut sent = |t| queue.depart(ms(t)).map(|p| (p.slot, p.ecn));
+            assert_eq!(sent(1), Some((0, Ecn::Ect0)), "exactly the threshold is not above it");
+            assert_eq!(sent(2), Some((1, Ecn::NotEct)));
+            assert_eq!(sent(3), Some((2, Ecn::Ce)), "ecn={ecn_on}");
+            assert_eq!(sent(4), Some((3, Ecn::Ce)));
+            assert_eq!((queue.port.tally().marked.pkts, queue.port.tally().dropped_early.pkts), (2, 0));
+        }
+    }
+
+    #[test]
+    fn without_ecn_the_control_law_drops_what_ce_threshold_marks() {
+        // tc's line: ecn is off unless it says so.
+        for (line, ecn_on, fates) in
+            [("codel ce_threshold 1ms", false, (2, 1)), ("codel ce_threshold 1ms ecn", true, (2, 0))]
+        {
+            let spec = crate::Spec::parse(line).unwrap();
+            assert_eq!(spec.ecn(), ecn_on);
+            let mut queue = spec.queue(LINK, Rng::stream(1, "codel"));
+            for slot in 0..9 {
+                queue.arrive(Packet { slot, len: 1000, ecn: Ecn::Ect0, ..Packet::default() }, Instant::ZERO);
+            }
+            assert!([5, 105].iter().all(|t| queue.depart(ms(*t)).is_some_and(|p| p.ecn == Ecn::Ce)));
+            let tally = queue.port.tally();
+            assert_eq!((tally.marked.pkts, tally.dropped_early.pkts), fates, "{line}");
+        }
+    }
+}

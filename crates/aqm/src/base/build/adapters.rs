@@ -1,0 +1,173 @@
+//! The climbs: a `Law` becomes an `Aqm`, an `Aqm` a `Discipline`.
+
+use crate::base::cx::Cx;
+use crate::base::design::{ProbeSpec, Probes};
+use crate::base::ladder::{ActOn, Actuation, Aqm, Discipline, Law, MAX_CLOCKS, Sample, Trigger};
+use crate::base::packet::Packet;
+use crate::base::port::{Level, MAIN, Port, Tally};
+use crate::base::time::Instant;
+use crate::base::verdict::Verdict;
+
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    last: Instant,
+    due: Instant,
+    tally: Tally,
+}
+
+/// A [`Law`] in front of a queue: samples it, and signals packets as its actuation says.
+pub struct Ticked<L> {
+    law: L,
+    actuation: Actuation,
+    clocks: [Clock; MAX_CLOCKS],
+}
+
+impl<L: Law> Ticked<L> {
+    /// `law`, its clocks starting at time 0.
+    pub fn new(law: L) -> Self {
+        let actuation = law.initial();
+        debug_assert!(actuation.is_sound(), "{actuation:?}");
+        let mut ticked = Self { law, actuation, clocks: [Clock::default(); MAX_CLOCKS] };
+        ticked.set_dues();
+        ticked
+    }
+
+    /// Kept, because a period may cost a division and every packet asks.
+    fn set_dues(&mut self) {
+        for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
+            clock.due = clock.last + self.law.period(i);
+        }
+    }
+
+    /// The law inside.
+    pub const fn law(&self) -> &L {
+        &self.law
+    }
+
+    /// The same under `law`, from its next period on.
+    pub fn under(&self, law: L) -> Self {
+        let mut ticked = Self { law, ..*self };
+        ticked.set_dues();
+        ticked
+    }
+
+    /// Runs the clocks that are due, in their order.
+    fn run_clocks(&mut self, level: &Level, now: Instant) {
+        for i in 0..L::CLOCKS {
+            let clock = &mut self.clocks[i];
+            if now < clock.due {
+                continue;
+            }
+            let tally = level.tally();
+            let sample = Sample {
+                now,
+                dt: now.since(clock.last),
+                link: *level.link(),
+                backlog_pkts: f64::from(level.pkts()),
+                backlog_bytes: level.bytes() as f64,
+                period: tally.since(&clock.tally),
+            };
+            self.actuation = self.law.update(i, &sample);
+            debug_assert!(self.actuation.is_sound(), "{:?}", self.actuation);
+            (clock.last, clock.tally) = (now, tally);
+            self.set_dues();
+        }
+    }
+}
+
+impl<L: Law> Aqm for Ticked<L> {
+    #[inline]
+    fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        if L::TRIGGER == Trigger::Arrival {
+            self.run_clocks(level, cx.now);
+        }
+        let u = cx.rng.uniform();
+        let later = self.actuation.act_on == ActOn::Departure && level.marks(packet);
+        if !later && u < self.actuation.probability(packet, level) { Verdict::Signal } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        if self.actuation.act_on == ActOn::Arrival || !level.marks(packet) {
+            return Verdict::Accept;
+        }
+        let signal = cx.rng.uniform() < self.actuation.probability(packet, level);
+        if signal { Verdict::Signal } else { Verdict::Accept }
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        match L::TRIGGER {
+            Trigger::Arrival => None,
+            Trigger::Timer => self.clocks[..L::CLOCKS].iter().map(|clock| clock.due).min(),
+        }
+    }
+
+    fn tick(&mut self, level: &Level, cx: &mut Cx) {
+        self.run_clocks(level, cx.now);
+    }
+}
+
+impl<L: Probes> Probes for Ticked<L> {
+    const PROBES: &'static [ProbeSpec] = L::PROBES;
+
+    fn probe(&self, index: usize) -> f64 {
+        self.law.probe(index)
+    }
+}
+
+/// A verdict at departure that was reached before the packet is popped.
+pub struct Decided(pub Verdict);
+
+impl Aqm for Decided {
+    #[inline]
+    fn departure(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
+        self.0
+    }
+}
+
+/// One list, first in first out, judged by an [`Aqm`].
+pub struct Fifo<A> {
+    aqm: A,
+}
+
+impl<A: Aqm> Fifo<A> {
+    /// A FIFO under `aqm`.
+    pub const fn new(aqm: A) -> Self {
+        Self { aqm }
+    }
+
+    /// The AQM inside.
+    pub const fn aqm(&self) -> &A {
+        &self.aqm
+    }
+}
+
+impl<A: Aqm> Discipline for Fifo<A> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        let verdict = self.aqm.arrival(&packet, &port.level(MAIN), cx);
+        port.admit(MAIN, packet, verdict, &mut self.aqm, cx);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.aqm.dequeue(MAIN, port, cx)
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Option<Instant> {
+        self.aqm.next_tick()
+    }
+
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.aqm.tick(&port.level(MAIN), cx);
+    }
+}
+
+impl<A: Probes> Probes for Fifo<A> {
+    const PROBES: &'static [ProbeSpec] = A::PROBES;
+
+    fn probe(&self, index: usize) -> f64 {
+        self.aqm.probe(index)
+    }
+}

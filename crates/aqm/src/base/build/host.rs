@@ -1,0 +1,108 @@
+//! A discipline with its memory and its randomness: what a host (simulator, Python, live path) holds.
+
+use crate::base::cx::Cx;
+use crate::base::ladder::Discipline;
+use crate::base::packet::Packet;
+use crate::base::port::{Backlog, Port};
+use crate::base::rng::Rng;
+use crate::base::time::Instant;
+use crate::base::units::Link;
+
+/// One queue, ready to take packets.
+pub struct Queue<D> {
+    /// Its memory and counters.
+    pub port: Port,
+    discipline: D,
+    rng: Rng,
+}
+
+impl<D: Discipline> Queue<D> {
+    /// `discipline` serving `link`, drawing from `rng`; with `ecn`, ECT packets are marked.
+    pub fn new(discipline: D, link: Link, ecn: bool, rng: Rng) -> Self {
+        Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng }
+    }
+
+    /// Offers a packet; see [`Port::discarded`] for what was dropped on account of it.
+    #[inline]
+    pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
+        packet.arrived = now;
+        self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
+    }
+
+    /// Asks about a packet that arrives at a queue of another's making, where `backlog` waits: counters and
+    /// [`Port::discarded`] say what was decided, nothing is stored, and the discipline's timer sees this backlog until the
+    /// next question. False, and nothing happens, if there are packets of its own.
+    pub fn advise(&mut self, packet: Packet, backlog: Backlog, now: Instant) -> bool {
+        let free = self.port.is_untouched();
+        if free {
+            self.port.stand_for(backlog);
+            self.arrive(packet, now);
+            self.port.stand_for(backlog);
+        }
+        free
+    }
+
+    /// The next packet to send, if any.
+    #[inline]
+    pub fn depart(&mut self, now: Instant) -> Option<Packet> {
+        self.discipline.dequeue(&mut self.port, &mut Cx { now, rng: &mut self.rng })
+    }
+
+    /// When the discipline's timer is due.
+    #[inline]
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.discipline.next_tick()
+    }
+
+    /// That time has come.
+    pub fn tick(&mut self, now: Instant) {
+        self.discipline.tick(&mut self.port, &mut Cx { now, rng: &mut self.rng });
+    }
+
+    /// The discipline inside.
+    pub const fn discipline(&self) -> &D {
+        &self.discipline
+    }
+
+    /// The same, to be changed.
+    pub const fn discipline_mut(&mut self) -> &mut D {
+        &mut self.discipline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::base::units::{Bytes, Limit, Rate};
+
+    fn queue(words: &str) -> Queue<crate::AnyDiscipline> {
+        let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(10), mean_packet: Bytes(500) };
+        Spec::parse(words).unwrap().queue(link, Rng::stream(1, "queue"))
+    }
+
+    fn packet() -> Packet {
+        Packet { len: 500, ..Packet::default() }
+    }
+
+    #[test]
+    fn advises_by_the_backlog_it_is_told() {
+        let mut queue = queue("droptail");
+        for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
+            let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
+            assert!(queue.advise(packet(), backlog, Instant::ZERO));
+            assert_eq!(queue.port.discarded().drain(..).count(), dropped, "{pkts}");
+            assert_eq!((queue.port.pkts(), queue.port.bytes()), (pkts, backlog.bytes));
+        }
+        let tally = queue.port.tally();
+        assert_eq!((tally.offered.pkts, tally.accepted.pkts, tally.dropped_overflow.pkts), (3, 2, 1));
+    }
+
+    #[test]
+    fn advises_nobody_once_it_stores_packets() {
+        let mut queue = queue("droptail");
+        queue.arrive(packet(), Instant::ZERO);
+        assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));
+        assert_eq!((queue.port.tally().offered.pkts, queue.port.check()), (1, Ok(())));
+    }
+}

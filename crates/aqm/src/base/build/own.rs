@@ -1,0 +1,308 @@
+//! Disciplines that are not in the registry: a user's own, by value behind a pointer, with everything else the same.
+//!
+//! [`Own::law`], [`Own::aqm`] and [`Own::queue`] climb the ladder as the registry does. What comes out reads its
+//! parameters, is built, probed and compared like any other; only each call goes through a table of functions.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::base::adapters::{Fifo, Ticked};
+use crate::base::common::Common;
+use crate::base::cx::Cx;
+use crate::base::design::{About, Design, Entry, Probes, Rung};
+use crate::base::ladder::{Aqm, BareLaw, Discipline, Law};
+use crate::base::packet::Packet;
+use crate::base::params::{ParamError, ParamSet};
+use crate::base::port::Port;
+use crate::base::settings::{self, canonical, once_and_in_order};
+use crate::base::tc::Setting;
+use crate::base::time::Instant;
+use crate::base::units::Link;
+use core::marker::PhantomData;
+
+/// A discipline of one's own, ready to take packets.
+pub struct OwnDiscipline(Box<dyn Full>);
+
+/// A discipline that can be looked into.
+trait Full: Discipline + Send + Sync {
+    fn value(&self, index: usize) -> f64;
+}
+
+impl<D: Discipline + Probes + Send + Sync> Full for D {
+    fn value(&self, index: usize) -> f64 {
+        self.probe(index)
+    }
+}
+
+impl OwnDiscipline {
+    /// Under a control law.
+    pub fn law(law: impl Law + Probes + Send + Sync + 'static) -> Self {
+        Self(Box::new(FromLaw::climb(law)))
+    }
+
+    /// Under a per-packet opinion.
+    pub fn aqm(aqm: impl Aqm + Probes + Send + Sync + 'static) -> Self {
+        Self(Box::new(FromAqm::climb(aqm)))
+    }
+
+    /// The present value of a probe.
+    pub fn probe(&self, index: usize) -> f64 {
+        self.0.value(index)
+    }
+}
+
+impl Discipline for OwnDiscipline {
+    fn lists(&self) -> usize {
+        self.0.lists()
+    }
+    fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        self.0.enqueue(packet, port, cx);
+    }
+    fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        self.0.dequeue(port, cx)
+    }
+    fn next_tick(&self) -> Option<Instant> {
+        self.0.next_tick()
+    }
+    fn tick(&mut self, port: &mut Port, cx: &mut Cx) {
+        self.0.tick(port, cx);
+    }
+}
+
+/// The parameters of a discipline of one's own, read.
+#[derive(Clone)]
+pub struct OwnParams {
+    entry: &'static Entry,
+    words: String,
+    knobs: Arc<dyn Knobs>,
+}
+
+/// Parameters whose type is forgotten.
+pub trait Knobs: Send + Sync {
+    /// One of them in canonical form.
+    fn get(&self, key: &str) -> Option<String>;
+
+    /// A fresh instance for `link`.
+    fn build(&self, link: &Link) -> OwnDiscipline;
+
+    /// What [`Design::fluid`] says: what models take for it, if they can.
+    fn fluid(&self, _link: &Link) -> Option<Box<dyn BareLaw>> {
+        None
+    }
+}
+
+/// How a design of one of the three traits becomes a discipline.
+trait Climb<D> {
+    const RUNG: Rung;
+    type Full: Discipline + Probes + Send + Sync + 'static;
+    fn climb(design: D) -> Self::Full;
+}
+
+struct FromLaw;
+struct FromAqm;
+struct FromQueue;
+
+impl<D: Law + Probes + Send + Sync + 'static> Climb<D> for FromLaw {
+    const RUNG: Rung = Rung::Law;
+    type Full = Fifo<Ticked<D>>;
+    fn climb(law: D) -> Self::Full {
+        Fifo::new(Ticked::new(law))
+    }
+}
+
+impl<D: Aqm + Probes + Send + Sync + 'static> Climb<D> for FromAqm {
+    const RUNG: Rung = Rung::Aqm;
+    type Full = Fifo<D>;
+    fn climb(aqm: D) -> Self::Full {
+        Fifo::new(aqm)
+    }
+}
+
+impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
+    const RUNG: Rung = Rung::Queue;
+    type Full = D;
+    fn climb(queue: D) -> D {
+        queue
+    }
+}
+
+/// A design's parameters, and how it climbs.
+struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
+
+impl<D: Design, C: Climb<D>> Knobs for Set<D, C>
+where
+    D::Params: Send + Sync,
+{
+    fn get(&self, key: &str) -> Option<String> {
+        self.0.get(key)
+    }
+    fn build(&self, link: &Link) -> OwnDiscipline {
+        OwnDiscipline(Box::new(C::climb(D::build(&self.0, link))))
+    }
+    fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
+        D::fluid(&self.0, link)
+    }
+}
+
+fn read<D: Design + 'static, C: Climb<D> + 'static>(
+    entry: &'static Entry,
+    words: &[&str],
+) -> Result<(Common, OwnParams), ParamError>
+where
+    D::Params: Send + Sync,
+{
+    once_and_in_order(words, None)?;
+    let settings: Vec<Setting> = words.iter().map(|word| Setting::new(*word)).collect();
+    let (common, params) = settings::read::<D>(entry.name, &words.join(" "), &settings)?;
+    let words = canonical(&common, &params);
+    Ok((common, OwnParams { entry, words, knobs: Arc::new(Set::<D, C>(params, PhantomData)) }))
+}
+
+impl OwnParams {
+    /// Its line, as one of the registry.
+    pub const fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// One parameter in canonical form.
+    pub fn get(&self, key: &str) -> Option<String> {
+        self.knobs.get(key)
+    }
+
+    /// Every parameter in canonical form, and the common ones worth writing.
+    pub fn canonical(&self) -> &str {
+        &self.words
+    }
+
+    /// A fresh instance for `link`.
+    pub fn build(&self, link: &Link) -> OwnDiscipline {
+        self.knobs.build(link)
+    }
+
+    /// What a fluid meets in its place.
+    pub fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
+        self.knobs.fluid(link)
+    }
+}
+
+impl PartialEq for OwnParams {
+    fn eq(&self, other: &Self) -> bool {
+        (self.entry.name, &self.words) == (other.entry.name, &other.words)
+    }
+}
+
+impl core::fmt::Debug for OwnParams {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}{}", self.entry.name, self.words)
+    }
+}
+
+/// A kind of discipline of one's own: what a line of the registry is to the others.
+#[derive(Clone)]
+pub struct Own {
+    entry: &'static Entry,
+    read: Arc<dyn Reader>,
+}
+
+/// Reads `key=value` words.
+trait Reader: Send + Sync {
+    fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError>;
+}
+
+impl<F> Reader for F
+where
+    F: Fn(&'static Entry, &[&str]) -> Result<(Common, OwnParams), ParamError> + Send + Sync,
+{
+    fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
+        self(entry, words)
+    }
+}
+
+/// Words about a design as a place in memory, which a line needs.
+struct Words<D>(PhantomData<D>);
+
+impl<D: Design> Words<D> {
+    const ABOUT: &'static About = &D::ABOUT;
+}
+
+impl Own {
+    /// A control law called `name`.
+    pub fn law<D: Law + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromLaw>(name)
+    }
+
+    /// A per-packet opinion called `name`.
+    pub fn aqm<D: Aqm + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromAqm>(name)
+    }
+
+    /// A discipline with queues of its own, called `name`.
+    pub fn queue<D: Discipline + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        Self::new::<D, FromQueue>(name)
+    }
+
+    fn new<D: Design + 'static, C: Climb<D> + 'static>(name: &'static str) -> Self
+    where
+        D::Params: Send + Sync,
+    {
+        let entry = Entry {
+            name,
+            rung: C::RUNG,
+            variant_of: None,
+            about: Words::<D>::ABOUT,
+            params: D::Params::SPECS,
+            presets: D::PRESETS,
+            tc: D::TC,
+            probes: C::Full::PROBES,
+            order: D::ORDER,
+            cost: D::COST,
+        };
+        // One line for the life of the program, like those of the registry.
+        Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }
+    }
+
+    /// One whose parameters are known only while the program runs: `entry` is its line, `read` makes of its own
+    /// `key=value` words, without those that all disciplines have, what it needs, and says how they are written.
+    pub fn made<K: Knobs + 'static>(
+        entry: Entry,
+        read: impl Fn(&[&str]) -> Result<(String, K), ParamError> + Send + Sync + 'static,
+    ) -> Self {
+        let read = move |entry: &'static Entry, words: &[&str]| {
+            once_and_in_order(words, None)?;
+            let mut common = Common::default();
+            let mut own = Vec::new();
+            for word in words {
+                match word.split_once('=').and_then(|(key, text)| common.set(key, text)) {
+                    Some(set) => set?,
+                    None => own.push(*word),
+                }
+            }
+            let (mut written, knobs) = read(&own)?;
+            common.written().for_each(|(name, value)| written.push_str(&format!(" {name}={value}")));
+            Ok((common, OwnParams { entry, words: written, knobs: Arc::new(knobs) }))
+        };
+        Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read) }
+    }
+
+    /// Its line, as one of the registry.
+    pub const fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// Reads `key=value` words.
+    pub(crate) fn read(&self, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
+        self.read.read(self.entry, words)
+    }
+}

@@ -1,0 +1,390 @@
+//! The memory of a queue, and the one place through which every packet's fate goes.
+//!
+//! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
+//! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`
+//! or `discard`, which count the packet, keep the reason and tell the AQM. Hence offered = delivered + dropped + queued holds
+//! for every discipline by construction (`Port::check`).
+
+use alloc::vec::Vec;
+
+mod fates;
+
+use crate::base::packet::{Ecn, Packet};
+use crate::base::units::{Depth, Limit, Link, Rate};
+use crate::base::verdict::Reason;
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub pkts: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, len: u32) {
+        self.pkts += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// What was added since `earlier`.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self { pkts: self.pkts - earlier.pkts, bytes: self.bytes - earlier.bytes }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self { pkts: self.pkts + other.pkts, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What waits at a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub pkts: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Everything that ever happened at a port, counted once, at the door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Arrivals, whatever became of them.
+    pub offered: Count,
+    /// Arrivals that entered the buffer, marked or not.
+    pub accepted: Count,
+    /// Packets handed to the link.
+    pub departed: Count,
+    /// Drops by choice, on arrival or later; those of a marker in front are among them.
+    pub dropped_early: Count,
+    /// Drops for want of room.
+    pub dropped_overflow: Count,
+    /// CE marks set here: not where a packet had it already.
+    pub marked: Count,
+}
+
+impl Tally {
+    /// Sets CE: that is a mark, unless the packet has it already.
+    #[inline]
+    fn mark(&mut self, packet: &mut Packet) {
+        if packet.ecn != Ecn::Ce {
+            self.marked.add(packet.len);
+            packet.ecn = Ecn::Ce;
+        }
+    }
+
+    /// Arrivals less early drops: what would have entered an unlimited buffer.
+    pub const fn post_drop(&self) -> Count {
+        self.offered.since(self.dropped_early)
+    }
+
+    /// What was added since `earlier`.
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            offered: self.offered.since(earlier.offered),
+            accepted: self.accepted.since(earlier.accepted),
+            departed: self.departed.since(earlier.departed),
+            dropped_early: self.dropped_early.since(earlier.dropped_early),
+            dropped_overflow: self.dropped_overflow.since(earlier.dropped_overflow),
+            marked: self.marked.since(earlier.marked),
+        }
+    }
+}
+
+/// Which of a port's lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListId(pub u16);
+
+/// The only list of a plain FIFO.
+pub const MAIN: ListId = ListId(0);
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    packet: Packet,
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+    pkts: u32,
+    bytes: u64,
+}
+
+/// The memory of a queue; see the module's text.
+pub struct Port {
+    nodes: Vec<Node>,
+    free: u32,
+    lists: Vec<List>,
+    pkts: u32,
+    bytes: u64,
+    /// What entered is not counted here: it is what was offered less what was refused, which is seldom.
+    tally: Tally,
+    refused: Count,
+    link: Link,
+    ecn: bool,
+    discarded: Vec<(Packet, Reason)>,
+}
+
+impl Port {
+    /// An empty port with `lists` lists; with `ecn`, ECT packets are marked instead of dropped.
+    pub fn new(link: Link, lists: usize, ecn: bool) -> Self {
+        let empty = List { head: NONE, tail: NONE, pkts: 0, bytes: 0 };
+        Self {
+            nodes: Vec::new(),
+            free: NONE,
+            lists: alloc::vec![empty; lists],
+            pkts: 0,
+            bytes: 0,
+            tally: Tally::default(),
+            refused: Count::default(),
+            link,
+            ecn,
+            discarded: Vec::new(),
+        }
+    }
+
+    /// A read-only view of `list` and of the memory it shares.
+    #[inline]
+    pub fn level(&self, list: ListId) -> Level<'_> {
+        Level { port: self, list: &self.lists[usize::from(list.0)] }
+    }
+
+    /// Packets waiting, in all lists.
+    pub const fn pkts(&self) -> u32 {
+        self.pkts
+    }
+
+    /// Bytes waiting, in all lists.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What has happened so far, in all lists.
+    pub const fn tally(&self) -> Tally {
+        Tally { accepted: self.tally.offered.since(self.refused), ..self.tally }
+    }
+
+    /// Does nothing wait in `list`?
+    #[inline]
+    pub fn is_empty(&self, list: ListId) -> bool {
+        self.lists[usize::from(list.0)].pkts == 0
+    }
+
+    /// The oldest packet of `list`.
+    pub fn head(&self, list: ListId) -> Option<&Packet> {
+        self.level(list).head()
+    }
+
+    /// Packets dropped since the host last looked; it must release their slots.
+    pub fn discarded(&mut self) -> &mut Vec<(Packet, Reason)> {
+        &mut self.discarded
+    }
+
+    /// Is there room for `len` more bytes?
+    #[inline]
+    pub const fn fits(&self, len: u32) -> bool {
+        match self.link.limit {
+            Limit::Packets(n) => self.pkts < n,
+            Limit::Bytes(b) => self.bytes + len as u64 <= b,
+        }
+    }
+
+    /// Has it ever stored a packet?
+    pub(in crate::base) const fn is_untouched(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What waits is `backlog` of another's making, and nothing here: for [`Queue::advise`](crate::base::host::Queue::advise) alone.
+    pub(in crate::base) fn stand_for(&mut self, Backlog { pkts, bytes }: Backlog) {
+        self.nodes.clear();
+        self.free = NONE;
+        self.lists.fill(List { head: NONE, tail: NONE, pkts: 0, bytes: 0 });
+        (self.pkts, self.bytes) = (pkts, bytes);
+        if let Some(main) = self.lists.first_mut() {
+            (main.pkts, main.bytes) = (pkts, bytes);
+        }
+    }
+
+    /// Would a signal to `packet` be a mark?
+    #[inline]
+    pub const fn marks(&self, packet: &Packet) -> bool {
+        self.ecn && packet.ecn.is_capable()
+    }
+
+    /// Where the packet then lies, and the tally. Inlined always: a packet made of narrow stores and copied by wide
+    /// loads would cost a stall.
+    #[inline(always)]
+    fn push(&mut self, list: ListId, packet: Packet) -> (&mut Packet, &mut Tally) {
+        let node = Node { packet, next: NONE };
+        let at = self.free.min(self.nodes.len() as u32);
+        let list = &mut self.lists[usize::from(list.0)];
+        if list.tail == NONE {
+            list.head = at;
+        } else {
+            self.nodes[list.tail as usize].next = at;
+        }
+        list.tail = at;
+        list.pkts += 1;
+        list.bytes += u64::from(packet.len);
+        self.pkts += 1;
+        self.bytes += u64::from(packet.len);
+        if at as usize == self.nodes.len() {
+            self.nodes.push(node);
+        } else {
+            self.free = self.nodes[at as usize].next;
+            self.nodes[at as usize] = node;
+        }
+        (&mut self.nodes[at as usize].packet, &mut self.tally)
+    }
+
+    #[inline]
+    fn pop(&mut self, list: ListId) -> Option<Packet> {
+        self.unlink(list).map(|at| self.nodes[at as usize].packet)
+    }
+
+    /// Takes the oldest packet off `list`: its node, which is free for the next one.
+    #[inline]
+    fn unlink(&mut self, list: ListId) -> Option<u32> {
+        let list = &mut self.lists[usize::from(list.0)];
+        let at = list.head;
+        if at == NONE {
+            return None;
+        }
+        let node = &mut self.nodes[at as usize];
+        list.head = core::mem::replace(&mut node.next, self.free);
+        self.free = at;
+        if list.head == NONE {
+            list.tail = NONE;
+        }
+        list.pkts -= 1;
+        list.bytes -= u64::from(node.packet.len);
+        self.pkts -= 1;
+        self.bytes -= u64::from(node.packet.len);
+        Some(at)
+    }
+
+    /// Node `at` of `list` holds no packet any more.
+    #[inline]
+    fn release(&mut self, list: ListId, at: u32, len: u32) {
+        self.nodes[at as usize].next = self.free;
+        self.free = at;
+        let list = &mut self.lists[usize::from(list.0)];
+        list.pkts -= 1;
+        list.bytes -= u64::from(len);
+        self.pkts -= 1;
+        self.bytes -= u64::from(len);
+    }
+
+    /// Conservation: offered = departed + dropped + queued, for packets and bytes.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let t = self.tally();
+        let out = t.departed.plus(t.dropped_early).plus(t.dropped_overflow);
+        let held = Count { pkts: u64::from(self.pkts), bytes: self.bytes };
+        if t.offered != out.plus(held) {
+            return Err("offered != departed + dropped + queued");
+        }
+        match self.link.limit {
+            Limit::Packets(n) if self.pkts > n => Err("more packets than the limit"),
+            Limit::Bytes(b) if self.bytes > b => Err("more bytes than the limit"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Depth {
+    /// The backlog of `level`, expressed in this depth's unit.
+    #[inline]
+    pub fn measure(self, level: &Level) -> f64 {
+        match self {
+            Self::Packets(_) => f64::from(level.pkts()),
+            // No memory holds 2^63 bytes, and processors convert signed numbers in one step.
+            Self::Bytes(_) => level.bytes() as i64 as f64,
+        }
+    }
+
+    /// Would `packet` on top of `level` be more than this?
+    #[inline]
+    pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
+        match self {
+            Self::Packets(n) => f64::from(level.pkts()) + 1.0 > n,
+            Self::Bytes(n) => (level.bytes() + u64::from(packet.len)) as i64 as f64 > n,
+        }
+    }
+}
+
+/// A read-only view of one list and of the memory it shares.
+#[derive(Clone, Copy)]
+pub struct Level<'a> {
+    port: &'a Port,
+    list: &'a List,
+}
+
+impl<'a> Level<'a> {
+    /// Packets waiting in this list; the arriving packet and the one in service do not count.
+    #[inline]
+    pub const fn pkts(&self) -> u32 {
+        self.list.pkts
+    }
+
+    /// Bytes waiting in this list.
+    #[inline]
+    pub const fn bytes(&self) -> u64 {
+        self.list.bytes
+    }
+
+    /// The oldest packet waiting in this list.
+    pub fn head(&self) -> Option<&'a Packet> {
+        let head = self.list.head;
+        (head != NONE).then(|| &self.port.nodes[head as usize].packet)
+    }
+
+    /// Packets waiting in all lists of the port.
+    pub const fn shared_pkts(&self) -> u32 {
+        self.port.pkts
+    }
+
+    /// Bytes waiting in all lists of the port.
+    pub const fn shared_bytes(&self) -> u64 {
+        self.port.bytes
+    }
+
+    /// The link served.
+    pub const fn link(&self) -> &'a Link {
+        &self.port.link
+    }
+
+    /// The link's rate.
+    pub const fn rate(&self) -> Rate {
+        self.port.link.rate
+    }
+
+    /// Is there room for `len` more bytes?
+    #[inline]
+    pub const fn fits(&self, len: u32) -> bool {
+        self.port.fits(len)
+    }
+
+    /// Would a signal to `packet` be a mark?
+    #[inline]
+    pub const fn marks(&self, packet: &Packet) -> bool {
+        self.port.marks(packet)
+    }
+
+    /// Is ECN on, so that a signal to an ECT packet is a mark?
+    #[inline]
+    pub const fn is_marking(&self) -> bool {
+        self.port.ecn
+    }
+
+    /// What has happened so far, in all lists.
+    #[inline]
+    pub const fn tally(&self) -> Tally {
+        self.port.tally()
+    }
+}
