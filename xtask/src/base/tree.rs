@@ -51,6 +51,15 @@ impl Tree {
         self.files().find(|file| file.path == path)
     }
 
+    /// The file of this `name` in `folder`, which ends with `/`, or in a folder below it.
+    pub(crate) fn below(&self, folder: &str, name: &str) -> Option<&File> {
+        let is_it = |file: &&File| {
+            let rest = file.path.strip_prefix(folder).and_then(|rest| rest.strip_suffix(name));
+            rest.is_some_and(|folders| folders.is_empty() || folders.ends_with('/'))
+        };
+        self.files().find(is_it)
+    }
+
     /// Is there a file at `path`, or a folder with files?
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
@@ -182,6 +191,13 @@ mod tests {
         ] {
             assert_eq!(blank(text), want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_is_found_below_a_folder() {
+        let tree = Tree::of(&[("a/x_b.rs", ""), ("a/c/b.rs", ""), ("b.rs", ""), ("d.rs", "")]);
+        assert_eq!(tree.below("a/", "b.rs").map(|file| file.path.as_str()), Some("a/c/b.rs"));
+        assert!(tree.below("a/", "d.rs").is_none());
     }
 
     #[test]

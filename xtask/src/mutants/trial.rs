@@ -92,7 +92,7 @@ impl Trial {
     pub(super) fn finds(&self, Fault { discipline, own, .. }: &Fault) -> Result<bool, String> {
         let module = rules::module(own).ok_or_else(|| format!("{own} is no file of forebay-aqm"))?;
         Ok(self.fails("forebay_aqm", &[&format!("{module}::")], None)?
-            || self.fails("differential", &[&format!("reference::{discipline}::")], None)?
+            || self.fails("differential", &[&format!("::{discipline}::")], None)?
             || self.fails("golden", &["traces_are_as_blessed"], Some(discipline))?)
     }
 

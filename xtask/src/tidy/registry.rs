@@ -5,12 +5,10 @@ use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 
 use crate::base::tree::Tree;
+use crate::generated::book::REFERENCES;
 use crate::generated::docs;
 
 const GOLDEN: &str = "crates/aqm/golden/";
-/// Literal transcriptions of published listings.
-const REFERENCES: &str = "crates/aqm/tests/reference/";
-
 /// A golden trace for every name, a reference for every rule, and no trace without a name.
 pub(super) fn files(tree: &Tree) -> Vec<String> {
     files_of(tree, ENTRIES, MARKERS)
@@ -27,9 +25,9 @@ fn files_of(tree: &Tree, entries: &[Entry], markers: &[MarkerEntry]) -> Vec<Stri
         if tree.get(&golden).is_none() {
             findings.push(format!("{golden} is missing: cargo xtask bless"));
         }
-        let place = format!("{REFERENCES}{rule}.rs");
-        if tree.get(&place).is_none() {
-            findings.push(format!("{rule} has no transcription: {place}"));
+        let file = format!("{rule}.rs");
+        if tree.below(REFERENCES, &file).is_none() {
+            findings.push(format!("{rule} has no transcription: no {file} in {REFERENCES}"));
         }
     }
     for file in tree.files() {
@@ -58,7 +56,7 @@ mod tests {
     #[test]
     fn finds_what_is_missing_and_what_is_left_over() {
         let entry = ENTRIES.iter().find(|entry| entry.variant_of.is_none()).unwrap();
-        let (golden, rule) = (format!("{GOLDEN}{}.txt", entry.name), format!("{REFERENCES}{}.rs", entry.name));
+        let (golden, rule) = (format!("{GOLDEN}{}.txt", entry.name), format!("{REFERENCES}aqm/{}.rs", entry.name));
         let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), std::slice::from_ref(entry), &[]);
         assert!(of(&[(&golden, ""), (&rule, "")]).is_empty());
         assert_eq!(of(&[(&rule, "")]), [format!("{golden} is missing: cargo xtask bless")]);
@@ -76,7 +74,7 @@ mod tests {
             let of = |files: &[(&str, &str)]| files_of(&Tree::of(files), &[], std::slice::from_ref(marker));
             assert!(of(&[(&golden, ""), (&rule, "")]).is_empty());
             assert_eq!(of(&[(&rule, "")]), [format!("{golden} is missing: cargo xtask bless")]);
-            assert_eq!(of(&[(&golden, "")]), [format!("{name} has no transcription: {rule}")]);
+            assert_eq!(of(&[(&golden, "")]), [format!("{name} has no transcription: no {name}.rs in {REFERENCES}")]);
         }
     }
 

@@ -10,7 +10,7 @@ use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::base::verdict::Reason;
 
-use super::traffic::Dice;
+use crate::reference::harness::*;
 
 /// Random arrivals and departures at a drop-tail buffer, each arrival's fate worked out beside it.
 fn one(seed: u64, seen: &mut [u64; 5]) {

@@ -8,7 +8,7 @@ use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Bytes, Rate};
 use forebay_aqm::parts::token_bucket::TokenBucket;
 
-use super::traffic::{Dice, trace};
+use crate::reference::harness::*;
 
 /// Parts of a byte.
 const PARTS: u128 = 8_000_000_000;

@@ -37,10 +37,10 @@ pub(super) fn page(marker: &MarkerEntry, tree: &Tree) -> String {
     }
     let _ = writeln!(out, "\n## In the code\n\n| what | where |\n|---|---|\n| rule | `{}` |", marker.code);
     let rule = marker.rule();
-    let faults = page::faults(rule, tree);
+    let (faults, reference) = (page::faults(rule, tree), page::reference(rule, tree));
     let _ = writeln!(
         out,
-        "| published rule, transcribed | `crates/aqm/tests/reference/{rule}.rs` |\n\
+        "| published rule, transcribed | `{reference}` |\n\
          | golden trace | `crates/aqm/golden/{rule}.txt` |\n\
          | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |"
     );

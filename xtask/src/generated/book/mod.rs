@@ -11,6 +11,8 @@ mod panel;
 mod picture;
 pub(crate) mod whole;
 
+pub(crate) use page::REFERENCES;
+
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 

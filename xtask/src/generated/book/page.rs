@@ -167,15 +167,24 @@ pub(super) fn faults(rule: &str, tree: &Tree) -> usize {
     file.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count())
 }
 
+/// Literal transcriptions of published listings, in this folder and those below it.
+pub(crate) const REFERENCES: &str = "crates/aqm/tests/reference/";
+
+/// Where the listing of `rule` is transcribed.
+pub(super) fn reference(rule: &str, tree: &Tree) -> String {
+    let name = format!("{rule}.rs");
+    tree.below(REFERENCES, &name).map_or(format!("{REFERENCES}{name}"), |file| file.path.clone())
+}
+
 /// What guards the rule.
 fn checks(entry: &Entry, tree: &Tree) -> String {
     let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
-    let faults = faults(rule, tree);
+    let (faults, reference) = (faults(rule, tree), reference(rule, tree));
     format!(
         "\n## In the code\n\n\
          | what | where |\n|---|---|\n\
          | rule | `{}` |\n\
-         | published listing, transcribed | `crates/aqm/tests/reference/{rule}.rs` |\n\
+         | published listing, transcribed | `{reference}` |\n\
          | golden trace | `crates/aqm/golden/{}.txt` |\n\
          | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |\n",
         rules::file(tree, rule).unwrap_or(rule),

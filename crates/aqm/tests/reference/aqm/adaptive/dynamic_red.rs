@@ -1,0 +1,114 @@
+//! Adaptive RED with dynamic thresholds, before a queue of its own; the rule is in `red_tail/adaptive.rs`.
+
+use crate::reference::aqm::red::Clock;
+use crate::reference::harness::*;
+use crate::reference::shared::adaptive_red::{Adaptive, Settings};
+
+struct DynamicRed {
+    net: Net,
+    buffer: Buffer,
+    seen: Seen,
+    red: Adaptive,
+}
+
+impl Listing for DynamicRed {
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+        let u = uniform();
+        let verdict = self.red.verdict(&self.buffer, now, u, &mut self.seen);
+        let outcome = match verdict {
+            Some(true) if !self.buffer.full(&self.net, &pkt) => Outcome::Early,
+            _ => self.buffer.finish(&self.net, pkt, verdict.is_some()),
+        };
+        if outcome != Outcome::Queued {
+            self.red.count = 0;
+        }
+        outcome
+    }
+
+    fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+        let departure = self.buffer.plain_deque();
+        if departure.sent.is_none() {
+            self.red.emptied(now);
+        }
+        departure
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.red.next_timer()
+    }
+
+    fn timer(&mut self) {
+        self.red.timer(&mut self.seen);
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![
+            ("avg", self.red.v_ave, self.red.th_max),
+            ("p", self.red.p_bar, 0.01),
+            ("min_th", self.red.th_min, self.red.th_max),
+            ("max_p", self.red.cur_max_p, 1.0),
+            ("p_b", self.red.v_prob1, 0.01),
+        ]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.buffer.backlog()
+    }
+}
+
+fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let (net, unit) = (trace.net, dice.pick(&UNITS));
+    let room = net.room(unit);
+    let th_min = dice.between(0.02, 0.2) * room;
+    let th_max = (dice.between(0.21, 0.6) * room).max(1.0);
+    let (clock_word, clock) = dice.pick(&[("arrival", Clock::Step), ("timer", Clock::Timer)]);
+    // P_U below P_max.
+    let max_p = dice.pick(&[0.02, 0.1, 0.4]);
+    let p_u = max_p * dice.scale(0.05, 0.95);
+    let set = Settings {
+        gamma: dice.pick(&[0.05, 0.2]),
+        w_p: dice.scale(0.005, 1.0),
+        alpha: dice.pick(&[0.01, 0.1]),
+        beta: dice.pick(&[0.9, 0.5]),
+        max_p,
+        w_q: if dice.odds(0.4) { 0.0 } else { dice.scale(1e-3, 1.0) },
+        interval: dice.pick(&[50, 500]) * MS + 12_345,
+        clock,
+        ..Settings::usual(unit, (th_min, th_max), (p_u * dice.scale(0.01, 1.0), p_u))
+    };
+    let words = format!(
+        "min_th={} max_th={} p_l={} p_u={} gamma={} w_p={} interval={}ns clock={clock_word} alpha={} beta={} max_p={} w_q={}",
+        depth(th_min, unit),
+        depth(th_max, unit),
+        set.p_l,
+        set.p_u,
+        set.gamma,
+        set.w_p,
+        set.interval,
+        set.alpha,
+        set.beta,
+        set.max_p,
+        if set.w_q == 0.0 { "auto".to_string() } else { set.w_q.to_string() },
+    );
+    let (buffer, seen) = Default::default();
+    (words, Box::new(DynamicRed { net, buffer, seen, red: Adaptive::new(net, set) }))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "max_p down",
+        "max_p up",
+        "thresholds up",
+        "thresholds down",
+        "queue 2 idle for packets",
+        "gentle part",
+        "a short queue saves a packet",
+        "forced",
+    ];
+    differ("dynamic_red", case, &branches);
+}

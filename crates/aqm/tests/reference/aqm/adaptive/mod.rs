@@ -1,0 +1,5 @@
+//! Listings that adapt RED.
+
+mod ared;
+mod dynamic_red;
+mod feng_red;

@@ -1,0 +1,17 @@
+//! Listings of disciplines with one queue.
+
+mod adaptive;
+mod avq;
+mod blue;
+mod cobalt;
+pub(crate) mod codel;
+mod droptail;
+mod fred;
+mod msvb;
+mod pi2;
+pub(crate) mod pie;
+pub(crate) mod red;
+mod rio;
+mod sfb;
+mod sio;
+mod svb;

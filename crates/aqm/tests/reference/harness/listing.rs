@@ -1,0 +1,188 @@
+//! What a listing is made of, and what it answers.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Nanoseconds in a second.
+pub(crate) const SECOND: f64 = 1e9;
+
+/// A packet as a listing sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pkt {
+    pub(crate) id: u32,
+    pub(crate) size: u32,
+    pub(crate) class: u8,
+    pub(crate) flow: u32,
+    /// Source and destination.
+    pub(crate) pair: u32,
+    pub(crate) udp: bool,
+    pub(crate) ect: bool,
+    /// ECT(1) or CE: of the L queue (RFC 9331).
+    pub(crate) l4s: bool,
+    pub(crate) ect1: bool,
+    /// OUT of its profile.
+    pub(crate) out: bool,
+    pub(crate) tstamp: u64,
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Queued,
+    Marked,
+    Early,
+    Overflow,
+}
+
+/// What a departure brought: who was dropped on the way, and who was sent, marked or not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Departure {
+    pub(crate) dropped: Vec<u32>,
+    pub(crate) sent: Option<(u32, bool)>,
+}
+
+/// Packets or bytes.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) enum Unit {
+    #[default]
+    Pkts,
+    Bytes,
+}
+
+/// The link in front of which a listing sits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Net {
+    /// Bits per second.
+    pub(crate) bandwidth: u64,
+    pub(crate) limit: u64,
+    pub(crate) limit_in: Unit,
+    pub(crate) mean_pktsize: u64,
+    /// Mark ECT packets instead of dropping them.
+    pub(crate) setbit: bool,
+}
+
+impl Net {
+    /// C per second.
+    pub(crate) fn capacity(&self, unit: Unit) -> f64 {
+        let per_sec = self.bandwidth as f64 / 8.0;
+        if unit == Unit::Bytes { per_sec } else { per_sec / self.mean_pktsize as f64 }
+    }
+
+    /// What the buffer holds.
+    pub(crate) fn room(&self, unit: Unit) -> f64 {
+        let (limit, mean) = (self.limit as f64, self.mean_pktsize as f64);
+        match (self.limit_in, unit) {
+            (Unit::Bytes, Unit::Pkts) => limit / mean,
+            (Unit::Pkts, Unit::Bytes) => limit * mean,
+            _ => limit,
+        }
+    }
+
+    /// No room for one more behind so many packets and bytes.
+    pub(crate) fn full(&self, (pkts, bytes): (u64, u64), arriving: &Pkt) -> bool {
+        match self.limit_in {
+            Unit::Pkts => pkts >= self.limit,
+            Unit::Bytes => bytes + u64::from(arriving.size) > self.limit,
+        }
+    }
+}
+
+/// The waiting packets.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    pub(crate) q: VecDeque<Pkt>,
+}
+
+impl Buffer {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.q.iter().map(|pkt| u64::from(pkt.size)).sum()
+    }
+
+    pub(crate) fn length(&self, unit: Unit) -> f64 {
+        match unit {
+            Unit::Pkts => self.q.len() as f64,
+            Unit::Bytes => self.bytes() as f64,
+        }
+    }
+
+    /// Packets and bytes.
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        (self.q.len() as u64, self.bytes())
+    }
+
+    pub(crate) fn full(&self, net: &Net, pkt: &Pkt) -> bool {
+        net.full(self.backlog(), pkt)
+    }
+
+    /// What every listing ends with: drop if full, else mark or drop if told to, else enqueue.
+    pub(crate) fn finish(&mut self, net: &Net, pkt: Pkt, signal: bool) -> Outcome {
+        let outcome = if self.full(net, &pkt) {
+            Outcome::Overflow
+        } else if signal && !(net.setbit && pkt.ect) {
+            Outcome::Early
+        } else if signal {
+            Outcome::Marked
+        } else {
+            Outcome::Queued
+        };
+        if matches!(outcome, Outcome::Queued | Outcome::Marked) {
+            self.q.push_back(pkt);
+        }
+        outcome
+    }
+
+    /// A departure that nothing is judged at.
+    pub(crate) fn plain_deque(&mut self) -> Departure {
+        Departure { dropped: vec![], sent: self.q.pop_front().map(|pkt| (pkt.id, false)) }
+    }
+}
+
+/// How often each branch worth testing was taken.
+#[derive(Default)]
+pub(crate) struct Seen(pub(crate) BTreeMap<&'static str, u64>);
+
+impl Seen {
+    pub(crate) fn note(&mut self, what: &'static str, happened: bool) {
+        *self.0.entry(what).or_default() += u64::from(happened);
+    }
+}
+
+/// A transcribed listing.
+pub(crate) trait Listing {
+    /// An arrival.
+    fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome;
+
+    /// Waiting packets dropped on account of the latest arrival, in their order.
+    fn victims(&mut self) -> Vec<u32> {
+        vec![]
+    }
+
+    /// What the library sends at the departure that comes next. It decides between two packets that the
+    /// listing holds equal, up to rounding, and nothing else.
+    fn break_tie(&mut self, _sent: Option<u32>) {}
+
+    /// The link wants a packet.
+    fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
+
+    /// When its timer is due.
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+
+    /// Its timer is due.
+    fn timer(&mut self) {}
+
+    /// Its variables: the library's name for the probe, the value, and the size below which rounding
+    /// rather than the value is compared.
+    fn shown(&self) -> Vec<(&'static str, f64, f64)>;
+
+    /// The relative difference that is allowed; this much where library and listing add in the same order.
+    fn rounding(&self) -> f64 {
+        1e-12
+    }
+
+    /// Branches taken.
+    fn seen(&self) -> &Seen;
+
+    /// Packets and bytes waiting.
+    fn backlog(&self) -> (u64, u64);
+}

@@ -1,0 +1,131 @@
+//! Random settings and random traffic for the comparison.
+
+use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
+use forebay_aqm::base::rng::Rng;
+
+use super::listing::{Net, SECOND, Unit};
+
+/// Packets offered by one trace, at least.
+const ARRIVALS: usize = 3000;
+
+/// A millisecond.
+pub(crate) const MS: u64 = 1_000_000;
+
+/// One step of random choice.
+pub(crate) struct Dice(pub(crate) Rng);
+
+impl Dice {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.0.below(from.len() as u64) as usize]
+    }
+
+    pub(crate) fn upto(&mut self, lo: u64, hi: u64) -> u64 {
+        lo + self.0.below(hi - lo + 1)
+    }
+
+    pub(crate) fn between(&mut self, lo: f64, hi: f64) -> f64 {
+        lo + (hi - lo) * self.0.uniform()
+    }
+
+    /// Every order of magnitude equally likely.
+    pub(crate) fn scale(&mut self, lo: f64, hi: f64) -> f64 {
+        lo * (hi / lo).powf(self.0.uniform())
+    }
+
+    pub(crate) fn odds(&mut self, p: f64) -> bool {
+        self.0.uniform() < p
+    }
+}
+
+/// Who arrives when, in front of which link.
+pub(crate) struct Trace {
+    pub(crate) net: Net,
+    /// Everything happens at multiples of half a millisecond, a packet takes one.
+    pub(crate) grid: bool,
+    pub(crate) arrivals: Vec<(u64, Packet)>,
+    pub(crate) departures_first: bool,
+    /// Service time of each packet over its nominal one: from, to.
+    pub(crate) service: (f64, f64),
+}
+
+fn net(dice: &mut Dice, grid: bool) -> Net {
+    let (bandwidth, mean_pktsize) = match grid {
+        true => (8_000_000, 1000),
+        false => (dice.scale(3e5, 5e7) as u64, dice.pick(&[500, 1000, 1500])),
+    };
+    let packets = match dice.upto(0, 9) {
+        0 => dice.upto(1, 3),
+        1..4 => dice.upto(4, 30),
+        _ => dice.upto(30, 300),
+    };
+    let limit_in = dice.pick(&UNITS);
+    let limit = if limit_in == Unit::Pkts { packets } else { packets * mean_pktsize };
+    Net { bandwidth, limit, limit_in, mean_pktsize, setbit: dice.odds(0.5) }
+}
+
+/// Random traffic: steady, bursts at one instant, regular, long overload, silences of up to 10 s between.
+pub(crate) fn trace(dice: &mut Dice) -> Trace {
+    let grid = dice.odds(0.25);
+    let net = net(dice, grid);
+    let packet_time = net.mean_pktsize as f64 * 8.0 * SECOND / net.bandwidth as f64;
+    let (flows, ect) = (dice.pick(&[1, 3, 12, 40]), dice.pick(&[0.0, 0.5, 1.0]));
+    let size = (grid || dice.odds(0.3)).then_some(net.mean_pktsize as u32);
+    let mut arrivals = vec![];
+    let mut t = 0.0;
+    while arrivals.len() < ARRIVALS {
+        if dice.odds(0.4) {
+            t += dice.scale(1e-3, 10.0) * SECOND;
+        }
+        let kind = dice.upto(0, 8);
+        let (packets, gap) = match kind {
+            0..4 => (dice.scale(20.0, 800.0) as u64, packet_time / dice.between(0.3, 3.0)),
+            4..6 => (dice.upto(1, 100), 0.0),
+            6 => (dice.upto(10, 200), dice.pick(&[1.0, 2.0, 5.0, 10.0]) * MS as f64),
+            _ => (dice.upto(300, 1500), packet_time / dice.between(1.02, 1.5)),
+        };
+        if kind == 6 {
+            t = (t / MS as f64).ceil() * MS as f64;
+        }
+        for _ in 0..packets {
+            t += if kind == 6 { gap } else { dice.0.exponential(gap) };
+            let at = if grid { (t / (0.5 * MS as f64)).ceil() as u64 * (MS / 2) } else { t as u64 };
+            arrivals.push((at, packet(dice, arrivals.len() as u32, size, flows, ect)));
+        }
+    }
+    let service = match grid || dice.odds(0.4) {
+        true => (1.0, 1.0),
+        false => dice.pick(&[(0.9, 1.2), (0.9, 1.2), (0.5, 2.0), (0.3, 0.3), (2.0, 3.0)]),
+    };
+    Trace { net, grid, arrivals, departures_first: dice.odds(0.5), service }
+}
+
+/// A packet of one of `flows`: three flows to a pair, every seventh of them UDP, every second out of its profile,
+/// one of a class beyond the 32 of MSVB.
+fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -> Packet {
+    let flow = dice.0.below(flows) as u32;
+    let class = if flow == 12 { 40 } else { (flow % 13) as u8 };
+    let proto = if flow % 7 == 6 { Proto::Udp } else { Proto::Tcp };
+    let len = size.unwrap_or_else(|| match dice.upto(0, 2) {
+        0 => dice.scale(40.0, 1500.0) as u32,
+        _ => dice.pick(&[40, 500, 1000, 1500]),
+    });
+    let ecn = if dice.odds(ect) { dice.pick(&[Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) } else { Ecn::NotEct };
+    let colour = if flow % 2 == 1 { Colour::Out } else { Colour::In };
+    Packet { slot, len, class, flow, pair: flow / 3, proto, ecn, colour, ..Packet::default() }
+}
+
+pub(crate) fn depth(n: f64, unit: Unit) -> String {
+    format!("{n}{}", if unit == Unit::Pkts { "p" } else { "b" })
+}
+
+pub(crate) fn on(flag: bool) -> &'static str {
+    if flag { "on" } else { "off" }
+}
+
+/// A threshold of about `lo..hi` packets in either unit.
+pub(crate) fn threshold(dice: &mut Dice, net: &Net, unit: Unit, lo: f64, hi: f64) -> f64 {
+    let packets = dice.between(lo, hi);
+    if unit == Unit::Pkts { packets } else { packets * net.mean_pktsize as f64 }
+}
+
+pub(crate) const UNITS: [Unit; 2] = [Unit::Pkts, Unit::Bytes];

@@ -1,0 +1,212 @@
+//! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13).
+
+use crate::reference::harness::*;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Basis {
+    Offered,
+    PostDrop,
+    Accepted,
+}
+
+/// What a run is configured with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// None: queue-independent.
+    pub(crate) q0: Option<f64>,
+    pub(crate) q0_in: Unit,
+    /// m = alpha r0, or None: adaptive.
+    pub(crate) m: Option<f64>,
+    pub(crate) eps: f64,
+    /// Nanoseconds.
+    pub(crate) period: u64,
+    pub(crate) f: f64,
+    /// Start the filter with the first sample.
+    pub(crate) first_sample: bool,
+    /// Bits per second.
+    pub(crate) r0: f64,
+    pub(crate) p_init: f64,
+    pub(crate) p_min: f64,
+    pub(crate) c_max: f64,
+    pub(crate) kappa: f64,
+    /// The q0 that kappa pulls to, also in the queue-independent mode.
+    pub(crate) pull_to: f64,
+    pub(crate) basis: Basis,
+}
+
+pub(crate) struct Raqm {
+    net: Net,
+    set: Settings,
+    buffer: Buffer,
+    seen: Seen,
+    /// Bytes in this period.
+    i: u64,
+    /// Filtered rate, bytes per second.
+    r: f64,
+    p: f64,
+    periods: u64,
+    next: u64,
+}
+
+impl Raqm {
+    pub(crate) fn new(net: Net, set: Settings) -> Self {
+        let (buffer, seen) = Default::default();
+        Self { net, set, buffer, seen, i: 0, r: 0.0, p: set.p_init, periods: 0, next: set.period }
+    }
+
+    /// Eq. (13) times r0: 2 ln((2-x)/x)/(1-x), its series near 1, the cap where it has no value.
+    fn c(&mut self, x: f64) -> f64 {
+        let undefined = x <= 0.0 || x >= 2.0;
+        self.seen.note("alpha_hat undefined", undefined);
+        self.seen.note("alpha_hat by its series", (x - 1.0).abs() < 0.1);
+        let c = if undefined {
+            f64::INFINITY
+        } else if (x - 1.0).abs() < 0.1 {
+            4.0 + 4.0 * (x - 1.0).powi(2) / 3.0 + 4.0 * (x - 1.0).powi(4) / 5.0
+        } else {
+            2.0 * ((2.0 - x) / x).ln() / (1.0 - x)
+        };
+        self.seen.note("alpha_hat capped", c > self.set.c_max);
+        if c > self.set.c_max { self.set.c_max } else { c }
+    }
+}
+
+impl Listing for Raqm {
+    fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+        let mut p_use = self.p;
+        if let Some(q0) = self.set.q0 {
+            p_use = self.p * self.buffer.length(self.set.q0_in) / q0;
+            self.seen.note("p q/q0 above 1", p_use > 1.0);
+        }
+        let random = uniform();
+        let enqueue = random >= p_use;
+        let outcome = self.buffer.finish(&self.net, pkt, !enqueue);
+        let counted = match self.set.basis {
+            Basis::Offered => true,
+            Basis::PostDrop => outcome != Outcome::Early,
+            Basis::Accepted => matches!(outcome, Outcome::Queued | Outcome::Marked),
+        };
+        if counted {
+            self.i += u64::from(pkt.size);
+        }
+        outcome
+    }
+
+    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+        self.buffer.plain_deque()
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        Some(self.next)
+    }
+
+    fn timer(&mut self) {
+        self.next += self.set.period;
+        let set = self.set;
+        let t = set.period as f64 / SECOND;
+        if self.periods == 0 && set.first_sample {
+            self.r = self.i as f64 / t;
+        }
+        self.r = (1.0 - set.f) * self.i as f64 / t + set.f * self.r;
+        self.i = 0;
+        // Rates and the queue in one unit: packets of the mean size, or bytes.
+        let per_unit = match set.q0_in {
+            Unit::Pkts => self.net.mean_pktsize as f64,
+            Unit::Bytes => 1.0,
+        };
+        let (r, r0) = (self.r / per_unit, set.r0 / 8.0 / per_unit);
+        let alpha = match set.m {
+            Some(m) => m / r0,
+            None if self.periods == 0 => 2.0 / r0,
+            None => set.eps * self.c(r / r0) / r0,
+        };
+        self.periods += 1;
+        let q = self.buffer.length(set.q0_in);
+        let mut mismatch = alpha * (r - r0 - set.kappa * (set.pull_to - q));
+        self.seen.note("exponent limited", mismatch.abs() > 5.0);
+        if mismatch > 5.0 {
+            mismatch = 5.0;
+        }
+        if mismatch < -5.0 {
+            mismatch = -5.0;
+        }
+        self.p *= mismatch.exp();
+        self.seen.note("p at its floor", self.p < set.p_min);
+        self.seen.note("p at 1", self.p > 1.0);
+        if self.p < set.p_min {
+            self.p = set.p_min;
+        }
+        if self.p > 1.0 {
+            self.p = 1.0;
+        }
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![("p", self.p, 0.0), ("r", self.r * 8.0, 0.0)]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.buffer.backlog()
+    }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let q0_in = dice.pick(&UNITS);
+    let q0 = threshold(dice, &trace.net, q0_in, 1.0, 60.0).max(1.0);
+    let dependent = dice.odds(0.7);
+    let (basis_word, basis) =
+        dice.pick(&[("offered", Basis::Offered), ("post_drop", Basis::PostDrop), ("accepted", Basis::Accepted)]);
+    let (c, gamma) = (trace.net.bandwidth as f64, dice.pick(&[1.0, 1.0, 0.95, 0.7]));
+    let set = Settings {
+        q0: dependent.then_some(q0),
+        q0_in,
+        m: dice.odds(0.4).then(|| dice.between(0.1, 4.0)),
+        eps: dice.between(0.1, 1.0),
+        period: if trace.grid { dice.pick(&[10, 20, 100]) * MS } else { dice.scale(2e6, 1e9) as u64 },
+        f: dice.pick(&[0.0, 0.1, 0.5]),
+        first_sample: dice.odds(0.3),
+        r0: if gamma < 1.0 { gamma * c } else { (c * dice.pick(&[1.0, 0.9, 0.5])).floor() },
+        p_init: dice.pick(&[2e-4, 0.01, 0.5]),
+        p_min: dice.pick(&[0.0, 1e-6, 1e-3]),
+        c_max: dice.pick(&[8.0, 5.0]),
+        kappa: dice.pick(&[0.0, 0.0, 5.0]),
+        pull_to: q0,
+        basis,
+    };
+    let words = format!(
+        "q0={} mode={} alpha={} eps={} period={}ns f={} r_init={} r0={} gamma={gamma} p_init={} p_min={} c_max={} kappa={} rate_basis={}",
+        depth(q0, q0_in),
+        if dependent { "queue-dependent" } else { "queue-independent" },
+        set.m.map_or("adaptive".to_string(), |m| m.to_string()),
+        set.eps,
+        set.period,
+        set.f,
+        if set.first_sample { "sample" } else { "zero" },
+        if gamma < 1.0 { "auto".to_string() } else { format!("{}bit", set.r0) },
+        set.p_init,
+        set.p_min,
+        set.c_max,
+        set.kappa,
+        basis_word,
+    );
+    (words, Box::new(Raqm::new(trace.net, set)))
+}
+
+#[test]
+fn agrees() {
+    let branches = [
+        "p q/q0 above 1",
+        "alpha_hat undefined",
+        "alpha_hat by its series",
+        "alpha_hat capped",
+        "exponent limited",
+        "p at its floor",
+        "p at 1",
+    ];
+    differ("raqm", case, &branches);
+}

@@ -1,0 +1,137 @@
+//! REM, as ns-2.35 has it: `run_updaterule` by a timer, drops in `enque`, marks in `deque`.
+//!
+//! Different from ns-2 on purpose: the buffer holds its limit, not one less; packets that cannot be
+//! marked are dropped on arrival also where others are marked.
+
+use crate::reference::harness::*;
+
+pub(crate) struct Rem {
+    pub(crate) net: Net,
+    /// Target queue in packets.
+    pub(crate) p_bo: f64,
+    pub(crate) p_gamma: f64,
+    pub(crate) p_phi: f64,
+    pub(crate) alpha: f64,
+    /// Nanoseconds between two updates.
+    pub(crate) p_updtime: u64,
+    pub(crate) p_pktsize: f64,
+    /// Queue in bytes: the probability is then scaled by the packet's length too.
+    pub(crate) qib: bool,
+    pub(crate) buffer: Buffer,
+    pub(crate) seen: Seen,
+    pub(crate) v_count: f64,
+    pub(crate) v_pl: f64,
+    pub(crate) v_prob: f64,
+    pub(crate) next: u64,
+}
+
+impl Rem {
+    fn prob_of(&self, pkt: &Pkt) -> f64 {
+        if self.qib { (self.v_prob * f64::from(pkt.size) / self.p_pktsize).clamp(0.0, 1.0) } else { self.v_prob }
+    }
+}
+
+impl Listing for Rem {
+    fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
+        if self.qib {
+            self.v_count += f64::from(pkt.size);
+        } else {
+            self.v_count += 1.0;
+        }
+        let u = uniform();
+        let markpkts = self.net.setbit && pkt.ect;
+        self.buffer.finish(&self.net, pkt, !markpkts && u < self.prob_of(&pkt))
+    }
+
+    fn deque(&mut self, _: u64, uniform: &mut dyn FnMut() -> f64) -> Departure {
+        let sent = self.buffer.q.pop_front().map(|pkt| {
+            let markpkts = self.net.setbit && pkt.ect;
+            (pkt.id, markpkts && uniform() < self.prob_of(&pkt))
+        });
+        self.seen.note("marked at departure", matches!(sent, Some((_, true))));
+        Departure { dropped: vec![], sent }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        Some(self.next)
+    }
+
+    fn timer(&mut self) {
+        self.next += self.p_updtime;
+        let (r#in, nqueued) = if self.qib {
+            (self.v_count / self.p_pktsize, self.buffer.bytes() as f64 / self.p_pktsize)
+        } else {
+            (self.v_count, self.buffer.q.len() as f64)
+        };
+        let p_ptc = self.net.bandwidth as f64 / (8.0 * self.p_pktsize);
+        let c = self.p_updtime as f64 / SECOND * p_ptc;
+        let mut pl = self.v_pl + self.p_gamma * (r#in + self.alpha * (nqueued - self.p_bo) - c);
+        self.seen.note("price below 0", pl < 0.0);
+        if pl < 0.0 {
+            pl = 0.0;
+        }
+        self.v_count = 0.0;
+        self.v_pl = pl;
+        self.v_prob = 1.0 - self.p_phi.powf(-pl);
+    }
+
+    fn shown(&self) -> Vec<(&'static str, f64, f64)> {
+        vec![("p", self.v_prob, 0.01), ("price", self.v_pl, 1.0)]
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.buffer.backlog()
+    }
+}
+
+/// Random settings: the words that the library reads, and the listing set up the same way.
+pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dyn Listing>) {
+    let own_mean = !qib && dice.odds(0.3);
+    let pktsize = if own_mean { dice.pick(&[500, 1000]) } else { trace.net.mean_pktsize };
+    let b_in = dice.pick(&UNITS);
+    let p_bo = dice.between(1.0, 60.0);
+    let b = if b_in == Unit::Pkts { p_bo } else { p_bo * pktsize as f64 };
+    let rem = Rem {
+        net: trace.net,
+        p_bo,
+        p_gamma: dice.scale(1e-3, 1.0),
+        p_phi: dice.pick(&[1.001, 1.01, 1.1]),
+        alpha: dice.pick(&[0.1, 0.1, 0.5]),
+        p_updtime: if trace.grid { dice.pick(&[2, 5, 10]) * MS } else { dice.scale(2e6, 1e8) as u64 },
+        p_pktsize: pktsize as f64,
+        qib,
+        buffer: Default::default(),
+        seen: Default::default(),
+        v_count: 0.0,
+        v_pl: 0.0,
+        v_prob: 0.0,
+        next: 0,
+    };
+    let words = format!(
+        "b={} gamma={} phi={} alpha={} interval={}ns mean_packet={} bytes={}",
+        depth(b, b_in),
+        rem.p_gamma,
+        rem.p_phi,
+        rem.alpha,
+        rem.p_updtime,
+        if own_mean { pktsize.to_string() } else { "auto".into() },
+        on(qib),
+    );
+    (words, Box::new(Rem { next: rem.p_updtime, ..rem }))
+}
+
+#[test]
+fn agrees() {
+    let branches = ["price below 0", "marked at departure"];
+    differ("rem", |dice, trace| case(dice, trace, false), &branches);
+}
+
+#[test]
+fn agrees_in_bytes() {
+    let branches = ["price below 0", "marked at departure"];
+    differ("rem", |dice, trace| case(dice, trace, true), &branches);
+}

@@ -1,0 +1,10 @@
+//! Listings of disciplines with queues of their own.
+
+mod choke;
+mod curvy_red;
+mod drr;
+mod dualpi2;
+pub(crate) mod fq_codel;
+mod fq_pie;
+mod red_tail;
+mod wrr;

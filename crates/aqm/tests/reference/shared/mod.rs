@@ -1,0 +1,4 @@
+//! Parts that several listings are made of.
+
+pub(crate) mod adaptive_red;
+pub(crate) mod dual;
