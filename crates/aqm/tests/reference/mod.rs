@@ -4,8 +4,10 @@
 
 #![expect(clippy::manual_clamp, reason = "as the listings write it")]
 
-mod aqm;
+#[macro_use]
 mod harness;
+
+mod aqm;
 mod law;
 mod queue;
 mod shared;

@@ -25,6 +25,8 @@ struct Vq {
 }
 
 impl Listing for Vq {
+    usual!(seen, backlog = buffer, deque = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         let full = self.buffer.full(&self.net, &pkt);
         let qib = if self.qib == Unit::Bytes { 1.0 } else { 0.0 };
@@ -90,21 +92,9 @@ impl Listing for Vq {
         if ce { Outcome::Marked } else { Outcome::Queued }
     }
 
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         let share = if self.firstpkt { self.ecnlim } else { self.ctilde / self.c };
         vec![("vq", self.vq_len, self.limit), ("ct", share, 1.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -54,6 +54,8 @@ impl Blue {
 }
 
 impl Listing for Blue {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let signal = u < self.pmark;
@@ -84,14 +86,6 @@ impl Listing for Blue {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.pmark, 0.01)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -214,6 +214,8 @@ pub(crate) struct Cobalt {
 }
 
 impl Listing for Cobalt {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         let outcome = self.buffer.finish(&self.net, Pkt { tstamp: now, ..pkt }, false);
         if outcome == Outcome::Overflow {
@@ -231,14 +233,6 @@ impl Listing for Cobalt {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.vars.p_drop, 0.0), ("count", f64::from(self.vars.count), 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

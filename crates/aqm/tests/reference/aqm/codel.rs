@@ -200,6 +200,8 @@ pub(crate) struct CoDel {
 }
 
 impl Listing for CoDel {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         self.buffer.finish(&self.net, Pkt { tstamp: now, ..pkt }, false)
     }
@@ -214,14 +216,6 @@ impl Listing for CoDel {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("count", f64::from(self.vars.count), 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -14,6 +14,8 @@ struct DropTail {
 }
 
 impl Listing for DropTail {
+    usual!(seen, backlog = buffer, victims = victims);
+
     fn enque(&mut self, pkt: Pkt, _: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         let full = self.buffer.full(&self.net, &pkt);
         self.seen.note("full", full);
@@ -33,10 +35,6 @@ impl Listing for DropTail {
         Outcome::Queued
     }
 
-    fn victims(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.victims)
-    }
-
     fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
         self.seen.note("empty", self.buffer.q.is_empty());
         self.buffer.plain_deque()
@@ -44,14 +42,6 @@ impl Listing for DropTail {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -106,6 +106,8 @@ impl Fred {
 }
 
 impl Listing for Fred {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let place = pkt.flow % self.places;
@@ -157,14 +159,6 @@ impl Listing for Fred {
             ("active", self.flows.len() as f64, 0.0),
             ("count", self.count as f64, 0.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Msvb {
 }
 
 impl Listing for Msvb {
+    usual!(seen, backlog = buffer, deque = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let c = self.net.capacity(self.unit);
@@ -72,10 +74,6 @@ impl Listing for Msvb {
         outcome
     }
 
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         // Rounding of a long sum relative to the sizes that went into it.
         let size = self.cap[self.class].max(self.net.room(self.unit)).max(self.buffer.length(self.unit)).max(1.0);
@@ -85,14 +83,6 @@ impl Listing for Msvb {
     /// The library fills a threshold in one step for all the time since its class's last arrival.
     fn rounding(&self) -> f64 {
         1e-10
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -147,6 +147,8 @@ impl Pi2 {
 }
 
 impl Listing for Pi2 {
+    usual!(seen, backlog = buffer, next_timer = timer);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let mut fate = Fate::Pass;
         if !self.set.at_dequeue {
@@ -183,10 +185,6 @@ impl Listing for Pi2 {
         Departure { dropped, sent: None }
     }
 
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.timer)
-    }
-
     fn timer(&mut self) {
         let (set, now) = (self.set, self.timer);
         let curq = match set.dq_threshold {
@@ -208,14 +206,6 @@ impl Listing for Pi2 {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.p, 0.01), ("delay", self.prevq, 1e-3), ("count", self.count, 0.1)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

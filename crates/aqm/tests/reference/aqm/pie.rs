@@ -280,6 +280,8 @@ impl Pie {
 }
 
 impl Listing for Pie {
+    usual!(seen, backlog = buffer, next_timer = timer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let set = self.set;
@@ -341,10 +343,6 @@ impl Listing for Pie {
         Departure { dropped: vec![], sent: Some((pkt.id, false)) }
     }
 
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.timer)
-    }
-
     fn timer(&mut self) {
         let now = self.timer;
         self.calculate_drop_prob(now);
@@ -361,14 +359,6 @@ impl Listing for Pie {
             ("awake", f64::from(u8::from(self.active_)), 1.0),
             ("rate", if self.avg_dq_time_ > 0.0 { dq_rate } else { 0.0 }, 1.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -392,6 +392,8 @@ impl Red {
 }
 
 impl Listing for Red {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let full = self.buffer.full(&self.net, &pkt);
         self.offer(pkt, now, full, uniform)
@@ -434,14 +436,6 @@ impl Listing for Red {
             shown.push(("max_p", self.cur_max_p, 0.01));
         }
         shown
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

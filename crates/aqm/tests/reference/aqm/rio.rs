@@ -162,6 +162,8 @@ impl Rio {
 }
 
 impl Listing for Rio {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let i = usize::from(pkt.out);
@@ -232,14 +234,6 @@ impl Listing for Rio {
             ("count_in", self.edv[0].count as f64, 0.0),
             ("count_out", self.edv[1].count as f64, 0.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -183,6 +183,8 @@ impl Sfb {
 }
 
 impl Listing for Sfb {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         if self.buffer.full(&self.net, &pkt) {
@@ -229,14 +231,6 @@ impl Listing for Sfb {
             ("max_q", f64::from(maxqlen), 1.0),
             ("punished", self.penaltydrop as f64, 1.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -100,6 +100,8 @@ impl Sio {
 }
 
 impl Listing for Sio {
+    usual!(seen, backlog = buffer, deque = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let size = if self.unit == Unit::Bytes { f64::from(pkt.size) } else { 1.0 };
@@ -125,10 +127,6 @@ impl Listing for Sio {
         outcome
     }
 
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         // Rounding of a long sum relative to the sizes that went into it.
         let size = self.cap.max(self.net.room(self.unit)).max(1.0);
@@ -137,14 +135,6 @@ impl Listing for Sio {
 
     fn rounding(&self) -> f64 {
         1e-10
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -48,6 +48,8 @@ impl Svb {
 }
 
 impl Listing for Svb {
+    usual!(seen, backlog = buffer, deque = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let dt = (now - self.last) as f64 / SECOND;
@@ -81,10 +83,6 @@ impl Listing for Svb {
         outcome
     }
 
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         // Rounding relative to the sizes that went into a sum, of which the largest is where a leak rests.
         let rest = if self.kappa > 0.0 { self.alpha * self.net.capacity(self.unit) / self.kappa } else { 0.0 };
@@ -94,14 +92,6 @@ impl Listing for Svb {
 
     fn rounding(&self) -> f64 {
         1e-10
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -186,3 +186,33 @@ pub(crate) trait Listing {
     /// Packets and bytes waiting.
     fn backlog(&self) -> (u64, u64);
 }
+
+/// Methods of a [`Listing`] that most write alike: `usual!(seen, backlog = buffer)`, each with the field it is about.
+macro_rules! usual {
+    ($($method:ident $(= $field:ident)?),+) => { $( usual!(@$method $($field)?); )+ };
+    (@seen) => {
+        fn seen(&self) -> &Seen {
+            &self.seen
+        }
+    };
+    (@backlog $queue:ident) => {
+        fn backlog(&self) -> (u64, u64) {
+            self.$queue.backlog()
+        }
+    };
+    (@deque $buffer:ident) => {
+        fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
+            self.$buffer.plain_deque()
+        }
+    };
+    (@victims $dropped:ident) => {
+        fn victims(&mut self) -> Vec<u32> {
+            std::mem::take(&mut self.$dropped)
+        }
+    };
+    (@next_timer $due:ident) => {
+        fn next_timer(&self) -> Option<u64> {
+            Some(self.$due)
+        }
+    };
+}

@@ -1,7 +1,9 @@
 //! What every comparison shares: packets, buffers and random settings, and the drive through both sides.
 
-mod drive;
+#[macro_use]
 mod listing;
+
+mod drive;
 mod traffic;
 
 pub(crate) use drive::*;

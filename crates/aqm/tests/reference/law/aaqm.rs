@@ -20,6 +20,8 @@ pub(crate) struct Aaqm {
 }
 
 impl Listing for Aaqm {
+    usual!(seen, backlog = buffer, next_timer = next);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let discarded = uniform() < self.p;
         let outcome = self.buffer.finish(&self.net, pkt, discarded);
@@ -35,10 +37,6 @@ impl Listing for Aaqm {
             self.n_dep += 1;
         }
         departure
-    }
-
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.next)
     }
 
     fn timer(&mut self) {
@@ -74,14 +72,6 @@ impl Listing for Aaqm {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.p, 0.01), ("u", self.u, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -63,6 +63,8 @@ impl Msc {
 }
 
 impl Listing for Msc {
+    usual!(seen, backlog = buffer, deque = buffer);
+
     fn enque(&mut self, pkt: Pkt, arv_time: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let (short, long) = (arv_time - self.lastset_q >= self.ts_s, arv_time - self.lastset_r >= self.ts_l);
         self.seen.note("both at one arrival", short && long);
@@ -77,20 +79,8 @@ impl Listing for Msc {
         self.buffer.finish(&self.net, pkt, u < self.p_d)
     }
 
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.p_d, 0.01), ("p_a", self.p_a, 0.01), ("rho", self.rho, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Pi {
 }
 
 impl Listing for Pi {
+    usual!(seen, backlog = buffer, deque = buffer, next_timer = next);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let mut p = self.v_prob;
@@ -28,14 +30,6 @@ impl Listing for Pi {
             self.seen.note("p by size above 1", p > 1.0);
         }
         self.buffer.finish(&self.net, pkt, u < p)
-    }
-
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.next)
     }
 
     fn timer(&mut self) {
@@ -62,14 +56,6 @@ impl Listing for Pi {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.v_prob, 0.01)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -72,6 +72,8 @@ impl Raqm {
 }
 
 impl Listing for Raqm {
+    usual!(seen, backlog = buffer, deque = buffer, next_timer = next);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let mut p_use = self.p;
         if let Some(q0) = self.set.q0 {
@@ -90,14 +92,6 @@ impl Listing for Raqm {
             self.i += u64::from(pkt.size);
         }
         outcome
-    }
-
-    fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
-        self.buffer.plain_deque()
-    }
-
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.next)
     }
 
     fn timer(&mut self) {
@@ -143,14 +137,6 @@ impl Listing for Raqm {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.p, 0.0), ("r", self.r * 8.0, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

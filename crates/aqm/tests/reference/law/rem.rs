@@ -32,6 +32,8 @@ impl Rem {
 }
 
 impl Listing for Rem {
+    usual!(seen, backlog = buffer, next_timer = next);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         if self.qib {
             self.v_count += f64::from(pkt.size);
@@ -50,10 +52,6 @@ impl Listing for Rem {
         });
         self.seen.note("marked at departure", matches!(sent, Some((_, true))));
         Departure { dropped: vec![], sent }
-    }
-
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.next)
     }
 
     fn timer(&mut self) {
@@ -77,14 +75,6 @@ impl Listing for Rem {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("p", self.v_prob, 0.01), ("price", self.v_pl, 1.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -72,6 +72,8 @@ impl Choke {
 }
 
 impl Listing for Choke {
+    usual!(seen, backlog = buffer, victims = victims);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let (u, v) = (uniform(), uniform());
         self.calc_qavg(now);
@@ -111,10 +113,6 @@ impl Listing for Choke {
         outcome
     }
 
-    fn victims(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.victims)
-    }
-
     fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
         if self.buffer.q.is_empty() && self.qidlestart.is_none() {
             self.qidlestart = Some(now);
@@ -124,14 +122,6 @@ impl Listing for Choke {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("avg", self.qavg, self.qth_min.max(0.1)), ("p", self.p_b, 0.01), ("matched", self.matched as f64, 1.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

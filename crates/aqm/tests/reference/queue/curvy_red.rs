@@ -130,6 +130,8 @@ impl CurvyRed {
 }
 
 impl Listing for CurvyRed {
+    usual!(seen, backlog = dual);
+
     fn enque(&mut self, pkt: Pkt, _: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         self.dual.enqueue(pkt, &mut self.seen)
     }
@@ -157,14 +159,6 @@ impl Listing for CurvyRed {
             ("p_l", self.p_l, 0.1),
             ("credit", self.dual.credit, 1.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.dual.backlog()
     }
 }
 

@@ -59,6 +59,8 @@ impl Drr {
 }
 
 impl Listing for Drr {
+    usual!(seen, victims = dropped);
+
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         self.dropped.clear();
         let which = match self.ns2 {
@@ -92,10 +94,6 @@ impl Listing for Drr {
         if own { Outcome::Overflow } else { Outcome::Queued }
     }
 
-    fn victims(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.dropped)
-    }
-
     fn deque(&mut self, _: u64, _: &mut dyn FnMut() -> f64) -> Departure {
         while let Some(&at) = self.ring.front() {
             let curr = &mut self.drr[at];
@@ -126,10 +124,6 @@ impl Listing for Drr {
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         let deficit = self.ring.front().map_or(0, |&curr| self.drr[curr].deficit_counter);
         vec![("active", self.ring.len() as f64, 0.0), ("deficit", deficit as f64, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
     }
 
     fn backlog(&self) -> (u64, u64) {

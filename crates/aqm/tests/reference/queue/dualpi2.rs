@@ -142,6 +142,8 @@ impl DualPi2 {
 }
 
 impl Listing for DualPi2 {
+    usual!(seen, backlog = dual, next_timer = timer);
+
     fn enque(&mut self, pkt: Pkt, _: u64, _: &mut dyn FnMut() -> f64) -> Outcome {
         self.dual.enqueue(pkt, &mut self.seen)
     }
@@ -160,10 +162,6 @@ impl Listing for DualPi2 {
             return Departure { dropped, sent: Some((pkt.id, fate == Fate::Mark)) };
         }
         Departure { dropped, sent: None }
-    }
-
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.timer)
     }
 
     fn timer(&mut self) {
@@ -192,14 +190,6 @@ impl Listing for DualPi2 {
             ("count_c", self.count[0], 0.1),
             ("count_l", self.count[1], 0.1),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.dual.backlog()
     }
 }
 

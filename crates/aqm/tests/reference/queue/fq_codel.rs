@@ -124,6 +124,8 @@ impl FqCodel {
 }
 
 impl Listing for FqCodel {
+    usual!(seen, victims = dropped);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         self.dropped.clear();
         let idx = self.classes.classify(&pkt, uniform);
@@ -151,10 +153,6 @@ impl Listing for FqCodel {
         self.seen.note("dropped for an arrival that stays", outcome == Outcome::Queued && !self.dropped.is_empty());
         self.seen.note("dropped with the arrival", outcome != Outcome::Queued && !self.dropped.is_empty());
         outcome
-    }
-
-    fn victims(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.dropped)
     }
 
     fn deque(&mut self, now: u64, _: &mut dyn FnMut() -> f64) -> Departure {
@@ -198,10 +196,6 @@ impl Listing for FqCodel {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("new", self.new_flows.len() as f64, 0.0), ("old", self.old_flows.len() as f64, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
     }
 
     fn backlog(&self) -> (u64, u64) {

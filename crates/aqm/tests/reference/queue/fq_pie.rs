@@ -31,6 +31,8 @@ impl FqPie {
 }
 
 impl Listing for FqPie {
+    usual!(seen, next_timer = timer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let idx = self.classes.classify(&pkt, uniform);
         self.latest = idx;
@@ -81,10 +83,6 @@ impl Listing for FqPie {
         }
     }
 
-    fn next_timer(&self) -> Option<u64> {
-        Some(self.timer)
-    }
-
     fn timer(&mut self) {
         for idx in 0..self.flows.len() {
             self.flows[idx].0.calculate_drop_prob(self.timer);
@@ -98,10 +96,6 @@ impl Listing for FqPie {
         let of = |name| *latest.iter().find(|(shown, ..)| *shown == name).expect("PIE shows it");
         let (new, old) = (self.new_flows.len() as f64, self.old_flows.len() as f64);
         vec![of("p"), of("delay"), ("old", old, 0.0), ("new", new, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
     }
 
     fn backlog(&self) -> (u64, u64) {

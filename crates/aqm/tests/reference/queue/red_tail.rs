@@ -122,6 +122,8 @@ impl RedTail {
 }
 
 impl Listing for RedTail {
+    usual!(seen);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         self.advance(now);
@@ -196,10 +198,6 @@ impl Listing for RedTail {
             ("min_th2", self.red.th_min, self.red.th_max),
             ("evicted", 0.0, 1.0),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
     }
 
     fn backlog(&self) -> (u64, u64) {

@@ -29,6 +29,8 @@ impl Wrr {
 }
 
 impl Listing for Wrr {
+    usual!(seen);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let no_room = self.net.full(self.backlog(), &pkt);
         self.latest = usize::from(pkt.class) % self.queues.len();
@@ -86,10 +88,6 @@ impl Listing for Wrr {
         let mut out: Vec<_> = red.into_iter().filter(|(name, ..)| *name != "count").collect();
         out.push(("class", self.latest as f64, 0.0));
         out
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
     }
 
     fn backlog(&self) -> (u64, u64) {

@@ -12,6 +12,8 @@ struct DynamicRed {
 }
 
 impl Listing for DynamicRed {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let verdict = self.red.verdict(&self.buffer, now, u, &mut self.seen);
@@ -49,14 +51,6 @@ impl Listing for DynamicRed {
             ("max_p", self.red.cur_max_p, 1.0),
             ("p_b", self.red.v_prob1, 0.01),
         ]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -133,6 +133,8 @@ impl Linux {
 }
 
 impl Listing for Linux {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let random = uniform();
         match self.qidlestart.take() {
@@ -201,14 +203,6 @@ impl Listing for Linux {
             shown.push(("max_p", self.max_p, 0.0));
         }
         shown
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 

@@ -67,6 +67,8 @@ impl Paper {
 }
 
 impl Listing for Paper {
+    usual!(seen, backlog = buffer);
+
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         match self.q_time.take() {
@@ -98,14 +100,6 @@ impl Listing for Paper {
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![("avg", self.avg, self.min_th), ("p", self.p_b, 0.01), ("count", self.count as f64, 0.0)]
-    }
-
-    fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        self.buffer.backlog()
     }
 }
 
