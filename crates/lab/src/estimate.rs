@@ -178,19 +178,7 @@ mod tests {
     use crate::scenario::Overrides;
 
     fn of_text(sets: &[&str]) -> Estimate {
-        let text = r#"
-            version = 1
-            duration = "100s"
-            [topology]
-            kind = "dumbbell"
-            bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p" }
-            access = { hosts = 5, rate = "10mbit", delays = ["10ms"] }
-            egress = { rate = "10mbit", delay = "10ms" }
-            [[flows]]
-            kind = "ftp"
-            [compare]
-            aqm = ["droptail", "pi"]
-        "#;
+        let text = include_str!("../tests/data/ftp.toml");
         let sets = sets.iter().map(ToString::to_string).collect();
         let overrides = Overrides { sets, ..Overrides::default() };
         let cases = load::parse("x.toml", text, &overrides).unwrap();

@@ -11,6 +11,8 @@ use forebay_lab::load;
 use forebay_lab::own;
 use forebay_lab::scenario::Overrides;
 
+const FTP: &str = include_str!("data/ftp.toml");
+
 #[test]
 fn the_example_stands_in_a_comparison_like_any_other() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
@@ -38,20 +40,8 @@ fn a_copy_of_a_built_in_one_gives_the_same_run() {
     own::register(forebay_aqm::base::own::Own::law::<forebay_aqm::law::pi::Pi>("my_pi"));
     own::register(forebay_aqm::base::own::Own::queue::<forebay_aqm::queue::red_tail::RedTail>("my_red_tail"));
     for (own, built_in) in [("my_pi q_ref=20", "pi q_ref=20"), ("my_red_tail n=5", "red_tail n=5")] {
-        let text = r#"
-            version = 1
-            duration = "5s"
-            [topology]
-            kind = "dumbbell"
-            bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p" }
-            access = { rate = "10mbit", delays = ["10ms"] }
-            egress = { delay = "10ms" }
-            [[flows]]
-            kind = "ftp"
-            count = 20
-        "#;
         let overrides = Overrides { aqm: vec![own.to_string(), built_in.to_string()], ..Overrides::default() };
-        let plan = forebay_lab::plan::Plan::new(load::parse("own", text, &overrides).unwrap(), 1, 1);
+        let plan = forebay_lab::plan::Plan::new(load::parse("own", FTP, &overrides).unwrap(), 1, 1);
         let runs = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap());
         let prints: Vec<String> = runs.map(|run| run.summary.fingerprint.clone()).collect();
         assert_eq!(prints[0], prints[1], "{own}");

@@ -14,24 +14,24 @@ const BLESSED: [&str; 8] = [
     FLUID.files[0],
     verdicts::EXPECTED,
 ];
-/// Tests that write what they otherwise compare: package, test.
-const WRITERS: [(&str, &str); 6] = [
-    ("forebay-aqm", "golden"),
-    ("forebay-sim", "fingerprints"),
-    ("forebay-lab", "published_schema"),
-    ("forebay-lab", QUEUES.test),
-    ("forebay-lab", THROUGHPUT.test),
-    ("forebay-lab", FLUID.test),
+/// Tests that write what they otherwise compare: package, test program, module (all of it if empty).
+const WRITERS: [[&str; 3]; 6] = [
+    ["forebay-aqm", "golden", ""],
+    ["forebay-sim", "fingerprints", ""],
+    ["forebay-lab", "scenario", "published_schema::"],
+    ["forebay-lab", "theory", QUEUES.test],
+    ["forebay-lab", "theory", THROUGHPUT.test],
+    ["forebay-lab", "theory", FLUID.test],
 ];
 /// The simulator beside queueing theory.
-pub(crate) const QUEUES: Page = Page { test: "queues", files: &["docs/queues.md"] };
+pub(crate) const QUEUES: Page = Page { test: "queues::", files: &["docs/queues.md"] };
 /// The fluid model beside packets.
-pub(crate) const FLUID: Page = Page { test: "fluid", files: &["docs/fluid.md"] };
+pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"] };
 /// The simulator beside the formulas of TCP's send rate.
 pub(crate) const THROUGHPUT: Page =
-    Page { test: "throughput", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
+    Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 
-/// A page that a test of the laboratory writes, with its chart if it has one.
+/// A page that a module of the laboratory's test `theory` writes, with its chart if it has one.
 pub(crate) struct Page {
     test: &'static str,
     files: &'static [&'static str],
@@ -39,8 +39,8 @@ pub(crate) struct Page {
 
 /// Renews golden traces, fingerprints, schema, pages and quick verdicts, and shows what that changed.
 pub(crate) fn run() -> Result<(), String> {
-    for (package, test) in WRITERS {
-        write(package, test)?;
+    for writer in WRITERS {
+        write(writer)?;
     }
     println!("quick verdicts");
     let scratch = program::scratch("bless")?;
@@ -56,14 +56,14 @@ pub(crate) fn run() -> Result<(), String> {
 
 /// Renews one page alone.
 pub(crate) fn page(page: &Page) -> Result<(), String> {
-    write("forebay-lab", page.test)?;
+    write(["forebay-lab", "theory", page.test])?;
     println!("{}", page.files.join("\n"));
     Ok(())
 }
 
-fn write(package: &str, test: &str) -> Result<(), String> {
+fn write([package, program, module]: [&str; 3]) -> Result<(), String> {
     let mut writer = program::cargo();
-    writer.args(["test", "-p", package, "--test", test]).env("FOREBAY_BLESS", "1");
+    writer.args(["test", "-p", package, "--test", program, "--", module]).env("FOREBAY_BLESS", "1");
     succeed(writer)
 }
 

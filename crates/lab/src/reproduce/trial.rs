@@ -89,23 +89,7 @@ mod tests {
     use crate::claims::{Check, Outcome};
     use crate::scenario::Overrides;
 
-    const SCENARIO: &str = r#"
-version = 1
-duration = "2s"
-warmup = "0s"
-[topology]
-kind = "dumbbell"
-bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
-access = { rate = "100mbit", delays = ["10ms"] }
-egress = { delay = "10ms" }
-[[flows]]
-kind = "cbr"
-rate = "{rate}"
-packet = 1000
-[vary]
-rate = ["500kbit", "900kbit", "2mbit"]
-"flows.cbr.count" = [1, 2]
-"#;
+    const SCENARIO: &str = include_str!("../../tests/data/cbr.toml");
 
     fn plan(text: &str) -> Plan {
         Plan::new(load::parse("x", text, &Overrides::default()).unwrap(), 1, 1)

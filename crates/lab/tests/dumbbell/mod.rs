@@ -15,13 +15,21 @@ pub(crate) struct Dumbbell<'a> {
     pub(crate) egress: &'a str,
 }
 
+/// 1 Mb/s with room for 10 packets, for a second.
+pub(crate) const SLOW: Dumbbell<'static> = Dumbbell {
+    head: "duration = \"1s\"",
+    bottleneck: "rate = \"1mbit\", delay = \"10ms\", queue = \"10p\"",
+    access: "rate = \"1mbit\", delays = [\"10ms\"]",
+    egress: "delay = \"10ms\"",
+};
+
 impl Dumbbell<'_> {
     /// The file with these flows.
     pub(crate) fn with(&self, flows: &str) -> String {
         let Self { head, bottleneck, access, egress } = self;
         format!(
             "version = 1\n{head}\n[topology]\nkind = \"dumbbell\"\nbottleneck = {{ {bottleneck} }}\n\
-             access = {{ rate = \"100mbit\", {access} }}\negress = {{ {egress} }}\n{flows}\n"
+             access = {{ {access} }}\negress = {{ {egress} }}\n{flows}\n"
         )
     }
 }

@@ -4,21 +4,7 @@ use crate::scenario::Overrides;
 use crate::theory::setting;
 
 /// RED+Tail's example of Figs. 17 to 21: 6 Mb/s, 1000-byte packets, 64 ms in all, 1.403307 ms of it on the wire.
-const EXAMPLE: &str = r#"
-    version = 1
-    duration = "10s"
-    packet = 1000
-    [topology]
-    kind = "dumbbell"
-    bottleneck = { rate = "6mbit", delay = "5ms", queue = "500p", aqm = "droptail" }
-    access = { rate = "1gbit", delays = ["1ms"] }
-    egress = { rate = "1gbit", delay = "1ms" }
-    [[flows]]
-    kind = "ftp"
-    count = 20
-    rtt = "62596693ns"
-    ecn = true
-"#;
+const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
     let sets = sets.iter().map(|set| (*set).to_string()).collect();

@@ -1,0 +1,8 @@
+//! Models beside packet simulation of the same scenario.
+
+mod bulk;
+mod fluid;
+mod mmpp;
+mod queueing;
+mod queues;
+mod throughput;

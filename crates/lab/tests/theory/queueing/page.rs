@@ -1,0 +1,150 @@
+//! The comparison as rows, and the rows as `docs/queues.md`.
+
+use std::fmt::Write as _;
+
+use forebay_lab::stats::Interval;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::system::{Figures, Kind, System};
+
+/// Seeds of each system.
+const SEEDS: u64 = 40;
+/// What the intervals of the whole page may miss, at most, in one page of twenty.
+const ERROR: f64 = 0.05;
+/// Columns beside the distribution.
+pub(crate) const COLUMNS: [&str; 4] = ["waiting", "wait", "loss", "busy"];
+
+/// A figure by theory and by simulation.
+pub(crate) struct Cell {
+    pub(crate) exact: f64,
+    pub(crate) measured: Interval,
+}
+
+impl Cell {
+    fn of(exact: f64, runs: &[Figures], figure: impl Fn(&Figures) -> f64) -> Self {
+        Self { exact, measured: Interval::of(&runs.iter().map(figure).collect::<Vec<_>>()) }
+    }
+
+    /// How far theory lies from the mean, in half-widths of an interval of `error` instead of 5 %.
+    pub(crate) fn miss(&self, error: f64) -> f64 {
+        let wider = t(error, self.measured.n) / t(0.05, self.measured.n);
+        (self.measured.mean - self.exact).abs() / (self.measured.half * wider)
+    }
+
+    /// Has it a distribution at all? What must be zero has none.
+    pub(crate) fn random(&self) -> bool {
+        self.measured.half > 0.0
+    }
+}
+
+/// One system: four figures, and its distribution function at each state that is not rare.
+pub(crate) struct Row {
+    pub(crate) system: System,
+    pub(crate) cells: [Cell; 4],
+    pub(crate) states: Vec<Cell>,
+}
+
+impl Row {
+    pub(crate) fn new(system: System) -> Self {
+        let exact = system.exact();
+        // A clockwork differs from seed to seed by its phase alone.
+        let runs = system.measured(if system.kind == Kind::Dd { 2 } else { SEEDS });
+        let cells = [
+            Cell::of(exact.queue, &runs, |f| f.queue),
+            Cell::of(exact.wait, &runs, |f| f.wait),
+            Cell::of(exact.loss, &runs, |f| f.loss),
+            Cell::of(exact.busy, &runs, |f| f.busy),
+        ];
+        let up_to = |shares: &[f64], n: usize| shares.iter().take(n + 1).sum::<f64>();
+        let state = |n| Cell::of(up_to(&exact.shares, n), &runs, |f| up_to(&f.shares, n));
+        Self { system, cells, states: (0..System::states(&exact)).map(state).collect() }
+    }
+
+    /// The state that theory and simulation disagree most about, in half-widths of a band that holds the
+    /// whole distribution function but for `error`.
+    pub(crate) fn worst(&self, error: f64) -> Option<(usize, f64)> {
+        let each = error / self.states.len() as f64;
+        let misses = self.states.iter().map(|cell| cell.miss(each)).enumerate();
+        misses.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+/// The two-sided point of Student's t for `n` samples, exceeded with probability `error`.
+fn t(error: f64, n: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, (n - 1) as f64).unwrap().inverse_cdf(1.0 - error / 2.0)
+}
+
+/// What a figure or a distribution may miss on its own, if all together are to miss [`ERROR`] (Bonferroni).
+pub(crate) fn error_each(rows: &[Row]) -> f64 {
+    ERROR / (figures(rows).count() + rows.iter().filter(|row| !row.states.is_empty()).count()) as f64
+}
+
+/// Every random figure of the systems that are.
+pub(crate) fn figures(rows: &[Row]) -> impl Iterator<Item = (&Row, &'static str, &Cell)> {
+    let systems = rows.iter().filter(|row| row.system.kind != Kind::Dd);
+    let all = systems.flat_map(|row| COLUMNS.iter().zip(&row.cells).map(move |(name, cell)| (row, *name, cell)));
+    all.filter(|(.., cell)| cell.random())
+}
+
+/// The page.
+pub(crate) fn page(rows: &[Row]) -> String {
+    let mut out = String::from(HEAD);
+    for row in rows {
+        let system = &row.system;
+        let _ = write!(out, "| {} | {} |", system.name(), system.rho);
+        for cell in &row.cells {
+            let _ = match (system.kind, cell.random()) {
+                (Kind::Dd, _) => write!(out, " {:.4} / {:.4} |", cell.exact, cell.measured.mean),
+                (_, false) => write!(out, " {} / {} |", cell.exact, cell.measured.mean),
+                _ => write!(
+                    out,
+                    " {:.4} / {:.4} ± {:.4}{} |",
+                    cell.exact,
+                    cell.measured.mean,
+                    cell.measured.half,
+                    if cell.miss(0.05) > 1.0 { "*" } else { "" }
+                ),
+            };
+        }
+        let _ = match row.worst(0.05) {
+            Some((n, miss)) => {
+                let off = row.states[n].measured.mean - row.states[n].exact;
+                writeln!(out, " {off:+.4} ± {:.4} at {n} of {} |", off.abs() / miss, row.states.len())
+            }
+            None => writeln!(out, " |"),
+        };
+    }
+    let outside = figures(rows).filter(|(.., cell)| cell.miss(0.05) > 1.0).count();
+    let _ = writeln!(
+        out,
+        "\n{outside} of {} figures lie outside their own 95 % interval (*), where {:.0} are to be expected; \
+         none lies outside the joint one.",
+        figures(rows).count(),
+        0.05 * figures(rows).count() as f64
+    );
+    out
+}
+
+const HEAD: &str = "# One link as a queueing system
+
+Generated by `cargo xtask queues`; do not edit. The test `crates/lab/tests/theory/queues.rs` makes the same figures and fails
+if theory and simulation part.
+
+Datagrams of 4000 bytes, constant or exponential (geometric in whole bytes), cross a link that sends one in a
+millisecond on average; even or Poisson arrivals; nothing else in the network. M/M/1/K: K packets in the system, the
+one in transmission included, so the link's buffer is K - 1. Queues are those of waiting packets, the one in
+transmission excluded; waits are in service times, of packets not lost; busy is 1 - P0; loss is the share of arrivals
+that find the system full. Formulas: `crates/theory/src/queues.rs`.
+
+Each cell: **exact / measured ± 95 % half-width** over 40 seeds (D/D/1: 2, a clockwork with two phases). Distribution:
+measured less exact distribution function of the queue at the state where that is worst against the 95 % band around
+all states at once, with that band; states with less than a thousandth of the time beyond them are left out.
+
+The rule, fixed before the first comparison: each run is long enough that half-widths are at most 2 % of queue, wait and loss;
+every exact figure and every distribution lies within intervals that hold all of this page **jointly** with 95 %
+(Bonferroni; so many plain 95 % intervals cannot all hold). D/D/1 to 0.01 %.
+Drop-tail as arithmetic and drop-tail as a discipline give the same packets in each of these systems.
+
+| system | load | packets waiting | wait | loss | busy | distribution |
+|---|---|---|---|---|---|---|
+";

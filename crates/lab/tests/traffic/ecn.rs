@@ -1,0 +1,239 @@
+//! What flows say of ECN, from the file to the queue: `ecn = "ect0" | "ect1" | true | false`, and `l4s` of DCTCP.
+
+use std::path::Path;
+
+use crate::dumbbell::{Dumbbell, read};
+use forebay_lab::load;
+use forebay_lab::record::RunRecord;
+use forebay_lab::scenario::Overrides;
+
+/// 40 Mb/s and a round trip of 20 ms under this discipline.
+fn text(aqm: &str, flows: &str) -> String {
+    let bell = Dumbbell {
+        head: "duration = \"20s\"\nwarmup = \"5s\"\n[report]\nseries = [\"queue\", \"dualpi2.sent_l\", \"dualpi2.sent_c\"]",
+        bottleneck: &format!("rate = \"40mbit\", delay = \"8ms\", queue = \"400p\", aqm = \"{aqm}\""),
+        access: "rate = \"100mbit\", delays = [\"1ms\"], hosts = 4",
+        egress: "rate = \"100mbit\", delay = \"1ms\"",
+    };
+    bell.with(flows)
+}
+
+fn run(aqm: &str, flows: &str) -> RunRecord {
+    crate::dumbbell::run(read(&text(aqm, flows)).unwrap_or_else(|error| panic!("{flows}: {error}")))
+}
+
+/// The last value of a probe: what there was in all.
+fn last(record: &RunRecord, probe: &str) -> f64 {
+    let (_, column) = record.series.probes.iter().find(|(name, _)| name == probe).unwrap();
+    column.last().unwrap().unwrap()
+}
+
+/// Bytes that the L queue and the C queue of DualPI2 sent.
+fn queues(flows: &str) -> (f64, f64) {
+    let record = run("dualpi2", flows);
+    (last(&record, "dualpi2.sent_l"), last(&record, "dualpi2.sent_c"))
+}
+
+/// Mb/s of the flows of a group.
+fn goodput(record: &RunRecord, group: &str) -> f64 {
+    let of_group = record.flows.iter().filter(|flow| flow.group == group);
+    of_group.map(|flow| flow.goodput_bytes as f64 * 8.0 / 15e6).sum()
+}
+
+/// DCTCP beside CUBIC: in one queue it takes nearly all, for CUBIC answers each mark of the classic kind by 0.7. In the L
+/// queue it has about as much and hardly waits (RFC 9332 section 4.1).
+#[test]
+fn dualpi2_holds_dctcp_to_its_share_with_ect1() {
+    let flows = |ecn: &str| {
+        format!(
+            "[[flows]]\nkind = \"ftp\"\nname = \"dctcp\"\ntcp = \"dctcp\"\nclass = 1\ncount = 2\n{ecn}\n\
+             [[flows]]\nkind = \"ftp\"\nname = \"cubic\"\ntcp = \"cubic\"\ncount = 2"
+        )
+    };
+    let (one, two) = (run("dualpi2", &flows("")), run("dualpi2", &flows("ecn = \"ect1\"")));
+    assert_eq!(last(&one, "dualpi2.sent_l"), 0.0, "ECT(0) is classic");
+    let (sent, all) = (last(&two, "dualpi2.sent_l"), last(&two, "dualpi2.sent_l") + last(&two, "dualpi2.sent_c"));
+    assert!((0.3..0.9).contains(&(sent / all)), "{sent} of {all}");
+    let ratio = |record| goodput(record, "dctcp") / goodput(record, "cubic");
+    assert!(ratio(&one) > 5.0 && (0.33..3.0).contains(&ratio(&two)), "{} {}", ratio(&one), ratio(&two));
+    let wait = |record: &RunRecord| {
+        let class = record.summary.classes.iter().find(|class| class.class == 1).unwrap();
+        class.sojourn_ms.as_ref().unwrap().mean
+    };
+    assert!(wait(&one) > 5.0 && wait(&two) < 1.0, "{} ms and {} ms", wait(&one), wait(&two));
+}
+
+#[test]
+fn true_is_the_senders_own_codepoint() {
+    let flow = |more: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\n{more}"));
+    for (more, in_l) in [
+        ("tcp = \"dctcp\"", false),
+        ("tcp = \"dctcp\"\necn = true", false),
+        ("tcp = \"dctcp\"\nl4s = false\necn = true", false),
+        ("tcp = \"dctcp\"\nl4s = true", true),
+        ("tcp = \"dctcp\"\nl4s = true\necn = true", true),
+        ("tcp = \"dctcp\"\nl4s = true\necn = false", true),
+        ("tcp = \"dctcp\"\nl4s = true\necn = \"ect0\"", false),
+        ("tcp = \"dctcp\"\necn = \"ect1\"", true),
+        ("tcp = \"cubic\"\necn = true", false),
+        ("tcp = \"cubic\"", false),
+    ] {
+        let (l, c) = flow(more);
+        assert_eq!((l > 0.0, c > 0.0), (in_l, !in_l), "{more}: {l} {c}");
+    }
+}
+
+#[test]
+fn every_tcp_sends_what_it_is_told() {
+    for tcp in ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"] {
+        let flow = |ecn: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\ntcp = \"{tcp}\"\necn = {ecn}"));
+        let ((l1, c1), (l0, c0)) = (flow("\"ect1\""), flow("\"ect0\""));
+        assert!(l1 > 1e6 && c1 == 0.0 && l0 == 0.0 && c0 > 1e6, "{tcp}: {l1} {c1}, {l0} {c0}");
+    }
+}
+
+/// Every kind over UDP, with as much as a tenth of the link.
+const DATAGRAMS: [&str; 9] = [
+    "kind = \"cbr\"\nrate = \"4mbit\"",
+    "kind = \"cbr\"\nrate = \"4mbit\"\nspacing = \"poisson\"",
+    "kind = \"onoff\"\nrate = \"4mbit\"\non = \"100ms\"\noff = \"10ms\"",
+    "kind = \"pareto\"\nrate = \"4mbit\"\non = \"100ms\"\noff = \"10ms\"",
+    "kind = \"voip\"\ncount = 4",
+    "kind = \"mmpp\"\nrates = [\"300/s\", \"100/s\"]\ngenerator = [[-1, 1], [1, -1]]",
+    "kind = \"map\"\nd0 = [[-300]]\nd1 = [[300]]",
+    "kind = \"trace\"\npackets = \"0 1000, 1000000 1000, 2000000 1000\"\nrepeat = true",
+    "kind = \"rtp\"\nsynthetic = { rate = \"2mbit\" }",
+];
+
+#[test]
+fn datagrams_and_video_say_what_they_are_told() {
+    for kind in DATAGRAMS {
+        let flow = |ecn: &str| queues(&format!("[[flows]]\n{kind}\n{ecn}"));
+        for (ecn, in_l) in [
+            ("", false),
+            ("ecn = false", false),
+            ("ecn = true", false),
+            ("ecn = \"ect0\"", false),
+            ("ecn = \"ect1\"", true),
+        ] {
+            let (l, c) = flow(ecn);
+            assert_eq!((l > 0.0, c > 0.0), (in_l, !in_l), "{kind} {ecn}: {l} {c}");
+        }
+    }
+}
+
+/// A law's signal marks what is ECN-capable, whichever codepoint it has, and drops the rest.
+#[test]
+fn capable_datagrams_are_marked_and_others_dropped() {
+    let flow = |ecn: &str| run("pi q_ref=20", &format!("[[flows]]\nkind = \"cbr\"\nrate = \"44mbit\"\n{ecn}"));
+    let (plain, zero, one) = (flow("ecn = false"), flow("ecn = \"ect0\""), flow("ecn = \"ect1\""));
+    assert_eq!(flow("").summary.fingerprint, plain.summary.fingerprint);
+    assert_eq!(flow("ecn = true").summary.fingerprint, zero.summary.fingerprint);
+    assert!(plain.summary.mark_ratio == 0.0 && plain.summary.dropped.early > 0, "{:?}", plain.summary);
+    for marked in [zero, one] {
+        assert!(marked.summary.mark_ratio > 0.01 && marked.summary.dropped.early == 0, "{:?}", marked.summary);
+    }
+}
+
+/// RFC 6679: a sender of video answers marks as losses.
+#[test]
+fn video_answers_marks_as_losses() {
+    let flow = |floor: &str, ecn: &str| {
+        let flows = format!(
+            "[[flows]]\nkind = \"rtp\"\ncount = 10\nfloor = {floor}\nsynthetic = {{ rate = \"6mbit\" }}\necn = {ecn}"
+        );
+        goodput(&run("pi q_ref=20 hard_limit=100000p", &flows), "rtp")
+    };
+    let (deaf, drops, marks) = (flow("1", "true"), flow("0.1", "false"), flow("0.1", "true"));
+    assert!(deaf > 37.0, "a link of 40 Mb/s is full: {deaf}");
+    // One that takes no notice sends 60 Mb/s; those that do go down until few packets meet a signal, drops or marks.
+    assert!(marks < 0.9 * deaf && (0.5..2.0).contains(&(marks / drops)), "{deaf} {drops} {marks}");
+}
+
+#[test]
+fn what_was_run_says_the_same() {
+    let cases = [
+        ("kind = \"ftp\"", "ecn = false"),
+        ("kind = \"ftp\"\necn = true", "ecn = true"),
+        ("kind = \"ftp\"\necn = \"ect0\"", "ecn = \"ect0\""),
+        ("kind = \"ftp\"\necn = \"ect1\"", "ecn = \"ect1\""),
+        ("kind = \"ftp\"\ntcp = \"dctcp\"", "l4s = false"),
+        ("kind = \"ftp\"\ntcp = \"dctcp\"\nl4s = true", "l4s = true"),
+        ("kind = \"cbr\"\nrate = \"1mbit\"", "ecn = false"),
+        ("kind = \"cbr\"\nrate = \"1mbit\"\necn = \"ect1\"", "ecn = \"ect1\""),
+        (
+            "kind = \"onoff\"\nrate = \"1mbit\"\non = \"1s\"\noff = \"1s\"\ntransport = \"tcp\"\necn = \"ect1\"",
+            "ecn = \"ect1\"",
+        ),
+    ];
+    for (flows, line) in cases {
+        let read = |text: &str| {
+            crate::dumbbell::read(text).unwrap_or_else(|error| panic!("{text}: {error}")).remove(0).scenario
+        };
+        let first = read(&text("dualpi2", &format!("[[flows]]\n{flows}")));
+        let written = first.to_toml();
+        assert!(written.lines().any(|found| found == line), "{line} in {written}");
+        assert_eq!(read(&written), first);
+    }
+}
+
+#[test]
+fn what_no_sender_has_is_refused() {
+    for (flows, key, words) in [
+        ("kind = \"ftp\"\necn = \"ect2\"", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),
+        ("kind = \"ftp\"\necn = 1", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),
+        ("kind = \"cbr\"\nrate = \"1mbit\"\necn = \"ce\"", "flows.cbr.ecn", "true, false, \"ect0\" or \"ect1\""),
+        ("kind = \"sctp\"\necn = \"ect1\"", "flows.sctp.ecn", "belongs to kind"),
+        ("kind = \"ftp\"\ntcp = \"cubic\"\nl4s = true", "flows.ftp.l4s", "tcp = \"dctcp\""),
+        ("kind = \"cbr\"\nrate = \"1mbit\"\nl4s = true", "flows.cbr.l4s", "belongs to kind"),
+    ] {
+        let error = read(&text("dualpi2", &format!("[[flows]]\n{flows}"))).unwrap_err().to_string();
+        assert!(error.contains(key) && error.contains(words), "{error}");
+    }
+}
+
+/// `examples/l4s.toml` under one discipline, with this many flows of each kind.
+fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/l4s.toml");
+    let sets =
+        [format!("flows.dctcp.l4s={l4s}"), format!("flows.dctcp.count={count}"), format!("flows.cubic.count={count}")];
+    let overrides = Overrides { sets: sets.to_vec(), aqm: vec![aqm.to_string()], ..Overrides::default() };
+    crate::dumbbell::run(load::file(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// What docs/choosing.md says of DCTCP beside CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
+/// way is allowed: single seeds are up to 8 % from these means, one of `pie ecn=off` 18 %. DCTCP's waits in the L queue are far
+/// below their bounds, 0.2 and 0.7 ms.
+#[test]
+fn dctcp_shares_the_link_as_choosing_says() {
+    let near = |found: f64, page: f64, of: &str| assert!((0.8..1.2).contains(&(found / page)), "{of}: {found}, {page}");
+    let ratio = |record: &RunRecord| goodput(record, "dctcp") / goodput(record, "cubic");
+    let waits = |record: &RunRecord, number: u8| {
+        let class = record.summary.classes.iter().find(|class| class.class == number).unwrap();
+        let sojourn = class.sojourn_ms.as_ref().unwrap();
+        (sojourn.mean, sojourn.p99)
+    };
+    for (l4s, count, page, cubic) in
+        [(true, 2, 1.49, 15.4), (true, 1, 1.97, 14.5), (false, 2, 10.4, 15.2), (false, 1, 14.1, 15.4)]
+    {
+        let record = example("dualpi2", l4s, count);
+        let of = format!("l4s = {l4s}, {count} and {count}");
+        let (low, classic) = (last(&record, "dualpi2.sent_l"), last(&record, "dualpi2.sent_c"));
+        near(ratio(&record), page, &of);
+        near(waits(&record, 0).0, cubic, &of);
+        let (mean, p99) = waits(&record, 1);
+        if l4s {
+            // All that is ECT(1), and nothing else, is in the L queue. Slow start counts here, and not in the ratio.
+            near(low / (low + classic), page / (1.0 + page), &of);
+            assert!(mean < 0.3 && p99 < 1.0, "{of}: {mean} ms, {p99} ms");
+        } else {
+            assert_eq!(low, 0.0, "{of}");
+            near(mean, cubic, &of);
+        }
+    }
+    for (aqm, page) in [("pie", 9.9), ("codel", 9.4), ("fq_codel", 1.0), ("pie ecn=off", 0.91)] {
+        let record = example(aqm, true, 2);
+        near(ratio(&record), page, aqm);
+        assert_eq!(record.summary.fingerprint, example(aqm, false, 2).summary.fingerprint, "{aqm} tells no codepoint");
+    }
+}

@@ -1,0 +1,18 @@
+//! Runs longer than the series has rows: every second is still covered, and the record survives the disk.
+
+use crate::dumbbell::{Dumbbell, SLOW, read, run};
+use forebay_lab::record::{Reference, RunRecord};
+
+#[test]
+fn a_run_of_2500_s_is_whole() {
+    let bell = Dumbbell {
+        head: "duration = \"2500s\"\npacket = 1500",
+        bottleneck: "rate = \"100kbit\", delay = \"10ms\", queue = \"10p\"",
+        ..SLOW
+    };
+    let record = run(read(&bell.with("[[flows]]\nkind = \"ftp\"")).unwrap());
+    assert!(record.series.time_s.len() >= 2500);
+    assert!(matches!(record.reference, Reference::SteadyMean(q) if q.is_finite()));
+    let text = serde_json::to_string(&record).unwrap();
+    assert_eq!(serde_json::from_str::<RunRecord>(&text).unwrap(), record, "the same to the last bit");
+}

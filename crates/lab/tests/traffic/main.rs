@@ -1,0 +1,15 @@
+//! Flows and links from the file to the run.
+
+mod access_networks;
+#[path = "../dumbbell/mod.rs"]
+mod dumbbell;
+mod ecn;
+mod goodput;
+mod lone;
+mod long_runs;
+mod ns2_ecn;
+mod rtt;
+mod sctp;
+mod traces;
+mod video;
+mod voip;

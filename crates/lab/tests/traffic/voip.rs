@@ -1,0 +1,41 @@
+//! Telephony in a scenario: the rate of its codecs, and what their packets meet, by class.
+
+use crate::dumbbell::{Dumbbell, read};
+use forebay_lab::record::RunSummary;
+
+/// What a link of this rate shows of these flows.
+fn run(rate: &str, flows: &str) -> RunSummary {
+    let bell = Dumbbell {
+        head: "duration = \"600s\"",
+        bottleneck: &format!("rate = \"{rate}\", delay = \"20ms\", queue = \"20p\", aqm = \"droptail\""),
+        access: "rate = \"100mbit\", delays = [\"1ms\"], hosts = 10",
+        egress: "rate = \"100mbit\", delay = \"1ms\"",
+    };
+    crate::dumbbell::run(read(&bell.with(flows)).unwrap()).summary
+}
+
+/// On for 1.004/2.591 = 0.3875 of the time. The on time of a call in 600 s has a variance of about
+/// 2 (1.004 * 1.587)^2 / 2.591^3 * 600 = 175 s^2, so the mean of 50 calls has an sd of 13.2/sqrt(50) = 1.87 s of
+/// 232.5 s, 0.8 %; four of them are allowed. A packet each 20 ms.
+#[test]
+fn calls_have_the_rate_of_their_codec_and_little_delay_on_a_free_link() {
+    for (codec, packet) in [("g711", 200.0), ("g729", 60.0)] {
+        let flows = format!("[[flows]]\nkind = \"voip\"\ncodec = \"{codec}\"\ncount = 50\nclass = 3\nstart = \"0s\"");
+        let summary = run("10mbit", &flows);
+        let class = &summary.classes[0];
+        let expected = 50.0 * packet * 8.0 / 0.02 * 1.004 / 2.591;
+        assert!((class.received_bps / expected - 1.0).abs() < 0.032, "{codec}: {} of {expected}", class.received_bps);
+        assert_eq!((class.class, class.loss_ratio), (3, 0.0));
+        let delay = class.owd_ms.as_ref().unwrap();
+        assert!((22.0..23.0).contains(&delay.mean) && class.jitter_ms.is_some_and(|ms| ms < 1.0), "{delay:?}");
+    }
+}
+
+#[test]
+fn calls_beside_bulk_transfers_lose_packets_and_wait() {
+    let flows = "[[flows]]\nkind = \"voip\"\ncount = 10\nclass = 5\n[[flows]]\nkind = \"ftp\"\ncount = 5";
+    let summary = run("2mbit", flows);
+    let call = summary.classes.iter().find(|class| class.class == 5).unwrap();
+    assert!(call.loss_ratio > 0.001 && call.owd_ms.as_ref().unwrap().mean > 30.0, "{call:?}");
+    assert!(call.jitter_ms.is_some_and(|ms| ms > 1.0), "{call:?}");
+}
