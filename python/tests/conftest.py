@@ -12,6 +12,15 @@ REPOSITORY = Path(__file__).parents[2]
 CASE_1 = REPOSITORY / "papers" / "raqm" / "case-1.toml"
 
 
+def dumbbell(access: forebay.Access) -> forebay.Dumbbell:
+    """RAQM's case 1 with these links of the senders."""
+    return forebay.Dumbbell(
+        bottleneck=forebay.Bottleneck(rate="10mbit", delay="10ms", queue="100p"),
+        access=access,
+        egress=forebay.Egress(rate="10mbit", delay="10ms"),
+    )
+
+
 @pytest.fixture(scope="session")
 def short() -> forebay.Scenario:
     """RAQM's case 1 with ten flows for four seconds."""
@@ -20,11 +29,7 @@ def short() -> forebay.Scenario:
         duration="4s",
         warmup="1s",
         packet=500,
-        topology=forebay.Dumbbell(
-            bottleneck=forebay.Bottleneck(rate="10mbit", delay="10ms", queue="100p"),
-            access=forebay.Access(hosts=5, rate="10mbit", delays=["10ms"], queue="10000p", jitter="10us"),
-            egress=forebay.Egress(rate="10mbit", delay="10ms"),
-        ),
+        topology=dumbbell(forebay.Access(hosts=5, rate="10mbit", delays=["10ms"], queue="10000p", jitter="10us")),
         flows=[forebay.Flows(kind="ftp", count=10, tcp="newreno", start={"uniform": ["0s", "1s"]})],
         aqm=["raqm q0=50", "droptail"],
     )

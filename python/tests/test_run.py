@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 import forebay
-from conftest import CASE_1
+from conftest import CASE_1, dumbbell
 
 
 def program(*words: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -193,11 +193,7 @@ def test_scenarios_are_built(short: forebay.Scenario) -> None:
         duration="4s",
         warmup="1s",
         packet=500,
-        topology=forebay.Dumbbell(
-            bottleneck=forebay.Bottleneck(rate="10mbit", delay="10ms", queue="100p"),
-            access=forebay.Access(hosts=5, rate="10mbit", delays=["10ms"], more={"queue": "10000p"}),
-            egress=forebay.Egress(rate="10mbit", delay="10ms"),
-        ),
+        topology=dumbbell(forebay.Access(hosts=5, rate="10mbit", delays=["10ms"], more={"queue": "10000p"})),
         flows=[forebay.Flows(kind="ftp", count=10, tcp="newreno", start={"uniform": ["0s", "1s"]})],
         aqm=["raqm q0=50"],
         series=["raqm.p"],

@@ -9,28 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Ended, Place, names};
+use common::{Ended, Place, names, sweep};
 use serde_json::Value;
 
 /// 12 runs of 1000 s: several seconds.
 const LONG: [&str; 11] =
     ["run", "short.toml", "--set", "duration=1000s", "--runs", "6", "--jobs", "1", "-o", "out", "--quiet"];
 /// As many runs, as a sweep.
-const SWEEP: [&str; 13] = [
-    "sweep",
-    "short.toml",
-    "--vary",
-    "flows.ftp.count=8,10",
-    "--set",
-    "duration=1000s",
-    "--runs",
-    "3",
-    "--jobs",
-    "1",
-    "-o",
-    "out",
-    "--quiet",
-];
+const SWEEP: [&str; 13] = sweep("duration=1000s", "3", "1");
 const TOTAL: usize = 12;
 
 /// Under nohup the program leaves signals alone: these tests give it back what nohup took.

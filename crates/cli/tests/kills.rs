@@ -11,27 +11,13 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Ended, Place, names, temporaries};
+use common::{Ended, Place, names, sweep, temporaries};
 use forebay_aqm::base::rng::Rng;
 use serde_json::Value;
 use skips::skip;
 
 /// 40 runs of some 20 ms.
-const SWEEP: [&str; 13] = [
-    "sweep",
-    "short.toml",
-    "--vary",
-    "flows.ftp.count=8,10",
-    "--set",
-    "duration=20s",
-    "--runs",
-    "10",
-    "--jobs",
-    "2",
-    "-o",
-    "out",
-    "--quiet",
-];
+const SWEEP: [&str; 13] = sweep("duration=20s", "10", "2");
 const KILLS: usize = 100;
 /// A process is killed within this time of having finished a run.
 const WITHIN_MS: u64 = 20;

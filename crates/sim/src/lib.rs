@@ -13,6 +13,8 @@ pub mod link;
 pub mod measure;
 pub mod network;
 pub mod tcp;
+#[cfg(all(test, debug_assertions))]
+mod testing;
 pub mod traffic;
 pub mod wire;
 pub mod world;

@@ -35,6 +35,16 @@ pub(crate) struct BatchArgs {
     pub(crate) jobs: Jobs,
 }
 
+/// A batch, and axes of values to run it over.
+#[derive(Args, Debug)]
+pub(crate) struct GridArgs {
+    /// An axis: a path of the file and the values it takes; again for more.
+    #[arg(long = "vary", value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+}
+
 /// How many runs at a time.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Jobs {

@@ -9,15 +9,16 @@ pub(crate) mod theory;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use forebay_aqm::base::nearest::nearest;
 use forebay_lab::bench;
-use forebay_lab::commands::list;
+use forebay_lab::commands::list::Topic;
 use forebay_lab::render::look::Look;
 
 pub(crate) use attach::{AttachArgs, DetachArgs, TopArgs};
-use batch::{BatchArgs, Jobs};
+use batch::{BatchArgs, GridArgs, Jobs};
 use link::LinkArgs;
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 use theory::TheoryArgs;
@@ -89,37 +90,10 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// What to list.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Topic {
-    /// What may stand in aqm = "..." and --aqm.
-    Disciplines,
-    /// What signals or colours packets beside a discipline.
-    Markers,
-    /// What may stand in tcp = "...".
-    Congestion,
-    /// What may stand in kind = "..." of [[flows]].
-    Traffic,
-    /// What may stand in kind = "..." of [topology].
-    Topologies,
-    /// What `forebay reproduce` knows.
-    Papers,
-    /// Scenario files below the working directory.
-    Scenarios,
-}
-
-impl From<Topic> for list::Topic {
-    fn from(topic: Topic) -> Self {
-        match topic {
-            Topic::Disciplines => Self::Disciplines,
-            Topic::Markers => Self::Markers,
-            Topic::Congestion => Self::Congestion,
-            Topic::Traffic => Self::Traffic,
-            Topic::Topologies => Self::Topologies,
-            Topic::Papers => Self::Papers,
-            Topic::Scenarios => Self::Scenarios,
-        }
-    }
+/// What to list, by its word.
+fn topics() -> impl TypedValueParser<Value = Topic> {
+    let words = Topic::ALL.map(|topic| PossibleValue::new(topic.word()).help(topic.summary()));
+    PossibleValuesParser::new(words).try_map(|word| Topic::ALL.into_iter().find(|t| t.word() == word).ok_or("no topic"))
 }
 
 /// Arguments of `list`.
@@ -130,6 +104,7 @@ impl From<Topic> for list::Topic {
   forebay list scenarios --json")]
 pub(crate) struct ListArgs {
     /// Only this; else everything.
+    #[arg(value_parser = topics())]
     pub(crate) topic: Option<Topic>,
 }
 
@@ -194,11 +169,8 @@ Several --vary, and the axes of [vary] in the file, make every combination, the 
 
 Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
 pub(crate) struct SweepArgs {
-    /// An axis: a path of the file and the values it takes; again for more.
-    #[arg(long = "vary", value_name = "PATH=VALUES")]
-    pub(crate) vary: Vec<String>,
     #[command(flatten)]
-    pub(crate) batch: BatchArgs,
+    pub(crate) grid: GridArgs,
 }
 
 /// Arguments of `reproduce`.
@@ -246,11 +218,8 @@ pub(crate) struct TuneArgs {
     /// A wish: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; again for more.
     #[arg(long = "for", value_name = "AIM", required = true)]
     pub(crate) aims: Vec<String>,
-    /// An axis: a path of the file and the values it takes; again for more.
-    #[arg(long = "vary", value_name = "PATH=VALUES")]
-    pub(crate) vary: Vec<String>,
     #[command(flatten)]
-    pub(crate) batch: BatchArgs,
+    pub(crate) grid: GridArgs,
 }
 
 /// Arguments of `report`.

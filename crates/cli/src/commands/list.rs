@@ -21,8 +21,7 @@ struct Document {
 
 /// Lists one topic or all.
 pub(crate) fn command(args: &ListArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let only: Option<Topic> = args.topic.map(Into::into);
-    let chosen = Topic::ALL.into_iter().filter(|topic| only.is_none_or(|only| only == *topic));
+    let chosen = Topic::ALL.into_iter().filter(|topic| args.topic.is_none_or(|only| only == *topic));
     let chosen = chosen.map(|topic| (topic.word(), topic.entries()));
     if ui.json() {
         ui.print_json(&Document { version: 1, topics: chosen.collect() })?;

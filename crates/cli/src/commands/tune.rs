@@ -7,17 +7,19 @@ use forebay_lab::render::look::Tone;
 use forebay_lab::render::summary;
 
 use crate::args::TuneArgs;
+use crate::args::batch::GridArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
 /// Seeks, runs, compares.
 pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let found = ui.host(|host| tune::tune(&args.batch.batch(), &args.batch.changes(&args.vary), &args.aims, host))?;
+    let GridArgs { vary, batch } = &args.grid;
+    let found = ui.host(|host| tune::tune(&batch.batch(), &batch.changes(vary), &args.aims, host))?;
     let Outcome { document, summary, report } = found;
     if ui.json() {
         ui.print_json(&document)?;
     } else {
-        let tables = if args.vary.is_empty() { summary::by_case } else { summary::by_point };
+        let tables = if vary.is_empty() { summary::by_case } else { summary::by_point };
         let lead = ui.tone(Tone::Strong, &document.aqm);
         ui.print(&format!("{lead}\n\n{}\n{}", table(ui, &document.aims), tables(ui.look(), &summary)))?;
         ui.print(&format!("results  {}\nreport   {}", document.results.display(), report.display()))?;

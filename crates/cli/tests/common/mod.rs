@@ -9,30 +9,14 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Two contenders, 10 flows, 2 s.
-pub(crate) const SCENARIO: &str = r#"version = 1
-title = "Short"
-duration = "2s"
-warmup = "500ms"
-packet = 500
+pub(crate) const SCENARIO: &str = include_str!("../data/short.toml");
 
-[topology]
-kind = "dumbbell"
-bottleneck = { rate = "10mbit", delay = "10ms", queue = "100p", aqm = "droptail" }
-access = { hosts = 5, rate = "10mbit", delays = ["10ms"] }
-egress = { rate = "10mbit", delay = "10ms" }
-
-[[flows]]
-kind = "ftp"
-count = 10
-tcp = "newreno"
-start = { uniform = ["0s", "500ms"] }
-
-[compare]
-aqm = ["raqm q0=50", "droptail"]
-
-[report]
-series = ["queue", "raqm.p"]
-"#;
+/// The arguments of a sweep over two points: `duration=TIME`, seeds, jobs.
+pub(crate) const fn sweep(duration: &'static str, runs: &'static str, jobs: &'static str) -> [&'static str; 13] {
+    let vary = "flows.ftp.count=8,10";
+    let file = "short.toml";
+    ["sweep", file, "--vary", vary, "--set", duration, "--runs", runs, "--jobs", jobs, "-o", "out", "--quiet"]
+}
 
 /// A folder with `short.toml` in it.
 pub(crate) struct Place {

@@ -72,6 +72,19 @@ impl Topic {
         }
     }
 
+    /// What its names are for, without markup.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Disciplines => "What may stand in aqm = \"...\" and --aqm",
+            Self::Markers => "What signals or colours packets beside a discipline",
+            Self::Congestion => "What may stand in tcp = \"...\"",
+            Self::Traffic => "What may stand in kind = \"...\" of [[flows]]",
+            Self::Topologies => "What may stand in kind = \"...\" of [topology]",
+            Self::Papers => "What `forebay reproduce` knows",
+            Self::Scenarios => "Scenario files below the working directory",
+        }
+    }
+
     /// What it has.
     pub fn entries(self) -> Entries {
         match self {

@@ -34,9 +34,14 @@ mod testing {
 
     /// PI's design example with these values, under another discipline.
     pub(super) fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
+        setting_of(EXAMPLE, sets, aqm)
+    }
+
+    /// A scenario with these values, under another discipline.
+    pub(super) fn setting_of(scenario: &str, sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };
-        let case = load::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
+        let case = load::parse("example.toml", scenario, &overrides).unwrap().remove(0);
         let spec = Spec::parse(aqm).unwrap();
         let setting = setting::of(&case, &spec).unwrap();
         (spec, setting)

@@ -39,6 +39,11 @@ pub(crate) fn read(text: &str) -> Result<Vec<Case>, InputError> {
     load::parse("s.toml", text, &Overrides::default())
 }
 
+/// Its first case.
+pub(crate) fn case(text: &str) -> Result<Case, InputError> {
+    read(text).map(|mut cases| cases.remove(0))
+}
+
 /// The first run of these cases.
 pub(crate) fn run(cases: Vec<Case>) -> RunRecord {
     let plan = Plan::new(cases, 1, 1);

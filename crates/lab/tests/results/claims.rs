@@ -138,7 +138,7 @@ fn no_runs_no_answer(runs: &Runs, claim: &Claim, subject: &str) {
 /// A misspelt quantity must not pass for a result.
 #[test]
 fn an_unknown_quantity_is_an_error() {
-    let record = dumbbell::run(dumbbell::read(&SLOW.with("[[flows]]\nkind = \"ftp\"")).unwrap());
+    let record = dumbbell::run(vec![dumbbell::case(&SLOW.with("[[flows]]\nkind = \"ftp\"")).unwrap()]);
     for wrong in ["queue_pkt.mean", "settling", "mean_pkts@5", "mean_pkts@1..0", "loss_ratio@0..1"] {
         assert!(forebay_lab::quantity::of(&record, wrong).is_err(), "{wrong}");
     }

@@ -3,6 +3,7 @@
 mod bulk;
 mod fluid;
 mod mmpp;
+mod pair;
 mod queueing;
 mod queues;
 mod throughput;

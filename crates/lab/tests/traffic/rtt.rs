@@ -1,8 +1,7 @@
 //! Flows with propagation delays of their own, from the file to the run.
 
-use crate::dumbbell::{Dumbbell, run};
+use crate::dumbbell::{Dumbbell, case, run};
 use forebay_lab::lower;
-use forebay_lab::scenario::{Case, InputError};
 use forebay_sim::network::{FlowSpec, Network};
 
 /// Bottleneck and egress take 2 (10 + 1) ms, the links of the hosts 10 ms more.
@@ -16,12 +15,8 @@ fn bell(flows: &str) -> String {
     bell.with(&format!("[[flows]]\nkind = \"ftp\"\n{flows}"))
 }
 
-fn read(text: &str) -> Result<Case, InputError> {
-    crate::dumbbell::read(text).map(|mut cases| cases.remove(0))
-}
-
 fn network(text: &str, seed: u64) -> Network {
-    let scenario = read(text).unwrap().scenario;
+    let scenario = case(text).unwrap().scenario;
     lower::network(&scenario, &scenario.compare[0].spec, seed)
 }
 
@@ -38,7 +33,7 @@ fn delays(text: &str, seed: u64) -> Vec<f64> {
 }
 
 fn fingerprint(text: &str) -> String {
-    run(vec![read(text).unwrap()]).summary.fingerprint
+    run(vec![case(text).unwrap()]).summary.fingerprint
 }
 
 /// 1000 uniform numbers from 22 to 240: the mean has the sd 218 / sqrt(12000) = 2; four of them are allowed.
@@ -97,7 +92,7 @@ fn a_fixed_delay_is_exact() {
         let ms = if flow.group == 0 { 59.0 } else { 30.0 };
         assert!((delay(&net, flow) - ms).abs() < 1e-9, "{}", flow.name);
     }
-    assert_eq!(read(&lot.replace("59ms", "58ms")).unwrap_err().key, "flows.all.rtt");
+    assert_eq!(case(&lot.replace("59ms", "58ms")).unwrap_err().key, "flows.all.rtt");
 }
 
 /// Links of one's own that are as long as those of the hosts are the same network.
@@ -118,7 +113,7 @@ fn a_flow_keeps_its_delay_from_window_to_window() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |flows: &str| read(&bell(flows)).unwrap_err().to_string();
+    let refused = |flows: &str| case(&bell(flows)).unwrap_err().to_string();
     let short = refused("rtt = { uniform = [\"16ms\", \"240ms\"] }");
     assert!(short.contains("flows.ftp.rtt") && short.contains("at least 22ms"), "{short}");
     let many = refused("rtt = \"64ms\"\ncount = 40000");
@@ -139,6 +134,6 @@ fn what_cannot_be_is_refused() {
         to = "b"
         rtt = "64ms"
     "#;
-    let graph = read(graph).unwrap_err().to_string();
+    let graph = case(graph).unwrap_err().to_string();
     assert!(graph.contains("it belongs to topologies of kind dumbbell and parking-lot"), "{graph}");
 }

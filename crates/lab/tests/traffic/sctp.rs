@@ -1,9 +1,9 @@
 //! SCTP from the file to the run.
 
-use crate::dumbbell::Dumbbell;
+use crate::dumbbell::{Dumbbell, case};
 use forebay_aqm::base::time::Span;
 use forebay_lab::record::RunRecord;
-use forebay_lab::scenario::{Case, InputError, TcpVariant};
+use forebay_lab::scenario::TcpVariant;
 
 fn bell(loss: &str, flows: &str) -> String {
     let bell = Dumbbell {
@@ -15,12 +15,8 @@ fn bell(loss: &str, flows: &str) -> String {
     bell.with(flows)
 }
 
-fn read(text: &str) -> Result<Case, InputError> {
-    crate::dumbbell::read(text).map(|mut cases| cases.remove(0))
-}
-
 fn run(text: &str) -> RunRecord {
-    crate::dumbbell::run(vec![read(text).unwrap()])
+    crate::dumbbell::run(vec![case(text).unwrap()])
 }
 
 fn goodputs(record: &RunRecord, group: &str) -> f64 {
@@ -30,15 +26,15 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
 /// Section 16 of RFC 9260, and what ns-2 begins with.
 #[test]
 fn defaults_are_those_of_the_rfc() {
-    let flows = &read(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
+    let flows = &case(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
     let sctp = flows.kind.tcp().unwrap();
     assert_eq!((sctp.variant, sctp.initial_window, sctp.delayed_ack, sctp.ack), (TcpVariant::SCTP, 2, true, 48));
     assert_eq!((sctp.min_rto, sctp.max_rto), (Span::from_millis(1000), Span::from_millis(60_000)));
     for (key, words) in [("tcp = \"reno\"", "belongs to kind ftp"), ("ecn = true", "belongs to kind ftp")] {
-        let refused = read(&bell("", &format!("[[flows]]\nkind = \"sctp\"\n{key}"))).unwrap_err().to_string();
+        let refused = case(&bell("", &format!("[[flows]]\nkind = \"sctp\"\n{key}"))).unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");
     }
-    let refused = read(&bell("", "[[flows]]\nkind = \"ftp\"\ntcp = \"sctp\"")).unwrap_err().to_string();
+    let refused = case(&bell("", "[[flows]]\nkind = \"ftp\"\ntcp = \"sctp\"")).unwrap_err().to_string();
     assert!(refused.contains("flows.ftp.tcp"), "{refused}");
 }
 

@@ -79,16 +79,7 @@ impl LinkBooks {
 #[cfg(debug_assertions)]
 mod tests {
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    fn at(nanos: u64) -> Instant {
-        Instant::from_nanos(nanos)
-    }
-
-    /// Does the fault stop the run?
-    fn stops(fault: impl FnOnce()) -> bool {
-        catch_unwind(AssertUnwindSafe(fault)).is_err()
-    }
+    use crate::testing::{at, stops};
 
     /// A link that took packets 1 to 3 into slots 0 to 2 at times 10 to 30 and sends the first.
     fn link() -> LinkBooks {

@@ -109,17 +109,8 @@ pub(crate) fn connection(sender: &Sender, receiver: &Receiver) {
 mod tests {
     use super::*;
     use crate::link::segment::{Load, Mark};
+    use crate::testing::{at, stops};
     use forebay_aqm::base::packet::Ecn;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    fn at(nanos: u64) -> Instant {
-        Instant::from_nanos(nanos)
-    }
-
-    /// Does the fault stop the run?
-    fn stops(fault: impl FnOnce()) -> bool {
-        catch_unwind(AssertUnwindSafe(fault)).is_err()
-    }
 
     #[test]
     fn faults_of_a_network_are_found() {

@@ -11,7 +11,7 @@ use crate::reference::harness::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Params {
     interval: i64,
-    pub(crate) target: i64,
+    target: i64,
     mtu_time: i64,
     p_inc: f64,
     p_dec: f64,
@@ -41,11 +41,11 @@ impl Params {
 
 #[derive(Clone, Default)]
 pub(crate) struct Vars {
-    pub(crate) count: u32,
+    count: u32,
     rec_inv_sqrt: u32,
-    pub(crate) drop_next: i64,
+    drop_next: i64,
     blue_timer: i64,
-    pub(crate) p_drop: f64,
+    p_drop: f64,
     dropping: bool,
 }
 

@@ -13,16 +13,16 @@ use crate::reference::harness::*;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Nanoseconds.
-    pub(crate) target: u64,
+    target: u64,
     /// Nanoseconds.
     pub(crate) interval: u64,
     /// None: the largest packet seen.
     pub(crate) mtu: Option<u64>,
-    pub(crate) linux: bool,
+    linux: bool,
     /// As in Linux's `codel_dequeue` a queue found empty keeps first_above_time: of importance where it is one of many.
     pub(crate) keeps_time: bool,
     /// Nanoseconds; None: off.
-    pub(crate) ce_threshold: Option<u64>,
+    ce_threshold: Option<u64>,
 }
 
 struct DodequeueResult {

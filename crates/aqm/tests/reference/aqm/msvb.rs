@@ -2,6 +2,7 @@
 //! time, the state is saved before a packet is counted and restored if it is dropped.
 
 use crate::reference::harness::*;
+use crate::reference::shared::virtual_queue::{BRANCHES, probability, restored};
 
 const CLASSES: usize = 32;
 
@@ -55,19 +56,10 @@ impl Listing for Msvb {
         if self.b[i] < self.floor[i] {
             self.b[i] = self.floor[i];
         }
-        self.p = 0.0;
-        if self.qv > self.b[i] {
-            self.p = (self.qv - self.b[i]) / self.qv;
-        }
-        self.seen.note("certain", self.p == 1.0);
-        self.seen.note("neither sure nor impossible", self.p > 0.0 && self.p < 1.0);
+        self.p = probability(self.qv, self.b[i], &mut self.seen);
 
         let outcome = self.buffer.finish(&self.net, pkt, u < self.p);
-        let dropped = matches!(outcome, Outcome::Early | Outcome::Overflow);
-        self.seen.note("dropped and restored", dropped && !self.offered);
-        self.seen.note("dropped and counted", dropped && self.offered);
-        self.seen.note("marked", outcome == Outcome::Marked);
-        if dropped && !self.offered {
+        if restored(outcome, self.offered, &mut self.seen) {
             self.qv = qv_before;
             self.b[i] = bi_before;
         }
@@ -128,14 +120,5 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 
 #[test]
 fn agrees() {
-    let branches = [
-        "at the cap",
-        "at the floor",
-        "certain",
-        "neither sure nor impossible",
-        "dropped and restored",
-        "dropped and counted",
-        "marked",
-    ];
-    differ("msvb", case, &branches);
+    differ("msvb", case, &BRANCHES);
 }

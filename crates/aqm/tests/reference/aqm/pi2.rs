@@ -4,37 +4,31 @@
 //! The square is taken by two numbers, both below p'. Not to the letter: RFC 9332 lets `recur` add k p' above 1.
 
 use crate::reference::harness::*;
+use crate::reference::shared::drain_time::DrainTime;
 
 /// What a run is configured with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Nanoseconds.
-    pub(crate) target: u64,
+    target: u64,
     /// Nanoseconds.
-    pub(crate) tupdate: u64,
-    pub(crate) alpha: f64,
-    pub(crate) beta: f64,
-    pub(crate) k: f64,
+    tupdate: u64,
+    alpha: f64,
+    beta: f64,
+    k: f64,
     /// ECT(1) and CE are scalable.
-    pub(crate) l4s: bool,
+    l4s: bool,
     /// RFC 9331 section 5.1: neither, and ECT(1) is as Not-ECT.
-    pub(crate) disabled: bool,
+    disabled: bool,
     /// All ECT are.
-    pub(crate) all: bool,
-    pub(crate) recur: bool,
-    pub(crate) at_dequeue: bool,
+    all: bool,
+    recur: bool,
+    at_dequeue: bool,
     /// None: the head's age.
-    pub(crate) dq_threshold: Option<u64>,
-    pub(crate) min_backlog: u64,
-    pub(crate) drop_overload: bool,
-    pub(crate) p_cmax: f64,
-}
-
-#[derive(PartialEq)]
-enum Fate {
-    Pass,
-    Mark,
-    Drop,
+    dq_threshold: Option<u64>,
+    min_backlog: u64,
+    drop_overload: bool,
+    p_cmax: f64,
 }
 
 pub(crate) struct Pi2 {
@@ -47,10 +41,7 @@ pub(crate) struct Pi2 {
     p: f64,
     prevq: f64,
     count: f64,
-    in_measurement: bool,
-    measurement_start: u64,
-    dq_count: u64,
-    avg_dq_time: f64,
+    drain: DrainTime,
 }
 
 impl Pi2 {
@@ -64,10 +55,7 @@ impl Pi2 {
             p: 0.0,
             prevq: 0.0,
             count: 0.0,
-            in_measurement: false,
-            measurement_start: 0,
-            dq_count: 0,
-            avg_dq_time: 0.0,
+            drain: DrainTime::default(),
         }
     }
 
@@ -122,28 +110,6 @@ impl Pi2 {
         self.seen.note("classic dropped", !ecn);
         if ecn && !overload { Fate::Mark } else { Fate::Drop }
     }
-
-    fn process_dequeue(&mut self, size: u32, now: u64) {
-        let Some(dq_threshold) = self.set.dq_threshold else { return };
-        if self.in_measurement {
-            self.dq_count += u64::from(size);
-            if self.dq_count >= dq_threshold {
-                let dq_time = (now - self.measurement_start) as f64 / SECOND;
-                if self.avg_dq_time == 0.0 {
-                    self.avg_dq_time = dq_time;
-                } else {
-                    let weight = dq_threshold as f64 / 65536.0;
-                    self.avg_dq_time = dq_time * weight + self.avg_dq_time * (1.0 - weight);
-                }
-                self.in_measurement = false;
-            }
-        }
-        if self.buffer.bytes() >= dq_threshold && !self.in_measurement {
-            self.in_measurement = true;
-            self.measurement_start = now;
-            self.dq_count = 0;
-        }
-    }
 }
 
 impl Listing for Pi2 {
@@ -177,7 +143,9 @@ impl Listing for Pi2 {
                 dropped.push(pkt.id);
                 continue;
             }
-            self.process_dequeue(pkt.size, now);
+            if let Some(dq_threshold) = self.set.dq_threshold {
+                self.drain.process(pkt.size, self.buffer.bytes(), dq_threshold, now, &mut self.seen);
+            }
             self.seen.note("sent behind a drop", !dropped.is_empty());
             return Departure { dropped, sent: Some((pkt.id, fate == Fate::Mark)) };
         }
@@ -189,7 +157,7 @@ impl Listing for Pi2 {
         let (set, now) = (self.set, self.timer);
         let curq = match set.dq_threshold {
             None => self.buffer.q.front().map_or(0, |head| now - head.tstamp) as f64 / SECOND,
-            Some(dq_threshold) => self.buffer.bytes() as f64 * self.avg_dq_time / dq_threshold as f64,
+            Some(dq_threshold) => self.drain.delay(self.buffer.bytes(), dq_threshold),
         };
         self.p += set.alpha * (curq - set.target as f64 / SECOND) + set.beta * (curq - self.prevq);
         if self.p < 0.0 {
@@ -252,6 +220,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 #[test]
 fn agrees() {
     let branches = [
+        "departure rate averaged",
         "spared by a short queue",
         "ECT(0) as scalable",
         "scalable dropped in overload",

@@ -9,6 +9,7 @@ mod linux;
 mod paper;
 
 use crate::reference::harness::*;
+use crate::reference::shared::spacing::spaced;
 
 pub(crate) use linux::{Linux, settings as linux_settings};
 
@@ -277,19 +278,7 @@ impl Red {
         if self.edp.bytes {
             count1 = (self.count_bytes / self.edp.mean_pktsize) as f64;
         }
-        if self.edp.wait {
-            if count1 * p < 1.0 {
-                p = 0.0;
-            } else if count1 * p < 2.0 {
-                p /= 2.0 - count1 * p;
-            } else {
-                p = 1.0;
-            }
-        } else if count1 * p < 1.0 {
-            p /= 1.0 - count1 * p;
-        } else {
-            p = 1.0;
-        }
+        p = spaced(p, count1, self.edp.wait);
         self.seen.note("certain by count", p == 1.0);
         if self.edp.bytes && p < 1.0 {
             p = (p * f64::from(size)) / self.edp.mean_pktsize as f64;

@@ -4,6 +4,7 @@
 //! arrival is averaged too, a forced drop starts its count anew, and idle times last from the first empty poll.
 
 use crate::reference::harness::*;
+use crate::reference::shared::spacing::spaced;
 
 /// `edp_in_` and `edp_out_`, in the unit of the queue.
 #[derive(Clone, Copy)]
@@ -106,19 +107,7 @@ impl Rio {
         if self.bytes {
             count1 = (edv.count_bytes / self.mean_pktsize) as f64;
         }
-        if self.wait {
-            if count1 * p < 1.0 {
-                p = 0.0;
-            } else if count1 * p < 2.0 {
-                p /= 2.0 - count1 * p;
-            } else {
-                p = 1.0;
-            }
-        } else if count1 * p < 1.0 {
-            p /= 1.0 - count1 * p;
-        } else {
-            p = 1.0;
-        }
+        p = spaced(p, count1, self.wait);
         if self.bytes && p < 1.0 {
             p = (p * f64::from(size)) / self.mean_pktsize as f64;
         }

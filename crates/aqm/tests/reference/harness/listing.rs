@@ -40,6 +40,14 @@ pub(crate) struct Departure {
     pub(crate) sent: Option<(u32, bool)>,
 }
 
+/// What the rule says of a packet before the buffer is asked.
+#[derive(PartialEq)]
+pub(crate) enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
 /// Packets or bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) enum Unit {

@@ -3,28 +3,28 @@
 use crate::reference::harness::*;
 
 pub(crate) struct Msc {
-    pub(crate) net: Net,
-    pub(crate) qref: f64,
-    pub(crate) qref_in: Unit,
-    pub(crate) alpha: f64,
-    pub(crate) gamma: f64,
+    net: Net,
+    qref: f64,
+    qref_in: Unit,
+    alpha: f64,
+    gamma: f64,
     /// Nanoseconds.
-    pub(crate) ts_s: u64,
+    ts_s: u64,
     /// Nanoseconds.
-    pub(crate) ts_l: u64,
-    pub(crate) r_w: f64,
-    pub(crate) p_floor: f64,
-    pub(crate) smooth_switch: bool,
-    pub(crate) buffer: Buffer,
-    pub(crate) seen: Seen,
+    ts_l: u64,
+    r_w: f64,
+    p_floor: f64,
+    smooth_switch: bool,
+    buffer: Buffer,
+    seen: Seen,
     /// A(t), bits per second.
-    pub(crate) a: f64,
-    pub(crate) rho: f64,
-    pub(crate) p_a: f64,
-    pub(crate) p_d: f64,
-    pub(crate) smpl_bytes: u64,
-    pub(crate) lastset_q: u64,
-    pub(crate) lastset_r: u64,
+    a: f64,
+    rho: f64,
+    p_a: f64,
+    p_d: f64,
+    smpl_bytes: u64,
+    lastset_q: u64,
+    lastset_r: u64,
 }
 
 impl Msc {

@@ -4,19 +4,19 @@
 use crate::reference::harness::*;
 
 pub(crate) struct Pi {
-    pub(crate) net: Net,
+    net: Net,
     /// In packets also where the queue is in bytes.
-    pub(crate) qref: f64,
-    pub(crate) qib: Unit,
-    pub(crate) a: f64,
-    pub(crate) b: f64,
+    qref: f64,
+    qib: Unit,
+    a: f64,
+    b: f64,
     /// Nanoseconds between two calculations.
-    pub(crate) interval: u64,
-    pub(crate) buffer: Buffer,
-    pub(crate) seen: Seen,
-    pub(crate) v_prob: f64,
-    pub(crate) qold: f64,
-    pub(crate) next: u64,
+    interval: u64,
+    buffer: Buffer,
+    seen: Seen,
+    v_prob: f64,
+    qold: f64,
+    next: u64,
 }
 
 impl Listing for Pi {

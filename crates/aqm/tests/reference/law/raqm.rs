@@ -13,25 +13,25 @@ pub(crate) enum Basis {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// None: queue-independent.
-    pub(crate) q0: Option<f64>,
-    pub(crate) q0_in: Unit,
+    q0: Option<f64>,
+    q0_in: Unit,
     /// m = alpha r0, or None: adaptive.
-    pub(crate) m: Option<f64>,
-    pub(crate) eps: f64,
+    m: Option<f64>,
+    eps: f64,
     /// Nanoseconds.
-    pub(crate) period: u64,
-    pub(crate) f: f64,
+    period: u64,
+    f: f64,
     /// Start the filter with the first sample.
-    pub(crate) first_sample: bool,
+    first_sample: bool,
     /// Bits per second.
-    pub(crate) r0: f64,
-    pub(crate) p_init: f64,
-    pub(crate) p_min: f64,
-    pub(crate) c_max: f64,
-    pub(crate) kappa: f64,
+    r0: f64,
+    p_init: f64,
+    p_min: f64,
+    c_max: f64,
+    kappa: f64,
     /// The q0 that kappa pulls to, also in the queue-independent mode.
-    pub(crate) pull_to: f64,
-    pub(crate) basis: Basis,
+    pull_to: f64,
+    basis: Basis,
 }
 
 pub(crate) struct Raqm {

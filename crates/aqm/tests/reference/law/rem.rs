@@ -6,23 +6,23 @@
 use crate::reference::harness::*;
 
 pub(crate) struct Rem {
-    pub(crate) net: Net,
+    net: Net,
     /// Target queue in packets.
-    pub(crate) p_bo: f64,
-    pub(crate) p_gamma: f64,
-    pub(crate) p_phi: f64,
-    pub(crate) alpha: f64,
+    p_bo: f64,
+    p_gamma: f64,
+    p_phi: f64,
+    alpha: f64,
     /// Nanoseconds between two updates.
-    pub(crate) p_updtime: u64,
-    pub(crate) p_pktsize: f64,
+    p_updtime: u64,
+    p_pktsize: f64,
     /// Queue in bytes: the probability is then scaled by the packet's length too.
-    pub(crate) qib: bool,
-    pub(crate) buffer: Buffer,
-    pub(crate) seen: Seen,
-    pub(crate) v_count: f64,
-    pub(crate) v_pl: f64,
-    pub(crate) v_prob: f64,
-    pub(crate) next: u64,
+    qib: bool,
+    buffer: Buffer,
+    seen: Seen,
+    v_count: f64,
+    v_pl: f64,
+    v_prob: f64,
+    next: u64,
 }
 
 impl Rem {

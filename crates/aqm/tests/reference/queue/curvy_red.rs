@@ -10,23 +10,16 @@ use crate::reference::shared::dual::{Dual, Sharing};
 /// What a run is configured with; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub(crate) g_c: u32,
-    pub(crate) min_th: u64,
-    pub(crate) range_c: u64,
-    pub(crate) k: f64,
-    pub(crate) cu: u32,
-    pub(crate) t: u64,
-    pub(crate) t_range: u64,
-    pub(crate) overload: bool,
-    pub(crate) p_cmax: f64,
-    pub(crate) protected: bool,
-}
-
-#[derive(PartialEq)]
-enum Fate {
-    Pass,
-    Mark,
-    Drop,
+    g_c: u32,
+    min_th: u64,
+    range_c: u64,
+    k: f64,
+    cu: u32,
+    t: u64,
+    t_range: u64,
+    overload: bool,
+    p_cmax: f64,
+    protected: bool,
 }
 
 pub(crate) struct CurvyRed {

@@ -9,26 +9,19 @@ use crate::reference::shared::dual::{Dual, Sharing};
 /// What a run is configured with; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub(crate) target: u64,
-    pub(crate) tupdate: u64,
-    pub(crate) alpha: f64,
-    pub(crate) beta: f64,
-    pub(crate) k: f64,
-    pub(crate) min_th: u64,
-    pub(crate) range: u64,
-    pub(crate) th_len: u64,
-    pub(crate) roll: bool,
-    pub(crate) drop_overload: bool,
-    pub(crate) p_cmax: f64,
-    pub(crate) min_backlog: u64,
-    pub(crate) protected: bool,
-}
-
-#[derive(PartialEq)]
-enum Fate {
-    Pass,
-    Mark,
-    Drop,
+    target: u64,
+    tupdate: u64,
+    alpha: f64,
+    beta: f64,
+    k: f64,
+    min_th: u64,
+    range: u64,
+    th_len: u64,
+    roll: bool,
+    drop_overload: bool,
+    p_cmax: f64,
+    min_backlog: u64,
+    protected: bool,
 }
 
 pub(crate) struct DualPi2 {

@@ -25,10 +25,10 @@ impl Flow {
 #[derive(Clone, Copy)]
 pub(crate) struct Classes {
     pub(crate) flows_cnt: u32,
-    pub(crate) by_pair: bool,
-    pub(crate) exact: bool,
+    by_pair: bool,
+    exact: bool,
     /// None: net_get_random_once, at the first packet.
-    pub(crate) perturbation: Option<u32>,
+    perturbation: Option<u32>,
 }
 
 impl Classes {

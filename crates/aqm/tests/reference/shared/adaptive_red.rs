@@ -3,6 +3,7 @@
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
+use crate::reference::shared::spacing::spaced;
 
 /// What a run is configured with.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,18 @@ impl Settings {
         Self { unit, th_min, th_max, p_l, p_u, gamma, w_p, alpha, beta, max_p, w_q, interval, clock }
     }
 }
+
+/// Branches that must be met.
+pub(crate) const BRANCHES: [&str; 8] = [
+    "max_p down",
+    "max_p up",
+    "thresholds up",
+    "thresholds down",
+    "queue 2 idle for packets",
+    "gentle part",
+    "a short queue saves a packet",
+    "forced",
+];
 
 /// Its variables, by their names in ns-2.
 pub(crate) struct Adaptive {
@@ -195,14 +208,7 @@ impl Adaptive {
             self.old = true;
             return None;
         }
-        let count = self.count as f64;
-        if count * p < 1.0 {
-            p = 0.0;
-        } else if count * p < 2.0 {
-            p /= 2.0 - count * p;
-        } else {
-            p = 1.0;
-        }
+        p = spaced(p, self.count as f64, true);
         self.v_prob = p.min(1.0);
         (u < p).then_some(false)
     }

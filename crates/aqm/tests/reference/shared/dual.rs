@@ -7,15 +7,15 @@ use crate::reference::harness::*;
 /// How the next queue is chosen, and who belongs where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharing {
-    pub(crate) wrr: bool,
+    wrr: bool,
     /// The classic queue's weight.
-    pub(crate) wc: f64,
+    wc: f64,
     /// Nanoseconds.
-    pub(crate) tshift: u64,
-    pub(crate) l_class: Option<u8>,
-    pub(crate) c_class: Option<u8>,
+    tshift: u64,
+    l_class: Option<u8>,
+    c_class: Option<u8>,
     /// False: RFC 9331 section 5.1, L4S treatment is disabled.
-    pub(crate) l4s: bool,
+    l4s: bool,
 }
 
 impl Sharing {
@@ -38,8 +38,8 @@ impl Sharing {
 }
 
 pub(crate) struct Dual {
-    pub(crate) net: Net,
-    pub(crate) set: Sharing,
+    net: Net,
+    set: Sharing,
     pub(crate) cq: Buffer,
     pub(crate) lq: Buffer,
     pub(crate) credit: f64,

@@ -1,4 +1,7 @@
 //! Parts that several listings are made of.
 
 pub(crate) mod adaptive_red;
+pub(crate) mod drain_time;
 pub(crate) mod dual;
+pub(crate) mod spacing;
+pub(crate) mod virtual_queue;

@@ -1,18 +1,11 @@
 use super::*;
-use crate::load;
-use crate::scenario::Overrides;
-use crate::theory::setting;
+use crate::theory::testing::setting_of;
 
 /// RED+Tail's example of Figs. 17 to 21: 6 Mb/s, 1000-byte packets, 64 ms in all, 1.403307 ms of it on the wire.
 const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
-    let sets = sets.iter().map(|set| (*set).to_string()).collect();
-    let overrides = Overrides { sets, ..Overrides::default() };
-    let case = load::parse("example.toml", EXAMPLE, &overrides).unwrap().remove(0);
-    let spec = Spec::parse(aqm).unwrap();
-    let setting = setting::of(&case, &spec).unwrap();
-    (spec, setting)
+    setting_of(EXAMPLE, sets, aqm)
 }
 
 fn ask(p: f64, step: f64) -> Ask {

@@ -1,14 +1,16 @@
 //! The connection and its path, and how the simulator runs them.
 
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use forebay_lab::stats::Interval;
 use forebay_sim::loss::LossModel;
-use forebay_sim::network::{Conditions, FlowSpec, HostSpec, LinkSpec, Network, Traffic};
+use forebay_sim::network::{Conditions, LinkSpec, Network, Traffic};
 use forebay_sim::tcp::{TcpOptions, Variant};
 use forebay_sim::world::World;
 use forebay_theory::tcp::Path;
 use rayon::prelude::*;
+
+use crate::pair::pair;
 
 /// Two ways of this make the round trip; what a window takes to leave, 4 us a packet, is below a hundredth of it.
 const DELAY: Span = Span::from_millis(50);
@@ -63,36 +65,10 @@ impl Connection {
             conditions: Conditions { loss, ..Conditions::default() },
             study: false,
         };
-        let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };
-        let flow = FlowSpec {
-            group: 0,
-            name: "flow".to_string(),
-            from: 0,
-            to: 1,
-            forward: 0,
-            back: 1,
-            start: Instant::ZERO,
-            stop: None,
-            traffic: Traffic::Tcp(self.options()),
-            packet: 500,
-            class: 0,
-            ecn: Traffic::Tcp(self.options()).codepoint(),
-            pair: 0,
-            marker: None,
-        };
         // Timeouts leave few packets to many seconds, and differ more.
         let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));
-        Network {
-            duration,
-            warmup: Span::ZERO,
-            sample: duration,
-            classes: Vec::new(),
-            links: vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)],
-            hosts: vec![host("a"), host("b")],
-            routes: vec![vec![0], vec![1]],
-            markers: vec![],
-            flows: vec![flow],
-        }
+        let links = vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)];
+        pair(links, Traffic::Tcp(self.options()), 500, [Span::ZERO, duration])
     }
 
     /// Limited transmit is younger than the formulas; their timeouts double up to 64 T0. BBR, which takes no

@@ -1,15 +1,16 @@
 //! The systems: what theory says of each, and how the simulator runs it.
 
 use forebay_aqm::Spec;
-use forebay_aqm::base::packet::Ecn;
-use forebay_aqm::base::time::{Instant, Span};
+use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
-use forebay_sim::network::{Conditions, FlowSpec, HostSpec, LinkSpec, Network, Traffic};
+use forebay_sim::network::{Conditions, LinkSpec, Network, Traffic};
 use forebay_sim::outcome::Outcome;
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::world::World;
 use forebay_theory::queues::{Steady, dd1, md1, mm1};
 use rayon::prelude::*;
+
+use crate::pair::pair;
 
 /// Mean packet: of exponential lengths in whole bytes the squared coefficient of variation is 1 - 1/4000,
 /// which takes an eighth of a thousandth off a queue; none in a million is cut at 65,535 bytes.
@@ -118,34 +119,8 @@ impl System {
             conditions: Conditions::default(),
             study,
         };
-        let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };
-        let flow = FlowSpec {
-            group: 0,
-            name: "flow".to_string(),
-            from: 0,
-            to: 1,
-            forward: 0,
-            back: 1,
-            start: Instant::ZERO,
-            stop: None,
-            traffic: Traffic::Datagrams(pattern),
-            packet: PACKET,
-            class: 0,
-            ecn: Ecn::NotEct,
-            pair: 0,
-            marker: None,
-        };
-        Network {
-            duration,
-            warmup: SERVICE * (self.services / 10),
-            sample: duration,
-            classes: Vec::new(),
-            links: vec![link("there", true), link("back", false)],
-            hosts: vec![host("a"), host("b")],
-            routes: vec![vec![0], vec![1]],
-            markers: vec![],
-            flows: vec![flow],
-        }
+        let links = vec![link("there", true), link("back", false)];
+        pair(links, Traffic::Datagrams(pattern), PACKET, [SERVICE * (self.services / 10), duration])
     }
 
     /// The figures of each seed, 1 to `seeds`.

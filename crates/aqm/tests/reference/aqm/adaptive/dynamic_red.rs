@@ -2,7 +2,7 @@
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
-use crate::reference::shared::adaptive_red::{Adaptive, Settings};
+use crate::reference::shared::adaptive_red::{Adaptive, BRANCHES, Settings};
 
 struct DynamicRed {
     net: Net,
@@ -94,15 +94,5 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 
 #[test]
 fn agrees() {
-    let branches = [
-        "max_p down",
-        "max_p up",
-        "thresholds up",
-        "thresholds down",
-        "queue 2 idle for packets",
-        "gentle part",
-        "a short queue saves a packet",
-        "forced",
-    ];
-    differ("dynamic_red", case, &branches);
+    differ("dynamic_red", case, &BRANCHES);
 }

@@ -10,19 +10,19 @@ use crate::reference::harness::*;
 /// The arguments of tc; 0 where none is given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tc {
-    pub(crate) unit: Unit,
+    unit: Unit,
     /// In the unit of the thresholds.
-    pub(crate) limit: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+    limit: f64,
+    min: f64,
+    max: f64,
     /// The typical packet: in the unit of the thresholds, and in bytes.
-    pub(crate) avpkt: f64,
-    pub(crate) mean: f64,
-    pub(crate) burst: f64,
-    pub(crate) probability: f64,
-    pub(crate) harddrop: bool,
-    pub(crate) nodrop: bool,
-    pub(crate) adaptive: bool,
+    avpkt: f64,
+    mean: f64,
+    burst: f64,
+    probability: f64,
+    harddrop: bool,
+    nodrop: bool,
+    adaptive: bool,
 }
 
 pub(crate) struct Linux {

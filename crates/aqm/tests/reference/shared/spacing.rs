@@ -1,0 +1,19 @@
+//! ns-2's `modify_p`: p grows with the packets since the last signal.
+
+/// `count`: packets since the last signal. `wait`: none before 1/p of them have passed.
+pub(crate) fn spaced(p: f64, count: f64, wait: bool) -> f64 {
+    let expected = count * p;
+    if wait {
+        if expected < 1.0 {
+            0.0
+        } else if expected < 2.0 {
+            p / (2.0 - expected)
+        } else {
+            1.0
+        }
+    } else if expected < 1.0 {
+        p / (1.0 - expected)
+    } else {
+        1.0
+    }
+}
