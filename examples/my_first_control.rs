@@ -35,14 +35,14 @@ impl Design for Scalable {
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     testing::check_control(register::<Scalable>()?, 100)?;
-    for tcp in ["scalable", "sack", "cubic"] {
+    for tcp in ["own:scalable", "sack", "cubic"] {
         let sets = [&format!("flows.ftp.tcp={tcp}"), "duration=50s", "warmup=10s"].map(String::from).to_vec();
         let aqm = vec!["red".to_string()];
         let overrides = Overrides { aqm, sets, ..Overrides::default() };
         let plan = Plan::new(load::file("papers/raqm/case-1.toml".as_ref(), &overrides)?, 1, 1);
         for job in plan.jobs() {
             let Some(run) = plan.run(job, &mut ())? else { break };
-            println!("{tcp:10} mean queue {:4.1} packets", run.summary.queue_pkts.mean);
+            println!("{tcp:12} mean queue {:4.1} packets", run.summary.queue_pkts.mean);
         }
     }
     Ok(())

@@ -52,10 +52,10 @@ fn a_copy_of_a_built_in_one_gives_the_same_run() {
 fn a_registered_control_is_read_and_written() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_control::main().unwrap();
-    let sets = vec!["flows.ftp.tcp=scalable".to_string()];
+    let sets = vec!["flows.ftp.tcp=own:scalable".to_string()];
     let cases = load::file("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap();
     let written = cases[0].scenario.to_toml();
-    assert!(written.contains("tcp = \"scalable\""), "{written}");
+    assert!(written.contains("tcp = \"own:scalable\""), "{written}");
     let sets = vec!["flows.ftp.tcp=scalabel".to_string()];
     let error =
         load::file("papers/raqm/case-1.toml".as_ref(), &Overrides { sets, ..Overrides::default() }).unwrap_err();

@@ -174,7 +174,7 @@ impl fmt::Debug for Variant {
 /// Why a control cannot be registered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// Another control has its word, or the word is empty.
+    /// A registered control has its word, or the word is empty.
     Word,
     /// Its recovery is not [selective](super::Recovery::is_selective): its hooks would not be called.
     Recovery,
@@ -191,19 +191,21 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Adds a control to those that scenarios know, for the rest of the program.
+/// Adds a control to those that scenarios know, for the rest of the program. Its word there is `own:` and the word of its
+/// profile, so that no control that the tree gains later takes it.
 pub fn register<D: Design>() -> Result<Variant, Unfit> {
-    let profile = D::PROFILE;
+    let mut profile = D::PROFILE;
     if !profile.recovery.is_selective() {
         return Err(Unfit::Recovery);
     }
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
-    let known = Variant::WORDS.iter().map(|(_, variant)| variant).chain(own.iter());
-    if profile.word.is_empty() || known.into_iter().any(|variant| variant.word() == profile.word) {
+    let word = format!("own:{}", profile.word);
+    if profile.word.is_empty() || own.iter().any(|variant| variant.word() == word) {
         return Err(Unfit::Word);
     }
-    let start = |start| Control::Own(Box::new(D::new(start)));
     // Never freed: a variant is copied into scenarios without end.
+    profile.word = Box::leak(word.into_boxed_str());
+    let start = |start| Control::Own(Box::new(D::new(start)));
     let variant = Variant(Box::leak(Box::new(Registered { profile, start })));
     own.push(variant);
     Ok(variant)

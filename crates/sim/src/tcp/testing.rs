@@ -377,11 +377,11 @@ mod tests {
     #[test]
     fn a_word_is_registered_once() {
         faulty!(Mine, "mine",);
-        faulty!(Taken, "cubic",);
         faulty!(Nameless, "",);
         let mine = register::<Mine>().unwrap();
-        assert_eq!((Variant::parse("mine"), format!("{mine:?}")), (Some(mine), "mine".to_string()));
-        for taken in [register::<Mine>(), register::<Taken>(), register::<Nameless>()] {
+        assert_eq!((Variant::parse("own:mine"), format!("{mine:?}")), (Some(mine), "own:mine".to_string()));
+        assert_eq!(Variant::parse("mine"), None);
+        for taken in [register::<Mine>(), register::<Nameless>()] {
             assert_eq!(taken, Err(super::super::Unfit::Word));
         }
     }
