@@ -410,11 +410,11 @@ fn rfc8033_5_4_drops_may_be_forced() {
         let never = || Rng::from_state([0, 1, 0, u64::MAX]);
         for slot in 0..200 {
             if slot == 100 {
-                pie.dequeue(&mut port, &mut Cx { now: at(20.0), rng: &mut never() });
-                pie.tick(&mut port, &mut Cx { now: at(20.0), rng: &mut never() });
+                pie.dequeue(&mut port, &mut Cx::new(at(20.0), &mut never()));
+                pie.tick(&mut port, &mut Cx::new(at(20.0), &mut never()));
             }
             let now = at(if slot < 100 { 0.0 } else { 20.0 });
-            pie.enqueue(Packet { slot, ..packet(Ecn::NotEct) }, &mut port, &mut Cx { now, rng: &mut never() });
+            pie.enqueue(Packet { slot, ..packet(Ecn::NotEct) }, &mut port, &mut Cx::new(now, &mut never()));
         }
         port.discarded().drain(..).map(|(packet, _)| packet.slot - 99).collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
 //! Any discipline under any history: made, changed, offered packets, asked for some, ticked and made anew.
 
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::{Colour, Ecn, Front, Packet, Proto};
+use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
@@ -92,7 +92,6 @@ impl History {
             colour: if shape & 1 == 0 { Colour::In } else { Colour::Out },
             proto: if shape & 2 == 0 { Proto::Tcp } else { Proto::Udp },
             ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(shape >> 2 & 3)],
-            front: Front::default(),
         };
         self.account.offered(packet);
         self.queue.arrive(packet, self.now);

@@ -1,6 +1,6 @@
 //! The links and the traffic of the suite.
 
-use crate::base::packet::{Colour, Ecn, Front, Packet, Proto};
+use crate::base::packet::{Colour, Ecn, Packet, Proto};
 use crate::base::rng::Rng;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Limit, Rate};
@@ -61,6 +61,5 @@ pub(super) fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet
         class: if flow == 0 { 255 } else { flow as u8 },
         colour: if flow.is_multiple_of(2) { Colour::In } else { Colour::Out },
         proto: if flow.is_multiple_of(8) { Proto::Udp } else { Proto::Tcp },
-        front: Front::Silent,
     }
 }

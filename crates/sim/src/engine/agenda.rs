@@ -89,8 +89,9 @@ impl Sources {
     /// What `source` stands for. Pipes are asked for first: most events are theirs.
     #[inline(always)]
     pub(crate) const fn event(&self, source: usize) -> Event {
-        if source >= self.pipe(0) && source < self.timers() {
-            Event::Pipe(source - self.pipe(0))
+        let pipe = source.wrapping_sub(self.pipe(0));
+        if pipe < self.pipes {
+            Event::Pipe(pipe)
         } else if source < self.managed {
             Event::Departure(source)
         } else if source < self.pipe(0) {

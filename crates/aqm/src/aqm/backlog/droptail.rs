@@ -122,7 +122,7 @@ mod tests {
     fn lists_that_share_the_memory_do_not_go_for_it() {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Bytes(1000), mean_packet: Bytes(500) };
         let (mut port, mut rng) = (Port::new(link, 2, true), Rng::stream(1, "port"));
-        let mut cx = Cx { now: Instant::ZERO, rng: &mut rng };
+        let mut cx = Cx::new(Instant::ZERO, &mut rng);
         let mut offer = |list, len| {
             let packet = Packet { len, ..Packet::default() };
             let fate = port.admit(ListId(list), packet, Verdict::Accept, &mut TailOrFront { front: true }, &mut cx);

@@ -135,7 +135,7 @@ const SPARED: f64 = 1.0;
 
 impl<S: Steer> Aqm for Gateway<S> {
     /// Fig. 2, "for each packet arrival".
-    #[inline]
+    #[inline(always)] // A call costs each arrival a nanosecond.
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let u = cx.rng.uniform();
         let q = self.unit.measure(level);

@@ -26,7 +26,7 @@ impl<D: Discipline> Queue<D> {
     #[inline]
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
-        self.discipline.enqueue(packet, &mut self.port, &mut Cx { now, rng: &mut self.rng });
+        self.discipline.enqueue(packet, &mut self.port, &mut Cx::new(now, &mut self.rng));
     }
 
     /// Asks about a packet that arrives at a queue of another's making, where `backlog` waits: counters and
@@ -45,7 +45,7 @@ impl<D: Discipline> Queue<D> {
     /// The next packet to send, if any.
     #[inline]
     pub fn depart(&mut self, now: Instant) -> Option<Packet> {
-        self.discipline.dequeue(&mut self.port, &mut Cx { now, rng: &mut self.rng })
+        self.discipline.dequeue(&mut self.port, &mut Cx::new(now, &mut self.rng))
     }
 
     /// When the discipline's timer is due.
@@ -56,7 +56,7 @@ impl<D: Discipline> Queue<D> {
 
     /// That time has come.
     pub fn tick(&mut self, now: Instant) {
-        self.discipline.tick(&mut self.port, &mut Cx { now, rng: &mut self.rng });
+        self.discipline.tick(&mut self.port, &mut Cx::new(now, &mut self.rng));
     }
 
     /// The discipline inside.

@@ -182,15 +182,15 @@ macro_rules! registry {
             fn lists(&self) -> usize {
                 match self { $( Self::$name(d) => d.lists(), )* Self::own(d) => d.lists(), Self::behind(d) => d.lists() }
             }
-            #[inline]
+            #[inline(always)]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
                 match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, &packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, &packet, port, cx), Self::behind(d) => $crate::base::registry::enqueue(&mut **d, &packet, port, cx) }
             }
-            #[inline]
+            #[inline(always)]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
                 match self { $( Self::$name(d) => $crate::base::registry::dequeue(d, port, cx), )* Self::own(d) => $crate::base::registry::dequeue(d, port, cx), Self::behind(d) => $crate::base::registry::dequeue(&mut **d, port, cx) }
             }
-            #[inline]
+            #[inline(always)]
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
                 match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick(), Self::behind(d) => d.next_tick() }
             }

@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::ladder::Discipline;
-use crate::base::packet::{Front, Packet};
+use crate::base::packet::Packet;
 use crate::base::params::Value;
 use crate::base::port::{MAIN, Port};
 use crate::base::rng::Rng;
@@ -129,19 +129,18 @@ impl<D: Discipline> Discipline for Threshold<D> {
         self.behind.lists()
     }
 
+    #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        // A byte that is written anew stalls whoever copies the packet whole: most are not signalled.
-        if self.signals(&packet, port, cx.now) {
-            self.behind.enqueue(Packet { front: Front::Signals, ..packet }, port, cx);
-        } else {
-            self.behind.enqueue(packet, port, cx);
-        }
+        cx.signalled = self.signals(&packet, port, cx.now);
+        self.behind.enqueue(packet, port, cx);
     }
 
+    #[inline]
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         self.behind.dequeue(port, cx)
     }
 
+    #[inline]
     fn next_tick(&self) -> Option<Instant> {
         self.behind.next_tick()
     }
@@ -218,17 +217,6 @@ mod tests {
             let marked =
                 core::iter::from_fn(|| queue.depart(now)).filter(|packet| packet.ecn == Ecn::Ce).count() as u64;
             assert_eq!(queue.port.tally().marked.pkts, marked, "{name}");
-        }
-    }
-
-    #[test]
-    fn packets_leave_as_they_came() {
-        for name in ["droptail th=0", "wrr th=0", "fq_codel th=0"] {
-            let mut queue = filled(name, Ecn::NotEct);
-            assert!(queue.port.discarded().len() > 10, "{name}");
-            assert!(queue.port.discarded().iter().all(|(packet, _)| packet.front == Front::Silent), "{name}");
-            let mut departed = core::iter::from_fn(|| queue.depart(Instant::ZERO));
-            assert!(departed.all(|packet| packet.front == Front::Silent), "{name}");
         }
     }
 

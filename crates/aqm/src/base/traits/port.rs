@@ -1,7 +1,7 @@
 //! The memory of a queue, and the one place through which every packet's fate goes.
 //!
 //! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
-//! `admit` is the only way in; `pop_judged`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`
+//! `admit` is the only way in; `pop_judged`, `take`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`
 //! or `discard`, which count the packet, keep the reason and tell the AQM. Hence offered = delivered + dropped + queued holds
 //! for every discipline by construction (`Port::check`).
 
@@ -99,6 +99,11 @@ pub struct ListId(pub u16);
 
 /// The only list of a plain FIFO.
 pub const MAIN: ListId = ListId(0);
+
+/// A packet off its list that is neither sent nor dropped yet.
+#[must_use]
+#[derive(Debug)]
+pub struct Taken(u32);
 
 const NONE: u32 = u32::MAX;
 

@@ -69,17 +69,6 @@ impl Proto {
     }
 }
 
-/// What a marker in front of the discipline says of an arrival.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Front {
-    /// Nothing.
-    #[default]
-    Silent = 0,
-    /// The packet is signalled, if the discipline accepts it.
-    Signals = 1,
-}
-
 /// One packet as a discipline sees it: 32 bytes, `Copy`.
 ///
 /// Its ECN field is judged and changed on the way, so a copy is made around it. It takes the last four of the bytes:
@@ -103,8 +92,6 @@ pub struct Packet {
     pub colour: Colour,
     /// Transport protocol.
     pub proto: Proto,
-    /// What a marker in front of the discipline says, until the packet is stored.
-    pub front: Front,
     /// ECN codepoint.
     pub ecn: Ecn,
 }

@@ -187,7 +187,7 @@ mod tests {
         for n in 0..classic + low {
             let (list, arrived) = if n < classic { (CLASSIC, at(0)) } else { (LOW, at(90)) };
             let packet = Packet { slot: n, len: 1000, arrived, ecn: Ecn::Ect1, ..Packet::default() };
-            let mut cx = Cx { now: arrived, rng: &mut rng };
+            let mut cx = Cx::new(arrived, &mut rng);
             port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), &mut cx);
         }
         port
@@ -196,7 +196,7 @@ mod tests {
     /// Which lists the next `n` packets come from: `c` or `l`.
     fn order(priority: &mut Priority, port: &mut Port, n: usize) -> String {
         let mut rng = Rng::stream(1, "order");
-        let mut cx = Cx { now: at(100), rng: &mut rng };
+        let mut cx = Cx::new(at(100), &mut rng);
         let mut lists = String::new();
         for _ in 0..n {
             let Some(list) = priority.pick(port, cx.now) else { break };
@@ -239,7 +239,7 @@ mod tests {
     fn a_drop_is_no_turn_and_a_mark_is_one() {
         let (mut port, mut rng) = (port(2, 2), Rng::stream(1, "drop"));
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
-        let mut cx = Cx { now: at(100), rng: &mut rng };
+        let mut cx = Cx::new(at(100), &mut rng);
         assert_eq!((wrr.send(LOW, Verdict::Drop, &mut port, &mut cx), wrr.credit()), (None, -500.0));
         assert_eq!((wrr.seen(LOW).waiting, wrr.seen(LOW).dropped), (1, 1));
         let sent = wrr.send(LOW, Verdict::Signal, &mut port, &mut cx);

@@ -19,7 +19,7 @@ fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
     let mut port = Port::new(LINK, 1, true);
     let packet = Packet { len: 500, ..Packet::default() };
     let mut rng = Rng::stream(1, "red");
-    let mut cx = Cx { now: Instant::ZERO, rng: &mut rng };
+    let mut cx = Cx::new(Instant::ZERO, &mut rng);
     for _ in 0..q {
         port.admit(MAIN, packet, Verdict::Accept, &mut DropTail, &mut cx);
     }

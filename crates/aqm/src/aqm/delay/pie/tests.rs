@@ -35,7 +35,7 @@ fn verdicts(state: &mut PieState, rule: &Rule, n: usize) -> Vec<Verdict> {
     let mut queue = queue();
     (0..10).for_each(|_| queue.arrive(packet(), at(0)));
     let mut rng = Rng::stream(1, "pie");
-    let mut cx = Cx { now: at(0), rng: &mut rng };
+    let mut cx = Cx::new(at(0), &mut rng);
     (0..n).map(|_| state.arrival(rule, &packet(), &queue.port.level(MAIN), &mut cx)).collect()
 }
 

@@ -1,9 +1,9 @@
 //! What becomes of each packet at a port: the loops that ask an [`Aqm`] and tell it.
 
-use super::{ListId, NONE, Node, Port};
+use super::{ListId, NONE, Node, Port, Taken};
 use crate::base::cx::Cx;
 use crate::base::ladder::Aqm;
-use crate::base::packet::{Front, Packet};
+use crate::base::packet::Packet;
 use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};
 
@@ -20,7 +20,7 @@ impl Port {
         cx: &mut Cx,
     ) -> Fate {
         self.tally.offered.add(packet.len);
-        let signalled = packet.front == Front::Signals;
+        let signalled = cx.signalled;
         let fits = self.fits(packet.len);
         // Whether it is marked, or why it is dropped.
         let outcome = match verdict {
@@ -68,6 +68,31 @@ impl Port {
         }
         aqm.emptied(cx);
         None
+    }
+
+    /// Takes the oldest packet off `list`, for a rule that judges it between two others. [`Port::send_taken`] or
+    /// [`Port::drop_taken`] decides its fate, before any other packet enters.
+    #[inline]
+    pub fn take(&mut self, list: ListId) -> Option<Taken> {
+        self.unlink(list).map(Taken)
+    }
+
+    /// The packet that was taken.
+    #[inline]
+    pub fn taken(&self, taken: &Taken) -> &Packet {
+        &self.nodes[taken.0 as usize].packet
+    }
+
+    /// Hands the taken packet to the link.
+    #[inline]
+    pub fn send_taken<A: Aqm + ?Sized>(&mut self, taken: Taken, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
+        self.deliver(taken.0, marked, aqm, cx)
+    }
+
+    /// Drops the taken packet.
+    #[inline]
+    pub fn drop_taken<A: Aqm + ?Sized>(&mut self, taken: Taken, reason: Reason, aqm: &mut A, cx: &mut Cx) {
+        self.discard(self.nodes[taken.0 as usize].packet, reason, aqm, cx);
     }
 
     /// Drops the oldest packet of `list`: room for another, or a choice. Says what it was.
@@ -135,8 +160,6 @@ impl Port {
         let (packet, tally) = self.push(list, packet);
         if marked {
             tally.mark(packet);
-            // What was signalled in front is marked, or was dropped.
-            packet.front = Front::Silent;
         }
         aqm.settled(packet, Fate::Queued { marked }, cx);
     }
@@ -158,8 +181,7 @@ impl Port {
 
     /// The way out of all others, on arrival or later.
     #[inline]
-    fn discard<A: Aqm + ?Sized>(&mut self, mut packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
-        packet.front = Front::Silent;
+    fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
         match reason {
             Reason::Early | Reason::Marker => self.tally.dropped_early.add(packet.len),
             Reason::Overflow => self.tally.dropped_overflow.add(packet.len),
