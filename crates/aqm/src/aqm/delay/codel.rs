@@ -407,8 +407,7 @@ mod tests {
             let mut rule = Rule::new(Params::default(), emptied);
             let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, ..State::default() };
             let mut rng = Rng::stream(1, "codel");
-            let sent =
-                rule.deque(&mut state, MAIN, &mut Port::new(LINK, 1, true), &mut Cx::new(ms(9), &mut rng));
+            let sent = rule.deque(&mut state, MAIN, &mut Port::new(LINK, 1, true), &mut Cx::new(ms(9), &mut rng));
             assert!(sent.is_none() && state.first_above == left && !state.dropping && state.count == 7);
         }
     }
