@@ -233,6 +233,23 @@ def test_nothing_hangs(code: str, says: str, tmp_path: Path) -> None:
     assert told.stdout.strip() == says, told.stderr
 
 
+def test_a_running_law_may_ask_what_there_is(short: forebay.Scenario) -> None:
+    found = []
+
+    class Asking(forebay.Law):
+        name = "edge_asking"
+
+        def update(self, sample: forebay.Sample) -> float:
+            found.append((len(forebay.disciplines()), forebay.explain("pi")["name"]))
+            return 0.0
+
+    forebay.run(short, aqm=Asking, runs=1, set={"duration": "2s"})
+    ran = len(found)
+    driven = forebay.Discipline("edge_asking")
+    driven.arrival(1.0, 500, 3)
+    assert ran > 0 and len(found) > ran and set(found) == {(31, "pi")}
+
+
 def test_what_start_raises_is_raised(short: forebay.Scenario) -> None:
     class Late(forebay.Law):
         name = "edge_late"

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::errors;
 use crate::scenario::Scenario;
-use crate::watch::{Call, is_within, watched};
+use crate::watch::{Call, is_within_command, watched};
 
 /// What tells this build from any other: its revision and a hash of the module's file.
 pub(crate) fn build(py: Python<'_>) -> PyResult<&'static str> {
@@ -53,7 +53,7 @@ fn asked<T: Send>(
 ) -> PyResult<T> {
     outside()?;
     let build = build(py)?;
-    let call = Arc::new(Call::default());
+    let call = Arc::new(Call::command());
     let (revision, command) = (Some(Revision::of(env!("FOREBAY_REVISION"))), Some("forebay".to_string()));
     let origin = Origin { revision, command };
     let note = |text: &str| {
@@ -87,10 +87,10 @@ fn document<T: Serialize + Send>(
     text(&asked(py, None, |_| Ok(work()?))?)
 }
 
-/// Refuses a command from a discipline's own code while it runs for another call.
+/// Refuses a command from a discipline's own code while it runs for another command.
 fn outside() -> PyResult<()> {
     let what = "a command of the program cannot be asked for from within another one";
-    if is_within() { Err(PyRuntimeError::new_err(what)) } else { Ok(()) }
+    if is_within_command() { Err(PyRuntimeError::new_err(what)) } else { Ok(()) }
 }
 
 /// The names of all built-in disciplines.

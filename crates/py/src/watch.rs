@@ -31,6 +31,8 @@ pub(crate) struct Call {
     threads: Mutex<BTreeSet<u64>>,
     /// How many threads are in a user's own code at this moment.
     inside: AtomicUsize,
+    /// Whether it is a command, within which no other may be asked for.
+    is_command: bool,
 }
 
 thread_local! {
@@ -41,6 +43,11 @@ thread_local! {
 }
 
 impl Call {
+    /// The call of a command.
+    pub(crate) fn command() -> Self {
+        Self { is_command: true, ..Self::default() }
+    }
+
     fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
@@ -132,9 +139,9 @@ pub(crate) fn working(py: Python<'_>) -> Working {
     Working(mine)
 }
 
-/// Does this thread work for a call?
-pub(crate) fn is_within() -> bool {
-    MINE.with_borrow(Option::is_some)
+/// Does this thread work for a command?
+pub(crate) fn is_within_command() -> bool {
+    MINE.with_borrow(|mine| mine.as_ref().is_some_and(|call| call.is_command))
 }
 
 /// A user's own code raised this in a thread of ours: its call ends with it.

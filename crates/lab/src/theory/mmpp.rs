@@ -4,7 +4,7 @@
 //! transmission, so that its L is the link's buffer and one.
 
 use forebay_aqm::Spec;
-use forebay_aqm::base::text;
+use forebay_aqm::base::params::Value as _;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Limit;
 use forebay_sim::source::Sizes;
@@ -146,7 +146,7 @@ pub fn of(case: &Case) -> Result<Model, InputError> {
 /// Is it a drop-tail queue, or one behind a threshold marker?
 fn knows(spec: &Spec) -> bool {
     let plain = spec.name() == "droptail" && spec.get("front").as_deref() != Some("on");
-    plain || spec.get("th").is_some_and(|th| th != "off")
+    plain || !spec.common().th.is_off()
 }
 
 /// A scenario as the model sees it.
@@ -218,8 +218,7 @@ impl<'a> Setting<'a> {
                 accepts,
             ));
         }
-        let own = spec.get("hard_limit").and_then(|words| text::limit(&words).ok());
-        let Limit::Packets(waiting) = own.unwrap_or(self.queue) else {
+        let Limit::Packets(waiting) = spec.common().hard_limit.or(self.queue) else {
             return Err(wrong("a buffer in bytes".to_string(), "a buffer in packets: the model counts those"));
         };
         let (waiting, block) = (waiting as usize, self.arrivals.states() * self.phases);
@@ -241,11 +240,12 @@ impl<'a> Setting<'a> {
 
     /// The marking function's threshold, which has to stay the same.
     fn threshold(&self, spec: &Spec) -> Result<Option<f64>, InputError> {
-        match spec.get("th").as_deref() {
-            None | Some("off") => Ok(None),
-            Some(words) => text::number(words)
-                .map(Some)
-                .map_err(|_| wrong(self.scenario, "compare.aqm th", words, "one threshold for all of the run")),
+        let th = spec.common().th;
+        match th.constant() {
+            None if !th.is_off() => {
+                Err(wrong(self.scenario, "compare.aqm th", th.show(), "one threshold for all of the run"))
+            }
+            constant => Ok(constant),
         }
     }
 

@@ -98,7 +98,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     if bell.bottleneck.conditions != Default::default() {
         left_out.push("losses and changes of the bottleneck".to_string());
     }
-    if spec.get("th").is_some_and(|th| th != "off") {
+    if !spec.common().th.is_off() {
         left_out.push(format!("th of {}", spec.name()));
     }
     let link = spec.link(&link_of(bell, packet));

@@ -61,7 +61,7 @@ impl Order {
     fn law(&self) -> Result<Option<Box<dyn BareLaw>>, Fault> {
         let entry = self.spec.entry();
         let is = |entry: &Entry, name| entry.name == name || entry.variant_of.is_some_and(|(base, _)| base == name);
-        if self.spec.get("th").is_some_and(|th| th != "off") {
+        if !self.spec.common().th.is_off() {
             return Err(Fault::input(
                 "--aqm",
                 self.spec.canonical(),

@@ -12,6 +12,7 @@ const PATIENCE_S: i64 = 2;
 /// Bytes of the header of a message.
 const HEADER: usize = size_of::<libc::nlmsghdr>();
 /// How often a list is asked for that changes while the kernel tells it.
+#[cfg(feature = "attach")]
 const TRIES: u32 = 10;
 /// The bits of an attribute's type that are no part of it.
 const KIND: u16 = 0x3fff;
@@ -230,7 +231,7 @@ pub(super) fn word(bytes: &[u8], at: usize, len: usize) -> u64 {
     u64::from_ne_bytes(wide)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "attach"))]
 mod tests {
     use super::*;
 

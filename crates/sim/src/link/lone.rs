@@ -59,9 +59,7 @@ impl LoneLink {
     /// The link that `spec` describes, under study and idle at time zero; what happens in `warmup` does not count, and the
     /// series has these `rows`. `horizon` is how long it is used at most; plain drop-tail is a discipline as any other.
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
-        let droptail =
-            || forebay_aqm::Spec::parse("droptail").unwrap_or_else(|_| unreachable!("it is in the registry"));
-        let discipline = Some(spec.discipline.clone().unwrap_or_else(droptail));
+        let discipline = Some(spec.discipline.clone().unwrap_or_default());
         let spec = LinkSpec { study: true, discipline, ..spec.clone() };
         let link = Link::of(&spec, seed, Window::new(warmup, horizon), None);
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));

@@ -76,7 +76,7 @@ pub struct Profile {
     pub paces: bool,
     /// Is its window that of the models of theory: one packet more per round trip, half at a loss?
     pub is_reno: bool,
-    /// Does it follow ns-2 where the RFCs leave it free? `tcp/sender.rs` has the list.
+    /// Does it follow ns-2 where the RFCs leave it free? `tcp/sender/ns2.rs` has the list.
     pub follows_ns2: bool,
     /// Linux's name for it; none if Linux does not have it.
     pub kernel: Option<&'static str>,

@@ -244,10 +244,11 @@ impl Connection {
         Ok(())
     }
 
-    /// The window holds a packet, unless a mark has closed it (RFC 3168 section 6.1.2).
+    /// The window holds a packet, unless a mark that is answered has closed it (RFC 3168 section 6.1.2).
     fn check_floor(&self) -> Result<(), String> {
         let cwnd = self.sender.cwnd();
-        let floor = if self.has_mark { f64::MIN_POSITIVE } else { 1.0 };
+        let answers = !matches!(self.options.variant.profile().ecn, EcnUse::Never | EcnUse::Unanswered);
+        let floor = if self.has_mark && answers { f64::MIN_POSITIVE } else { 1.0 };
         if cwnd.is_finite() && cwnd >= floor { Ok(()) } else { Err(format!("a window of {cwnd}")) }
     }
 

@@ -261,6 +261,7 @@ impl Design for CoDel {
         deviations: &[
             "maxpacket is the largest packet seen so far; the RFC suggests the interface's MTU (mtu=...)",
             "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
+            "a drop that empties the queue ends the dropping state; the RFC's listing ends it at the next dequeue",
             "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, nor its strict > where delay \
              has been above target for exactly an interval: here that packet is bad, as in the RFC",
             "ce_threshold marks whatever the traffic class",

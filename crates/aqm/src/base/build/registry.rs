@@ -263,6 +263,11 @@ macro_rules! registry {
                 self.common.link(link)
             }
 
+            /// The parameters that every discipline has.
+            pub const fn common(&self) -> &$crate::base::common::Common {
+                &self.common
+            }
+
             /// Are ECT packets marked?
             pub const fn ecn(&self) -> bool {
                 self.common.ecn

@@ -35,6 +35,11 @@ impl Steps {
         self.len == 0
     }
 
+    /// Its value, if that never changes.
+    pub const fn constant(&self) -> Option<f64> {
+        if self.len == 1 { Some(self.steps[0].1) } else { None }
+    }
+
     /// Its value at `now`.
     fn at(&self, now: Instant) -> f64 {
         let steps = &self.steps[..usize::from(self.len)];
