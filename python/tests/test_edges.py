@@ -243,7 +243,7 @@ def test_a_running_law_may_ask_what_there_is(short: forebay.Scenario) -> None:
             found.append((len(forebay.disciplines()), forebay.explain("pi")["name"]))
             return 0.0
 
-    forebay.run(short, aqm=Asking, runs=1, set={"duration": "2s"})
+    forebay.run(short, aqm=Asking, seeds=1, set={"duration": "2s"})
     ran = len(found)
     driven = forebay.Discipline("edge_asking")
     driven.arrival(1.0, 500, 3)

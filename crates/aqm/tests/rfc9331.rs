@@ -3,9 +3,7 @@
 //!
 //! Not the algorithm's business: bursts that the link below makes (section 5.5).
 
-mod coupled;
-
-use coupled::{BOTH, KINDS, N, at, based, near, order, packet, queue, signals};
+use crate::coupled::{BOTH, KINDS, N, at, based, near, order, packet, queue, signals};
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
@@ -241,12 +239,12 @@ fn rfc9331_5_4_1_2_excluded_packets_are_not_marked_as_classic() {
 fn the_base_probability_is_the_one_asked_for() {
     for name in BOTH {
         let words = based(name, 0.25);
-        let mut queue = Spec::parse(&words).expect("valid words").queue(coupled::LINK, Rng::stream(1, "queue"));
+        let mut queue = Spec::parse(&words).expect("valid words").queue(crate::coupled::LINK, Rng::stream(1, "queue"));
         (0..2).for_each(|_| queue.arrive(packet(Ecn::NotEct, 0), at(0.0)));
         if queue.next_tick().is_some() {
             queue.tick(at(20.0));
         }
         queue.depart(at(20.0));
-        assert!((coupled::probe(&queue, &words, "p") - 0.25).abs() < 1e-12, "{name}");
+        assert!((crate::coupled::probe(&queue, &words, "p") - 0.25).abs() < 1e-12, "{name}");
     }
 }

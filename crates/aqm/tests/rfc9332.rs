@@ -8,9 +8,7 @@
 //! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of overload, start and duration: the probe overload shows it.
 //! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of such reports: there are none.
 
-mod coupled;
-
-use coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};
+use crate::coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet};

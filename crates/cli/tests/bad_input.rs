@@ -1,8 +1,6 @@
 //! Wrong input: exit code 2, one message that says where and what, nothing left behind.
 
-mod common;
-
-use common::{Place, SCENARIO};
+use crate::common::{Place, SCENARIO};
 
 /// One wrong call: what is changed in the file, further words, and what the message must hold.
 struct Bad {
@@ -296,14 +294,14 @@ fn another_scenarios_directory_is_left_alone() {
     place.write("mine/notes.txt", "not results");
     let ended = place.run(&["run", "short.toml", "-o", "mine"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
+    assert_eq!(crate::common::names(&place.dir.join("mine")), ["notes.txt"]);
     assert_eq!(std::fs::read(place.dir.join("out/summary.json")).unwrap(), summary);
     for dir in ["mine", "out"] {
         let ended = place.run(&["reproduce", "RAQM-TH1", "-o", dir, "--quiet"]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
         check_message("foreign", &ended.stderr, &[&format!("error: {dir} holds "), "choose another -o"]);
     }
-    assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
+    assert_eq!(crate::common::names(&place.dir.join("mine")), ["notes.txt"]);
 }
 
 #[test]

@@ -1,7 +1,4 @@
 //! Ctrl-C: finished runs stay, the same command goes on.
-#![cfg(unix)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Ended, Place, names, sweep};
+use crate::common::{Ended, Place, names, sweep};
 use serde_json::Value;
 
 /// 12 runs of 1000 s: several seconds.

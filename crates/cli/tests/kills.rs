@@ -1,8 +1,4 @@
 //! Nothing is lost: SIGKILL at any moment, files that rot, a disk that is full.
-#![cfg(unix)]
-
-mod common;
-mod skips;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Ended, Place, names, sweep, temporaries};
+use crate::common::{Ended, Place, names, sweep, temporaries};
+use crate::skips::skip;
 use forebay_aqm::base::rng::Rng;
 use serde_json::Value;
-use skips::skip;
 
 /// 40 runs of some 20 ms.
 const SWEEP: [&str; 13] = sweep("duration=20s", "10", "2");

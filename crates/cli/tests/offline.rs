@@ -1,15 +1,11 @@
 //! Nothing asks the network: no socket that could, and the same results where there is none.
-#![cfg(target_os = "linux")]
-
-mod common;
-mod skips;
 
 use std::fs;
 use std::process::Command;
 
-use common::{Ended, Place};
+use crate::common::{Ended, Place};
+use crate::skips::skip;
 use serde_json::Value;
-use skips::skip;
 
 const RUN: [&str; 7] = ["run", "short.toml", "--runs", "2", "-o", "out", "--json"];
 

@@ -1,10 +1,8 @@
 //! Papers through the program: folders, reports and the index of several.
 
-mod common;
-
 use std::fs;
 
-use common::Place;
+use crate::common::Place;
 use forebay_lab::claim_file;
 use forebay_lab::papers::PAPERS;
 

@@ -1,13 +1,11 @@
 //! A scenario through the program: tables, files, fingerprints, resumption.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::SystemTime;
 
-use common::{Ended, Place, names};
+use crate::common::{Ended, Place, names};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 

@@ -1,11 +1,9 @@
 //! What the program says about itself, and to whom.
 
-mod common;
-
 use std::io::Read;
 use std::process::Stdio;
 
-use common::{Ended, Place};
+use crate::common::{Ended, Place};
 use serde_json::Value;
 
 fn discipline_names(place: &Place) -> Vec<String> {
@@ -126,7 +124,7 @@ fn the_defaults_of_a_variant_are_its_own() {
 fn a_typo_in_any_flag_is_answered_with_the_flag() {
     let place = Place::new("typos");
     let mut tried = 0;
-    for (words, text) in common::helps(&place) {
+    for (words, text) in crate::common::helps(&place) {
         let usage =
             text.split_once("Options:").map_or("", |(_, rest)| rest.split("Examples:").next().unwrap_or_default());
         // A flag stands at most six to the right; what is further tells about it.
@@ -187,7 +185,7 @@ fn what_a_shell_and_man_are_told() {
     assert!(page.contains(".TH") && page.contains("reproduce"), "{page}");
     assert_eq!(place.run(&["man", "--json"]).good().json()["page"].as_str().unwrap().trim(), page.trim());
     assert_eq!(place.run(&["man", "pages", "--json"]).good().json()["directory"], "pages");
-    let pages = common::names(&place.dir.join("pages"));
+    let pages = crate::common::names(&place.dir.join("pages"));
     for name in ["forebay.1", "forebay-run.1", "forebay-theory.1"] {
         assert!(pages.iter().any(|page| page == name), "{pages:?}");
     }
@@ -196,7 +194,7 @@ fn what_a_shell_and_man_are_told() {
 #[test]
 fn help_ends_with_examples_and_version_with_the_revision() {
     let place = Place::new("help");
-    let all = common::helps(&place);
+    let all = crate::common::helps(&place);
     assert!(all.len() >= 17, "{}", all.len());
     for (words, text) in all {
         let examples = text.split_once("Examples:").unwrap_or_else(|| panic!("{words:?}: {text}")).1;

@@ -1,12 +1,10 @@
 //! Axes through the program: one table, resumption, the same bytes on any number of threads.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use common::{Place, SCENARIO, names};
+use crate::common::{Place, SCENARIO, names};
 use serde_json::Value;
 
 const AXES: [&str; 6] =

@@ -3,15 +3,13 @@
 //! tc reads its words before it asks the kernel, so that it answers also where the kernel lacks the discipline; what it
 //! would say is seen in its system call. It runs in a network namespace of its own, whose loopback device nobody uses.
 
-mod skips;
-
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use crate::skips::skip;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::tc::{self, Form, Tail, Tc};
 use forebay_aqm::{ENTRIES, Spec};
-use skips::skip;
 
 /// Lines at random of each discipline.
 const LINES: u64 = 60;

@@ -1,14 +1,10 @@
 //! What people see: on a terminal of 80 columns and of 200, with colours and without them, and in a pipe.
-#![cfg(target_os = "linux")]
-
-mod common;
-mod skips;
 
 use std::process::{Command, Stdio};
 
-use common::Place;
+use crate::common::Place;
+use crate::skips::skip;
 use forebay_aqm::ENTRIES;
-use skips::skip;
 
 /// A line for a shell on a terminal of so many columns.
 fn on_terminal(columns: usize, line: &str) -> Command {
@@ -92,7 +88,7 @@ fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
         return;
     }
     let place = Place::new("helps");
-    let helps = common::helps(&place);
+    let helps = crate::common::helps(&place);
     assert!(helps.len() >= 17, "{}", helps.len());
     for (words, piped) in helps {
         let words: Vec<&str> = words.iter().map(String::as_str).chain(["-h"]).collect();

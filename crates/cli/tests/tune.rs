@@ -1,8 +1,6 @@
 //! `forebay tune` through the program: what it finds, checks and refuses.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 
 const LOOP: &str = include_str!("../../../examples/pi-design.toml");
 /// Short runs: two seeds of 30 s.

@@ -1,8 +1,4 @@
 //! Several processes that write one directory: they take turns, and nothing of a killed one remains.
-#![cfg(unix)]
-
-mod common;
-mod skips;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +6,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Ended, Place, names, temporaries};
+use crate::common::{Ended, Place, names, temporaries};
+use crate::skips::skip;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
-use skips::skip;
 
 fn json(path: PathBuf) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()

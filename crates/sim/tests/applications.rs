@@ -1,9 +1,7 @@
 //! Applications over connections: how long files take where that can be worked out by hand, and that an application's
 //! rate is the connection's.
 
-mod common;
-
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::app::{Files, Work};
 use forebay_sim::draw::Draw;

@@ -1,11 +1,9 @@
 //! Links that lose packets or change their rate: nothing else is lost or invented, no shortcut or meter changes the
 //! run.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;

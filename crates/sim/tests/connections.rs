@@ -1,15 +1,13 @@
 //! Ten thousand random connections over a path that loses, marks, delays and overtakes: what the RFCs want of every sender,
 //! whatever happens to it.
 //!
-//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test connections` tries others.
-
-mod connection;
+//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all connections` tries others.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use connection::Connection;
-use connection::setting::Setting;
+use crate::connection::Connection;
+use crate::connection::setting::Setting;
 
 const SEEDS: Range<u64> = 0..10_000;
 
@@ -26,7 +24,7 @@ fn every_sender_keeps_the_rules() {
     let fails = |&seed: &u64| catch_unwind(AssertUnwindSafe(|| Connection::new(seed).run())).is_err();
     let failed: Vec<u64> = seeds().filter(fails).collect();
     if let Some(first) = failed.first() {
-        let again = format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test connections", first + 1);
+        let again = format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test all connections", first + 1);
         panic!(
             "{} seeds fail, the first is {first}; again with\n    {again}\n{:#?}",
             failed.len(),

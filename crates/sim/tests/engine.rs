@@ -1,8 +1,6 @@
 //! The engine's promises: same input same run, fast paths equal slow ones, no phase effects.
 
-mod common;
-
-use common::{case1, drop_ratio, dumbbell, run};
+use crate::common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;

@@ -1,12 +1,9 @@
 //! Runs whose fingerprints are on record: debug, release, other machines and instruction sets, and later versions must
 //! agree. `FOREBAY_BLESS=1` writes them anew.
 
-mod common;
-mod scenario;
-
 use std::fmt::Write;
 
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
@@ -50,7 +47,7 @@ fn weather() -> Network {
 
 /// Of so many random networks - every topology, source, transport, loss and marker - one number.
 fn networks(seeds: std::ops::Range<u64>) -> u64 {
-    let of = |seed| run(&scenario::network(seed), seed).fingerprint;
+    let of = |seed| run(&crate::scenario::network(seed), seed).fingerprint;
     seeds.map(of).fold(0, |all: u64, one| all.rotate_left(1) ^ one)
 }
 

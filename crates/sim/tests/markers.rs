@@ -1,8 +1,6 @@
 //! Token buckets at the edge: what is counted IN and OUT, and that colours alone change nothing.
 
-mod common;
-
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Rate};

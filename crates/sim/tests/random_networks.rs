@@ -1,9 +1,7 @@
 //! Twenty thousand random small networks, every topology, discipline, loss and schedule: nothing is lost or invented,
 //! nothing overtakes, nothing happens twice differently.
 //!
-//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test random_networks` tries others.
-
-mod scenario;
+//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all random_networks` tries others.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,8 +32,9 @@ fn run(net: &Network, seed: u64) -> Outcome {
 fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
     let failed: Vec<u64> = seeds.filter(|&seed| catch_unwind(AssertUnwindSafe(|| check(seed))).is_err()).collect();
     if let Some(first) = failed.first() {
-        let net = scenario::network(*first);
-        let again = format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test random_networks", first + 1);
+        let net = crate::scenario::network(*first);
+        let again =
+            format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test all random_networks", first + 1);
         panic!("{test}: {} seeds fail, the first is {first}; again with\n    {again}\n{net:#?}", failed.len());
     }
 }
@@ -45,7 +44,7 @@ fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
 #[test]
 fn counts_add_up() {
     try_all("counts_add_up", seeds(), |seed| {
-        let net = scenario::network(seed);
+        let net = crate::scenario::network(seed);
         let outcome = run(&net, seed);
         let studied = net.links.iter().filter(|link| link.study);
         studied.zip(&outcome.links).for_each(|(spec, link)| check_link(&net, spec, link));
@@ -94,7 +93,7 @@ fn check_flows(net: &Network, outcome: &Outcome) {
 #[test]
 fn the_same_twice() {
     try_all("the_same_twice", seeds().step_by(10), |seed| {
-        let net = scenario::network(seed);
+        let net = crate::scenario::network(seed);
         assert!(run(&net, seed) == run(&net, seed));
     });
 }
@@ -103,7 +102,7 @@ fn the_same_twice() {
 #[test]
 fn the_same_by_arithmetic_and_by_discipline() {
     try_all("the_same_by_arithmetic_and_by_discipline", seeds(), |seed| {
-        let mut net = scenario::network(seed);
+        let mut net = crate::scenario::network(seed);
         if net.links[0].discipline.is_none() {
             let fast = run(&net, seed);
             net.links[0].discipline = Some(Spec::parse("droptail").unwrap());
@@ -121,7 +120,7 @@ fn the_same_by_arithmetic_and_by_discipline() {
 #[test]
 fn the_same_ahead_of_time_and_by_event() {
     try_all("the_same_ahead_of_time_and_by_event", seeds().step_by(10), |seed| {
-        let mut fast = scenario::network(seed);
+        let mut fast = crate::scenario::network(seed);
         fast.hosts.iter_mut().for_each(|host| host.jitter = Span::ZERO);
         let odd = |i: usize, factor: u64| Span::from_nanos(1 + i as u64 * factor % 1009);
         fast.links.iter_mut().enumerate().for_each(|(i, link)| link.delay = link.delay + odd(i, 91));

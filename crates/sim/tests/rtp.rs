@@ -1,10 +1,8 @@
 //! Video over RTP: reports are packets on the way back, and the sender follows them.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::loss::LossModel;

@@ -1,11 +1,9 @@
 //! Scripted conversations with one end of a connection, each about one rule of an RFC: see `scripts/README.md`.
 
-mod script;
-
 use std::fs;
 use std::path::Path;
 
-use script::run;
+use crate::script::run;
 
 #[test]
 fn every_script_holds() {

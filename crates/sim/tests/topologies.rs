@@ -1,8 +1,6 @@
 //! Parking lots and graphs: the dumbbell is a special case of both, long ways get less, narrow ways back hurt.
 
-mod common;
-
-use common::{case1, dumbbell, run};
+use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};

@@ -14,14 +14,14 @@ const BLESSED: [&str; 8] = [
     FLUID.files[0],
     verdicts::EXPECTED,
 ];
-/// Tests that write what they otherwise compare: package, test program, module (all of it if empty).
-const WRITERS: [[&str; 3]; 6] = [
-    ["forebay-aqm", "golden", ""],
-    ["forebay-sim", "fingerprints", ""],
-    ["forebay-lab", "scenario", "published_schema::"],
-    ["forebay-lab", "theory", QUEUES.test],
-    ["forebay-lab", "theory", THROUGHPUT.test],
-    ["forebay-lab", "theory", FLUID.test],
+/// Tests that write what they otherwise compare: package, module.
+const WRITERS: [[&str; 2]; 6] = [
+    ["forebay-aqm", "golden::"],
+    ["forebay-sim", "fingerprints::"],
+    ["forebay-lab", "published_schema::"],
+    ["forebay-lab", QUEUES.test],
+    ["forebay-lab", THROUGHPUT.test],
+    ["forebay-lab", FLUID.test],
 ];
 /// The simulator beside queueing theory.
 pub(crate) const QUEUES: Page = Page { test: "queues::", files: &["docs/queues.md"] };
@@ -31,7 +31,7 @@ pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"]
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 
-/// A page that a module of the laboratory's test `theory` writes, with its chart if it has one.
+/// A page that a module of the laboratory's tests writes, with its chart if it has one.
 pub(crate) struct Page {
     test: &'static str,
     files: &'static [&'static str],
@@ -56,14 +56,14 @@ pub(crate) fn run() -> Result<(), String> {
 
 /// Renews one page alone.
 pub(crate) fn page(page: &Page) -> Result<(), String> {
-    write(["forebay-lab", "theory", page.test])?;
+    write(["forebay-lab", page.test])?;
     println!("{}", page.files.join("\n"));
     Ok(())
 }
 
-fn write([package, program, module]: [&str; 3]) -> Result<(), String> {
+fn write([package, module]: [&str; 2]) -> Result<(), String> {
     let mut writer = program::cargo();
-    writer.args(["test", "-p", package, "--test", program, "--", module]).env("FOREBAY_BLESS", "1");
+    writer.args(["test", "-p", package, "--test", "all", "--", module]).env("FOREBAY_BLESS", "1");
     succeed(writer)
 }
 

@@ -92,8 +92,8 @@ impl Trial {
     pub(super) fn finds(&self, Fault { discipline, own, .. }: &Fault) -> Result<bool, String> {
         let module = rules::module(own).ok_or_else(|| format!("{own} is no file of forebay-aqm"))?;
         Ok(self.fails("forebay_aqm", &[&format!("{module}::")], None)?
-            || self.fails("differential", &[&format!("::{discipline}::")], None)?
-            || self.fails("golden", &["traces_are_as_blessed"], Some(discipline))?)
+            || self.fails("all", &[&format!("::{discipline}::")], None)?
+            || self.fails("all", &["golden::traces_are_as_blessed"], Some(discipline))?)
     }
 
     /// Does any test of the crate fail?

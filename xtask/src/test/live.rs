@@ -13,9 +13,12 @@ use crate::base::tally::Tally;
 const PAGE: &str = "docs/sim-to-real.md";
 const SCENARIO: &str = "examples/real.toml";
 
+/// The modules of the program's tests that need packets of the kernel: links, devices.
+pub(super) const MODULES: [&str; 2] = ["kernel_link::", "kernel_device::"];
+
 /// Those of `forebay attach`; each says what it needs.
 pub(crate) fn devices(tally: &mut Tally) {
-    cargo_tests::run(tests("attach"), tally);
+    cargo_tests::run(tests(MODULES[1]), tally);
 }
 
 /// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
@@ -34,18 +37,18 @@ pub(crate) fn links(tally: &mut Tally) {
     };
     if document["link"] != true {
         let why = format!("no emulated links here: {}", missing(&document, "link, run --on kernel"));
-        return match cargo_tests::names(tests("live")) {
-            Ok(names) => names.iter().for_each(|name| tally.skip(format!("live::{name}: {why}"))),
+        return match cargo_tests::names(tests(MODULES[0])) {
+            Ok(names) => names.iter().for_each(|name| tally.skip(format!("{name}: {why}"))),
             Err(what) => tally.fail(what),
         };
     }
-    cargo_tests::run(tests("live"), tally);
+    cargo_tests::run(tests(MODULES[0]), tally);
 }
 
 /// One test after the other, for they share this machine's processors; `--workspace`, as what they stand on has been built.
-fn tests(name: &str) -> Command {
+fn tests(module: &str) -> Command {
     let mut tests = program::cargo();
-    tests.args(["test", "--workspace", "--test", name, "--", "--test-threads=1"]);
+    tests.args(["test", "--workspace", "--test", "all", "--", "--test-threads=1", module]);
     tests
 }
 

@@ -68,15 +68,18 @@ pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command = program::cargo();
         command.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
+        command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
     });
     stage(engine, "the same fingerprints in release, and with every instruction this processor has", &|tally| {
-        const TEST: [&str; 6] = ["test", "--release", "-p", "forebay-sim", "--test=engine", "--test=fingerprints"];
+        const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
+        const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
         let mut release = program::cargo();
-        release.args(TEST);
+        release.args(TEST).args(MODULES);
         cargo_tests::run(release, tally);
         let mut native = program::cargo();
-        native.args(TEST).args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
+        native.args(TEST).args(["--target-dir", "target/native"]).args(MODULES);
+        native.env("RUSTFLAGS", "-C target-cpu=native");
         cargo_tests::run(native, tally);
     });
     stage(oracles, "what SciPy and python-control say now", &oracles::check);

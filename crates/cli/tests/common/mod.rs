@@ -26,7 +26,10 @@ pub(crate) struct Place {
 impl Place {
     /// An empty folder but for `short.toml`; `name` is unique among the tests of one file.
     pub(crate) fn new(name: &str) -> Self {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME")).join(name);
+        // The name of a test's thread begins with its file.
+        let thread = std::thread::current();
+        let file = thread.name().and_then(|test| test.split("::").next()).unwrap_or("all");
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file).join(name);
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
         let place = Self { dir };

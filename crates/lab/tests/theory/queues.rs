@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::queueing::page::{Row, error_each, figures, page};
-use crate::queueing::system::{Kind, System, run};
+use crate::theory::queueing::page::{Row, error_each, figures, page};
+use crate::theory::queueing::system::{Kind, System, run};
 
 const fn system(kind: Kind, rho: f64, room: Option<usize>, services: u64) -> System {
     System { kind, rho, room, services }

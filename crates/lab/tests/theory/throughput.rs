@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use crate::bulk::chart::chart;
-use crate::bulk::connection::Connection;
-use crate::bulk::formula::Formula;
-use crate::bulk::page::{Row, TOLERANCE, page};
+use crate::theory::bulk::chart::chart;
+use crate::theory::bulk::connection::Connection;
+use crate::theory::bulk::formula::Formula;
+use crate::theory::bulk::page::{Row, TOLERANCE, page};
 use forebay_sim::tcp::Variant;
 
 const LOSSES: [f64; 7] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];

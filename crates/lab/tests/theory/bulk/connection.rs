@@ -10,7 +10,7 @@ use forebay_sim::world::World;
 use forebay_theory::tcp::Path;
 use rayon::prelude::*;
 
-use crate::pair::pair;
+use crate::theory::pair::pair;
 
 /// Two ways of this make the round trip; what a window takes to leave, 4 us a packet, is below a hundredth of it.
 const DELAY: Span = Span::from_millis(50);

@@ -10,7 +10,7 @@ use forebay_sim::world::World;
 use forebay_theory::queues::{Steady, dd1, md1, mm1};
 use rayon::prelude::*;
 
-use crate::pair::pair;
+use crate::theory::pair::pair;
 
 /// Mean packet: of exponential lengths in whole bytes the squared coefficient of variation is 1 - 1/4000,
 /// which takes an eighth of a thousandth off a queue; none in a million is cut at 65,535 bytes.

@@ -1,10 +1,8 @@
 //! `forebay theory` through the program: what it prints, what it leaves out, what it refuses.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod markov;
 
-use common::Place;
+use crate::common::Place;
 use serde_json::Value;
 
 const LOOP: &str = include_str!("../../../../examples/pi-design.toml");

@@ -2,21 +2,16 @@
 //!
 //! They take root, and say so where they have not got it.
 
-#![cfg(target_os = "linux")]
-
-mod skips;
-mod wire;
-
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::skips::skip;
+use crate::wire::{DEVICE, Rig, run};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Rung;
 use serde_json::Value;
-use skips::skip;
-use wire::{DEVICE, Rig, run};
 
 const RATE: &str = "30mbit";
 const BITS: f64 = 30e6;
@@ -71,7 +66,7 @@ fn said(out: &Output) -> String {
 /// What the second process of a load is; nothing by itself.
 #[test]
 fn role() {
-    wire::play();
+    crate::wire::play();
 }
 
 /// Every drop is sent again once. What else the sender sends again, because an acknowledgement is late on a busy machine, the

@@ -1,10 +1,6 @@
 //! Real packets, as an ordinary user where that can be: `cargo xtask test live`. Nothing else should run meanwhile: what is
 //! looked at are medians and counts, and a run whose timing was not that of the link is done once more before it counts.
 
-#![cfg(target_os = "linux")]
-
-mod skips;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -15,9 +11,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::skips::skip;
 use forebay_live::sys::offloads::{self, Switch};
 use serde_json::Value;
-use skips::skip;
 
 const FAR: &str = "100.64.0.1";
 
@@ -59,7 +55,7 @@ fn forebay(words: &[&str]) -> Output {
 
 /// The words that play one of the roles below behind a link.
 fn role(name: &str) -> String {
-    format!("env ROLE={name} {}/roles --exact a_role --nocapture", place().display())
+    format!("env ROLE={name} {}/roles --exact kernel_link::a_role --nocapture", place().display())
 }
 
 /// What is counted does not depend on when: late packets bunch, and no more.

@@ -1,8 +1,6 @@
 //! Flows and links from the file to the run.
 
 mod access_networks;
-#[path = "../dumbbell/mod.rs"]
-mod dumbbell;
 mod ecn;
 mod goodput;
 mod lone;

@@ -2,8 +2,6 @@
 
 mod claims;
 mod class_columns;
-#[path = "../dumbbell/mod.rs"]
-mod dumbbell;
 mod exhibits;
 mod report;
 mod store;

@@ -1,0 +1,27 @@
+//! The program as it is typed. `kernel_link` and `kernel_device` need packets of the kernel: `cargo xtask test live attach`.
+
+mod bad_input;
+mod common;
+#[cfg(unix)]
+mod interrupt;
+#[cfg(target_os = "linux")]
+mod kernel_device;
+#[cfg(target_os = "linux")]
+mod kernel_link;
+#[cfg(unix)]
+mod kills;
+#[cfg(target_os = "linux")]
+mod offline;
+mod reproduce;
+mod runs;
+mod skips;
+mod surfaces;
+mod sweep;
+mod tc;
+#[cfg(target_os = "linux")]
+mod terminal;
+mod theory;
+mod tune;
+mod wire;
+#[cfg(unix)]
+mod writers;

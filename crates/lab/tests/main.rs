@@ -1,0 +1,8 @@
+//! The laboratory from outside: files in, records, documents and reports out.
+
+mod dumbbell;
+mod own;
+mod results;
+mod scenario;
+mod theory;
+mod traffic;
