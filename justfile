@@ -1,4 +1,4 @@
-# Short names for the project's chores; `cargo xtask` alone lists them.
+# Short names for the project's tasks; `cargo xtask` lists all.
 
 test:
     cargo xtask test
