@@ -195,7 +195,7 @@ fn every_wrong_axis_is_refused() {
         ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends take the same unit"]),
         ("flows.0.count=5,50", &["found 'flows.0.count'", "leaves flows.ftp.count alone, which varies too"]),
         ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "with [compare]"]),
-        ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit' for the same runs"]),
+        ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit', which give identical runs"]),
         ("title=a,b\tc", &["title: found 'b\\tc', expected a text without line breaks"]),
         ("vary.flows.ftp.count=5,50", &["the path that varies, without 'vary.'"]),
     ] {

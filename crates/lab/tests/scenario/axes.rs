@@ -71,32 +71,32 @@ fn the_own_discipline_of_any_other_link_is_one() {
     }
 }
 
-/// Two values for the same runs: the cases would say the same thing under two labels.
+/// Two values which give identical runs: the cases would say the same thing under two labels.
 #[test]
 fn an_axis_that_changes_nothing_is_refused() {
     let named = alone().replace("raqm q0=50", "raqm q0={q}");
     let whole = "topology.bottleneck={rate='1mbit',delay='1ms',queue='9p',aqm='pi'},\
                  {rate='1mbit',delay='1ms',queue='9p',aqm='red'}";
     for (text, vary, aqm, key, found) in [
-        (named.as_str(), &["q=20,50"][..], &["pi"][..], "vary.q", "'20' and '50' for the same runs"),
-        (&named, &["flows.ftp.count=1,2", "q=20,50"], &["pi"], "vary.q", "'20' and '50' for the same runs"),
-        (&named, &["q=20,50", "flows.ftp.count=1,2"], &["pi"], "vary.q", "'20' and '50' for the same runs"),
+        (named.as_str(), &["q=20,50"][..], &["pi"][..], "vary.q", "'20' and '50', which give identical runs"),
+        (&named, &["flows.ftp.count=1,2", "q=20,50"], &["pi"], "vary.q", "'20' and '50', which give identical runs"),
+        (&named, &["q=20,50", "flows.ftp.count=1,2"], &["pi"], "vary.q", "'20' and '50', which give identical runs"),
         (EXAMPLE, &["flows.ftp.count=5,6,5"], &[], "vary.flows.ftp.count", "'5' twice"),
         (
             EXAMPLE,
             &["topology.bottleneck.rate=1mbit,2mbit,1000kbit"],
             &[],
             "vary.topology.bottleneck.rate",
-            "'1mbit' and '1000kbit' for the same runs",
+            "'1mbit' and '1000kbit', which give identical runs",
         ),
         (
             EXAMPLE,
             &["compare.labels=['a','b','c','d'],['e','f','g','h']"],
             &[],
             "vary.compare.labels",
-            r#"'["a", "b", "c", "d"]' and '["e", "f", "g", "h"]' for the same runs"#,
+            r#"'["a", "b", "c", "d"]' and '["e", "f", "g", "h"]', which give identical runs"#,
         ),
-        (EXAMPLE, &[whole], &[], "vary.topology.bottleneck", "for the same runs"),
+        (EXAMPLE, &[whole], &[], "vary.topology.bottleneck", "which give identical runs"),
     ] {
         let error = refused(text, &[], vary, aqm);
         assert_eq!((error.file.as_str(), error.key.as_str()), ("--vary", key), "{error}");

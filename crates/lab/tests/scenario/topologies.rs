@@ -188,7 +188,7 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
         (GRAPH, "to = \"b\"\nweight", "to = \"a\"\nweight", "topology.links.core.to", "a", "another node"),
         (GRAPH, "weight = 2", "weight = 0", "topology.links.core.weight", "0", "from 1"),
         (GRAPH, "\"c\", \"1\"]", "\"c\", \"c\"]", "topology.nodes[3]", "c", "no other node"),
-        (GRAPH, "to = \"c\"\ncount", "to = \"a\"\ncount", "flows.ftp.to", "a", "another node than from"),
+        (GRAPH, "to = \"c\"\ncount", "to = \"a\"\ncount", "flows.ftp.to", "a", "a node other than from"),
         (GRAPH, "from = \"a\"\nto = \"c\"", "to = \"c\"", "flows.ftp.from", "nothing", "one of a, b, c, 1"),
         (GRAPH, "from = \"a\"\nto = \"c\"", "hosts = \"a\"\nto = \"c\"", "flows.ftp.hosts", "a", "parking-lot"),
         (GRAPH, "one_way = true", "one_way = true\nreverse = {}", "topology.links.2.reverse", "a table", "no reverse"),
