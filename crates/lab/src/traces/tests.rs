@@ -10,7 +10,7 @@ fn frames_of(text: &str) -> Read<Recorded> {
     super::frames::read(&mut Bytes::new(text.as_bytes()))
 }
 
-/// Times in nanoseconds and sizes.
+/// Times in nanoseconds, and sizes.
 fn shown(recorded: &Recorded) -> Vec<(u64, u32)> {
     recorded.items.iter().map(|item| (item.at.nanos(), item.size)).collect()
 }
@@ -46,8 +46,8 @@ impl Writer {
     }
 }
 
-/// Three packets of 60, 1514 and 9000 bytes, of which at most 96 are kept, at 0, 1 and 2.000002 s; the second and
-/// third lie in the wrong order.
+/// Three packets of 60, 1514 and 9000 bytes, truncated to 96 bytes, at 0, 1 and 2.000002 s; the second and
+/// third are out of order.
 fn pcap(big: bool, nanos: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     out.u32(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }).u16(2).u16(4).u32(0).u32(0).u32(96).u32(1);
@@ -65,7 +65,7 @@ fn section(out: &mut Writer) {
     });
 }
 
-/// An interface with a clock of this resolution, in seconds that begin at this offset.
+/// An interface with a clock of this resolution and this offset in seconds.
 fn interface(out: &mut Writer, resolution: Option<u8>, offset: u32) {
     out.block(1, |body| {
         body.u16(1).u16(0).u32(0);
@@ -90,8 +90,8 @@ fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
     });
 }
 
-/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a section of the
-/// other byte order, beside blocks of no concern.
+/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a
+/// section of the other byte order, next to blocks that are ignored.
 fn pcapng(big: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     section(&mut out);
@@ -163,7 +163,7 @@ fn what_is_wrong_is_named_at_its_place() {
         ("0,100\n1,200,3\n", line(2), "1,200,3", "as many columns"),
         ("0,100\n-1,200\n", line(2), "-1", "at least 0"),
         ("0,100\nnan,200\n", line(2), "nan", "a time in seconds"),
-        ("1,100\n0.5,200\n", line(2), "0.5", "no earlier"),
+        ("1,100\n0.5,200\n", line(2), "0.5", "at or after"),
         ("0,1e3\n", line(1), "1e3", "a length in bytes"),
         ("0,0\n", line(1), "a packet of 0 bytes", "1 to 65535"),
         ("0,65536\n", line(1), "a packet of 65536 bytes", "without offloading"),
@@ -180,7 +180,7 @@ fn what_is_wrong_is_named_at_its_place() {
         ("# x\n1 X 0 10\n", line(2), "X", "I, P or B"),
         ("1 I -4 10\n", line(1), "-4", "milliseconds"),
         ("1 I 0 16777217\n", line(1), "1 I 0 16777217", "at most 16777216"),
-        ("1 I 0 10\n40 P 10\n", line(2), "40 P 10", "the columns of the lines before"),
+        ("1 I 0 10\n40 P 10\n", line(2), "40 P 10", "the columns of previous lines"),
     ] {
         let bad = frames_of(text).unwrap_err();
         assert_eq!((bad.at, bad.found.as_str()), (at, found), "{text:?}");
@@ -222,7 +222,7 @@ fn samples() -> Vec<Vec<u8>> {
     captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
 }
 
-/// No panic, and what is read keeps the promises.
+/// No panic, and what is read satisfies its invariants.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
@@ -238,7 +238,7 @@ fn a_file_cut_anywhere_is_refused_or_a_beginning() {
             check(&bytes[..end]).unwrap();
         }
     }
-    // Whole packets are a file; anything else ends where it should not.
+    // Cut after a complete packet the file is valid; elsewhere it ends too early.
     let bytes = pcap(true, true);
     let whole: Vec<usize> = (0..bytes.len()).filter(|&end| packets_of(&bytes[..end]).is_ok()).collect();
     assert_eq!(whole, [24 + 16 + 60, 24 + 16 + 60 + 16 + 96]);

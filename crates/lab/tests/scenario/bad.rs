@@ -247,7 +247,7 @@ fn what_is_no_readable_file_says_so() {
     assert!(refuse("elsewhere/case1.toml").hint.as_deref().unwrap_or_default().contains("no directory"));
     let directory = refuse("");
     assert_eq!(directory.found.as_str(), "a directory");
-    assert!(directory.to_string().contains("it holds case1.toml"), "{directory}");
+    assert!(directory.to_string().contains("it contains case1.toml"), "{directory}");
     let latin1 = refuse("latin1.toml");
     assert_eq!((latin1.line, latin1.column), (Some(2), Some(13)));
     assert!(latin1.accepts.contains("UTF-8"));
