@@ -259,7 +259,7 @@ fn maps_that_cannot_be_are_refused() {
         what.iter().for_each(|what| assert!(ended.stderr.contains(what), "{words:?}: no {what} in {}", ended.stderr));
     };
     let (flows, rtt) = (["--map", "flows=5..50"], ["--map", "rtt=20ms..1s"]);
-    refused(&[&["stability", "loop.toml"][..], &flows].concat(), &["--map", "1 sides", "two: once across"]);
+    refused(&[&["stability", "loop.toml"][..], &flows].concat(), &["--map", "1 sides", "two: horizontal and vertical"]);
     refused(&[&["stability", "loop.toml"][..], &flows, &flows].concat(), &["two different sides"]);
     refused(&[&["fluid", "loop.toml"][..], &flows, &rtt].concat(), &["fluid", "stability"]);
     for bad in ["flows=50..5", "flows=0..5", "flows", "flow=1..5", "rtt=1..5", "rate=1mbps..2mbit"] {

@@ -157,7 +157,7 @@ impl Reproduction {
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         let meta_path = dir.join("meta.json");
         if !meta_path.exists() {
-            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are no results") };
+            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are not results") };
         }
         let Meta::Paper(known) = Meta::read(dir)? else { return refuse("the results of a scenario") };
         if known.paper != self.paper.name {

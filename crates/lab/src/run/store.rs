@@ -236,7 +236,7 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
         return Ok(());
     }
     if !dir.join("meta.json").exists() {
-        return refuse("files that are no results");
+        return refuse("files that are not results");
     }
     match Meta::read(dir)? {
         Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),

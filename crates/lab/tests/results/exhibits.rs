@@ -219,7 +219,7 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
 fn models_stand_beside_runs_and_alone() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
     let alone = figure(&page, "Fig. 8");
-    assert_eq!(alone["caption"], "Worked out by the model; nothing was simulated.");
+    assert_eq!(alone["caption"], "Computed by the model, without simulation.");
     assert_eq!((&alone["series"][0]["name"], &alone["series"][1]["name"]), (&json!("all"), &json!("aaqm-loss www")));
     assert_eq!((points(alone, 0).len(), points(alone, 0)[14].0), (15, 95.0), "in % of the buffer");
     assert_eq!(page["sections"][1]["figures"], json!(["Fig. 8"]));
@@ -253,7 +253,7 @@ fn printed_numbers_stand_beside_ours() {
     assert_eq!(row[1], json!({ "text": "20.0 ± 0.0", "printed": "20.0, +0.0", "outcome": null }));
     assert_eq!(row[2], json!({ "text": "100 ± 0", "printed": "50, +100.0 %", "outcome": "fails" }));
     assert!(row[3]["printed"].is_null(), "the paper printed none");
-    assert_eq!(table["rows"][1][1]["text"], "2 points of the axes are meant");
+    assert_eq!(table["rows"][1][1]["text"], "2 combinations of the axes match");
 
     let kept: Value = serde_json::from_slice(&fs::read(dir.join("tables.json")).unwrap()).unwrap();
     assert_eq!((&kept["version"], &kept["paper"], &kept["level"]), (&json!(1), &json!("one"), &json!("quick")));
