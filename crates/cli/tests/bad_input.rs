@@ -289,7 +289,7 @@ fn another_scenarios_directory_is_left_alone() {
     let words = ["run", "short.toml", "--runs", "1", "-o", "out", "--set", "flows.ftp.count=11"];
     let ended = place.run(&words);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    check_message("foreign", &ended.stderr, &["error: out holds the results of another scenario"]);
+    check_message("foreign", &ended.stderr, &["error: out contains the results of another scenario"]);
     let json = place.run(&[&words[..], &["--json"]].concat());
     assert_eq!((json.code, json.json()["error"]["kind"].as_str()), (Some(2), Some("foreign-directory")));
     std::fs::create_dir(place.dir.join("mine")).unwrap();
@@ -301,7 +301,7 @@ fn another_scenarios_directory_is_left_alone() {
     for dir in ["mine", "out"] {
         let ended = place.run(&["reproduce", "RAQM-TH1", "-o", dir, "--quiet"]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        check_message("foreign", &ended.stderr, &[&format!("error: {dir} holds "), "choose another -o"]);
+        check_message("foreign", &ended.stderr, &[&format!("error: {dir} contains "), "choose another -o"]);
     }
     assert_eq!(common::names(&place.dir.join("mine")), ["notes.txt"]);
 }

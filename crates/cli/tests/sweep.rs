@@ -124,7 +124,7 @@ fn the_same_sweep_runs_nothing_twice() {
     assert_eq!(more.stderr, "Short: 24 runs of 2 s, 16 of them already finished\n");
     let other = place.run(&["sweep", "short.toml", "--vary", "flows.ftp.count=5,11", "-o", "out"]);
     assert_eq!(other.code, Some(2), "{other:?}");
-    assert!(other.stderr.contains("out holds the results of another scenario"), "{other:?}");
+    assert!(other.stderr.contains("out contains the results of another scenario"), "{other:?}");
 }
 
 #[test]

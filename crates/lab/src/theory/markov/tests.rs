@@ -1,7 +1,8 @@
 use super::*;
 use crate::theory::testing::setting_of;
 
-/// RED+Tail's example of Figs. 17 to 21: 6 Mb/s, 1000-byte packets, 64 ms in all, 1.403307 ms of it on the wire.
+/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, 64 ms in total, 1.403307 ms of it on the
+/// wire.
 const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
