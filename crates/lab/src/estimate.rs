@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_by_packets_and_runs() {
+    fn time_grows_with_packets_and_runs() {
         // 10 Mbit/s are 83,333 packets of 1500 bytes in 100 s, and as many ACKs; six runs, two at a time.
         let small = of_text(&[]);
         assert!(small.seconds > 0.02 && small.seconds < 1.0, "{small:?}");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_takes_time_too() {
+    fn dropped_packets_take_time_too() {
         let flood = "topology.access.rate=10gbit";
         let calm = of_text(&[flood]);
         let text = ["flows.ftp.kind=cbr", "flows.cbr.rate=10gbit"];
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_counts() {
+    fn only_remaining_runs_count() {
         let budget = Budget { bytes: 1e9, seconds: 100.0 };
         let long = Estimate { bytes: 1e6, seconds: 1000.0 };
         assert_eq!(over(long, budget, 1, || 0.05), None);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_by_flows_and_buffers() {
+    fn memory_grows_with_flows_and_buffers() {
         let (few, many) = (of_text(&[]), of_text(&["flows.ftp.count=1000000"]));
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
@@ -241,7 +241,7 @@ mod tests {
     const FLOODED: f64 = 48.0 * 9e6 * 20.0;
 
     #[test]
-    fn a_buffer_anywhere_counts_that_datagrams_fill() {
+    fn buffers_filled_by_datagrams_count_on_any_link() {
         let bell = |bottleneck: &str, access: &str, egress: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10mbit\", delay = \"10ms\", {bottleneck} }}\n\
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_backlog_is_found_in_chains_and_graphs() {
+    fn largest_backlog_is_found_in_all_topologies() {
         let lot = |middle: &str| {
             let one = |name: &str, more: &str| format!("{{ name = \"{name}\", delay = \"1ms\", {more} }}");
             let links = [one("a", "rate = \"10gbit\", queue = \"10p\""), one("b", middle)].join(", ");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_slows_down_or_stops_holds_what_comes() {
+    fn slow_or_stopped_links_fill_their_buffers() {
         let bell = |wire: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10gbit\", delay = \"1ms\", queue = \"10p\" }}\n\
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_pipes_of_connections_count() {
+    fn windows_and_packets_in_flight_count() {
         let bell = |delay: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_the_papers_run_is_refused() {
+    fn paper_scenarios_are_within_the_budget() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());

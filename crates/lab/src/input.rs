@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_it_all() {
+    fn message_is_one_line() {
         assert_eq!(
             wrong_unit().to_string(),
             "scenario.toml:7: topology.bottleneck.rate: found '10mbps', expected a rate such as 15mbit (write 10mbit)"
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_carries_the_parts_and_the_message() {
+    fn json_has_all_parts_and_the_message() {
         let json = serde_json::to_value(wrong_unit()).unwrap();
         assert_eq!(json["kind"], "input");
         assert_eq!(json["line"], 7);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_little_of_the_input_and_on_one_line() {
+    fn quoted_input_is_short_and_on_one_line() {
         assert_eq!(Found::text("a\nb").as_str(), "a\\nb");
         assert_eq!(Found::text(&"x".repeat(500)).as_str().len(), LONGEST + 3);
     }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_between_the_same_hosts_the_same_way_are_one_pair() {
+    fn flows_with_equal_ends_share_a_pair() {
         let net = lowered(
             "[[flows]]\nkind = \"ftp\"\ncount = 5\n\
              [[flows]]\nname = \"back\"\nkind = \"ftp\"\ncount = 3\ndirection = \"reverse\"\n",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_is_its_hosts_or_its_flows() {
+    fn markers_are_per_host_or_per_flow() {
         let marker = |per: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\ncount = 5\nactive = [[\"0s\", \"2s\"], [\"3s\", \"end\"]]\n\
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_share_the_edge_of_a_host_where_they_are_marked_alike() {
+    fn groups_with_equal_edge_markers_share_them() {
         let group = |name: &str, cbs: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\

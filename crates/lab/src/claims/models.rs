@@ -72,9 +72,9 @@ impl Model {
                             .ok_or_else(|| format!("'{kind}' is none of video, multimedia, www, ftp"))?,
                     ),
                 };
-                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("'{more}' is one too many")));
+                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("unexpected '{more}'")));
             }
-            other => return Err(format!("there is no model '{other}'")),
+            other => return Err(format!("unknown model '{other}'")),
         };
         let mut numbers = BTreeMap::new();
         for word in words {
@@ -86,16 +86,16 @@ impl Model {
         let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
         let flows = get("n")?;
         if flows.fract() != 0.0 || flows > 1000.0 {
-            return Err(format!("'{text}': n is a whole number up to 1000"));
+            return Err(format!("'{text}': n must be a whole number up to 1000"));
         }
         let round_trips = numbers.get("s").copied().unwrap_or(1.0);
         if !(0.1..=10.0).contains(&round_trips) {
-            return Err(format!("'{text}': s is 0.1 to 10 round trips"));
+            return Err(format!("'{text}': s must be 0.1 to 10 round trips"));
         }
         let tail = Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")?, round_trips };
         // With two round trips the linear model does not converge.
         if shows == Shows::Linear && round_trips >= 2.0 {
-            return Err(format!("'{text}': a straight line has s below 2 round trips"));
+            return Err(format!("'{text}': the linear model needs s below 2 round trips"));
         }
         Ok(Self::Tail(shows, tail))
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_by_the_worked_table() {
+    fn distributions_match_the_reference_table() {
         for (text, mean, std) in [
             ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
             ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_by_hand() {
+    fn distance_between_distributions() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
@@ -251,7 +251,7 @@ mod tests {
     /// The Markov chain's deviations are those of `tail-f20`; a round trip of the example with 40 flows is
     /// 0.552 s.
     #[test]
-    fn steps_of_one_and_two_round_trips() {
+    fn step_length_changes_the_deviation() {
         let base = "n=40 sigma=128490 w=10.351";
         assert_eq!(model(&format!("tail-queue {base} s=1")), model(&format!("tail-queue {base}")));
         let [calm, erratic] = ["s=1", "s=2"].map(|s| moments(&model(&format!("tail-chain {base} {s}")).shares()).1);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_vary_as_the_chain_says() {
+    fn simulated_path_matches_the_chain() {
         let mut path: Vec<f64> =
             model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
         let mean = path.iter().sum::<f64>() / path.len() as f64;
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_fall_with_the_threshold() {
+    fn losses_decrease_with_the_threshold() {
         let losses = model("aaqm-loss").points();
         assert_eq!(losses.len(), 15);
         assert!(losses.windows(2).all(|pair| pair[1].1 < pair[0].1), "{losses:?}");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn slips() {
+    fn invalid_models_are_refused() {
         for bad in [
             "",
             "tail",

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adaptive_orbits_worked_by_hand() {
+    fn adaptive_orbits_match_hand_calculation() {
         let close = |eps, start, want: &[f64]| {
             let got = recurrence::orbit(&adaptive_map(eps), start, want.len());
             got.iter().zip(want).for_each(|(g, w)| assert!((g - w).abs() < 1e-3, "eps {eps}: {got:?}"));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts() {
+    fn theorem_verdicts_are_as_documented() {
         let verdict = |name| try_theorem(name).unwrap().0;
         assert_eq!(verdict("raqm-1"), Verdict::Reproduced);
         assert_eq!(verdict("raqm-c"), Verdict::Reproduced);
@@ -202,7 +202,7 @@ mod tests {
 
     /// The discipline's own step equals the recurrence: r is proportional to 1/sqrt(p), eq. 5.
     #[test]
-    fn the_discipline_steps_as_the_recurrence_does() {
+    fn discipline_step_equals_the_recurrence() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {
             let p = 1e-3;
             let next = x * libm::sqrt(p / raqm::step(p, m, x, 0.0));

@@ -176,7 +176,7 @@ mod tests {
     use super::chosen;
 
     #[test]
-    fn names_are_known_in_any_case() {
+    fn paper_names_ignore_letter_case() {
         for name in ["raqm", "RAQM", "Raqm"] {
             let chosen = chosen(&[name.to_string()]).unwrap();
             assert_eq!(chosen.len(), 1, "{name}");

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_is_told_who_has_it() {
+    fn second_writer_gets_the_owner() {
         let root = place("told");
         let dir = root.join("new/parents");
         let first = WriteLock::take(&dir, &Wait::NEVER).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_go_once_the_lock_is_held() {
+    fn taking_the_lock_removes_orphans() {
         let dir = place("orphans");
         let orphans = FOLDERS.map(|folder| dir.join(folder).join(".forebay-0123456789abcdef.tmp"));
         for orphan in &orphans {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_take_turns() {
+    fn only_one_writer_at_a_time() {
         let dir = place("turns");
         let (stop, inside) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -203,7 +203,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_at_the_lock_is_not_followed() {
+    fn symlink_as_lock_file_is_not_followed() {
         let dir = place("link");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("victim"), "precious").unwrap();

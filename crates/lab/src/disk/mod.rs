@@ -226,7 +226,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_at_a_temporary_name_are_not_followed() {
+    fn symlinks_at_temporary_names_are_not_followed() {
         let dir = place("planted");
         fs::write(dir.join("victim"), "precious").unwrap();
         std::os::unix::fs::symlink("victim", dir.join(".forebay-0000000000000001.tmp")).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_are_removed_and_files_being_written_stay() {
+    fn orphans_are_removed_but_locked_files_kept() {
         let dir = place("orphans");
         let [orphan, foreign] = [".forebay-0123456789abcdef.tmp", "notes.tmp"].map(|name| dir.join(name));
         for path in [&orphan, &foreign] {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_names_differ_and_are_recognised() {
+    fn temporary_names_are_unique_and_recognised() {
         let dir = place("names");
         let all: Vec<_> = (0..50).map(|_| Temporary::create(&dir.join("summary.json")).unwrap()).collect();
         let names: std::collections::BTreeSet<_> = all.iter().map(|part| part.path.file_name().unwrap()).collect();

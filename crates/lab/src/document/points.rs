@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn values_one_by_one_or_as_in_a_file() {
+    fn values_are_comma_lists_or_toml_lists() {
         for (argument, want) in [
             ("q=20,30,40", &["20", "30", "40"][..]),
             ("q = [20, 30, 40]", &["20", "30", "40"]),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_both_ends_and_no_noise() {
+    fn ranges_include_both_ends_without_rounding_noise() {
         for (argument, want) in [
             ("q=20..40/3", &["20", "30", "40"][..]),
             ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_how_to_mend_it() {
+    fn errors_say_how_to_correct_the_axis() {
         for (argument, words) in [
             ("q", "found 'q', expected PATH=VALUES"),
             ("q=", "found an empty value, expected one or more values"),

@@ -79,7 +79,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     #[test]
-    fn growth_is_over_whole_spans() {
+    fn growth_covers_complete_intervals() {
         let rows = [(0.5, Some(2.0)), (1.0, Some(3.0)), (1.5, None), (2.0, Some(3.0)), (2.5, Some(9.0))];
         assert_eq!(growth_per_s(&rows, 1.0), [(1.0, Some(3.0)), (2.0, Some(0.0))]);
         let late = [(0.6, Some(1.0)), (1.2, Some(3.0)), (1.8, Some(4.0)), (2.4, Some(9.0))];
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_run_on_and_waits_are_of_their_row() {
+    fn counters_accumulate_and_sojourn_is_per_row() {
         let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: Span::from_millis(5) };
         let rows = [row(2), Tally::default(), row(4)];
         let of = |field: &str| ClassColumn::parse(&format!("class.7.{field}")).unwrap().values(&rows);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_columns() {
+    fn class_column_names_are_parsed() {
         let counts = |text: &str| ClassColumn::parse(text).unwrap().counts();
         assert_eq!(counts("class.0.dropped_pkts"), Some(("dropped", "packets/s")));
         assert_eq!(counts("class.255.delivered_bytes"), Some(("delivered", "bytes/s")));

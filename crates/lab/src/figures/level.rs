@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_left_to_others() {
+    fn missing_levels_have_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_average_the_rows_that_end_in_them() {
+    fn each_second_averages_rows_ending_in_it() {
         let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
         let queue: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_is_the_last_entry_into_the_band() {
+    fn settling_time_is_last_entry_into_band() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 50)/5 = 60: within 50 +- 10; at 10 it is 70.
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_look_at_is_not_settled() {
+    fn missing_data_is_not_settled() {
         assert_eq!(settling(&[], 50.0), None);
         assert_eq!(settling(&[f64::NAN; 30], 50.0), None);
         assert_eq!(settling(&[50.0; 30], f64::NAN), None);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn resettling_is_to_where_the_queue_stays() {
+    fn resettling_uses_the_mean_of_the_second_half() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![30.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 30)/5 = 44, at 12 it is 30: within 30 +- 6.
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn swing_is_from_the_smallest_to_the_largest() {
+    fn swing_is_largest_minus_smallest_second() {
         assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
         assert_eq!(swing(&[40.0]), 0.0);
         assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());
     }
 
     #[test]
-    fn overshoot_and_error() {
+    fn overshoot_and_rms_error_match_hand_calculation() {
         assert_eq!(overshoot(&[40.0, 80.0, 50.0], 50.0), 30.0);
         assert_eq!(overshoot(&[40.0], 50.0), 0.0);
         assert!((rms_error(&[47.0, 54.0], 50.0) - (12.5f64).sqrt()).abs() < 1e-12);

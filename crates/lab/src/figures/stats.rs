@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn student_matches_the_tables() {
+    fn student_t_quantiles_match_published_tables() {
         // Abramowitz & Stegun table 26.10, to the digits of SciPy's t.ppf(0.975, df).
         let table = [
             (1, 12.706204736432095),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_five_by_hand() {
+    fn interval_of_five_samples_matches_hand_calculation() {
         // 2, 4, 4, 4, 6: mean 4, sum of squares 8, sd sqrt(2), half 2.776445 x sqrt(2 / 5).
         let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 6.0]);
         assert_eq!(interval.mean, 4.0);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_says_nothing_about_spread() {
+    fn one_sample_has_infinite_half_width() {
         let interval = Interval::of(&[3.0]);
         assert!(interval.half.is_infinite() && interval.contains(-1e300));
         assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_straight_between_points() {
+    fn interpolation_is_linear_between_points() {
         let curve = [(40.0, 0.97), (20.0, 0.95), (30.0, 0.96)];
         assert!((interpolate(&curve, 25.0).unwrap() - 0.955).abs() < 1e-12);
         assert_eq!(interpolate(&curve, 30.0), Some(0.96));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn jain_by_hand() {
+    fn jain_index_matches_hand_calculation() {
         assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
         assert_eq!(jain([4.0, 0.0].into_iter()), Some(0.5));
         assert_eq!(jain([0.0, 0.0].into_iter()), None);

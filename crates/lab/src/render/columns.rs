@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plus_minus_stand_below_each_other() {
+    fn plus_minus_signs_are_aligned() {
         let mut table = Table::new(&["", "queue", "n"]).units(&["", "pkts", ""]);
         table.row(vec!["raqm".into(), "49.8 ± 1.2".into(), "5".into()]);
         table.row(vec!["droptail".into(), "9.81 ± 0.04".into(), "12".into()]);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn significant_digits() {
+    fn significant_rounds_to_given_digits() {
         for (value, want) in [
             (0.0, "0"),
             (9.996, "9.996"),
@@ -103,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_have_no_zeros_to_spare() {
+    fn short_numbers_have_no_trailing_zeros() {
         assert_eq!([short(40.0), short(0.5), short(200.0), short(33.333)], ["40", "0.5", "200", "33.3"]);
     }
 
     #[test]
-    fn an_interval_decides_the_digits() {
+    fn interval_width_decides_the_digits() {
         for (mean, half, want) in [
             (49.8312, 1.234, "49.8 ± 1.2"),
             (49.8312, 0.0371, "49.83 ± 0.04"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_and_groups() {
+    fn plus_signs_and_digit_groups() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");

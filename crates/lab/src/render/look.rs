@@ -110,7 +110,7 @@ mod tests {
     use super::{cell_within, wrap_within};
 
     #[test]
-    fn hangs_below_the_first_word() {
+    fn wrapped_text_is_indented() {
         let text = wrap_within(80, "  1. ", &"word ".repeat(40));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("  1. word") && lines[1].starts_with("     word"));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_room_goes_below() {
+    fn narrow_cell_moves_to_next_line() {
         let name = "  papers/msvb/weighted-mixed-double.toml   ";
         assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
         assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_on_the_wire_are_told_where_there_are_any() {
+    fn wire_losses_are_shown_if_any() {
         let run = |link, lost| run(&json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 }));
         assert_eq!(wire_losses(&[run("a", 0), run("b", 0)]), None);
         let said = wire_losses(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_is_the_mean_that_everything_else_shows() {
+    fn settling_mean_counts_unsettled_runs_fully() {
         let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
         let contender: ContenderComparison =
             serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();

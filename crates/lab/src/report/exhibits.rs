@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_before_the_span_of_time_lies_beyond_no_axis() {
+    fn data_outside_the_time_span_is_ignored() {
         let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
         let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };

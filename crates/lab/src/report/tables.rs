@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_follow_the_interval() {
+    fn interval_width_sets_the_digits() {
         let of = |mean, half| plus_minus(&Interval { mean, half, n: 10 });
         assert_eq!(of(7.1234, 0.234), "7.12 ± 0.23");
         assert_eq!(of(82.28, 1.5), "82.3 ± 1.5");

@@ -165,7 +165,7 @@ impl<'a> Runs<'a> {
             let others = self.curves(check, against, other)?;
             curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
         } else {
-            let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;
+            let at = check.at.ok_or_else(|| format!("the check '{}' needs at or another contender", check.what))?;
             curves.iter().map(|curve| interpolate(curve, at)).collect()
         };
         let asked = samples.len();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_decide() {
+    fn intervals_decide_outcomes() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() };
         assert_eq!(outcome(&within, &[49.0, 50.0, 51.0]), Outcome::Holds);
         assert_eq!(outcome(&within, &[9.0, 10.0, 11.0]), Outcome::Fails);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn no_difference_is_not_less() {
+    fn equal_values_are_not_less() {
         let less = Check { less_than: Some("pi".into()), ..Check::default() };
         assert_eq!(outcome(&less, &[0.0, 0.0, 0.0]), Outcome::Fails);
         assert_eq!(outcome(&less, &[-3.0, -2.0, -4.0]), Outcome::Holds);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_times_the_others() {
+    fn times_scales_the_other_value() {
         let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
         assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
         assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_is_not_a_difference() {
+    fn relative_to_compares_quotients() {
         let twice = Check { relative_to: Some("pi".into()), within: Some([2.0, 4.0]), ..Check::default() };
         assert_eq!((twice.other(), outcome(&twice, &[2.9, 3.0, 3.1])), (Some("pi"), Outcome::Holds));
         assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_compared_where_both_exist() {
+    fn curves_are_compared_on_their_common_range() {
         let a = [(0.0, 1.0), (10.0, 2.0)];
         let b = [(5.0, 0.0), (20.0, 0.0)];
         assert!((distance(&a, &b).unwrap() - 1.75).abs() < 1e-12);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_add_up() {
+    fn verdict_combines_all_checks() {
         let result = |outcome| CheckResult {
             what: String::new(),
             value: None,

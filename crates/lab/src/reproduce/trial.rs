@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_is_that_of_the_point_and_other_values_and_scenarios_stand_beside_it() {
+    fn verdict_uses_point_only() {
         let (own, single) = (plan(SCENARIO), plan(&SCENARIO.replace("\"flows.cbr.count\" = [1, 2]", "")));
         let finished = [("own", &own, records(&own)), ("single", &single, records(&single))];
         let check = Check { quantity: "loss_ratio".into(), at_most: Some(0.0), ..Check::default() };

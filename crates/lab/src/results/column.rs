@@ -46,7 +46,7 @@ impl Column {
             }
             ("rate_std", over) => {
                 let over = over.parse().ok().filter(|over: &f64| *over > 0.0);
-                Asked::RateStd(over.ok_or_else(|| format!("'{text}': rates are over so many seconds each"))?)
+                Asked::RateStd(over.ok_or_else(|| format!("'{text}': rate_std needs an interval in seconds"))?)
             }
             _ => return Ok(None),
         };
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn column_quantities_match_hand_calculation() {
         assert_eq!(value("mean(queue)@1..3"), 12.0);
         assert_eq!(value("std(queue)@1..3"), 2.0);
         assert_eq!(value("share(queue; 10..50)"), 0.75);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_column() {
+    fn other_names_and_errors_are_refused() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

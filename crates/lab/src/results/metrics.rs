@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deviation_is_that_of_the_samples_in_the_span() {
+    fn deviation_uses_samples_within_the_span() {
         let series = SeriesRecord {
             time_s: vec![1.0, 2.0, 3.0, 4.0],
             queue_pkts: vec![100.0, 10.0, 14.0, 100.0],

@@ -82,7 +82,7 @@ mod tests {
     use super::Named;
 
     #[test]
-    fn members_keep_their_order() {
+    fn json_members_keep_their_order() {
         let text = r#"{"b":1,"a":2}"#;
         let read: Named<u64> = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);

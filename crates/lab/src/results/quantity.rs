@@ -80,7 +80,7 @@ impl Quantity {
             return Ok(Self::Ratio(Term::parse(above)?, Term::parse(below)?));
         }
         let Some((term, number)) = text.split_once(" + ") else { return Ok(Self::One(Term::parse(text)?)) };
-        let number = number.trim().parse().map_err(|_| format!("'{number}' is no number to add"))?;
+        let number = number.trim().parse().map_err(|_| format!("'{number}' is not a number to add"))?;
         Ok(Self::Shifted(Term::parse(term)?, number))
     }
 
@@ -115,7 +115,7 @@ impl Term {
         };
         let (each, targets) = inside.split_once(';').unwrap_or((inside, ""));
         let classes = Classes::parse(each.trim())?.filter(|classes| classes.set.is_some());
-        let classes = classes.ok_or_else(|| format!("{name}({inside}): not a figure of classes"))?;
+        let classes = classes.ok_or_else(|| format!("{name}({inside}): not a quantity of classes"))?;
         let targets = targets.trim().split('/').filter(|target| !target.is_empty());
         let targets: Vec<f64> = targets
             .map(|target| target.parse().ok().filter(|t| *t > 0.0))
@@ -163,8 +163,8 @@ impl Classes {
     /// otherwise.
     fn parse(text: &str) -> Result<Option<Self>, String> {
         let (set, rest) = if let Some(rest) = text.strip_prefix("class.") {
-            let (set, rest) = rest.split_once('.').ok_or_else(|| format!("'{text}' names no figure"))?;
-            (Some(parse_set(set).ok_or_else(|| format!("'{set}' is no set of classes such as 0-4 or 1+5"))?), rest)
+            let (set, rest) = rest.split_once('.').ok_or_else(|| format!("'{text}' has no field"))?;
+            (Some(parse_set(set).ok_or_else(|| format!("'{set}' is not a set of classes such as 0-4 or 1+5"))?), rest)
         } else if let Some(rest) = text.strip_prefix("colour.") {
             (None, rest)
         } else {
@@ -172,7 +172,7 @@ impl Classes {
         };
         let (colour, field) = match rest.split_once('.') {
             Some((colour @ ("in" | "out"), field)) => (Some(colour.to_string()), field),
-            _ if set.is_none() => return Err(format!("'{text}' names no colour: colour.in or colour.out")),
+            _ if set.is_none() => return Err(format!("'{text}' has no colour: colour.in or colour.out")),
             _ => (None, rest),
         };
         let spread = field.split_once('.').filter(|(_, part)| PARTS.contains(part)).map(|(spread, _)| spread);
@@ -180,7 +180,7 @@ impl Classes {
         let end = END_TO_END.contains(&field) || spread.is_some_and(|s| SPREADS_END_TO_END.contains(&s));
         match (link, end, &colour) {
             (true, _, _) | (_, true, None) => Ok(Some(Self { set, colour, field: field.to_string() })),
-            (_, true, Some(_)) => Err(format!("'{text}': a class has one {field}, whatever the colour")),
+            (_, true, Some(_)) => Err(format!("'{text}': {field} is per class, not per colour")),
             _ => Err(format!("a class has no number called '{field}'")),
         }
     }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_add_up_and_ratios_are_weighted() {
+    fn counts_are_summed_and_ratios_weighted() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
         // (10 + 150) / 400.
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_have_one_goodput_whatever_the_colour() {
+    fn goodput_of_a_class_ignores_colour() {
         close("class.0.goodput_bps", 1000.0);
         close("class.0+2.goodput_bps", 4000.0);
         close("class.0+2.received_bps", 4400.0);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_those_of_all_packets_together() {
+    fn distributions_combine_all_packets() {
         // 90 packets with 4 ms and 150 with 8 ms.
         close("class.0.sojourn_ms.mean", (90.0 * 4.0 + 150.0 * 8.0) / 240.0);
         close("class.0.sojourn_ms.std", 4.0 * (90.0f64 * 150.0).sqrt() / 240.0);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn across_classes_by_hand() {
+    fn functions_across_classes_match_hand_calculation() {
         let across = |text: &str| match Term::parse(text).unwrap() {
             Term::Across(over, classes, targets) => {
                 let each: Vec<f64> = classes.each().map(|c| c.of(&run()).unwrap()).collect();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_and_slips() {
+    fn class_sets_are_parsed_and_errors_refused() {
         assert_eq!(parse_set("0-2+7"), Some(BTreeSet::from([0, 1, 2, 7])));
         for bad in ["", "a", "3-1", "256", "1+", "-3"] {
             assert_eq!(parse_set(bad), None, "{bad}");

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_a_scenario() {
+    fn every_case_is_a_valid_scenario() {
         for case in CASES.iter().chain(&SCALING_CASES) {
             let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_case_is_the_papers_case_1() {
+    fn first_case_is_raqm_case_1() {
         let text = CASES[0].scenario();
         for words in ["10mbit", "\"100p\"", "packet = 500", "count = 40", "hosts = 5", "duration = \"200s\""] {
             assert!(text.contains(words), "{words}");

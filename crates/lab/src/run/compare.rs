@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_join_on_the_seed() {
+    fn differences_are_paired_by_seed() {
         let a = [(1, 10.0), (3, 31.0), (4, 40.0)];
         let b = [(2, 200.0), (3, 1.0), (4, 12.0)];
         let joined = paired_by_seed(&a, &b).unwrap();

@@ -190,7 +190,7 @@ mod tests {
 
     /// A tenth of a millisecond of work is measured, although the system counts in ticks of milliseconds.
     #[test]
-    fn cpu_time_is_that_of_the_moment() {
+    fn cpu_time_is_current() {
         let work = || (0..300_000u64).fold(0, |sum, n| black_box(sum ^ n));
         let times: Vec<f64> = (0..30)
             .map(|_| {

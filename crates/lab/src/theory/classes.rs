@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_is_svb_whose_own_code_was_driven() {
+    fn one_class_agrees_with_svb() {
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         for (flows, limits) in [
             ("80", "alpha=0.1 b_init=100p b_cap=110p"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_are_the_whole_and_what_is_between_them() {
+    fn two_half_classes_agree_with_one_class() {
         // Each half moves its threshold half as far: alpha counts half. The difference between the halves is
         // controlled only by their own thresholds, which here is far from the stability limit.
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_rest_says_why() {
+    fn missing_equilibrium_has_a_reason() {
         assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
         assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
         assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::Threshold));

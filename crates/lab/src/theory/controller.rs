@@ -186,7 +186,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn a_law_is_linearised_as_its_formula_says() {
+    fn linearised_pi_matches_its_formula() {
         // p += a (q - ref) - b (before - ref) every 1/170 s, held constant in between.
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let controller = of(&spec, &setting).unwrap();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_line_that_is_followed_is_what_its_formula_says() {
+    fn extrapolated_rem_matches_its_formula() {
         // REM's price near its equilibrium: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1
         // - p), every 2 ms. Its gain is a straight line from far above the lowest frequency on.
         let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");

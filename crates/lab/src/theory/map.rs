@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_says_what_each_loop_alone_says() {
+    fn map_agrees_with_separate_loops() {
         let flows = Axis::new(Scaled::Flows, 0.1, 3.0, 4);
         let rtt = Axis::new(Scaled::RoundTrip, 0.3, 3.0, 3);
         let rate = Axis::new(Scaled::Capacity, 0.4, 2.5, 3);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn margins_between_rests_are_those_of_the_loop_alone() {
+    fn interpolated_margins_agree_with_separate_loops() {
         let (spec, setting) = example(&[], "raqm");
         let (flows, rtt) = (0.7, 1.3);
         let axes = [Axis::new(Scaled::Flows, flows, flows, 1), Axis::new(Scaled::RoundTrip, rtt, rtt, 1)];

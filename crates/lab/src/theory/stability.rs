@@ -81,7 +81,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn the_example_of_the_design_rule() {
+    fn pi_design_example_is_stable() {
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let found = of(&spec, &setting).unwrap();
         assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_model_or_no_rest_says_so() {
+    fn missing_model_or_equilibrium_is_reported() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
         // Marks alone cannot slow down that many flows; drops can, because dropped packets do not enter.

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn aims_are_read_with_their_units() {
+    fn aims_are_parsed_with_units() {
         let read = |text| Aim::parse(text).map(|aim| (aim.figure, aim.at_least, aim.bound));
         assert_eq!(read("queue<=20ms"), Ok((Figure::Queue(Unit::Ms), false, 20.0)));
         assert_eq!(read("queue >= 50p"), Ok((Figure::Queue(Unit::Pkts), true, 50.0)));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn pi_by_its_design_rule_meets_both_aims() {
+    fn tuned_pi_meets_both_aims() {
         let found = tuned("pi preset=tuned", &[], &["delay-margin>=300ms", "queue<=10ms"]).unwrap();
         let model = &found.model[0];
         assert!(found.met && model.stable, "{found:?}");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_stays_and_what_cannot_be_says_so() {
+    fn given_parameters_stay_and_failures_are_reported() {
         let found = tuned("pi preset=tuned q_ref=300", &[], &["queue<=20ms", "delay-margin>=50ms"]).unwrap();
         assert!(!found.met && found.text.contains("q_ref=300") && found.model[0].q_rest_pkts > 290.0, "{found:?}");
         let all = "pi q_ref=300 a=1e-5 b=1e-6 w=170 n=1 rtt=1s";

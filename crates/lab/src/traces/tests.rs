@@ -118,7 +118,7 @@ const CSV: &str = "time_s,size_bytes\n# a remark\n1700000000.000005,60\n\n170000
 const FRAMES: &str = "# No. type time length\n1 I 0 5312\n2\tP\t120\t1542 37.1\n3 B 40 134 36.9\n4 B 80 0 35\n";
 
 #[test]
-fn pcap_of_either_order_and_unit_says_the_same() {
+fn pcap_byte_orders_and_units_are_equivalent() {
     for (big, nanos) in [(false, false), (false, true), (true, false), (true, true)] {
         let recorded = packets_of(&pcap(big, nanos)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1514), (2_000_002_000, 9000)], "{big} {nanos}");
@@ -126,7 +126,7 @@ fn pcap_of_either_order_and_unit_says_the_same() {
 }
 
 #[test]
-fn pcapng_has_clocks_and_sections() {
+fn pcapng_reads_clocks_and_sections() {
     for big in [false, true] {
         let recorded = packets_of(&pcapng(big)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (999_995_000, 1514), (2_000_002_000, 9000)], "{big}");
@@ -134,7 +134,7 @@ fn pcapng_has_clocks_and_sections() {
 }
 
 #[test]
-fn csv_keeps_the_nanoseconds_of_a_clock() {
+fn csv_times_are_exact_to_nanoseconds() {
     let recorded = packets_of(CSV.as_bytes()).unwrap();
     assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1500), (1_499_995_000, 1)]);
     assert!(!recorded.has_classes);
@@ -144,7 +144,7 @@ fn csv_keeps_the_nanoseconds_of_a_clock() {
 }
 
 #[test]
-fn frames_come_at_their_times_in_either_form() {
+fn both_frame_formats_are_read() {
     let recorded = frames_of(FRAMES).unwrap();
     assert_eq!(shown(&recorded), [(0, 5312), (40_000_000, 134), (80_000_000, 0), (120_000_000, 1542)]);
     let types: Vec<u8> = recorded.items.iter().map(|item| item.tag).collect();
@@ -154,7 +154,7 @@ fn frames_come_at_their_times_in_either_form() {
 }
 
 #[test]
-fn what_is_wrong_is_named_at_its_place() {
+fn text_errors_name_line_and_cause() {
     let line = |n| Where::Line(n);
     for (text, at, found, words) in [
         ("", Where::File, "no packets", "one or more packets"),
@@ -191,7 +191,7 @@ fn what_is_wrong_is_named_at_its_place() {
 }
 
 #[test]
-fn what_is_wrong_in_a_capture_is_named_at_its_byte() {
+fn capture_errors_name_byte_and_cause() {
     let change = |mut bytes: Vec<u8>, at: usize, to: &[u8]| {
         bytes[at..at + to.len()].copy_from_slice(to);
         packets_of(&bytes).unwrap_err()
@@ -232,7 +232,7 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused_or_a_beginning() {
+fn truncated_files_are_refused_or_valid_prefixes() {
     for bytes in samples() {
         for end in 0..bytes.len() {
             check(&bytes[..end]).unwrap();
@@ -248,7 +248,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_make_a_reader_panic(
+    fn readers_never_panic_on_random_bytes(
         start in select(samples()),
         keep in any::<Index>(),
         tail in prop::collection::vec(any::<u8>(), 0..200),
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_bytes_makes_a_reader_panic(
+    fn readers_never_panic_on_corrupted_files(
         start in select(samples()),
         changes in prop::collection::vec((any::<Index>(), select(vec![0u8, 1, 0x7f, 0x80, 0xff, b',', b'9'])), 1..8),
     ) {

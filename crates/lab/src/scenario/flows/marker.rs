@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_those_that_the_library_explains() {
+    fn marker_values_match_the_library() {
         let words: Option<Vec<_>> = WHO.words().map(Iterator::collect);
         assert_eq!(words, Some(PER.0.iter().map(|(word, _)| *word).collect()));
         assert_eq!((WHO.default)(), PER.word(Per::Host));

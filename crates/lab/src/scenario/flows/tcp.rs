@@ -214,7 +214,7 @@ mod tests {
 
     /// 4404 bytes are exactly three chunks of 1500-byte packets.
     #[test]
-    fn the_first_window_of_the_rfc() {
+    fn sctp_initial_window_follows_rfc9260() {
         for (packet, window) in [(500, 4), (1282, 4), (1499, 4), (1500, 3), (2234, 2), (9000, 2)] {
             assert_eq!(rfc_window(packet), window, "{packet}");
         }

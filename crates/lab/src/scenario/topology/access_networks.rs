@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_loses_little() {
+    fn presets_have_low_loss() {
         assert!(PRESETS.iter().all(|preset| preset.losses().is_sound() && preset.losses().mean() < 0.01));
     }
 
@@ -126,7 +126,7 @@ mod tests {
     /// bits around the frame, 6 us of signal extension; the acknowledgement of 14 bytes at the highest basic
     /// rate.
     #[test]
-    fn wifi_is_802_11g_with_its_overhead() {
+    fn wifi_rates_match_802_11g_less_overhead() {
         let frame = |bits: f64, bytes: f64| 20.0 + 4.0 * ((22.0 + 8.0 * bytes) / bits).ceil() + 6.0;
         let each = [(24.0, 24.0), (48.0, 48.0), (96.0, 96.0), (144.0, 96.0), (216.0, 96.0)];
         let micros = each.map(|(data, ack)| 28.0 + 7.5 * 9.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
@@ -136,7 +136,7 @@ mod tests {
     /// IEEE 802.11b: slots of 20 us, SIFS 10, DIFS 50, 31 slots, long preambles of 192 us; acknowledgements at
     /// 1 or 2 Mbit/s.
     #[test]
-    fn wifi_b_is_802_11b_with_its_overhead() {
+    fn wifi_b_rates_match_802_11b_less_overhead() {
         let frame = |rate: f64, bytes: f64| 192.0 + 8.0 * bytes / rate;
         let each = [(1.0, 1.0), (2.0, 2.0), (5.5, 2.0), (11.0, 2.0)];
         let micros = each.map(|(data, ack)| 50.0 + 15.5 * 20.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn wimax_and_hsdpa_are_what_fits_into_their_frames() {
+    fn wimax_and_hsdpa_rates_match_their_frames() {
         assert!(rates("wimax").iter().zip(1..).all(|(rate, bits)| *rate == 720 * 28 * bits * 200));
         assert!(rates("hsdpa").iter().zip([1262, 3319, 4664, 7168]).all(|(rate, bits)| *rate == bits * 500));
     }
