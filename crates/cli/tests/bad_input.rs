@@ -194,7 +194,7 @@ fn every_wrong_axis_is_refused() {
         ("topology.bottleneck.rate=1mbit,10mbps", &["found '10mbps'", "write 10mbit"]),
         ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends need the same unit"]),
         ("flows.0.count=5,50", &["found 'flows.0.count'", "does not overlap flows.ftp.count, which also varies"]),
-        ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "with [compare]"]),
+        ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "[compare] replaces"]),
         ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit', which give identical runs"]),
         ("title=a,b\tc", &["title: found 'b\\tc', expected a text without line breaks"]),
         ("vary.flows.ftp.count=5,50", &["the path that varies, without 'vary.'"]),

@@ -192,7 +192,7 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
     assert_eq!(points(second, 3), [(10.0, 6.0), (20.0, 11.0)], "a rule that slopes ends with the data");
     assert_eq!((&second["series"][3]["name"], &second["rules"]), (&json!("1 + x/2"), &json!([])));
     let caption = second["caption"].as_str().unwrap();
-    assert!(caption.contains("beyond the y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
+    assert!(caption.contains("exceed the y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
 
     let third = figure(&page, "Fig. 3");
     assert_eq!(points(third, 0).len(), 1);
@@ -266,7 +266,7 @@ fn printed_numbers_stand_beside_ours() {
 fn what_was_given_is_not_measured() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
-    assert!(table["caption"].as_str().unwrap().contains("nothing measured"));
+    assert!(table["caption"].as_str().unwrap().contains("not measurements"));
     assert_eq!(table["rows"][0][1], json!({ "text": "1.0", "printed": "1.0, +0.0", "outcome": null }));
     assert_eq!(table["rows"][0][2], json!({ "text": "2.5", "printed": "2.4, +0.1", "outcome": null }));
 }

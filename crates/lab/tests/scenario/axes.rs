@@ -163,7 +163,7 @@ fn one_value_for_every_item_of_a_list() {
         assert!(error.accepts.contains("a path that --set does not set"), "{error}");
     }
     let error = refused(&two, &[], &["flows.*.count=1,2", "flows.other.count=3,4"], &[]);
-    assert!(error.accepts.contains("leaves flows.*.count alone"), "{error}");
+    assert!(error.accepts.contains("does not overlap flows.*.count"), "{error}");
     let error = refused(&two, &["flows.*.cuont=3"], &[], &[]);
     assert_eq!(error.hint.as_deref(), Some("did you mean count?"), "{error}");
     let error = refused(&two, &["topology.*=3"], &[], &[]);

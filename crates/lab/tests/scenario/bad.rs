@@ -105,7 +105,7 @@ fn wrong_arguments_name_the_option() {
         ("topology.botleneck.rate=1mbit", "topology.botleneck", "botleneck", "did you mean bottleneck?"),
         ("topology.bottleneck.rate=30mbps", "topology.bottleneck.rate", "30mbps", "write 30mbit"),
         ("topology.bottleneck.rate=[1", "topology.bottleneck.rate", "[1", "a rate"),
-        ("topology.kind.x=1", "topology.kind.x", "x", "end before 'x'"),
+        ("topology.kind.x=1", "topology.kind.x", "x", "ends before 'x'"),
         ("topology.bottleneck.aqm=raqm q00=1", "topology.bottleneck.aqm q00", "q00", "did you mean q0?"),
         ("topology=dumbbell", "topology", "dumbbell", "a table"),
         ("vary=3", "vary", "vary", "vary.AXIS"),

@@ -171,7 +171,7 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
             "enter = \"last\"\nleave = \"b2\"",
             "flows.cbr.leave",
             "b2",
-            "no earlier",
+            "enter or a bottleneck after it",
         ),
         (LOT, "hosts = \"wifi\"", "hosts = \"wify\"", "flows.ftp.hosts", "wify", "did you mean wifi?"),
         (LOT, "hosts = \"wifi\"", "from = \"b2\"", "flows.ftp.from", "b2", "kind graph"),
@@ -192,7 +192,7 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
         (LOT, "[\"b2\", \"last\"]", "[\"b2\", \"lost\"]", "compare.links[1]", "lost", "did you mean last?"),
         (LOT, "[\"b2\", \"last\"]", "[\"b2\", \"b2\"]", "compare.links[1]", "b2", "each link once"),
         (GRAPH, "to = \"b\"\nweight", "to = \"x\"\nweight", "topology.links.core.to", "x", "one of a, b, c, 1"),
-        (GRAPH, "to = \"b\"\nweight", "to = \"a\"\nweight", "topology.links.core.to", "a", "another node"),
+        (GRAPH, "to = \"b\"\nweight", "to = \"a\"\nweight", "topology.links.core.to", "a", "a node other than from"),
         (GRAPH, "weight = 2", "weight = 0", "topology.links.core.weight", "0", "from 1"),
         (GRAPH, "\"c\", \"1\"]", "\"c\", \"c\"]", "topology.nodes[3]", "c", "a name unique among nodes"),
         (GRAPH, "to = \"c\"\ncount", "to = \"a\"\ncount", "flows.ftp.to", "a", "a node other than from"),
@@ -287,7 +287,7 @@ fn a_node_without_a_way_back_is_no_end_of_a_flow() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);
     let error = read(&cut).unwrap_err();
     assert_eq!((error.key.as_str(), error.found.as_str()), ("flows.short-tcp.to", "1"), "{error}");
-    assert!(error.accepts.contains("a way"), "{error}");
+    assert!(error.accepts.contains("a route"), "{error}");
 }
 
 /// The scenarios in `examples`, as far as their title says what to expect of them.
