@@ -50,6 +50,6 @@ fn aims_that_cannot_be_met_are_refused_with_the_best_there_is() {
     );
     refused(&[&["--aqm", "codel"][..], &queue].concat(), &["--aqm", "no model of this discipline"]);
     refused(&["--aqm", "pi", "--for", "queue<20ms"], &["--for", "queue<20ms", "an aim such as queue<=20ms"]);
-    refused(&[&["--aqm", "pi", "--aqm", "rem"][..], &queue].concat(), &["--aqm", "2 of them"]);
-    refused(&queue, &["--aqm", "0 of them"]);
+    refused(&[&["--aqm", "pi", "--aqm", "rem"][..], &queue].concat(), &["--aqm", "2 disciplines"]);
+    refused(&queue, &["--aqm", "0 disciplines"]);
 }

@@ -78,7 +78,7 @@ pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host
     };
     let aims = aims.iter().map(read).collect::<Result<Vec<Aim>, _>>()?;
     let [given] = changes.aqm.as_slice() else {
-        let found = Found::thing(format!("{} of them", changes.aqm.len()));
+        let found = Found::thing(format!("{} disciplines", changes.aqm.len()));
         return Err(InputError::new("--aqm", "", found, "one discipline to tune").into());
     };
     let cases = batch.source.cases(changes)?;

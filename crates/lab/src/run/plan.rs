@@ -76,7 +76,7 @@ impl Plan {
             for contender in &case.scenario.compare {
                 lower::network(&case.scenario, &contender.spec, seed).check().map_err(|error| {
                     let found = Found::thing(format!("a network that cannot run: {error}"));
-                    InputError::new(file, "", found, "one that can")
+                    InputError::new(file, "", found, "a network that can run")
                 })?;
             }
         }
