@@ -190,10 +190,10 @@ fn every_wrong_axis_is_refused() {
         ("flows.ftp.count=5..150/4", &["flows.ftp.count: found '53.333333333333', expected a whole number"]),
         ("flows.ftp.count=5,many", &["flows.ftp.count: found 'many', expected a whole number"]),
         ("topology.bottleneck.rate=1mbit,10mbps", &["found '10mbps'", "write 10mbit"]),
-        ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends take the same unit"]),
-        ("flows.0.count=5,50", &["found 'flows.0.count'", "leaves flows.ftp.count alone, which varies too"]),
-        ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "with [compare]"]),
-        ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit' for the same runs"]),
+        ("topology.bottleneck.rate=1mbit..1gbit/3", &["both ends need the same unit"]),
+        ("flows.0.count=5,50", &["found 'flows.0.count'", "does not overlap flows.ftp.count, which also varies"]),
+        ("topology.bottleneck.aqm=pi,droptail", &["expected compare.aqm or --aqm", "[compare] replaces"]),
+        ("topology.bottleneck.rate=1mbit,1000kbit", &["found '1mbit' and '1000kbit', which give identical runs"]),
         ("title=a,b\tc", &["title: found 'b\\tc', expected a text without line breaks"]),
         ("vary.flows.ftp.count=5,50", &["the path that varies, without 'vary.'"]),
     ] {
@@ -202,11 +202,11 @@ fn every_wrong_axis_is_refused() {
     let twice = ["sweep", "short.toml", "--vary", "flows.ftp.count=5", "--vary", "flows.ftp.count=10"];
     refused(&place, "twice", &twice, &["--vary: flows.ftp.count: ", "each path once"]);
     let held = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,10", "--set", "flows.ftp.count=20"];
-    refused(&place, "held", &held, &["--vary: flows.ftp.count: ", "a path that --set leaves alone"]);
+    refused(&place, "held", &held, &["--vary: flows.ftp.count: ", "a path that --set does not set"]);
     let same = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,5"];
     refused(&place, "same", &same, &["--vary: vary.flows.ftp.count: found '5' twice, expected every value once"]);
     let both = ["sweep", "short.toml", "--vary", "compare.aqm=['pi'],['red']", "--aqm", "codel"];
-    refused(&place, "both", &both, &["--vary: compare.aqm: ", "expected a path that --aqm leaves alone"]);
+    refused(&place, "both", &both, &["--vary: compare.aqm: ", "expected a path that --aqm does not replace"]);
     let many = ["sweep", "varied.toml", "--vary", "packet=501..10500/10000"];
     refused(&place, "many", &many, &["varied.toml:", "vary: found 2 x 10000 cases, expected at most 10000 cases"]);
     let runs = ["sweep", "short.toml", "--vary", "packet=501..1500/1000", "--runs", "100000"];
@@ -287,7 +287,7 @@ fn another_scenarios_directory_is_left_alone() {
     let words = ["run", "short.toml", "--runs", "1", "-o", "out", "--set", "flows.ftp.count=11"];
     let ended = place.run(&words);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    check_message("foreign", &ended.stderr, &["error: out holds the results of another scenario"]);
+    check_message("foreign", &ended.stderr, &["error: out contains the results of another scenario"]);
     let json = place.run(&[&words[..], &["--json"]].concat());
     assert_eq!((json.code, json.json()["error"]["kind"].as_str()), (Some(2), Some("foreign-directory")));
     std::fs::create_dir(place.dir.join("mine")).unwrap();
@@ -299,7 +299,7 @@ fn another_scenarios_directory_is_left_alone() {
     for dir in ["mine", "out"] {
         let ended = place.run(&["reproduce", "RAQM-TH1", "-o", dir, "--quiet"]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        check_message("foreign", &ended.stderr, &[&format!("error: {dir} holds "), "choose another -o"]);
+        check_message("foreign", &ended.stderr, &[&format!("error: {dir} contains "), "choose another -o"]);
     }
     assert_eq!(crate::common::names(&place.dir.join("mine")), ["notes.txt"]);
 }

@@ -66,7 +66,8 @@ fn goes_on(place: &Place, words: &[&str]) {
     assert_eq!(ended.code, Some(130), "{ended:?}");
     let kept = shards(&out);
     assert!((1..TOTAL).contains(&kept.len()), "{kept:?}");
-    let message = format!("error: interrupted: {} of {TOTAL} runs are in out; the same command goes on\n", kept.len());
+    let message =
+        format!("error: interrupted: {} of {TOTAL} runs are in out; repeat the command to continue\n", kept.len());
     assert_eq!((ended.stdout.as_str(), ended.stderr), ("", message));
     let summary: Value = serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["runs"].as_array().unwrap().len(), kept.len());

@@ -62,7 +62,7 @@ fn an_index_takes_no_directory_that_is_something_else() {
     for dir in ["one", "mine"] {
         let ended = place.run(&["reproduce", "--quick", "-o", dir]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(ended.stderr.contains(&format!("error: {dir} holds ")), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("error: {dir} contains ")), "{ended:?}");
     }
     assert_eq!(fs::read_to_string(place.dir.join("mine/index.html")).unwrap(), "mine");
 }

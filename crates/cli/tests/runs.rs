@@ -61,7 +61,7 @@ fn every_link_under_study_has_its_table() {
     assert_eq!((rows("droptail"), rows("codel"), rows("raqm_plus q0=20")), (3, 4, 4), "{printed}");
     let one = place.run(&["run", "short.toml", "--runs", "1", "-q"]).good().stdout;
     assert!(!one.contains("link "), "{one}");
-    let said = "differences and settling are those at link west; the report has them for every link\n";
+    let said = "differences and settling are for link west; the report has all links\n";
     assert!(printed.contains(said), "{printed}");
 }
 
@@ -80,12 +80,12 @@ fn a_table_says_what_its_link_has() {
     };
     let all = run(&[]);
     let plain = ["link west", "link middle", "link east"];
-    let own = "link east-reverse (droptail whatever is compared)";
+    let own = "link east-reverse (always droptail)";
     assert_eq!(links(&all), [&plain[..], &[own]].concat(), "{all}");
     let middle = ["--set", "compare.links=[\"middle\"]", "--set", "topology.bottlenecks.west.aqm=pi q_ref=20"];
     let some = run(&middle);
-    let west = "link west (pi q_ref=20p whatever is compared)";
-    let east = "link east (droptail whatever is compared)";
+    let west = "link west (always pi q_ref=20p)";
+    let east = "link east (always droptail)";
     assert_eq!(links(&some), [west, "link middle", east, own], "{some}");
     assert!(some.lines().any(|line| line.starts_with("minus droptail")), "contenders keep their names: {some}");
     let swept = run(&[&middle[..], &["--set", "vary.topology.bottlenecks.west.aqm=[\"pi\", \"red\"]"]].concat());
@@ -131,12 +131,12 @@ fn the_same_command_runs_nothing_twice() {
     let second = place.run(&words).good();
     assert_eq!(shards(&place.dir.join("out")), before, "no shard was written again");
     assert_eq!(first.json(), second.json());
-    assert!(second.stderr.contains("all of them there already"), "{second:?}");
+    assert!(second.stderr.contains("all of them already finished"), "{second:?}");
 
     let more = place.run(&["run", "short.toml", "--runs", "3", "-o", "out", "--json"]).good();
     let after = shards(&place.dir.join("out"));
     assert!(after.len() == 6 && before.iter().all(|shard| after.contains(shard)));
-    assert!(more.stderr.contains("4 of them there already"), "{more:?}");
+    assert!(more.stderr.contains("4 of them already finished"), "{more:?}");
 
     // A shard that was cut short does not count.
     let victim = place.dir.join("out/runs").join(&before[0].0);

@@ -80,7 +80,7 @@ fn a_sweep_is_a_run_with_axes() {
     let words = ["short.toml", "--aqm", "raqm q0={q}", "--aqm", "droptail", "--runs", "2", "-o", "out", "--json"];
     let sweep = place.run(&[&["sweep", "--vary", "q=20..60/3"], &words[..]].concat()).good();
     let run = place.run(&[&["run", "--set", "vary.q=[20, 40, 60]"], &words[..]].concat()).good();
-    assert!(run.stderr.contains("12 runs of 2 s, all of them there already"), "{run:?}");
+    assert!(run.stderr.contains("12 runs of 2 s, all of them already finished"), "{run:?}");
     assert_eq!(sweep.json(), run.json());
     let cases = sweep.json()["compare"]["cases"].take();
     let axes: Vec<&Value> = cases.as_array().unwrap().iter().map(|case| &case["axes"]["q"]).collect();
@@ -115,14 +115,14 @@ fn the_same_sweep_runs_nothing_twice() {
     fs::remove_file(out.join("runs").join(&before[3].0)).unwrap();
     let second = place.run(&[&words[..], &["2"]].concat()).good();
     assert_eq!(second.stdout, first.stdout);
-    assert_eq!(second.stderr, "Short: 16 runs of 2 s, 15 of them there already\n");
+    assert_eq!(second.stderr, "Short: 16 runs of 2 s, 15 of them already finished\n");
     let kept = changes(&out).into_iter().filter(|run| before.contains(run)).count();
     assert_eq!(kept, 15, "what was there was left alone");
     let more = place.run(&[&words[..], &["3"]].concat()).good();
-    assert_eq!(more.stderr, "Short: 24 runs of 2 s, 16 of them there already\n");
+    assert_eq!(more.stderr, "Short: 24 runs of 2 s, 16 of them already finished\n");
     let other = place.run(&["sweep", "short.toml", "--vary", "flows.ftp.count=5,11", "-o", "out"]);
     assert_eq!(other.code, Some(2), "{other:?}");
-    assert!(other.stderr.contains("out holds the results of another scenario"), "{other:?}");
+    assert!(other.stderr.contains("out contains the results of another scenario"), "{other:?}");
 }
 
 #[test]

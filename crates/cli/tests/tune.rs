@@ -44,10 +44,10 @@ fn aims_that_cannot_be_met_are_refused_with_the_best_there_is() {
     let queue = ["--for", "queue<=20ms"];
     refused(
         &[&["--aqm", "pi q_ref=300"][..], &queue].concat(),
-        &["no parameters that meet them", "q_ref=300", "queue<=20ms has 80"],
+        &["no parameters that meet the aims", "q_ref=300", "queue<=20ms has 80"],
     );
     refused(&[&["--aqm", "codel"][..], &queue].concat(), &["--aqm", "no model of this discipline"]);
     refused(&["--aqm", "pi", "--for", "queue<20ms"], &["--for", "queue<20ms", "an aim such as queue<=20ms"]);
-    refused(&[&["--aqm", "pi", "--aqm", "rem"][..], &queue].concat(), &["--aqm", "2 of them"]);
-    refused(&queue, &["--aqm", "0 of them"]);
+    refused(&[&["--aqm", "pi", "--aqm", "rem"][..], &queue].concat(), &["--aqm", "2 disciplines"]);
+    refused(&queue, &["--aqm", "0 disciplines"]);
 }

@@ -91,7 +91,7 @@ fn the_second_says_whom_it_waits_for() {
     let (first, second) = (end(first), end(second));
     Ended::new(first).good();
     let second = Ended::new(second).good();
-    assert!(second.stderr.contains(&format!("is being written by process {pid}")), "{second:?}");
+    assert!(second.stderr.contains(&format!("is locked by process {pid}")), "{second:?}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 // Draws a Forebay report from the JSON in #forebay-data: no dependencies, no network, no build step.
 // Strings from the data reach the page only as text nodes or CSS-free attributes, never as markup.
-// The first of three parts of one script (base, chart, page): errors, DOM, numbers, scales, series.
+// First of three files of one script (base, chart, page): errors, DOM, numbers, scales, series.
 (() => {
   "use strict";
 
-  // ---- Error count: tests and people read it from <html data-errors> ----------------------------
+  // ---- Error count, in <html data-errors> for tests and users ------------------------------------
   const root = document.documentElement;
   let errors = 0;
   const countError = () => { root.dataset.errors = String(++errors); };
@@ -13,7 +13,7 @@
   addEventListener("unhandledrejection", countError);
   document.addEventListener("securitypolicyviolation", countError);
 
-  /** Runs one part of the page; a failure becomes a visible box and a count, the rest goes on. */
+  /** Runs one part of the page. A failure is shown in a box and counted; other parts still run. */
   function guard(host, what, work) {
     try {
       return work();
@@ -45,7 +45,7 @@
   const clamp = (v, lo, hi) => Math.max(lo, Math.min(hi, v));
   const round1 = (v) => Math.round(v * 10) / 10;
   const power = (e) => "10" + String(e).replace(/-/, "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
-  /** Real minus sign, and thin spaces between thousands from five digits on. */
+  /** Typographic minus sign; thin spaces between thousands for five digits and more. */
   function pretty(text) {
     const [whole, rest] = text.replace("-", "−").split(".");
     const grouped = whole.replace("−", "").length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
@@ -93,7 +93,7 @@
     const base = 10 ** Math.floor(Math.log10(raw));
     return base * [1, 2, 5, 10].find((m, k) => raw / base <= [1.42, 3.17, 7.08, Infinity][k]);
   }
-  /** Tick values, their labels and the power of ten that the axis title has to carry. */
+  /** Tick values, their labels, and the power of ten for the axis title. */
   function makeTicks(scale, count) {
     const { lo, hi, log } = scale;
     const decades = log ? Math.log10(hi / lo) : 0;
@@ -108,7 +108,7 @@
     }
     return { e, ticks };
   }
-  /** As many ticks along x as fit without their labels touching. */
+  /** The most ticks along x whose labels do not touch. */
   function fittingTicks(X, pitch) {
     for (let count = Math.max(1, Math.floor((X.to - X.from) / pitch)); ; count -= 1) {
       const found = makeTicks(X, count);
@@ -130,7 +130,7 @@
     }
     return ticks;
   }
-  /** Lowest and highest of the values, widened where they are all equal or missing. */
+  /** Lowest and highest value; widened if all are equal or missing. */
   function extent(values, log) {
     let lo = Infinity, hi = -Infinity;
     for (const v of values) {
@@ -179,7 +179,7 @@
     }
     return lo - 1;
   }
-  /** What a series says at x: { y, low, high }, or null in a gap and outside its data. */
+  /** Value of a series at x: { y, low, high }; null in a gap or outside its data. */
   function valueAt(series, x, kind) {
     const { points, low, high, bars } = series;
     const free = kind === "points" || !series.sorted;
@@ -207,7 +207,7 @@
     }
     return path;
   }
-  /** Closed shapes between two lines, one for each stretch without a gap. */
+  /** Closed shapes between two lines, one per segment without a gap. */
   function areaPath(xs, low, high, X, Y) {
     let path = "", run = [];
     const close = () => {
@@ -240,7 +240,7 @@
   // ---- One tooltip for the whole page -----------------------------------------------------------
   const NARROW = 520;
   const tip = h("div", { class: "tip", hidden: "", role: "status", "aria-live": "off" });
-  /** Fixed to the viewport: it can never widen the page. Beside the pointer, or on phones clear of the plot. */
+  /** Fixed to the viewport, so it never widens the page. Next to the pointer; on phones outside the plot. */
   function placeTip(clientX, clientY, plot) {
     tip.hidden = false;
     const { offsetWidth: w, offsetHeight: t } = tip;

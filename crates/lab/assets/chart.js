@@ -1,4 +1,4 @@
-// The second of three parts of one script (base, chart, page): class Chart, drawing and interaction.
+// Second of three files of one script (base, chart, page): class Chart, drawing and interaction.
   // ---- Chart ------------------------------------------------------------------------------------
   const KINDS = ["line", "step", "cdf", "points", "band", "stack", "columns"];
   const SLOT = 0.8; // what the columns of one category take of its room
@@ -86,7 +86,7 @@
       const values = inView.some((v) => v !== null) ? inView : this.valuesInView(shown, null);
       let [lo, hi] = extent(values.concat(this.rules.filter((r) => r.axis === "y").map((r) => r.at)), log);
       if (!log) {
-        // What is never negative does not become so by its interval.
+        // An interval does not extend the axis below 0 if no value is negative.
         if (!shown.some((one) => one.points.some((p) => p[1] !== null && p[1] < 0))) lo = Math.max(0, lo);
         if (this.categories) [lo, hi] = [Math.min(0, lo), Math.max(0, hi)];
         if (this.kind === "stack" || (lo > 0 && lo < 0.6 * hi)) lo = Math.min(0, lo); // most quantities start at nothing
@@ -115,7 +115,7 @@
       }
       return values;
     }
-    /** Stacks the shown series on the union of their x values; a gap counts as nothing. */
+    /** Stacks the shown series on the union of their x values; a gap counts as 0. */
     buildStack(shown) {
       const xs = [...new Set(shown.flatMap((one) => one.points.map((p) => p[0])))].sort((a, b) => a - b);
       const top = xs.map(() => 0);
@@ -135,7 +135,7 @@
       if (this.kind === "stack") this.buildStack(this.shown);
       this.paint(this.layout(width, this.shown));
     }
-    /** Works out all sizes: the y labels fix the left margin, rule labels the right one and the room above. */
+    /** Computes all sizes: y labels set the left margin, rule labels the right and top margins. */
     layout(width, shown) {
       const narrow = width < NARROW, log = this.yAxis.scale === "log";
       const [y0, y1] = this.domainY(shown.length ? shown : this.series);
@@ -151,7 +151,7 @@
       const titles = { x: withUnit(this.xAxis, xTicks.e), y: withUnit(this.yAxis, yTicks.e) };
 
       const start = (titles.y ? 28 : 10) + xRules.rows * 15;
-      // A guest shares the panel of its host, unless that is hidden.
+      // A guest series shares the panel of its host, unless the host is hidden.
       const hosted = (one) => one.guest !== null && shown.some((other) => other.name === one.guest);
       const guests = (host) => shown.filter((one) => one.guest === host.name);
       const groups = this.panels ? shown.filter((one) => !hosted(one)).map((one) => [one, ...guests(one)]) : [shown];
@@ -233,7 +233,7 @@
       if (one.bars && this.kind === "points") kids.push(s("path", { class: "bars", d: barPath(one, X, Y) }));
       return s("g", {}, kids);
     }
-    /** A category's columns stand side by side, in the order of the legend; whiskers in their middles. */
+    /** Columns of a category, next to each other in the order of the legend; whiskers at their centres. */
     drawColumns(one, X, Y) {
       const side = this.panels ? [one] : this.shown;
       const width = (X.px(1) - X.px(0)) * SLOT / side.length;
@@ -247,7 +247,7 @@
       return [s("path", { class: "area solid column", d: one.points.map(column).join("") }),
         whiskers ? s("path", { class: "bars", d: whiskers }) : ""];
     }
-    /** Markers lie above all lines: every point of "points", values alone between gaps, a few on dense lines. */
+    /** Markers, above all lines: every point of "points", single values between gaps, a few on dense lines. */
     drawMarks(one, X, Y) {
       if (this.kind === "stack" || this.categories) return null;
       const absent = (k) => !one.points[k] || one.points[k][1] === null;
@@ -274,7 +274,7 @@
           s("text", { x: this.X.to + 6, y: y + 4 }, ellipsis(r.label || "", right - 6, 11)));
       });
     }
-    /** Puts the labels of vertical rules above the plot, in as many rows as they need. */
+    /** Places the labels of vertical rules above the plot, in one or more rows. */
     placeXRules(rules, X) {
       const ends = [];
       const placed = rules.filter((r) => r.at >= X.lo && r.at <= X.hi).sort((a, b) => a.at - b.at).map((r) => {
@@ -407,7 +407,7 @@
       const px = round1(this.X.px(x));
       const read = this.frames.flatMap(({ members, Y }) => members.map((one) => ({ one, Y, value: valueAt(one, x, this.style) })))
         .filter(({ value }) => value || !this.byPoint);
-      if (this.kind === "stack") read.reverse(); // as the layers lie on the chart
+      if (this.kind === "stack") read.reverse(); // the order of the layers on the chart
       const dots = read.filter(({ value }) => value && !this.categories).map(({ one, Y, value }) => {
         const layer = this.kind === "stack" && this.stack.layers.get(one);
         const y = layer ? layer.high[this.stack.xs.indexOf(x)] : value.y;
@@ -440,7 +440,7 @@
       const cell = (v) => (typeof v === "string" ? `"${v.replace(/"/g, '""')}"` : v ?? "");
       return [head, ...rows].map((row) => Array.from(row, cell).join(",")).join("\n") + "\n";
     }
-    /** A stand-alone SVG in the light colours: computed styles become attributes, title and legend are added. */
+    /** A stand-alone SVG in light colours: computed styles become attributes; title and legend are added. */
     exportSvg() {
       this.hideCursor();
       const { width } = this;

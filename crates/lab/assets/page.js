@@ -1,4 +1,4 @@
-// The last of three parts of one script (base, chart, page): claims, sections, and the page itself.
+// Last of three files of one script (base, chart, page): claims, sections, and the page itself.
   // ---- Figures and tables -----------------------------------------------------------------------
   const charts = [];
   let claimsById = new Map(); // for the links from figures and tables to the claims they belong to
@@ -20,7 +20,7 @@
       const legend = h("div", { class: "legend", role: "group", "aria-label": "Series shown" });
       const parts = { svg, legend, plot: h("div", { class: "plot" }, svg) };
       let chart = null;
-      parts.reset = button("Reset zoom", "Show the whole x range again", () => chart.setZoom(null));
+      parts.reset = button("Reset zoom", "Show the complete x range again", () => chart.setZoom(null));
       parts.reset.hidden = true;
       const panels = button("Panels", "One panel per series", () => {
         chart.panels = !chart.panels;
@@ -41,7 +41,7 @@
     });
     return box;
   }
-  /** A text, or a number beside the one that the paper printed, marked where they do not agree. */
+  /** A text, or a number next to that of the paper, marked if they do not agree. */
   function cell(value) {
     if (value === null || typeof value !== "object") return orDash(value);
     const [word, like] = OUTCOMES[value.outcome] || [];
@@ -69,7 +69,7 @@
   }
 
   // ---- Claims -----------------------------------------------------------------------------------
-  // Every verdict has a shape and a word of its own, so that colour is never the only sign.
+  // Every verdict has its own shape and word, so that colour is not the only sign.
   const VERDICTS = {
     "reproduced": ["Reproduced", "ok", "M8 1a7 7 0 1 0 .01 0ZM4.6 8.2L7 10.6L11.4 5.6"],
     "not-reproduced": ["Not reproduced", "bad", "M2 2H14V14H2ZM5.4 5.4L10.6 10.6M10.6 5.4L5.4 10.6"],
@@ -99,7 +99,7 @@
     const row = (c) => h("tr", {}, columns.map(([name, content]) => h("td", { "data-label": name }, content(c))));
     return h("table", { class: "checks stacking" }, headRow(columns.map(([name]) => name)), h("tbody", {}, checks.map(row)));
   }
-  /** The check that decides: the first one that does not hold, otherwise the first. */
+  /** The deciding check: the first one that does not hold, else the first. */
   function evidence(claim) {
     const checks = list(claim.checks);
     if (!checks.length) return h("p", { class: "quiet" }, claim.note || "No checks recorded.");
@@ -118,7 +118,7 @@
     const shown = list(claim.shown).map((one) => [" · ", h("a", { href: `#${one.kind}-${slug(one.id)}` }, one.id)]);
     const summary = counted(checks.length, "check") + (variants.length ? `, ${counted(variants.length, "variant")}` : "");
     return h("details", {}, h("summary", {}, summary),
-      claim.printed ? h("p", {}, h("span", { class: "quiet" }, "The paper printed: "), claim.printed) : "",
+      claim.printed ? h("p", {}, h("span", { class: "quiet" }, "The paper's value: "), claim.printed) : "",
       checksTable(checks), paragraphs(claim.note),
       variants.map((v) => h("div", { class: "variant" },
         h("h4", {}, "Variant ", h("code", {}, v.name), badge(v.verdict)), checksTable(list(v.checks)))),
@@ -167,7 +167,7 @@
       facts.length ? h("dl", { class: "facts" }, facts.map(([name, fact]) => h("div", {}, h("dt", {}, name), h("dd", {}, fact)))) : "",
       data.command ? commandBox(data.command) : "");
   }
-  /** That packets were real, and whether the link did what was asked of it. */
+  /** Notice that packets were real, and whether their timing was valid. */
   function realNotice(real) {
     return h("div", { class: real.valid ? "real" : "real invalid", role: real.valid ? null : "alert" },
       h("p", {}, badge(real.valid ? "reproduced" : "not-reproduced", real.title)), list(real.text).map((line) => h("p", {}, line)));
@@ -203,7 +203,7 @@
       list(section.figures).map((id) => part("figures", id, buildFigure)),
       list(section.tables).map((id) => part("tables", id, buildTable)));
   }
-  /** Figures and tables that no section names still have to appear. */
+  /** Shows figures and tables that no section lists. */
   function leftovers(data) {
     const named = (key) => new Set(list(data.sections).flatMap((one) => list(one[key])));
     const rest = (key) => list(data[key]).filter((one) => !named(key).has(one.id)).map((one) => one.id);
@@ -227,7 +227,7 @@
     }), { rootMargin: "-20% 0px -70% 0px" });
     main.querySelectorAll("section").forEach((one) => watch.observe(one));
   }
-  /** Reads all widths before drawing anything, so that the browser lays the page out only once. */
+  /** Reads all widths before drawing, so that the browser computes the layout only once. */
   function drawAll() {
     const widths = charts.map((chart) => chart.plot.clientWidth);
     const draw = (chart, k) => guard(chart.box, `The figure "${chart.fig.title || chart.fig.id}"`, () => {
@@ -275,7 +275,7 @@
     for (const section of [...list(data.sections), ...leftovers(data)]) main.append(buildSection(section, data));
     buildContents(main);
     const maker = data.version ? `Made with ${data.version}. ` : "";
-    document.getElementById("foot").append(maker, "This page is complete in itself and loads nothing.");
+    document.getElementById("foot").append(maker, "This page is self-contained and loads nothing.");
     document.body.append(tip);
     root.dataset.charts = String(drawAll());
     followResize();

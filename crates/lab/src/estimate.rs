@@ -1,4 +1,4 @@
-//! What runs will take, before they begin: a guess from above, for the refusal of what nobody means.
+//! Upper estimate of memory and time of runs, made before they start, to refuse runs that are far too large.
 
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 
@@ -7,20 +7,20 @@ use crate::run::plan::Plan;
 use crate::scenario::Case;
 use crate::{build::lower, report};
 
-/// What may be taken without being asked for.
+/// Memory and time that runs may take without `--force`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// Bytes of memory.
     pub bytes: f64,
-    /// Seconds.
+    /// Seconds until all runs end.
     pub seconds: f64,
 }
 
 impl Budget {
-    /// Half of this machine's memory, or 4 GiB where that is not known, and a day.
+    /// Half of this machine's memory (4 GiB if unknown) and one day.
     pub fn of_this_machine() -> Self {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        // What a container may have of it.
+        // Memory limit of a container.
         let share = std::fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
         let share = share.trim().parse::<f64>().unwrap_or(f64::INFINITY);
         let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));
@@ -30,42 +30,42 @@ impl Budget {
     }
 }
 
-/// Memory of a machine that does not say.
+/// Assumed memory of a machine that does not report it, in bytes.
 const UNKNOWN: f64 = 8.0 * 1024.0 * 1024.0 * 1024.0;
-/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a packet that waits (descriptor and segment in
-/// buffers that double as they grow), of one that travels, and of a number in a series.
+/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a queued packet (descriptor
+/// and segment, in buffers that double as they grow), of a packet in propagation, and of a number in a series.
 const PROGRAM: f64 = 6e6;
 const FLOW: f64 = 2_000.0;
 const WAITING: f64 = 136.0;
 const TRAVELLING: f64 = 64.0;
 const NUMBER: f64 = 8.0;
-/// Bytes for each length that a queue under study may have: while it is measured and kept, and while the report of all
-/// contenders shows its distribution.
+/// Bytes per possible length of a queue under study: during measurement and in the record, and while the
+/// report of all contenders shows its distribution.
 const LENGTH: f64 = 64.0;
 const SHOWN: f64 = 450.0;
-/// Numbers in a row of the series at a link under study, probes included; a class has three more.
+/// Numbers per row of the series of a link under study, probes included; a class has three more.
 const COLUMNS: f64 = 16.0;
-/// Seconds of a packet through a link under study, with its acknowledgement and everything on the way (docs/performance.md: 0.1
-/// to 1.3 us for up to 100,000 flows).
+/// Seconds per packet through a link under study, with its acknowledgement and all other events
+/// (docs/performance.md: 0.1 to 1.3 us for up to 100,000 flows).
 const EVENT: f64 = 0.5e-6;
 
-/// What runs take, if the links that matter are always busy.
+/// What runs take if all relevant links are always busy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// Bytes of memory.
     pub bytes: f64,
-    /// Seconds of a processor.
+    /// CPU seconds.
     pub seconds: f64,
 }
 
-/// One run, and what its part of a report takes.
+/// What one run and its part of a report take.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Run {
     takes: Estimate,
     shown: f64,
 }
 
-/// The run of this network.
+/// The estimate of a run of this network.
 fn of(net: &Network) -> Run {
     let secs = net.duration.secs();
     let shortest = net.flows.iter().map(|flow| f64::from(flow.packet)).fold(1500.0, f64::min).max(1.0);
@@ -77,14 +77,14 @@ fn of(net: &Network) -> Run {
             lengths += waiting;
         }
         if link.study || link.discipline.is_some() {
-            // Taken to be busy all the time, whoever sends.
+            // Assumed busy all the time.
             let sent = link.most_rate() / 8.0 / shortest * secs;
             passed += sent;
             held = held.max(TRAVELLING * backlog::room(link, 8.0 * shortest).min(sent));
         }
         bytes += held + TRAVELLING * travelling;
     }
-    // What nobody controls comes also where the link has no room for it.
+    // Datagrams have no congestion control: they arrive even if the link cannot carry them.
     passed += net.flows.iter().map(|flow| datagrams(flow, secs)).sum::<f64>();
     let studied = net.links.iter().filter(|link| link.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
@@ -94,7 +94,7 @@ fn of(net: &Network) -> Run {
     Run { takes: Estimate { bytes, seconds: EVENT * passed + 1e-6 * flows }, shown: SHOWN * lengths }
 }
 
-/// The datagrams that a flow sends in so many seconds.
+/// Datagrams that a flow sends in `secs` seconds.
 fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     match &flow.traffic {
         Traffic::Datagrams(pattern) => pattern.mean_packets(secs),
@@ -102,11 +102,13 @@ fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     }
 }
 
-/// What all runs of a plan take on `jobs` processors: memory of those that run at once, and time until the last has ended.
+/// What all runs of a plan take with `jobs` at a time: memory of concurrent runs, and time until the last one
+/// ends.
 pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let seed = plan.seeds.first().copied().unwrap_or(1);
     let of_case = |case: &Case| {
-        // Disciplines differ in what they cost by far less than the estimate is wrong, but for a buffer of their own.
+        // Costs of disciplines differ by far less than the error of this estimate, except for buffer sizes
+        // (`hard_limit`).
         let mut buffers: Vec<(Option<String>, Run)> = Vec::new();
         let runs = case.scenario.compare.iter().map(|contender| {
             let buffer = contender.spec.get("hard_limit");
@@ -123,7 +125,7 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let all = || cases.iter().flatten();
     let (seeds, largest) = (plan.seeds.len() as f64, all().map(|run| run.takes.bytes).fold(0.0, f64::max));
     let at_once = (jobs.max(1) as f64).min(all().count() as f64 * seeds);
-    // A report shows some of the cases, each with all contenders, once the runs have ended.
+    // After the runs, a report shows some cases, each with all contenders.
     let mut shown: Vec<f64> = cases.iter().map(|case| case.iter().map(|run| run.shown).sum()).collect();
     shown.sort_by(|a, b| b.total_cmp(a));
     Estimate {
@@ -132,17 +134,17 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     }
 }
 
-/// What is too much for this machine.
+/// Why runs are refused as too large.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excess {
-    /// What the runs are, in words.
+    /// What the runs take, as text.
     pub runs: String,
-    /// The most that may be without being asked for.
+    /// The limit without `--force`, as text.
     pub most: String,
 }
 
-/// Would these runs, `jobs` at a time, be too much? `real_s` seconds pass besides on the machine's own clock. `finished` says
-/// how many are there already, and need not be run again.
+/// Whether these runs, `jobs` at a time, exceed the budget. `real_s`: additional seconds in real time.
+/// `finished` returns how many are finished already and need not run again.
 pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> usize) -> Option<Excess> {
     let (takes, budget) = (estimate(plan, jobs), Budget::of_this_machine());
     over(Estimate { seconds: takes.seconds + real_s, ..takes }, budget, jobs, || {
@@ -151,7 +153,7 @@ pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> 
     })
 }
 
-/// Does it take more than it may, if this share of it is left?
+/// Whether `takes` exceeds the budget, if the fraction `left` of the runs remains.
 fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64) -> Option<Excess> {
     let left = if takes.bytes <= budget.bytes && takes.seconds <= budget.seconds { 0.0 } else { left() };
     if left == 0.0 {
@@ -159,7 +161,7 @@ fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64
     }
     let seconds = takes.seconds * left;
     let gib = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
-    // Rounded up: what is refused is more than what may be.
+    // Rounded up, so that the text exceeds the limit too.
     let hours = |seconds: f64| format!("{} hours", (seconds / 3600.0).ceil());
     if takes.bytes > budget.bytes {
         let runs = format!("runs that take up to {} of memory, {jobs} at a time", gib(takes.bytes));
@@ -186,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_by_packets_and_runs() {
-        // 10 Mb/s of 1500 bytes are 83,333 packets in 100 s, once each way; six runs on two processors.
+    fn time_grows_with_packets_and_runs() {
+        // 10 Mbit/s are 83,333 packets of 1500 bytes in 100 s, and as many ACKs; six runs, two at a time.
         let small = of_text(&[]);
         assert!(small.seconds > 0.02 && small.seconds < 1.0, "{small:?}");
         let fast = of_text(&["topology.bottleneck.rate=10gbit"]);
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_takes_time_too() {
+    fn dropped_packets_take_time_too() {
         let flood = "topology.access.rate=10gbit";
         let calm = of_text(&[flood]);
         let text = ["flows.ftp.kind=cbr", "flows.cbr.rate=10gbit"];
@@ -204,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_counts() {
+    fn only_remaining_runs_count() {
         let budget = Budget { bytes: 1e9, seconds: 100.0 };
         let long = Estimate { bytes: 1e6, seconds: 1000.0 };
         assert_eq!(over(long, budget, 1, || 0.05), None);
         assert_eq!(over(long, budget, 1, || 0.0), None);
         assert!(over(long, budget, 1, || 0.5).is_some());
-        // Memory is that of any one run.
+        // Memory does not depend on how many runs are left.
         let large = Estimate { bytes: 1e10, seconds: 1.0 };
         let words = over(large, budget, 2, || 0.01).unwrap();
         assert_eq!(words.runs, "runs that take up to 9.3 GiB of memory, 2 at a time");
@@ -218,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_by_flows_and_buffers() {
+    fn memory_grows_with_flows_and_buffers() {
         let (few, many) = (of_text(&[]), of_text(&["flows.ftp.count=1000000"]));
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
         assert!(deep.bytes > 1e9 && deep.bytes < 1e12, "{deep:?}");
     }
 
-    /// Bytes that a run of 20 s may take on this topology with these flows, and the packets that it is known to hold at least.
+    /// Estimated bytes of a run of 20 s on this topology with these flows.
     fn bytes_of(topology: &str, flows: &str) -> f64 {
         let text = format!("version = 1\nduration = \"20s\"\npacket = 500\n[topology]\n{topology}\n{flows}");
         let cases = load::parse("x.toml", &text, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -233,13 +235,13 @@ mod tests {
     }
 
     const HUGE: &str = "queue = \"4000000000p\"";
-    /// Ten sources of 41 bytes at 300 Mb/s: 9.1 million packets a second.
+    /// Ten sources of 41-byte packets at 300 Mbit/s: 9.1 million packets per second.
     const FLOOD: &str = "[[flows]]\nkind = \"cbr\"\nrate = \"300mbit\"\npacket = 41\ncount = 10\n";
-    /// What 9 million packets a second need in 20 s, at 48 bytes each.
+    /// Bytes for 9 million packets per second in 20 s, at 48 bytes each.
     const FLOODED: f64 = 48.0 * 9e6 * 20.0;
 
     #[test]
-    fn a_buffer_anywhere_counts_that_datagrams_fill() {
+    fn buffers_filled_by_datagrams_count_on_any_link() {
         let bell = |bottleneck: &str, access: &str, egress: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10mbit\", delay = \"10ms\", {bottleneck} }}\n\
@@ -249,13 +251,13 @@ mod tests {
         let (small, slow, fast) = ("queue = \"100p\"", "rate = \"10mbit\"", "rate = \"10gbit\"");
         let access = bell(small, &format!("{slow}, {HUGE}"), slow);
         assert!(bytes_of(&access, FLOOD) > FLOODED, "{:e}", bytes_of(&access, FLOOD));
-        // The same sources over wide lines into a small buffer take none.
+        // The same sources over fast links into a small buffer need no memory.
         assert!(bytes_of(&bell(small, fast, slow), FLOOD) < 30e6);
         let bottleneck = bell(HUGE, fast, slow);
         assert!(bytes_of(&bottleneck, FLOOD) > FLOODED, "{:e}", bytes_of(&bottleneck, FLOOD));
         let own = bell(&format!("{small}, aqm = \"droptail hard_limit=1000000000p\""), fast, slow);
         assert!(bytes_of(&own, FLOOD) > FLOODED, "{:e}", bytes_of(&own, FLOOD));
-        // Behind a bottleneck of 10 Gb/s: 5 lines of 1 Mb/s.
+        // Behind a bottleneck of 10 Gbit/s: 5 links of 1 Mbit/s.
         let wide = bell(small, fast, &format!("rate = \"1mbit\", {HUGE}")).replace("10mbit", "10gbit");
         assert!(bytes_of(&wide, FLOOD) > FLOODED, "{:e}", bytes_of(&wide, FLOOD));
         let back = bell(&format!("{small}, reverse = {{ {HUGE} }}"), fast, fast);
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_backlog_is_found_in_chains_and_graphs() {
+    fn largest_backlog_is_found_in_all_topologies() {
         let lot = |middle: &str| {
             let one = |name: &str, more: &str| format!("{{ name = \"{name}\", delay = \"1ms\", {more} }}");
             let links = [one("a", "rate = \"10gbit\", queue = \"10p\""), one("b", middle)].join(", ");
@@ -274,7 +276,7 @@ mod tests {
         };
         let middle = lot(&format!("rate = \"10mbit\", {HUGE}"));
         assert!(bytes_of(&middle, FLOOD) > FLOODED, "{:e}", bytes_of(&middle, FLOOD));
-        // Overload before it holds it back: what gets through of 10 Mb/s is 30,000 packets a second.
+        // Overload before the bottleneck limits it: 10 Mbit/s let 30,000 packets per second through.
         let after = middle.replacen("10gbit", "10mbit", 1).replacen("10p", "20p", 1);
         let held = bytes_of(&after, FLOOD);
         assert!(held < 0.1 * FLOODED, "{held:e}");
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_slows_down_or_stops_holds_what_comes() {
+    fn slow_or_stopped_links_fill_their_buffers() {
         let bell = |wire: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10gbit\", delay = \"1ms\", queue = \"10p\" }}\n\
@@ -301,10 +303,10 @@ mod tests {
         assert!(bytes_of(&down, FLOOD) > 0.75 * FLOODED, "{:e}", bytes_of(&down, FLOOD));
         let levels = bell(", rate_levels = { rates = [\"1mbit\", \"10gbit\"], hold = \"20s\" }", rate);
         assert!(bytes_of(&levels, FLOOD) > FLOODED, "{:e}", bytes_of(&levels, FLOOD));
-        // 12 Mb/s each.
+        // 12 Mbit/s each.
         let trace = bell("rate_trace = [1]", "");
         assert!(bytes_of(&trace, FLOOD) > 0.95 * FLOODED, "{:e}", bytes_of(&trace, FLOOD));
-        // A link that is fast only later brings more to the next one.
+        // A link that becomes fast later delivers more to the next one.
         let later = bell(", rate_steps = [[\"5s\", \"10gbit\"]]", "rate = \"1mbit\"").replace(HUGE, "queue = \"10p\"");
         let later = later.replacen(
             "\"10gbit\", delay = \"1ms\", queue = \"10p\"",
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_pipes_of_connections_count() {
+    fn windows_and_packets_in_flight_count() {
         let bell = |delay: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\
@@ -323,13 +325,13 @@ mod tests {
             )
         };
         let flows = "[[flows]]\nkind = \"ftp\"\ncount = 50\n";
-        // Windows without end into buffers without end: slow start brings a packet too many for each that is carried.
+        // Unlimited windows and buffers: slow start sends one extra packet per packet delivered.
         let deep = bell("1ms", &format!("rate = \"10gbit\", {HUGE}"));
         let carried = 5.0 * 10e9 / 4000.0 * 20.0;
         assert!(bytes_of(&deep, flows) > 48.0 * carried, "{:e}", bytes_of(&deep, flows));
         let bounded = flows.replace("count = 50", "count = 50\nwindow = 64");
         assert!(bytes_of(&deep, &bounded) < 0.2 * bytes_of(&deep, flows), "{:e}", bytes_of(&deep, &bounded));
-        // 20 Gb/s over five seconds are 25 million packets on their way.
+        // 20 Gbit/s over five seconds are 25 million packets in propagation.
         let long = bell("5s", "rate = \"10gbit\", queue = \"100p\"");
         let cbr = "[[flows]]\nkind = \"cbr\"\nrate = \"4gbit\"\npacket = 500\ncount = 5\n";
         assert!(bytes_of(&long, cbr) > 32.0 * 25e6, "{:e}", bytes_of(&long, cbr));
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_the_papers_run_is_refused() {
+    fn paper_scenarios_are_within_the_budget() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());

@@ -1,4 +1,4 @@
-//! One wrong input, said once: where it is, what was found, what is accepted, how to mend it.
+//! Errors in input: place, what was found, what is accepted, and a hint.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,32 +7,32 @@ use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::text::BadValue;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// The longest piece of the input that a message repeats.
+/// Most characters of the input that a message repeats.
 const LONGEST: usize = 80;
-/// The longest path of a key in a message.
+/// Most characters of a key's path in a message.
 const LONGEST_KEY: usize = 200;
 
-/// What stood where something else was expected.
+/// What was found in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// These words of the input; a message puts them in quotes.
+    /// Words of the input; messages quote them.
     Text(String),
-    /// Something that words of the input cannot show: `a table`, `nothing`.
+    /// A description, such as `a table` or `nothing`.
     Thing(String),
 }
 
 impl Found {
-    /// Words of the input, on one line and of bounded length.
+    /// Words of the input, shortened and on one line.
     pub fn text(words: &str) -> Self {
         Self::Text(one_line(words, LONGEST))
     }
 
-    /// A kind of thing rather than words.
+    /// A description in place of words of the input.
     pub fn thing(name: impl Into<String>) -> Self {
         Self::Thing(name.into())
     }
 
-    /// The words themselves.
+    /// The words or the description, without quotes.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Text(words) | Self::Thing(words) => words,
@@ -62,31 +62,31 @@ fn one_line(words: &str, longest: usize) -> String {
     short
 }
 
-/// Everything that an [`InputError`] knows.
+/// The parts of an [`InputError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file as it was named, or the argument: `--aqm`, `--set`.
+    /// The file as given, or the argument: `--aqm`, `--set`.
     pub file: String,
-    /// Line in the file, from 1; none for arguments and for files that could not be read.
+    /// Line in the file, from 1; none for arguments and unreadable files.
     pub line: Option<usize>,
-    /// Column in that line, in characters from 1.
+    /// Column in that line, from 1, in characters.
     pub column: Option<usize>,
-    /// Dotted path of the key; empty where no key is concerned.
+    /// Dotted path of the key; empty if no key is concerned.
     pub key: String,
-    /// What stood there.
+    /// What was found there.
     pub found: Found,
-    /// What would have been accepted, after "expected ".
+    /// What is accepted; shown after "expected ".
     pub accepts: String,
-    /// How to mend it.
+    /// How to correct it.
     pub hint: Option<String>,
 }
 
-/// A wrong input; its [`Fault`]'s fields are read straight from it.
+/// An error in input. It dereferences to its [`Fault`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError(Box<Fault>);
 
 impl InputError {
-    /// An error that concerns `file` as a whole.
+    /// An error about a file, without a line.
     pub fn new(file: impl Into<String>, key: impl Into<String>, found: Found, accepts: impl Into<String>) -> Self {
         Self(Box::new(Fault {
             file: file.into(),
@@ -99,14 +99,14 @@ impl InputError {
         }))
     }
 
-    /// At this line and column.
+    /// Sets line and column, both from 1.
     pub fn at(mut self, line: usize, column: usize) -> Self {
         self.line = Some(line);
         self.column = Some(column);
         self
     }
 
-    /// With advice.
+    /// Sets the hint.
     pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
         self
@@ -132,7 +132,7 @@ impl fmt::Display for InputError {
         let key = if self.key.is_empty() { String::new() } else { format!(": {}", self.key) };
         let hint = self.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
         let message = format!("{}{line}{key}: found {}, expected {}{hint}", self.file, self.found, self.accepts);
-        // Names of files and keys may hold line breaks too.
+        // Names of files and keys may contain line breaks too.
         f.write_str(&one_line(&message, usize::MAX))
     }
 }
@@ -155,12 +155,12 @@ impl Serialize for InputError {
     }
 }
 
-/// `did you mean X?` for the nearest candidate, if any is near.
+/// The hint `did you mean X?`, if a candidate is close to `word`.
 pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|near| format!("did you mean {near}?"))
 }
 
-/// The complaint about `word`, which none of `words` is.
+/// The error for a `word` that is not in `words`.
 pub(crate) fn no_such_word(word: &str, words: &[&str]) -> BadValue {
     let bad = BadValue::new(match words {
         [only] => (*only).to_string(),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_it_all() {
+    fn message_is_one_line() {
         assert_eq!(
             wrong_unit().to_string(),
             "scenario.toml:7: topology.bottleneck.rate: found '10mbps', expected a rate such as 15mbit (write 10mbit)"
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_carries_the_parts_and_the_message() {
+    fn json_has_all_parts_and_the_message() {
         let json = serde_json::to_value(wrong_unit()).unwrap();
         assert_eq!(json["kind"], "input");
         assert_eq!(json["line"], 7);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_little_of_the_input_and_on_one_line() {
+    fn quoted_input_is_short_and_on_one_line() {
         assert_eq!(Found::text("a\nb").as_str(), "a\\nb");
         assert_eq!(Found::text(&"x".repeat(500)).as_str().len(), LONGEST + 3);
     }

@@ -1,8 +1,9 @@
-//! The laboratory around the engine: what is read before a run and worked out after it.
+//! The laboratory around the simulator: reads experiments, runs them and evaluates the results.
 //!
-//! [`scenario`] turns a file into typed experiments and says exactly what is wrong with a bad one;
-//! [`plan`] multiplies it by contenders and seeds, [`batch`] runs that on all cores, [`store`] keeps
-//! every finished run; [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] are the figures.
+//! - [`scenario`] turns a file into typed experiments, or says what is wrong with it.
+//! - [`plan`] multiplies them by contenders and seeds, [`batch`] runs that on all cores, [`store`] keeps every
+//!   finished run.
+//! - [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] hold and evaluate the results.
 
 pub mod build;
 pub mod claims;

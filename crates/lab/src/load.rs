@@ -1,4 +1,4 @@
-//! Reads scenario files: what is set and varied, the cases that follow, and what makes no sense as a whole.
+//! Reads scenario files: overrides, axes, the resulting cases, and checks of complete scenarios.
 //!
 //! ```
 //! use forebay_lab::load::{self, Overrides};
@@ -22,8 +22,8 @@
 //! # Ok::<(), forebay_lab::input::InputError>(())
 //! ```
 //!
-//! Values pass through four steps: a tree of places ([`parse`]), `--set`, `--vary` and `--aqm`, the product of
-//! the `[vary]` axes, and typed reading. Whatever is wrong at any step is one [`InputError`].
+//! Values pass through four steps: a tree with places ([`parse`]), overrides by `--set`, `--vary` and `--aqm`,
+//! the product of the `[vary]` axes, and typed reading. An error at any step is one [`InputError`].
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub fn text(path: &Path) -> Result<String, InputError> {
     document::file::text(path)
 }
 
-/// Reads the cases of a scenario text; `file_name` is for messages, and its stem the default title.
+/// Reads the cases of a scenario text. `file_name` is used in messages; its stem is the default title.
 pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
     let mut root = document::parse(&Source::file(file_name, text))?;
     let mut axes = vary::take(&mut root)?;
@@ -57,7 +57,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
         replace_compare(&mut root, &overrides.aqm);
     }
     let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    // A title in braces would be taken for an axis when the canonical text is read.
+    // Braces in a title would be read as an axis when the canonical text is read.
     let stem = stem.replace(|c: char| matches!(c, '{' | '}') || c.is_control(), "_");
     let cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
@@ -71,7 +71,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     Ok(cases)
 }
 
-/// Puts these disciplines in place of those of `[compare]` and their labels; its links stay.
+/// Replaces the disciplines of `[compare]` and removes their labels; its links stay.
 fn replace_compare(root: &mut Node, aqm: &[String]) {
     let place = |text: &str| Place::whole(&Source::argument("--aqm", text));
     let all = place(&aqm.join(" "));
@@ -83,7 +83,7 @@ fn replace_compare(root: &mut Node, aqm: &[String]) {
         entries.push(Entry { key: "compare".to_string(), place: all.clone(), node });
         entries.len() - 1
     });
-    // What is no table is refused when it is read.
+    // If it is not a table, reading refuses it later.
     if let Value::Table(compare) = &mut entries[at].node.value {
         compare.retain(|e| !document::points::REPLACED.contains(&e.key.as_str()));
         compare.push(Entry { key: "aqm".to_string(), place: all, node: list });

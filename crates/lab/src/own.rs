@@ -1,4 +1,4 @@
-//! Disciplines of one's own beside the built-in ones: registered once, then known wherever a name is read.
+//! Custom disciplines: once registered, all readers of discipline names know them.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use forebay_aqm::{ENTRIES, Spec};
 
 static KNOWN: RwLock<Vec<Own>> = RwLock::new(Vec::new());
 
-/// Adds a discipline to those that scenarios, `--aqm` and comparisons know. `false`: the name is taken.
+/// Registers a discipline for scenarios, `--aqm` and comparisons. `false` if the name is taken.
 pub fn register(own: Own) -> bool {
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     let name = own.entry().name;
@@ -20,7 +20,7 @@ pub fn register(own: Own) -> bool {
     !taken
 }
 
-/// The same, in place of the one that was registered under this name before; `false`: it is a built-in one's.
+/// Registers a discipline, replacing a custom one of the same name. `false` if the name is built in.
 pub fn replace(own: Own) -> bool {
     let name = own.entry().name;
     if ENTRIES.iter().any(|entry| entry.name == name) {
@@ -30,22 +30,22 @@ pub fn replace(own: Own) -> bool {
     let before = known.iter().position(|before| before.entry().name == name).map(|at| known.swap_remove(at));
     known.push(own);
     drop(known);
-    // Not under the lock: what it is made of may wait for another one.
+    // Dropped without the lock: dropping the discipline may wait for another lock.
     drop(before);
     true
 }
 
-/// The line of a discipline, built in or registered.
+/// Entry of a discipline, built-in or registered.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     ENTRIES.iter().chain(known.iter().map(Own::entry)).find(|entry| entry.name == name)
 }
 
-/// Reads a discipline, built in or registered.
+/// Reads a discipline with its parameters, built-in or registered.
 pub fn parse(text: &str) -> Result<Spec, ParamError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let named = |own: &&Own| words.first() == Some(&own.entry().name);
-    // Read without the lock: a discipline of one's own may wait for another one, or ask for a third discipline.
+    // Read without the lock: a custom discipline may wait for another lock or look up another discipline.
     let own = KNOWN.read().unwrap_or_else(PoisonError::into_inner).iter().find(named).cloned();
     own.map_or_else(|| Spec::parse(text), |own| Spec::own(&own, &words[1..]))
 }

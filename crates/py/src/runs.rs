@@ -75,7 +75,7 @@ pub fn run(
 
 /// Says that a call waits for another writer of its directory.
 fn waits(dir: &Path, owner: &Owner) {
-    let text = format!("{} is being written by {owner}: waiting for it to end", dir.display());
+    let text = format!("{} is locked by {owner}; waiting for it to finish", dir.display());
     Python::attach(|py| {
         let warn = || py.import("warnings")?.call_method1("warn", (&text, py.get_type::<PyRuntimeWarning>()));
         // Where warnings are errors, the call ends with it.

@@ -100,7 +100,7 @@ fn wrong_words_are_refused() {
         (markov(&["--p", "1e-5"]), &["--p: found '1e-5', expected one between "]),
         (markov(&["--p", "0.9", "--vary", "flows.ftp.count=10,20"]), &["--p: found '0.9'"]),
         (markov(&["--aqm", "droptail"]), &["--p: found nothing", "no model"]),
-        (markov(&["--set", "flows.ftp.count=20000"]), &["--p: found nothing", "no queue at rest within the buffer"]),
+        (markov(&["--set", "flows.ftp.count=20000"]), &["--p: found nothing", "no equilibrium within the buffer"]),
         (markov(&["--sigma", "-5kbit"]), &["--sigma: found '-5kbit', expected a rate"]),
         (markov(&["--sigma", "77kbps"]), &["--sigma: found '77kbps'", "write 77kbit"]),
         (markov(&["--step", "0rtt"]), &["--step: found '0rtt', expected a time above 0"]),

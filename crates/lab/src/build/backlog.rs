@@ -1,10 +1,11 @@
-//! The most packets that may wait at each link of a network and travel behind it, from what its flows offer: for the estimate of
-//! memory before a run.
+//! Upper bounds on the packets that wait at each link of a network and propagate behind it, from the traffic
+//! that its flows offer. For the estimate of memory before a run.
 //!
-//! Bounds, not means: every source sends as fast as it ever does, and every packet gets through to the next link. At a link of
-//! rate C whose arrivals come at a rate of at most R, at least C/R of them are served while they arrive; the rest may wait, as
-//! far as the buffer has room. TCP sends at most two packets for each that is delivered (slow start), so that over the whole run
-//! it brings its first window and twice what the slowest link of its route carries, and never has more than its window under way.
+//! These are bounds, not means: every source always sends at its peak rate and no packet is lost before the
+//! next link. At a link of rate C with arrivals at rate R or less, at least the fraction C/R of the arrivals
+//! is served while they arrive; the others wait, as far as the buffer has room. TCP sends at most two packets
+//! per delivered packet (slow start): over the complete run at most its initial window plus twice what the
+//! slowest link of its route carries, and never more in flight than its window.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +17,24 @@ use forebay_sim::rtp::Frames;
 /// Packets at one link.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Backlog {
-    /// The most that wait.
+    /// Most packets that wait.
     pub(crate) waiting: f64,
-    /// The most that travel to its far end, or wait a processing time in the host before it.
+    /// Most packets that propagate to its end, or are processed in the host before it.
     pub(crate) travelling: f64,
 }
 
-/// Packets that begin at one host and take one route.
+/// Packets from one host along one route.
 #[derive(Clone, Copy, Default)]
 struct Stream {
-    /// The most per second, in bits and in packets.
+    /// Peak rate, in bits and in packets per second.
     peak: [f64; 2],
-    /// The most in the whole run.
+    /// Total of the run, in bits and in packets.
     total: [f64; 2],
-    /// What may come at once, in packets.
+    /// Largest burst in packets.
     burst: f64,
-    /// The most packets under way at any time; without feedback there is no such bound.
+    /// Most packets in flight; infinite without feedback.
     window: f64,
-    /// The shortest, in bits.
+    /// Smallest packet in bits.
     shortest: f64,
 }
 
@@ -50,19 +51,19 @@ impl Stream {
         self.shortest = self.shortest.min(other.shortest);
     }
 
-    /// The same behind something that carries at most `rate` bits per second, and `all` bits in the whole run.
+    /// The stream behind a link that carries at most `rate` bits per second, and `all` bits in the run.
     fn through(mut self, rate: f64, all: f64) -> Self {
         let part = |most: f64, of: f64| if of > most { most / of } else { 1.0 };
         let (slower, fewer) = (part(rate, self.peak[0]), part(all, self.total[0]));
         self.peak = self.peak.map(|x| x * slower);
         self.total = self.total.map(|x| x * fewer);
-        // What came at once waits where it came first.
+        // A burst waits where it arrives first.
         self.burst = 0.0;
         self
     }
 }
 
-/// Where a stream comes from: a host, or the link before.
+/// Where a stream comes from: a host, or the previous link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder {
     Host(usize),
@@ -102,7 +103,7 @@ pub(crate) fn of(net: &Network) -> Vec<Backlog> {
     net.links.iter().zip(fed).map(link).collect()
 }
 
-/// What waits at a link that all of this comes to; `held` packets wait in hosts before it.
+/// Backlog of a link at which all of this arrives; `held` packets wait in hosts before it.
 fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     let ([peak, packets], [bits, count]) = (all.peak, all.total);
     let most = count.min(all.window);
@@ -112,9 +113,9 @@ fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     Backlog { waiting, travelling: (flow * spec.delay.secs()).min(most) + held }
 }
 
-/// The share of the arrivals, so many bits at `peak` bits per second, that finds no service while they arrive.
+/// Fraction of the arrivals (`bits` at the peak rate) that is not served while they arrive.
 fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
-    /// Parts of a run whose service is looked at one by one.
+    /// The run is split into this many parts, whose service is summed.
     const PARTS: u64 = 1000;
     let slower = |rate: f64| if peak > rate { 1.0 - rate / peak } else { 0.0 };
     match (&spec.conditions.levels, &spec.conditions.schedule) {
@@ -125,7 +126,7 @@ fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> 
                 let (from, to) = (time(part), time(part + 1));
                 (peak * (to.secs() - from.secs()) - schedule.bits(from, to)).max(0.0)
             });
-            // Within a part all may come before there is service.
+            // Within a part all arrivals may come before any service.
             let all = left.sum::<f64>() + peak * duration.secs() / PARTS as f64;
             if bits > all { all / bits } else { 1.0 }
         }
@@ -133,10 +134,10 @@ fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> 
     }
 }
 
-/// The packets that the buffer of a link holds, of this length in bits or longer.
+/// Most packets that the buffer of a link holds, of at least `shortest` bits.
 pub(crate) fn room(spec: &LinkSpec, shortest: f64) -> f64 {
     let link = Link { rate: spec.rate, limit: spec.limit, mean_packet: spec.mean_packet };
-    // A discipline may have a buffer of its own.
+    // A discipline may set its own limit.
     let limit = spec.discipline.as_ref().map_or(spec.limit, |discipline| discipline.link(&link).limit);
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -144,10 +145,10 @@ pub(crate) fn room(spec: &LinkSpec, shortest: f64) -> f64 {
     }
 }
 
-/// The streams of a network, by where they begin and which route they take.
+/// Streams of a network, by first host and route.
 fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
     let mut all: BTreeMap<(usize, usize), Stream> = BTreeMap::new();
-    // Connections over the same routes share what the slowest link carries.
+    // Connections over equal routes share what the slowest link carries.
     let mut shared: BTreeMap<(usize, usize, usize), (Stream, &FlowSpec)> = BTreeMap::new();
     for flow in &net.flows {
         if flow.traffic.tcp().is_some() {
@@ -165,7 +166,7 @@ fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
     all
 }
 
-/// What connections with these first windows send over the routes of `flow`, and what is acknowledged.
+/// What connections with these initial windows send over the routes of `flow`, and their acknowledgements.
 fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link]);
     let least = |of: &dyn Fn(&LinkSpec) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);
@@ -192,7 +193,7 @@ fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     [data, acks]
 }
 
-/// A connection before anything is acknowledged.
+/// A connection before the first acknowledgement.
 fn connection(flow: &FlowSpec) -> Stream {
     let Some(options) = flow.traffic.tcp() else { return Stream::NONE };
     let (length, first) = (8.0 * f64::from(flow.packet), f64::from(options.initial_window));
@@ -214,9 +215,10 @@ fn datagrams(flow: &FlowSpec, duration: Span) -> Stream {
     }
 }
 
-/// The datagrams that a flow sends in so many seconds, and in any one second, at most; of sources that draw, what is improbable.
+/// Most datagrams that a flow sends in `secs` seconds and in any second; for random sources a bound that is
+/// rarely exceeded.
 fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
-    /// How much more than its mean a source sends whose frames are drawn, in times of the mean.
+    /// Assumed ratio of peak to mean for random frames.
     const MORE: f64 = 2.0;
     match &flow.traffic {
         Traffic::Datagrams(pattern) => pattern.most_packets(secs),
@@ -228,7 +230,7 @@ fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
                     replay.most(frames + replay.recording.bytes() as f64 / payload, secs)
                 }
                 Frames::Synthetic(frames) => {
-                    // A group of pictures may come first with its longest frames.
+                    // A group of pictures may begin with its largest frames.
                     let each = (1.0 / frames.every.secs().max(1e-9)) * (1.0 + frames.mean / payload);
                     let peak = each * f64::from(frames.gop.max(1));
                     ((MORE * each * secs).min(peak * secs), peak)

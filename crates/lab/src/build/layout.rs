@@ -1,4 +1,4 @@
-//! The network of a scenario as the simulator's: links, hosts, and where the flows of each group go.
+//! Translates the network of a scenario to the simulator's: links, hosts, and routes of the groups.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
@@ -10,7 +10,7 @@ use crate::scenario::{Access, Direction, Egress, Ends, FlowGroup, Graph, NamedLi
 
 /// A network without flows.
 pub(crate) enum Layout {
-    /// Dumbbells and parking lots, and which access group and span each crossing has.
+    /// Dumbbell or parking lot, and the access group and span of each crossing.
     Lot(parking_lot::ParkingLot, Vec<Pairs>),
     Graph(graph::Graph),
 }
@@ -20,23 +20,24 @@ type Pairs = (usize, usize, usize);
 
 /// Where the flows of a group go.
 pub(crate) enum Way {
-    /// Flow i between the hosts of pair i of this crossing.
+    /// Flow i connects the hosts of pair i of this crossing.
     Crossing(usize),
-    /// All of them between two nodes.
+    /// All flows connect the same two nodes.
     Nodes(Attachment),
 }
 
-/// Where a flow is.
+/// Where a flow is attached.
 pub(crate) struct Place {
     pub(crate) at: Attachment,
-    /// The number of its host: of the pair in a dumbbell or parking lot, of the sending node in a graph.
+    /// Number of its host: of the pair in a dumbbell or parking lot, of the sending node in a graph.
     pub(crate) host: usize,
-    /// The id of its source and destination.
+    /// Id of source and destination.
     pub(crate) pair: u32,
 }
 
 impl Layout {
-    /// That of `scenario` with `discipline` at the links compared, and room for one flow between any two ends.
+    /// Layout of `scenario` with `discipline` at the compared links, and room for one flow between any two
+    /// ends.
     pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
         let lane = |named: &NamedLink<'_>| {
             let is_compared = scenario.compared.contains(&named.name);
@@ -68,7 +69,7 @@ impl Layout {
         Self::Lot(parking_lot::ParkingLot { bottlenecks, crossings, packet }, pairs)
     }
 
-    /// Adds the hosts that so many flows between `ends` have: those that nobody has would only take memory.
+    /// Adds hosts for `flows` flows between `ends`. Hosts without flows would only take memory.
     pub(crate) fn make_room(&mut self, ends: Ends, flows: usize) {
         if let (Self::Lot(lot, pairs), Ends::Pairs { access, enter, leave }) = (self, ends)
             && let Some(crossing) = pairs.iter().position(|pair| *pair == (access, enter, leave))
@@ -86,7 +87,7 @@ impl Layout {
         }
     }
 
-    /// Where the flows between `ends` go, with what routes `net` needs for them; `None` if there is no way.
+    /// Where flows between `ends` go; adds the routes to `net`. `None` if there is no route.
     pub(crate) fn way(&self, net: &mut Network, ends: Ends, direction: Direction) -> Option<Way> {
         match (self, ends) {
             (Self::Lot(_, pairs), Ends::Pairs { access, enter, leave }) => {
@@ -100,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// Where flow number `i` of those that go this way is attached.
+    /// Where flow number `i` of those on this way is attached.
     pub(crate) fn attach(&self, way: &Way, i: usize, direction: Direction) -> Place {
         match (self, way) {
             (Self::Lot(lot, _), Way::Crossing(crossing)) => {
@@ -115,7 +116,8 @@ impl Layout {
         }
     }
 
-    /// As `at`, with links of its own on the senders' side that take these times; a graph has no such side.
+    /// Attachment like `at`, but with own links on the senders' side with these delays; a graph has no such
+    /// side.
     pub(crate) fn apart(
         &self,
         net: &mut Network,
@@ -138,7 +140,7 @@ const fn towards(direction: Direction) -> parking_lot::Direction {
     }
 }
 
-/// How many hosts may send: the numbers that [`Place::host`] may have.
+/// Number of hosts that may send, an upper bound of [`Place::host`].
 pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     match net {
         Topology::Graph(graph) => graph.nodes.len() as u64,
@@ -146,7 +148,8 @@ pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     }
 }
 
-/// What has hosts of its own: in a dumbbell each access group, in a parking lot each with a span that flows have.
+/// What has its own hosts: each access group of a dumbbell; each pair of access group and used span of a
+/// parking lot.
 fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     match net {
         Topology::ParkingLot(_) => used(flows),
@@ -154,7 +157,7 @@ fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     }
 }
 
-/// The access groups and spans that flows have, in the order of the first that does.
+/// Access groups and spans in use, in order of first use.
 fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
     let mut out = Vec::new();
     for group in flows {
@@ -167,7 +170,7 @@ fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
     out
 }
 
-/// What tells the hosts of a crossing from others: the group's name and, unless they cross everything, the span.
+/// Name of a crossing: the group's name and, unless it crosses all bottlenecks, the span.
 fn crossing_name(group: Option<&str>, span: Option<(&str, &str)>) -> String {
     let span = span.map(|(enter, leave)| if enter == leave { enter.to_string() } else { format!("{enter}..{leave}") });
     [group.map(str::to_string), span].into_iter().flatten().collect::<Vec<_>>().join("/")

@@ -1,5 +1,4 @@
-//! What no key shows alone: how many flows there will be, whether they have a way, whether buffers hold a packet,
-//! classes of hosts.
+//! Checks of complete scenarios: number of flows, routes, buffers that hold a packet, classes of hosts.
 
 use forebay_aqm::base::units::Limit;
 use forebay_sim::agenda::MAX_SOURCES;
@@ -10,12 +9,13 @@ use crate::input::{Found, InputError};
 use crate::scenario::{Class, Ends, FlowGroup, MOST_FLOWS, NamedLink, Node, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
-/// The most flows with links of their own (`rtt`): packets wait at two of them, so that half of the agenda is left.
+/// Most flows with their own links (`rtt`). Packets wait at two links per flow, so half of the agenda remains
+/// for the others.
 const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
-/// A class is a byte, so that no more hosts have one of their own.
+/// Most hosts with their own class: a class is a byte.
 const MOST_CLASSES: u64 = 256;
 
-/// Refuses a scenario, read from `root`, that is sound key by key but not as a whole.
+/// Refuses a scenario, read from `root`, whose keys are valid but not their combination.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     routes(root, scenario)?;
     recordings(root, scenario)?;
@@ -37,7 +37,7 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> 
     sources(root, scenario, apart)
 }
 
-/// How many flows of this group to expect that have links of their own: a flow that comes again has those it had.
+/// Expected flows of this group with their own links. A flow that starts again reuses its links.
 fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
     match (group.rtt, group.kind.arrivals()) {
         (None, _) => 0.0,
@@ -46,14 +46,15 @@ fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
     }
 }
 
-/// The agenda of the engine has room for the hosts and links, of which so many flows have two of their own.
+/// Checks that the engine's agenda has room for all hosts and links, including two links for each of `apart`
+/// flows.
 fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputError> {
     let hosts = |group: &FlowGroup| match group.ends {
         Ends::Pairs { access, .. } => scenario.topology.access()[access].hosts as usize,
         Ends::Nodes { .. } => 0,
     };
-    // Each pair of hosts has two of them and four links, each link with a discipline two timers and what it sends. Most
-    // scenarios are far below, and no graph comes near: there is no need to build them.
+    // A pair of hosts has two hosts and four links; a link with a discipline has two timers and a transmitter.
+    // This bound avoids building the network: most scenarios, and all graphs, are far below the limit.
     let pairs: usize = scenario.flows.iter().map(hosts).sum();
     if 6 * pairs + 3 * scenario.topology.links().len() + 2 * (apart as usize) < MAX_SOURCES / 2 {
         return Ok(());
@@ -62,26 +63,26 @@ fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputErro
         let sources = lower::network(scenario, &contender.spec, 1).sources();
         if sources > MAX_SOURCES {
             let access = root.get("topology").and_then(|topology| topology.get("access")).unwrap_or(root);
-            let found = Found::thing(format!("{sources} hosts and links at which packets wait"));
+            let found = Found::thing(format!("{sources} hosts and links with a queue"));
             let error = access.place.error("topology.access", found, format!("at most {MAX_SOURCES}"));
-            return Err(error.hint("fewer hosts with flows".to_string()));
+            return Err(error.hint("use fewer hosts".to_string()));
         }
     }
     Ok(())
 }
 
-/// How many flows of this group to expect within the run.
+/// Expected number of flows of this group within the run.
 fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
     let per_stream: f64 = match group.kind.arrivals() {
         None => group.active.len() as f64,
         Some((rate, _)) => group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum(),
     };
-    // A recording with classes is a flow for each.
+    // A recording with classes is one flow per class.
     let parts = group.kind.recorded().map_or(1, |recorded| recorded.classes().len().max(1));
     f64::from(group.count) * per_stream * parts as f64
 }
 
-/// What is on disk beside the results must be read again, so that recordings have to fit into a scenario file.
+/// Recordings must fit into a scenario file, as they are stored inline with the results.
 fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     let mut total = 0;
     for (i, group) in scenario.flows.iter().enumerate() {
@@ -102,18 +103,17 @@ fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), I
     Err(at_group(root, i, group, "class", accepts))
 }
 
-/// The longest route, in links: the engine counts them in a byte.
+/// Longest route in links: the engine counts them in a byte.
 const LONGEST_ROUTE: usize = 255;
 
-/// Every flow has a way there and back; a buffer in bytes that the largest packet does not fit into would drop them
-/// all.
+/// Checks that every flow has a route there and back, and that buffers in bytes hold the largest packet.
 fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     let layout = Layout::new(scenario, &scenario.compare[0].spec);
     let mut net = layout.network(scenario.duration, scenario.warmup, scenario.duration);
     let mut largest = vec![0; net.links.len()];
     for (i, group) in scenario.flows.iter().enumerate() {
         let Some(way) = layout.way(&mut net, group.ends, group.direction) else {
-            let accepts = "a node to which there is a way, and one back".to_string();
+            let accepts = "a node with a route to it and back".to_string();
             return Err(at_group(root, i, group, "to", accepts));
         };
         let at = layout.attach(&way, 0, group.direction).at;
@@ -133,7 +133,7 @@ fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
             [&["topology".to_string()], link.path.as_slice(), &more.iter().map(|s| s.to_string()).collect::<Vec<_>>()]
                 .concat()
         };
-        // What the reverse does not say it has from the link.
+        // The reverse direction inherits keys that it does not set.
         let inherits =
             links.get(i + 1).filter(|(next, _)| !next.is_forward && !is_written(root, &path(&["reverse", "queue"])));
         let need = inherits.map_or(*ahead, |(_, back)| *ahead.max(back));
@@ -160,7 +160,7 @@ fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
 fn fits(root: &Node, path: &[String], limit: Limit, need: u32) -> Result<(), InputError> {
     if matches!(limit, Limit::Bytes(bytes) if bytes < u64::from(need)) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        return Err(at(root, &path, &path.join("."), format!("at least {need}b, the largest packet it meets")));
+        return Err(at(root, &path, &path.join("."), format!("at least {need}b, the largest packet on this link")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! From a scenario to a network the simulator can run: groups become flows, times are drawn.
+//! Translates a scenario to a network for the simulator: groups become flows, random times are drawn.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::scenario::{Class, FlowGroup, Marker, Part, Per, Scenario, Uniform};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
-/// Longest time between two rows: settling and the like look at every second.
+/// Longest time between two rows: settling times need a row per second.
 const LONGEST_SAMPLE: Span = Span::from_millis(1000);
 
-/// The network of `scenario` with `discipline` at the links compared. Random times come from streams of
-/// their own, so that every contender meets the same flows.
+/// The network of `scenario` with `discipline` at the compared links. Random times use separate streams, so
+/// that every contender has the same flows.
 pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     let mut layout = Layout::new(scenario, discipline);
     let lives: Vec<Vec<Life>> = scenario.flows.iter().map(|group| lives(group, scenario.duration, seed)).collect();
@@ -32,7 +32,7 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     net.classes.dedup();
     let mut buckets = Buckets::new();
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
-        // A scenario that was read has a way for each of them.
+        // Reading checked that each group has a route.
         if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
             let own = OwnLinks::new(group, &scenario.topology, seed);
             add_group((&mut net, &mut buckets, seed), (&layout, &way, own), scenario, (number as u32, group), lives);
@@ -41,15 +41,15 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     net
 }
 
-/// The markers so far, by whose they are.
+/// Markers so far, by owner.
 type Buckets = BTreeMap<Owner, MarkerId>;
 
-/// Whose a bucket is.
+/// Owner of a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// A host's or a flow's of the group of this number.
+    /// Flow or host of the group with this number.
     Group(u32, usize),
-    /// A host's, for all groups with this rate and this burst.
+    /// A host, for all groups with this rate and burst.
     Edge(usize, u64, u64),
 }
 
@@ -63,7 +63,7 @@ impl Owner {
     }
 }
 
-/// A flow of a group: its number there, which tells its hosts, start and stop.
+/// A flow of a group: its number, which selects its hosts; start and stop.
 type Life = (u32, Span, Span);
 
 fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
@@ -127,7 +127,7 @@ fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
     net.markers.len() - 1
 }
 
-/// Poisson arrivals in [from, to), each with a lifetime of its own.
+/// Poisson arrivals in [from, to), each with its own lifetime.
 fn short_lives(
     lives: &mut Vec<Life>,
     (streams, (rate, lifetime)): (u32, (f64, Uniform)),
@@ -153,12 +153,12 @@ mod tests {
     use crate::load;
     use crate::scenario::Overrides;
 
-    /// The network of two hosts with these groups of flows, for 10 s.
+    /// A network of two hosts with these groups of flows, for 10 s.
     fn lowered(flows: &str) -> Network {
         lowered_from("access = { rate = \"10mbit\", delays = [\"10ms\"], hosts = 2 }", flows)
     }
 
-    /// That of these hosts.
+    /// A network of these hosts.
     fn lowered_from(access: &str, flows: &str) -> Network {
         let text = format!(
             r#"
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_between_the_same_hosts_the_same_way_are_one_pair() {
+    fn flows_with_equal_ends_share_a_pair() {
         let net = lowered(
             "[[flows]]\nkind = \"ftp\"\ncount = 5\n\
              [[flows]]\nname = \"back\"\nkind = \"ftp\"\ncount = 3\ndirection = \"reverse\"\n",
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
     }
 
-    /// Pairs keep the numbers that they have among all hosts.
+    /// Pairs keep their numbers among all hosts.
     #[test]
     fn only_hosts_that_have_flows_are_built() {
         let flows = |count| {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_is_its_hosts_or_its_flows() {
+    fn markers_are_per_host_or_per_flow() {
         let marker = |per: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\ncount = 5\nactive = [[\"0s\", \"2s\"], [\"3s\", \"end\"]]\n\
@@ -223,7 +223,7 @@ mod tests {
         };
         let ids = |net: &Network| net.flows.iter().map(|flow| flow.marker).collect::<Vec<_>>();
         let net = lowered(&marker(""));
-        // Two hosts, five flows with two lives each, one without a marker, one with its own.
+        // Two hosts; five flows with two lives each, one without a marker, one with its own.
         let host = |i: usize| Some(i % 2);
         let expected: Vec<_> = (0..5).chain(0..5).map(host).chain([None, Some(2)]).collect();
         assert_eq!(ids(&net), expected);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_share_the_edge_of_a_host_where_they_are_marked_alike() {
+    fn groups_with_equal_edge_markers_share_them() {
         let group = |name: &str, cbs: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\

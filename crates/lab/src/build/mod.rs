@@ -1,4 +1,4 @@
-//! From a scenario to a network that the simulator runs, and what makes no sense as a whole.
+//! Builds the network of a scenario for the simulator, and checks complete scenarios.
 
 pub(crate) mod backlog;
 pub(crate) mod layout;

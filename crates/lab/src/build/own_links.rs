@@ -1,4 +1,4 @@
-//! Flows with an `rtt`: links of their own that make up what the links they share do not take.
+//! Flows with an `rtt`: each has its own links, whose delay is `rtt` less the delay of the shared links.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
@@ -7,7 +7,7 @@ use forebay_sim::network::{Attachment, Network};
 use crate::build::layout::Layout;
 use crate::scenario::{FlowGroup, Topology, Uniform};
 
-/// The links of the flows of a group, as far as they are laid.
+/// Own links of the flows of a group, as far as they are built.
 pub(crate) struct OwnLinks<'a> {
     group: &'a FlowGroup,
     rtt: Uniform,
@@ -18,16 +18,16 @@ pub(crate) struct OwnLinks<'a> {
 }
 
 impl<'a> OwnLinks<'a> {
-    /// None laid yet; `None` for flows that use the links of their hosts.
+    /// No links yet. `None` for flows that use the links of their hosts.
     pub(crate) fn new(group: &'a FlowGroup, net: &Topology, seed: u64) -> Option<Self> {
         let rng = Rng::stream(seed, &format!("group/{}/rtt", group.name));
         let shared = net.shared_delay(group.ends)?;
         Some(Self { group, rtt: group.rtt?, shared, laid: Vec::new(), rng })
     }
 
-    /// The way of flow number `i`, which goes between the hosts of `at`. A flow that comes again has the links it had.
+    /// Attachment of flow number `i` between the hosts of `at`. A flow that starts again reuses its links.
     pub(crate) fn attach(&mut self, net: &mut Network, layout: &Layout, i: usize, at: Attachment) -> Attachment {
-        // Flows of a group come in the order of their numbers.
+        // Flows of a group come in ascending order.
         while self.laid.len() <= i {
             let rest = self.rtt.draw(&mut self.rng) - self.shared;
             let there = Span::from_nanos(rest.nanos() / 2);

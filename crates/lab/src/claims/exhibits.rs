@@ -1,51 +1,51 @@
-//! Figures and tables of a paper as data: what it shows of which runs, so that the report shows the same.
+//! Figures and tables of a paper as data: which results of which runs they show. The report shows the same.
 
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Point;
 use crate::claims::models::Model;
 
-/// What a figure draws.
+/// Kind of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Recorded columns over time, one seed.
+    /// Recorded series over time, one seed.
     Series,
-    /// A quantity against an axis or another quantity, means over the seeds.
+    /// A quantity against an axis or another quantity; means over the seeds.
     Curve,
-    /// A quantity by group, means over the seeds.
+    /// A quantity by group; means over the seeds.
     Bars,
-    /// Share of the time at or below a queue length, all seeds.
+    /// Fraction of time at or below each queue length, all seeds.
     Cdf,
-    /// Share of the time at a queue length, all seeds.
+    /// Fraction of time at each queue length, all seeds.
     Density,
 }
 
-/// One axis of a figure: its words and range are the paper's.
+/// An axis of a figure, with the labels and range of the paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it shows.
+    /// Label.
     pub label: String,
-    /// In which unit.
+    /// Unit.
     #[serde(default)]
     pub unit: String,
-    /// Where it begins; with the data by default.
+    /// Lower end; default from the data.
     pub from: Option<f64>,
-    /// Where it ends; with the data by default.
+    /// Upper end; default from the data.
     pub to: Option<f64>,
-    /// Logarithmic.
+    /// Whether it is logarithmic.
     #[serde(default)]
     pub log: bool,
-    /// The axis of the scenario along x.
+    /// Axis of the scenario shown along x.
     pub axis: Option<String>,
-    /// The quantity along it.
+    /// Quantity shown.
     pub quantity: Option<String>,
-    /// The recorded column along y: `queue_pkts`, `queue_mean_pkts`, a probe.
+    /// Recorded series shown along y: `queue_pkts`, `queue_mean_pkts`, or a probe.
     pub series: Option<String>,
-    /// Of a recorded counter: its growth per second is shown, over so many seconds each.
+    /// For a recorded counter: shows its growth per second, over intervals of this many seconds.
     pub rate: Option<f64>,
-    /// Values are multiplied by it.
+    /// Factor on the values.
     pub scale: Option<f64>,
 }
 
@@ -53,35 +53,35 @@ pub struct Axis {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Whose, as the scenario writes it.
+    /// Its contender, as the scenario writes it.
     #[serde(default)]
     pub of: String,
-    /// In place of whose: the model that works it out.
+    /// The model, in place of a contender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its name; by default that of the contender or the model.
+    /// Name; default the contender or the model.
     pub label: Option<String>,
-    /// At which points of the axes, beside those of the figure.
+    /// Values of axes, in addition to those of the figure.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// In place of the quantity of y.
+    /// Replaces the quantity of y.
     pub quantity: Option<String>,
-    /// In place of the column of y.
+    /// Replaces the series of y.
     pub series: Option<String>,
 }
 
-/// A straight line to compare with.
+/// A straight line for comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// `x` or `y`.
     pub axis: String,
-    /// Where; a rule that slopes, at 0 of the other axis.
+    /// Position; for a sloped rule, its value at 0 of the other axis.
     pub at: f64,
-    /// Of a curve: by how much it rises along x.
+    /// For a curve: rise per unit of x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<f64>,
-    /// What it is.
+    /// Label.
     pub label: String,
 }
 
@@ -89,46 +89,46 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// As the paper calls it.
+    /// Name in the paper.
     pub id: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The section whose runs it shows.
+    /// Section whose runs it shows.
     pub section: String,
-    /// How.
+    /// Kind.
     pub kind: Kind,
-    /// Anything else to say below it.
+    /// Further text below it.
     #[serde(default)]
     pub text: String,
-    /// The claims it belongs to.
+    /// Ids of its claims.
     #[serde(default)]
     pub claims: Vec<String>,
-    /// At which points of the axes.
+    /// Values of axes.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// At which link under study; at the first by default.
+    /// Link under study; default the first.
     pub link: Option<String>,
-    /// The seed of a series; 1 by default.
+    /// Seed of a series; default 1.
     pub seed: Option<u64>,
-    /// To the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// Of bars: what stands in the quantity for `{group}`.
+    /// For bars: the values of `{group}` in the quantity.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Of bars: what stands below each group; its own word by default.
+    /// For bars: labels of the groups; default the groups.
     #[serde(default)]
     pub group_labels: Vec<String>,
-    /// Of bars: a factor for each group, such as 1 / its target.
+    /// For bars: a factor per group, such as 1 / its target.
     #[serde(default)]
     pub group_scales: Vec<f64>,
-    /// One panel for each line; by default for series.
+    /// One panel per line; default true for series only.
     pub panels: Option<bool>,
     /// Straight lines.
     #[serde(default)]
     pub rules: Vec<Rule>,
-    /// What is compared.
+    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -141,16 +141,16 @@ pub struct Column {
     /// Unit.
     #[serde(default)]
     pub unit: String,
-    /// The quantity; none in a table of what was given.
+    /// Quantity; empty in a table of inputs.
     #[serde(default)]
     pub quantity: String,
-    /// Values are multiplied by it.
+    /// Factor on the values.
     pub scale: Option<f64>,
-    /// Decimals.
+    /// Decimal places.
     pub digits: u8,
-    /// By how much ours may differ from the printed number, in the column's unit.
+    /// Tolerated difference from the printed number, in the column's unit.
     pub tolerance: Option<f64>,
-    /// The same in % of the printed number.
+    /// Tolerated difference in % of the printed number.
     pub tolerance_percent: Option<f64>,
 }
 
@@ -158,18 +158,18 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Heading; by default the contender.
+    /// Heading; default the contender.
     pub label: Option<String>,
-    /// Whose numbers, as the scenario writes it.
+    /// Contender, as the scenario writes it.
     #[serde(default)]
     pub of: String,
-    /// In place of whose: what our scenarios were given, a number for each column; `nan` where there is no such thing.
+    /// In place of a contender: inputs of our scenarios, one number per column; `nan` where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "numbers")]
     pub given: Vec<f64>,
-    /// At which point of the axes.
+    /// Values of axes.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// What the paper printed, a number for each column; `nan` where it printed none.
+    /// Numbers printed in the paper, one per column; `nan` where there is none.
     #[serde(default, with = "numbers")]
     pub printed: Vec<f64>,
 }
@@ -178,19 +178,19 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// As the paper calls it.
+    /// Name in the paper.
     pub id: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The section whose runs it shows.
+    /// Section whose runs it shows.
     pub section: String,
-    /// Anything else to say below it.
+    /// Further text below it.
     #[serde(default)]
     pub text: String,
-    /// The claims it belongs to.
+    /// Ids of its claims.
     #[serde(default)]
     pub claims: Vec<String>,
-    /// At which link under study; at the first by default.
+    /// Link under study; default the first.
     pub link: Option<String>,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -198,7 +198,7 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// JSON has no NaN: there it is `null`.
+/// JSON has no NaN: it is written as `null`.
 mod numbers {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -213,35 +213,35 @@ mod numbers {
 }
 
 impl Line {
-    /// Its name in the figure.
+    /// Name in the figure.
     pub fn name(&self) -> &str {
         self.label.as_deref().or(self.model.as_deref()).unwrap_or(&self.of)
     }
 
-    /// Is it one of a contender or a model, and does that model exist?
+    /// Checks that the line has a contender or an existing model.
     fn check(&self) -> Result<(), String> {
         match &self.model {
             Some(model) if self.of.is_empty() => Model::parse(model).map(|_| ()),
             None if !self.of.is_empty() => Ok(()),
-            _ => Err("a line is of a contender or of a model".to_string()),
+            _ => Err("a line needs either a contender or a model".to_string()),
         }
     }
 }
 
 impl Figure {
-    /// The points of a line: the figure's and its own.
+    /// Values of axes for a line: those of the figure and its own.
     pub fn points_of(&self, line: &Line) -> Point {
         let mut all = self.at_points.clone();
         all.extend(line.at_points.clone());
         all
     }
 
-    /// Does it show models and no runs?
+    /// Whether it shows only models and no runs.
     pub fn is_theory(&self) -> bool {
         self.lines.iter().all(|line| line.model.is_some())
     }
 
-    /// Is it a whole one? What is wrong with it otherwise.
+    /// Checks that the figure is complete and consistent.
     pub(crate) fn check(&self) -> Result<(), String> {
         let needs = |what: &str| Err(format!("{}: {what}", self.id));
         self.lines.iter().try_for_each(Line::check).or_else(|what| needs(&what))?;
@@ -276,17 +276,17 @@ impl Figure {
             }
             Kind::Curve | Kind::Bars if !quantities => needs("y does not say which quantity"),
             Kind::Curve if !self.is_theory() && by_axis + self.x.quantity.is_some() as usize != 1 => {
-                needs("x is an axis or a quantity")
+                needs("x needs either an axis or a quantity")
             }
             Kind::Bars if self.lines.iter().any(|line| line.model.is_some()) => needs("a model has no bars"),
             Kind::Bars if by_axis + !self.groups.is_empty() as usize != 1 => {
-                needs("bars stand at groups or at the values of an axis")
+                needs("bars need either groups or an axis")
             }
             Kind::Bars if !self.group_labels.is_empty() && self.group_labels.len() != self.groups.len() => {
-                needs("group_labels has a word for each of groups")
+                needs("group_labels needs one label per group")
             }
             Kind::Bars if !self.group_scales.is_empty() && self.group_scales.len() != self.groups.len() => {
-                needs("group_scales has a number for each of groups")
+                needs("group_scales needs one number per group")
             }
             _ => Ok(()),
         }
@@ -294,19 +294,19 @@ impl Figure {
 }
 
 impl Table {
-    /// Is it a whole one? What is wrong with it otherwise.
+    /// Checks that the table is complete and consistent.
     pub(crate) fn check(&self) -> Result<(), String> {
         let needs = |what: &str| Err(format!("{}: {what}", self.id));
         match self {
             _ if self.columns.is_empty() || self.rows.is_empty() => needs("no columns or no rows"),
             _ if self.rows.iter().any(|row| !row.printed.is_empty() && row.printed.len() != self.columns.len()) => {
-                needs("printed has a number for each column")
+                needs("printed needs one number per column")
             }
             _ if self.rows.iter().any(|row| row.given.is_empty() == row.of.is_empty()) => {
-                needs("a row is of a contender or of what was given")
+                needs("a row needs either a contender or given")
             }
             _ if self.rows.iter().any(|row| !row.given.is_empty() && row.given.len() != self.columns.len()) => {
-                needs("given has a number for each column")
+                needs("given needs one number per column")
             }
             _ if self.columns.iter().any(|c| c.quantity.is_empty()) && self.rows.iter().any(|r| r.given.is_empty()) => {
                 needs("a column does not say which quantity")

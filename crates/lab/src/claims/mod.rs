@@ -1,4 +1,4 @@
-//! Claims as data: what a paper says, and the checks that try it.
+//! Claims of papers as data, and the checks that decide them.
 
 pub mod exhibits;
 pub mod models;
@@ -14,114 +14,115 @@ use serde_json::{Map, Value};
 
 use crate::figures::level::Seeds;
 
-/// A point on a scenario's axes, or part of one: axis to value.
+/// Values of some or all axes of a scenario.
 pub type Point = BTreeMap<String, String>;
 
-/// One experiment and the contender whose verdict counts.
+/// An experiment, and the contender whose verdict counts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Its name.
+    /// Name.
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What it does.
+    /// Description.
     pub text: String,
-    /// Its scenario; theory has none.
+    /// Scenario; `None` for theory.
     pub scenario: Option<String>,
-    /// The paper's own rule, as the scenario writes it.
+    /// The paper's rule, as the scenario writes it.
     #[serde(default)]
     pub subject: String,
-    /// Other rules tried on the same checks.
+    /// Other rules for the same checks.
     #[serde(default)]
     pub variants: Vec<String>,
-    /// Axes that the paper leaves open, with the value at which the verdict counts; the others are shown beside it.
+    /// Axes that the paper leaves open, with the values for which the verdict counts. Other values are shown
+    /// as variants.
     #[serde(default)]
     pub point: Point,
-    /// Scenarios that read the paper otherwise: the subject is tried there too.
+    /// Scenarios with another reading of the paper: the subject runs there too.
     #[serde(default)]
     pub also: Vec<String>,
-    /// Seeds by level; where it says nothing, those of the paper.
+    /// Seeds by level; default those of the paper.
     #[serde(default)]
     pub seeds: Seeds,
 }
 
 impl Section {
-    /// Every scenario that its claims look at, its own first.
+    /// Every scenario of its claims, its own first.
     pub fn scenarios(&self) -> impl Iterator<Item = &String> {
         self.scenario.iter().chain(&self.also)
     }
 }
 
-/// One claim.
+/// A claim.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its fixed id.
+    /// Fixed id.
     pub id: String,
-    /// Its section.
+    /// Section.
     pub section: String,
     /// The claim in our words.
     pub claim: String,
-    /// What the paper printed.
+    /// Text in the paper.
     pub printed: String,
-    /// The theorem that decides it, instead of checks.
+    /// The theorem that decides it, in place of checks.
     pub theorem: Option<String>,
-    /// Why nothing here decides it.
+    /// Why it cannot be tested here.
     pub not_run: Option<String>,
-    /// Why it does not hold, as far as is known; said where it does not.
+    /// Why it does not hold, as far as known; shown only if it does not.
     pub why: Option<String>,
-    /// All must hold.
+    /// Checks; all must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
 
-/// One question to the runs; see `docs/claims.md`.
+/// A check of runs; see `docs/claims.md`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// The question in words.
+    /// Description.
     pub what: String,
     /// The quantity.
     pub quantity: String,
-    /// Whose; the subject's by default.
+    /// Contender; default the subject of the section.
     pub of: Option<String>,
-    /// At which points of the axes; all by default.
+    /// Values of axes; default all.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// The quantity on the x axis, for checks of a curve over all points.
+    /// Quantity on the x axis, for checks of a curve over all values of the axes.
     pub against: Option<String>,
-    /// Where on the curve.
+    /// Position on the curve.
     pub at: Option<f64>,
-    /// Smaller than this contender's.
+    /// The quantity must be smaller than that of this contender.
     pub less_than: Option<String>,
-    /// Larger than this contender's.
+    /// The quantity must be larger than that of this contender.
     pub more_than: Option<String>,
-    /// The bound is on the quotient to this contender's.
+    /// The bound applies to the quotient by this contender's quantity.
     pub relative_to: Option<String>,
-    /// The other's point, where it is not the same.
+    /// Values of axes of the other contender, if they differ.
     #[serde(default)]
     pub there: Point,
-    /// By at least this much.
+    /// Minimum difference.
     #[serde(default)]
     pub margin: f64,
-    /// Not the other's quantity, but so many times that.
+    /// Compare with the other's quantity times this.
     pub times: Option<f64>,
-    /// Between these.
+    /// Range of accepted values.
     pub within: Option<[f64; 2]>,
-    /// No less than this.
+    /// Lower bound, inclusive.
     pub at_least: Option<f64>,
-    /// No more than this.
+    /// Upper bound, inclusive.
     pub at_most: Option<f64>,
 }
 
 impl Check {
-    /// The contender that the difference is from.
+    /// The contender that it compares with.
     pub fn other(&self) -> Option<&str> {
         self.less_than.as_deref().or(self.more_than.as_deref()).or(self.relative_to.as_deref())
     }
 
-    /// Does it say what is asked for?
+    /// Whether it has a bound.
     pub const fn has_bound(&self) -> bool {
         self.less_than.is_some()
             || self.more_than.is_some()
@@ -131,7 +132,7 @@ impl Check {
     }
 }
 
-/// What became of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -139,19 +140,19 @@ pub enum Verdict {
     Reproduced,
     /// Some check fails.
     NotReproduced,
-    /// No check fails, some interval straddles its bound.
+    /// No check fails, but an interval straddles its bound.
     Inconclusive,
-    /// A theorem that is false as printed.
+    /// A theorem is false as printed.
     Refuted,
-    /// Not tried.
+    /// Not tested.
     NotRun,
 }
 
 impl Verdict {
-    /// Every verdict, in the order of summaries.
+    /// All verdicts, in the order of summaries.
     pub const ALL: [Self; 5] = [Self::Reproduced, Self::NotReproduced, Self::Inconclusive, Self::Refuted, Self::NotRun];
 
-    /// Its fixed word.
+    /// Fixed name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -162,42 +163,42 @@ impl Verdict {
         }
     }
 
-    /// Was it tried, and does not hold or cannot be told?
+    /// Whether it was tested and does not hold or is inconclusive.
     pub const fn asks_why(self) -> bool {
         matches!(self, Self::NotReproduced | Self::Inconclusive | Self::Refuted)
     }
 }
 
-/// What became of a check.
+/// Outcome of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The interval lies within the bound.
+    /// The interval is within the bound.
     Holds,
-    /// It lies outside.
+    /// The interval is outside the bound.
     Fails,
-    /// It straddles the bound.
+    /// The interval straddles the bound.
     Straddles,
 }
 
-/// A check with its answer.
+/// A check with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The question, and the point of the axes it was asked at.
+    /// Description, and the values of axes.
     pub what: String,
-    /// The mean, or the mean difference; none if there was nothing to measure.
+    /// Mean, or mean difference; `None` without a measurement.
     pub value: Option<f64>,
     /// Lower end of its 95 % confidence interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its 95 % confidence interval.
     pub high: Option<f64>,
-    /// How many seeds.
+    /// Number of seeds.
     pub n: usize,
-    /// What was asked for.
+    /// The bound.
     pub bound: String,
-    /// The answer.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Anything else worth saying.
+    /// Further remark.
     pub note: Option<String>,
 }
 
@@ -217,7 +218,7 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
     }
 }
 
-/// A rule that is not the paper's, on the same checks.
+/// Result of another rule for the same checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantResult {
     /// The rule.
@@ -228,34 +229,34 @@ pub struct VariantResult {
     pub checks: Vec<CheckResult>,
 }
 
-/// Name of what `evidence.detail` says of a claim that nothing here can try: why.
+/// Key in `evidence.detail` of the reason why a claim cannot be tested.
 pub(crate) const NOT_RUN: &str = "not run";
 
-/// What else there is to say of a claim, by name: figures and words as they come.
+/// Further facts about a claim by name: numbers or text.
 pub type Detail = Map<String, Value>;
 
-/// What there is to say as `json!` writes it: an object.
+/// The object that `json!` wrote.
 pub(crate) fn detail(said: Value) -> Detail {
     if let Value::Object(said) = said { said } else { Detail::new() }
 }
 
-/// What a verdict rests on.
+/// Evidence for a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The paper's own rule.
+    /// Checks of the paper's rule.
     pub checks: Vec<CheckResult>,
-    /// Other rules.
+    /// Results of other rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<VariantResult>,
-    /// What the paper printed.
+    /// Text in the paper.
     pub printed: String,
-    /// Anything else: orbits of a theorem.
+    /// Further facts, such as orbits of a theorem.
     #[serde(default, skip_serializing_if = "Detail::is_empty")]
     pub detail: Detail,
 }
 
 impl Evidence {
-    /// Why the claim was not tried, if it was not.
+    /// Why the claim was not tested, if so.
     pub fn not_run(&self) -> Option<&str> {
         self.detail.get(NOT_RUN)?.as_str()
     }
@@ -272,17 +273,17 @@ pub struct ClaimResult {
     pub claim: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it does not hold, as far as is known.
+    /// Why it does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// From a quick run: few seeds, straddling intervals decided by their mean.
+    /// Whether it is from a quick run: few seeds; straddling intervals are decided by their mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
-    /// What it rests on.
+    /// Evidence.
     pub evidence: Evidence,
-    /// How many runs it looked at.
+    /// Number of runs used.
     pub runs: usize,
-    /// CPU time of those runs.
+    /// CPU seconds of those runs.
     pub cpu_seconds: f64,
     /// Its section.
     pub section: String,

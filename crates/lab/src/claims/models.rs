@@ -1,5 +1,5 @@
-//! Models that stand beside simulation: a line of a figure that was worked out instead of run, and the distribution that a
-//! simulated queue is held against. `docs/claims.md` lists them.
+//! Models for comparison with simulation: lines of figures, and queue distributions that simulated queues are
+//! compared with. `docs/claims.md` lists them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,53 +8,53 @@ use forebay_aqm::base::rng::Rng;
 use forebay_theory::lindley::Loop;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
 
-/// A model by its word and its numbers, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
+/// A model with its parameters, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// RED+Tail, section VI.
     Tail(Shows, Tail),
-    /// AAQM, section 5: which class is lost, or all of them.
+    /// AAQM, section 5: loss of one class, or of all.
     AaqmLoss(Option<usize>),
 }
 
-/// What of RED+Tail's model is looked at.
+/// Output of the RED+Tail model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// The queue's distribution by the Markov chain, eq. 17.
+    /// Queue distribution of the Markov chain, eq. 17.
     Chain,
-    /// The same with f straight around its rest, eq. 21.
+    /// Queue distribution with f linearised around its equilibrium, eq. 21.
     Linear,
-    /// The queue over time with noise, eq. 15.
+    /// Queue over time with noise, eq. 15.
     Queue,
-    /// One connection's rate over time, eq. 3.
+    /// Rate of one connection over time, eq. 3.
     Rate,
 }
 
-/// RED+Tail's example of Figs. 17 to 21, 6 Mb/s, 64 ms and 500 KB.
+/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 64 ms and 500 KB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
-    /// N, connections.
+    /// N, number of connections.
     pub flows: usize,
-    /// How far a connection's rate is off, bits per second.
+    /// Deviation of a connection's rate, bit/s.
     pub sigma: f64,
-    /// W, packets.
+    /// W, window in packets.
     pub window: f64,
     /// S, round trips in equilibrium.
     pub round_trips: f64,
 }
 
-/// Bits of a packet in RED+Tail's example.
+/// Bits per packet in RED+Tail's example.
 const PACKET: f64 = 8000.0;
-/// How long its queue is followed, seconds, and from when on: as long as the run beside it.
+/// Start and end of the shown queue, in seconds: as in the simulated run.
 const SPAN_S: (f64, f64) = (76.0, 276.0);
-/// Packets in AAQM's buffer, and stages of its service.
+/// Buffer of AAQM in packets, and Erlang stages of its service.
 const AAQM_LIMIT: usize = 100;
 const AAQM_STAGES: usize = 2;
 /// The kinds of traffic in AAQM's model, in the order of its classes.
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
 
 impl Model {
-    /// Reads it.
+    /// Reads a model.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let shows = match words.next().unwrap_or_default() {
@@ -72,9 +72,9 @@ impl Model {
                             .ok_or_else(|| format!("'{kind}' is none of video, multimedia, www, ftp"))?,
                     ),
                 };
-                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("'{more}' is one too many")));
+                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("unexpected '{more}'")));
             }
-            other => return Err(format!("there is no model '{other}'")),
+            other => return Err(format!("unknown model '{other}'")),
         };
         let mut numbers = BTreeMap::new();
         for word in words {
@@ -86,22 +86,23 @@ impl Model {
         let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
         let flows = get("n")?;
         if flows.fract() != 0.0 || flows > 1000.0 {
-            return Err(format!("'{text}': n is a whole number up to 1000"));
+            return Err(format!("'{text}': n must be a whole number up to 1000"));
         }
         let round_trips = numbers.get("s").copied().unwrap_or(1.0);
         if !(0.1..=10.0).contains(&round_trips) {
-            return Err(format!("'{text}': s is 0.1 to 10 round trips"));
+            return Err(format!("'{text}': s must be 0.1 to 10 round trips"));
         }
         let tail = Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")?, round_trips };
-        // At two round trips the straight line no longer settles.
+        // With two round trips the linear model does not converge.
         if shows == Shows::Linear && round_trips >= 2.0 {
-            return Err(format!("'{text}': a straight line has s below 2 round trips"));
+            return Err(format!("'{text}': the linear model needs s below 2 round trips"));
         }
         Ok(Self::Tail(shows, tail))
     }
 
-    /// As a line: the queue in packets and its share of the time; seconds and packets, or packets per second; part of the
-    /// buffer and loss. Empty if the model has no solution with these numbers.
+    /// The model as a line. RED+Tail: queue in packets and fraction of time, or seconds and packets, or
+    /// seconds and packets per second. AAQM: fraction of the buffer and loss. Empty if the model has no
+    /// solution.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
@@ -115,7 +116,7 @@ impl Model {
         }
     }
 
-    /// The share of the time at each queue length from 0 packets on; empty where the model has none.
+    /// Fraction of time at each queue length from 0 packets; empty if the model has no distribution.
     pub fn shares(&self) -> Vec<f64> {
         match self {
             Self::Tail(Shows::Chain, tail) => {
@@ -128,14 +129,14 @@ impl Model {
 }
 
 impl Tail {
-    /// The network behind it.
+    /// The network of the model.
     pub fn network(&self) -> Loop {
         let (capacity, window) = (6e6, self.window * PACKET);
         let interval_s = self.round_trips * self.flows as f64 * window / capacity;
         Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
     }
 
-    /// Normal around q_e, by packets; the ends take what lies beyond.
+    /// Normal distribution around q_e by packets; the ends take the tails.
     fn bell(&self) -> Vec<f64> {
         let one = self.network();
         let (mean, width) = (one.equilibrium() / PACKET, one.linear_std(self.sigma) / PACKET);
@@ -148,7 +149,8 @@ impl Tail {
         (0..last).map(|q| below(q + 1) - below(q)).collect()
     }
 
-    /// Time, queue in packets and the first connection's rate in packets per second, from an empty queue on.
+    /// Time, queue in packets and rate of the first connection in packets per second, starting with an empty
+    /// queue.
     fn path(&self) -> Vec<(f64, f64, f64)> {
         let one = self.network();
         let mut rng = Rng::stream(1, "tail/path");
@@ -173,8 +175,8 @@ fn normal(rng: &mut Rng) -> f64 {
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v)
 }
 
-/// AAQM's arrivals: mean seconds in either of two states, packets per second there. The rates are ours; the paper's are
-/// lost.
+/// AAQM's arrivals: mean seconds in each of two states, and packets per second there. The rates are ours,
+/// because the paper's are not available.
 fn aaqm_arrivals() -> Option<Mmpp> {
     let kinds = [
         ([0.5, 0.5], [260.0, 140.0]),
@@ -185,17 +187,18 @@ fn aaqm_arrivals() -> Option<Mmpp> {
     Mmpp::together(&kinds.map(|(mean_s, rates)| Mmpp::two_state(mean_s, rates)))
 }
 
-/// AAQM's queue, 10 Mb/s of 1282-byte packets, with the marking function of eq. 18 at `th`.
+/// AAQM's queue, 10 Mbit/s with 1282-byte packets, with the marking function of eq. 18 at `th`.
 pub(crate) fn aaqm(th: f64) -> Option<Solution> {
     let service = Service::erlang(AAQM_STAGES, 10e6 / (8.0 * 1282.0));
     mmpp::solve(&aaqm_arrivals()?, &service, AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
 }
 
-/// Distributions worked out so far: a chain takes longer to solve than the run that it is held against, and many runs are.
+/// Cache of distributions: solving a chain takes longer than a run, and many runs are compared with the same
+/// one.
 static SOLVED: Mutex<BTreeMap<String, Vec<f64>>> = Mutex::new(BTreeMap::new());
 
-/// Which part of the time two queues are not at the same length: half the sum of the differences between `shares` and the
-/// model's. NaN where the model has no distribution.
+/// Total variation distance: half the sum of the absolute differences between `shares` and the model's
+/// distribution. NaN if the model has none.
 pub fn apart(shares: &[f64], model: &Model) -> f64 {
     let mut solved = SOLVED.lock().unwrap_or_else(PoisonError::into_inner);
     let other = solved.entry(format!("{model:?}")).or_insert_with(|| model.shares());
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_by_the_worked_table() {
+    fn distributions_match_the_reference_table() {
         for (text, mean, std) in [
             ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
             ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_by_hand() {
+    fn distance_between_distributions() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
@@ -245,9 +248,10 @@ mod tests {
         assert!(apart(&[1.0], &model("aaqm-loss")).is_nan() && apart(&[], &chain).is_nan());
     }
 
-    /// The Markov chain's deviations are those of `tail-f20`; a round trip of the example with 40 flows is 0.552 s.
+    /// The Markov chain's deviations are those of `tail-f20`; a round trip of the example with 40 flows is
+    /// 0.552 s.
     #[test]
-    fn steps_of_one_and_two_round_trips() {
+    fn step_length_changes_the_deviation() {
         let base = "n=40 sigma=128490 w=10.351";
         assert_eq!(model(&format!("tail-queue {base} s=1")), model(&format!("tail-queue {base}")));
         let [calm, erratic] = ["s=1", "s=2"].map(|s| moments(&model(&format!("tail-chain {base} {s}")).shares()).1);
@@ -259,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn paths_vary_as_the_chain_says() {
+    fn simulated_path_matches_the_chain() {
         let mut path: Vec<f64> =
             model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
         let mean = path.iter().sum::<f64>() / path.len() as f64;
         path.iter_mut().for_each(|q| *q = (*q - mean) * (*q - mean));
         let std = (path.iter().sum::<f64>() / path.len() as f64).sqrt();
-        // 725 steps, each nearly independent of the one before.
+        // 725 steps, nearly independent.
         assert!((mean - 159.2).abs() < 2.0 && (std / 11.93 - 1.0).abs() < 0.1, "{mean} +- {std}");
         let rates = model("tail-rate n=20 sigma=77021 w=10.351").points();
         let mean = rates.iter().map(|(_, rate)| rate).sum::<f64>() / rates.len() as f64;
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_fall_with_the_threshold() {
+    fn losses_decrease_with_the_threshold() {
         let losses = model("aaqm-loss").points();
         assert_eq!(losses.len(), 15);
         assert!(losses.windows(2).all(|pair| pair[1].1 < pair[0].1), "{losses:?}");
@@ -282,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn slips() {
+    fn invalid_models_are_refused() {
         for bad in [
             "",
             "tail",

@@ -1,13 +1,13 @@
-//! The papers' scenario files and claims, compiled in: the binary reproduces them anywhere.
+//! The scenario files and claims of the papers, compiled in, so that the binary reproduces them anywhere.
 
-/// One paper.
+/// A paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// Its word on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// One line.
+    /// One-line summary.
     pub summary: &'static str,
-    /// `claims.toml`, and behind it `exhibits.toml` where its figures and tables have a file of their own.
+    /// `claims.toml`, followed by `exhibits.toml` if its figures and tables have their own file.
     pub claims: &'static str,
     /// Scenario files by name, without `.toml`.
     pub scenarios: &'static [(&'static str, &'static str)],
@@ -31,7 +31,7 @@ macro_rules! paper {
     };
 }
 
-/// Every paper there is, in the order of the command line.
+/// All papers, in the order of the command line.
 #[rustfmt::skip]
 pub const PAPERS: &[Paper] = &[
     paper!("msc", "MSC: the rate sets p on a large time scale, the queue corrects it on a small one (Ji, Dong)", [

@@ -1,4 +1,4 @@
-//! The papers' theorems, tried on the disciplines' own formulas.
+//! Theorems of the papers, tested on the disciplines' own formulas.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::law::raqm;
@@ -9,13 +9,13 @@ use serde_json::json;
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 use crate::{claims::models, claims::theorems_msvb, claims::theorems_tail};
 
-/// Random states tried for a Lyapunov function.
+/// Number of random states to test a Lyapunov function.
 const TRIALS: usize = 10_000;
-/// Where orbits begin, as a multiple of the target rate.
+/// Start of orbits, as a multiple of the target rate.
 const START: f64 = 1.5;
-/// An orbit has settled when it stays this near to 1.
+/// An orbit has settled when it stays within this distance of 1.
 const NEAR: f64 = 0.01;
-/// How long an orbit is followed.
+/// Length of an orbit in steps.
 const STEPS: usize = 2000;
 
 /// RAQM's recurrence, eq. 9 with x = r/r0: x exp(-m (x - 1)/2).
@@ -23,12 +23,12 @@ fn raqm_map(m: f64) -> impl Fn(f64) -> f64 {
     move |x| x * libm::exp(-m * (x - 1.0) / 2.0)
 }
 
-/// The same under the adaptive gain eps c(x), c being the discipline's own function.
+/// The recurrence with the adaptive gain eps c(x), where c is the discipline's own function.
 fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
     move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
 }
 
-/// Verdict and evidence of a theorem; `None` if there is none of that name.
+/// Verdict and evidence of a theorem; `None` if there is no theorem of that name.
 pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
     match name {
         "raqm-1" => Some(raqm_1()),
@@ -45,7 +45,8 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
     }
 }
 
-/// AAQM, Fig. 10: with the marking function of eq. 18 the MMPP/Erlang/1/L queue loses less the higher the threshold is.
+/// AAQM, Fig. 10: with the marking function of eq. 18 the MMPP/Erlang/1/L queue loses less with a higher
+/// threshold.
 fn aaqm_10() -> (Verdict, Evidence) {
     let lost = |th| models::aaqm(th).map_or(f64::NAN, |queue| queue.total_loss());
     let falls = |(low, high): (f64, f64)| {
@@ -65,7 +66,7 @@ fn aaqm_10() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// RED+Tail, section II: the chance that one of 64 packets is lost, each with probability 0.04.
+/// RED+Tail, section II: probability that at least one of 64 packets is lost, each with probability 0.04.
 fn tail_e1() -> (Verdict, Evidence) {
     let lost = 1.0 - libm::pow(1.0 - 0.04, 64.0);
     // As printed, to four digits.
@@ -80,7 +81,7 @@ fn raqm_1() -> (Verdict, Evidence) {
     let mut rng = Rng::stream(1, "theorem/raqm-1");
     let (mut below, mut above) = (0, 0);
     for _ in 0..TRIALS {
-        // x in (0, 2), away from 0, 1 and 2 by what rounding can blur.
+        // x in (0, 2), not so close to 0, 1 and 2 that rounding matters.
         let x = loop {
             let x = 2.0 * rng.uniform();
             if (1e-6..2.0 - 1e-6).contains(&x) && (x - 1.0).abs() > 1e-6 {
@@ -109,15 +110,15 @@ fn printed_c(x: f64) -> f64 {
     2.0 * libm::log((2.0 - x) / x) / (1.0 - x)
 }
 
-/// c(x) > 4 on (0,1) and (1,2), c -> 4, symmetric: tried on the printed formula; and the discipline's own
-/// evaluation is that formula.
+/// c(x) > 4 on (0,1) and (1,2), c -> 4, symmetric: tested on the printed formula. The discipline's own
+/// evaluation agrees with that formula.
 fn raqm_c() -> (Verdict, Evidence) {
-    // Nearer to 1 than 1e-3 the printed formula loses digits to cancellation, about 1e-16/|1-x|.
+    // Closer to 1 than 1e-3 the printed formula loses digits to cancellation, about 1e-16/|1-x|.
     let grid = || (1..2000).map(|i| f64::from(i) * 1e-3).filter(|x| *x != 1.0);
     let excess = grid().map(|x| printed_c(x) - 4.0).fold(f64::INFINITY, f64::min);
     let asymmetry = grid().map(|x| (printed_c(x) / printed_c(2.0 - x) - 1.0).abs()).fold(0.0, f64::max);
     let apart = grid().map(|x| (raqm::c(x, f64::INFINITY) / printed_c(x) - 1.0).abs()).fold(0.0, f64::max);
-    // c - 4 = 4 e^2/3 + ...: a tenth of the distance, a hundredth of the excess.
+    // c - 4 = 4 e^2/3 + ...: at a tenth of the distance from 1, a hundredth of the excess over 4.
     let shrinks = (printed_c(1.01) - 4.0) / (printed_c(1.1) - 4.0);
     let half = (printed_c(0.5) - 4.0 * libm::log(3.0)).abs();
     let checks = vec![
@@ -133,14 +134,15 @@ fn raqm_c() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// Theorem 2 says that a larger alpha converges faster: steps until the orbit from 1.5 r0 stays within 1 %.
+/// Theorem 2 says that a larger alpha converges faster: number of steps until the orbit from 1.5 r0 stays
+/// within 1 %.
 fn raqm_2() -> (Verdict, Evidence) {
     let steps = |f: &dyn Fn(f64) -> f64| recurrence::steps_to_settle(f, START, 1.0, NEAR, STEPS);
     let fixed: Vec<(f64, Option<usize>)> =
         [0.5, 1.0, 2.0, 3.0, 3.9, 4.2].iter().map(|&m| (m, steps(&raqm_map(m)))).collect();
     let adaptive: Vec<(f64, Option<usize>)> =
         [0.25, 0.5, 0.9, 0.99].iter().map(|&eps| (eps, steps(&adaptive_map(eps)))).collect();
-    // The theorem holds if nothing slower follows a larger gain below the stability bound.
+    // The theorem holds if no larger gain below the stability bound is slower.
     let monotone = |list: &[(f64, Option<usize>)]| {
         list.windows(2).all(|w| w[1].1.unwrap_or(usize::MAX) <= w[0].1.unwrap_or(usize::MAX))
     };
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adaptive_orbits_worked_by_hand() {
+    fn adaptive_orbits_match_hand_calculation() {
         let close = |eps, start, want: &[f64]| {
             let got = recurrence::orbit(&adaptive_map(eps), start, want.len());
             got.iter().zip(want).for_each(|(g, w)| assert!((g - w).abs() < 1e-3, "eps {eps}: {got:?}"));
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts() {
+    fn theorem_verdicts_are_as_documented() {
         let verdict = |name| try_theorem(name).unwrap().0;
         assert_eq!(verdict("raqm-1"), Verdict::Reproduced);
         assert_eq!(verdict("raqm-c"), Verdict::Reproduced);
@@ -198,9 +200,9 @@ mod tests {
         assert!(try_theorem("fermat").is_none());
     }
 
-    /// The discipline's own step is the recurrence: r is proportional to 1/sqrt(p), eq. 5.
+    /// The discipline's own step equals the recurrence: r is proportional to 1/sqrt(p), eq. 5.
     #[test]
-    fn the_discipline_steps_as_the_recurrence_does() {
+    fn discipline_step_equals_the_recurrence() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {
             let p = 1e-3;
             let next = x * libm::sqrt(p / raqm::step(p, m, x, 0.0));

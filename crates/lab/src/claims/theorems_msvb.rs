@@ -1,22 +1,23 @@
-//! Lemma 3.1 of the MSVB paper, tried on the fluid model behind it.
+//! Lemma 3.1 of the MSVB paper, tested on its fluid model.
 
 use forebay_theory::svb::Class;
 use serde_json::json;
 
 use crate::claims::{Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Seconds of the model.
+/// Simulated seconds of the model.
 const SECONDS: f64 = 200.0;
-/// A kick of 1 % has died down below this, and has grown where a swing of more than itself is left.
+/// After a perturbation of 1 %, the loop is stable if its oscillation is below CALM, and unstable if it is
+/// above SWINGS.
 const CALM: f64 = 1e-3;
 const SWINGS: f64 = 1e-2;
 
-/// The paper's link: 10 Mb/s of 1000-byte packets, 120 ms.
+/// The paper's link: 10 Mbit/s with 1000-byte packets, 120 ms.
 const fn class(flows: f64, phi: f64) -> Class {
     Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha: 0.5 }
 }
 
-/// Is the threshold of the lemma where one class alone, and ten equal classes, turn stable?
+/// Whether the threshold of the lemma is where one class alone, and ten equal classes, become stable.
 pub(crate) fn l31() -> (Verdict, Evidence) {
     let mut alone = Vec::new();
     for flows in [30.0, 50.0, 80.0] {
@@ -36,7 +37,7 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
     let together = yes_no(&what, swing, &format!("< {CALM}"), swing < CALM);
     let (verdict, note) = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
         (true, Outcome::Holds) => (Verdict::Reproduced, "right for one class and for ten"),
-        // What the lemma says of a class is right, what it says of the system is not.
+        // The lemma is right for one class, but not for the system.
         (true, _) => (
             Verdict::Refuted,
             "right for one class; equal classes swing together, and their common threshold is larger",

@@ -1,4 +1,4 @@
-//! What the RED+Tail paper says of its queue model (section VI), tried on the model.
+//! Statements of the RED+Tail paper about its queue model (section VI), tested on the model.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_theory::lindley::Loop;
@@ -6,23 +6,25 @@ use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Random networks tried.
+/// Number of random networks.
 const TRIALS: usize = 1000;
-/// Bits of a packet in the paper's example.
+/// Bits per packet in the paper's example.
 const PACKET: f64 = 8000.0;
-/// How far from the equilibrium an orbit may end, as a part of it.
+/// Largest final distance of an orbit from the equilibrium, relative to it.
 const NEAR: f64 = 1e-6;
-/// How long an orbit is followed.
+/// Length of an orbit in steps.
 const STEPS: usize = 10_000;
 
-/// The paper's example of Figs. 17 to 21: 6 Mb/s, 64 ms, p = 0.014 and 500 KB; S in round trips at the equilibrium.
+/// The paper's example of Figs. 17 to 21: 6 Mbit/s, 64 ms, p = 0.014 and 500 KB; S in round trips at the
+/// equilibrium.
 fn example(sources: usize, round_trips: f64) -> Loop {
     let (capacity, window) = (6e6, Loop::tcp_window(PACKET, 0.014));
     let interval_s = round_trips * sources as f64 * window / capacity;
     Loop { capacity, window, delays_s: vec![0.064; sources], interval_s, buffer: 4e6 }
 }
 
-/// 1 to 50 sources of 10 to 300 ms on 1 to 100 Mb/s, with windows that fill the link, and a buffer without end.
+/// 1 to 50 sources of 10 to 300 ms on 1 to 100 Mbit/s, with windows that fill the link, and an unlimited
+/// buffer.
 fn network(rng: &mut Rng) -> Loop {
     let sources = 1 + rng.below(50) as usize;
     let capacity = 1e6 + 99e6 * rng.uniform();
@@ -38,14 +40,14 @@ fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evide
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// How many of [`TRIALS`] networks hold, and what it says of all.
+/// A check of how many of [`TRIALS`] networks satisfy `holds`.
 fn all_networks(what: &str, name: &str, holds: impl Fn(Loop, &mut Rng) -> bool) -> CheckResult {
     let mut rng = Rng::stream(1, name);
     let held = (0..TRIALS).filter(|_| holds(network(&mut rng), &mut rng)).count();
     yes_no(what, held as f64, &format!("all {TRIALS}"), held == TRIALS)
 }
 
-/// Proposition 6.1: below the bound every step leads nearer to the equilibrium, wherever the queue is.
+/// Proposition 6.1: below the bound every step moves closer to the equilibrium, from any queue.
 pub(crate) fn p61() -> (Verdict, Evidence) {
     let nearer = |mut one: Loop, rng: &mut Rng| {
         one.interval_s = one.contraction_bound_s() * (0.01 + 0.989 * rng.uniform());
@@ -66,11 +68,11 @@ pub(crate) fn p61() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Proposition 6.2: with f'(q_e) >= 0 every orbit ends there, though not by the inequality of the proof.
+/// Proposition 6.2: with f'(q_e) >= 0 every orbit ends at q_e, though not by the inequality of the proof.
 pub(crate) fn p62() -> (Verdict, Evidence) {
     let ends = |mut one: Loop, rng: &mut Rng| {
         let rest = one.equilibrium();
-        // f'(q_e) = 1 - S times this.
+        // f'(q_e) = 1 - S times this value.
         one.interval_s = 1.0;
         let fall = 1.0 - one.slope(rest);
         one.interval_s = (0.01 + 0.99 * rng.uniform()) / fall;
@@ -98,7 +100,8 @@ pub(crate) fn p62() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Proposition 6.3: the queue with noise has a distribution that stays, and other ones come to it.
+/// Proposition 6.3: the queue with noise has an invariant distribution, and other distributions converge to
+/// it.
 pub(crate) fn p63() -> (Verdict, Evidence) {
     let mut one = example(20, 1.0);
     one.interval_s = 0.9 * one.contraction_bound_s();
@@ -117,12 +120,12 @@ pub(crate) fn p63() -> (Verdict, Evidence) {
     verdict(checks, json!({ "mean, packets": rest.mean() / PACKET, "std, packets": rest.std() / PACKET }))
 }
 
-/// Var xi, the noise being S times the sum of what the N rates are off: drawn, and by either formula.
+/// Var xi: the noise is S times the sum of the N rate deviations. Simulated, and by both formulas.
 fn noise(one: &Loop, sigma: f64) -> serde_json::Value {
     const DRAWS: usize = 20_000;
     let (sources, s) = (one.delays_s.len(), one.interval_s);
     let mut rng = Rng::stream(1, "tail/noise");
-    // Off by sigma this way or that: that has the variance sigma^2.
+    // Deviations of +sigma or -sigma have the variance sigma^2.
     let mut draw = || (0..sources).map(|_| if rng.uniform() < 0.5 { sigma } else { -sigma }).sum::<f64>() * s / PACKET;
     let drawn = (0..DRAWS).map(|_| draw()).map(|xi| xi * xi).sum::<f64>() / DRAWS as f64;
     let of = |factor: f64| sources as f64 * factor * sigma * sigma / (PACKET * PACKET);

@@ -1,4 +1,4 @@
-//! All there is to know about a name.
+//! `forebay explain NAME`: documentation of a discipline, marker, kind of traffic or congestion control.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use super::list::{self, Kind, Named};
 use crate::own;
 use crate::scenario::{Found, InputError};
 
-/// What a name stands for.
+/// What a name refers to.
 pub enum Subject {
     /// A discipline.
     Discipline(&'static Entry),
     /// A marker.
     Marker(&'static MarkerEntry),
-    /// A name that only tc has: the name, ours, and what tc says.
+    /// A qdisc name of tc only: the name, our discipline, and the syntax of tc.
     Alias(&'static str, &'static str, Tc),
     /// A kind of traffic.
     Traffic(Kind),
@@ -29,10 +29,10 @@ pub enum Subject {
     Congestion(Named),
 }
 
-/// What this name stands for.
+/// Finds the subject of a name.
 ///
 /// # Errors
-/// Nothing; with the nearest name.
+/// The name is unknown; the hint has the nearest one.
 pub fn find(name: &str) -> Result<Subject, InputError> {
     if let Some(entry) = own::entry(name) {
         return Ok(Subject::Discipline(entry));
@@ -48,7 +48,7 @@ pub fn find(name: &str) -> Result<Subject, InputError> {
 fn unknown(name: &str) -> InputError {
     let known = [list::disciplines(), list::markers(), list::congestion(), list::traffic()].concat();
     let mut names: Vec<&str> = known.iter().map(|known| &*known.name).collect();
-    // A congestion control may be a kind of traffic too.
+    // A congestion control and a kind of traffic may have the same name.
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     let names: Vec<&str> = names.into_iter().chain(tc::aliases().map(|(alias, ..)| alias)).collect();
@@ -57,18 +57,18 @@ fn unknown(name: &str) -> InputError {
     InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
 }
 
-/// The parameters of a discipline, the ones common to all last.
+/// The parameters of a discipline, those common to all disciplines last.
 pub fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
     entry.params.iter().chain(Common::SPECS)
 }
 
-/// The value without further settings; a variant has its own.
+/// Default of a parameter. A variant of a discipline may have its own defaults.
 pub fn default(entry: &Entry, param: &ParamSpec) -> String {
     let spec = own::parse(entry.name).ok();
     spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
 }
 
-/// What `forebay explain --json` prints.
+/// The JSON document of `forebay explain --json`, by kind.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum About {
@@ -112,7 +112,7 @@ enum About {
     },
 }
 
-/// What `forebay explain --json` prints.
+/// The JSON document of `forebay explain --json`.
 #[derive(Serialize)]
 pub struct Document {
     version: u32,
@@ -162,7 +162,7 @@ struct Probe {
 }
 
 impl Subject {
-    /// As JSON.
+    /// The JSON document.
     pub fn document(&self) -> Document {
         let about = match self {
             Self::Discipline(entry) => discipline(entry),

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked.
+//! Errors of commands.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,24 +10,24 @@ use crate::reproduce::ReproduceError;
 use crate::run::batch::BatchError;
 use crate::scenario::InputError;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// A scenario, name or path is wrong.
     Input(InputError),
     /// A run directory cannot be used.
     Store(StoreError),
-    /// A run could not be done.
+    /// A run failed.
     Run(String),
-    /// This machine lacks something.
+    /// The machine lacks something that the command needs.
     Unavailable(String),
-    /// Asked to stop.
+    /// The command was interrupted.
     Interrupted {
-        /// Where the finished runs are.
+        /// Directory of the finished runs.
         dir: PathBuf,
-        /// How many are finished.
+        /// Number of finished runs.
         done: usize,
-        /// How many there are in all.
+        /// Number of all runs.
         total: usize,
     },
 }
@@ -51,7 +51,11 @@ impl fmt::Display for Failure {
             Self::Store(error) => error.fmt(f),
             Self::Run(what) | Self::Unavailable(what) => f.write_str(what),
             Self::Interrupted { dir, done, total } => {
-                write!(f, "interrupted: {done} of {total} runs are in {}; the same command goes on", dir.display())
+                write!(
+                    f,
+                    "interrupted: {done} of {total} runs are in {}; repeat the command to continue",
+                    dir.display()
+                )
             }
         }
     }
@@ -59,39 +63,39 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The `error` of a JSON document: `kind` and `message` always, more where there is more.
+/// The `error` of a JSON document: always `kind` and `message`, and further keys for some errors.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum ErrorDocument {
-    /// Of a wrong input.
+    /// Wrong input.
     Input(InputError),
-    /// Of anything else.
+    /// Any other error.
     Other {
-        /// A fixed word.
+        /// Fixed name of the kind of error.
         kind: &'static str,
-        /// The directory or file it is about.
+        /// Directory or file of the error.
         #[serde(skip_serializing_if = "Option::is_none")]
         path: Option<String>,
-        /// Of an interruption: how many runs are finished.
+        /// After an interruption: number of finished runs.
         #[serde(skip_serializing_if = "Option::is_none")]
         runs_done: Option<usize>,
-        /// Of an interruption: how many runs there are.
+        /// After an interruption: number of all runs.
         #[serde(skip_serializing_if = "Option::is_none")]
         runs_total: Option<usize>,
-        /// What a person is told.
+        /// Message for users.
         message: String,
     },
 }
 
 impl ErrorDocument {
-    /// Without a path.
+    /// An error without a path.
     pub const fn new(kind: &'static str, message: String) -> Self {
         Self::Other { kind, path: None, runs_done: None, runs_total: None, message }
     }
 }
 
 impl Failure {
-    /// What a batch ended with, `interrupted` if it was asked to stop.
+    /// Failure of a batch; `interrupted` gives that of an interrupted one.
     pub fn of_batch(error: BatchError, interrupted: impl FnOnce() -> Self) -> Self {
         match error {
             BatchError::Store(error) => Self::Store(error),
@@ -100,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// What a reproduction ended with, `interrupted` if it was asked to stop.
+    /// Failure of a reproduction; `interrupted` gives that of an interrupted one.
     pub fn of_reproduction(error: ReproduceError, interrupted: impl FnOnce() -> Self) -> Self {
         match error {
             ReproduceError::Batch(error) => Self::of_batch(error, interrupted),
@@ -109,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// The `error` of its JSON document.
+    /// The `error` of the JSON document.
     pub fn document(&self) -> ErrorDocument {
         let message = self.to_string();
         let with = |kind, path: &PathBuf, runs_done, runs_total| {

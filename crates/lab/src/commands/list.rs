@@ -1,4 +1,4 @@
-//! What has a name: taken from the registry, the scenario schema, the papers, the files at hand.
+//! `forebay list`: names from the registry, the scenario schema, the papers and scenario files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::declare;
 use crate::load;
 use crate::scenario::{self, Overrides, TcpVariant};
 
-/// A name and one line about it.
+/// A name with a one-line summary.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// What is typed.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// One-line summary.
     pub summary: String,
 }
 
@@ -28,20 +28,20 @@ impl Named {
     }
 }
 
-/// What can be listed.
+/// A kind of names to list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
-    /// What may stand in `aqm = "..."`.
+    /// Values of `aqm = "..."`.
     Disciplines,
-    /// What signals or colours packets beside a discipline.
+    /// Markers that signal congestion or colour packets outside a discipline.
     Markers,
-    /// What may stand in `tcp = "..."`.
+    /// Values of `tcp = "..."`.
     Congestion,
-    /// What may stand in `kind = "..."` of `[[flows]]`.
+    /// Values of `kind = "..."` in `[[flows]]`.
     Traffic,
-    /// What may stand in `kind = "..."` of `[topology]`.
+    /// Values of `kind = "..."` in `[topology]`.
     Topologies,
-    /// What `forebay reproduce` knows.
+    /// Papers of `forebay reproduce`.
     Papers,
     /// Scenario files below the working directory.
     Scenarios,
@@ -59,7 +59,7 @@ impl Topic {
         Self::Scenarios,
     ];
 
-    /// Its word.
+    /// Name of the topic.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Disciplines => "disciplines",
@@ -72,20 +72,20 @@ impl Topic {
         }
     }
 
-    /// What its names are for, without markup.
+    /// One-line summary, without markup.
     pub const fn summary(self) -> &'static str {
         match self {
-            Self::Disciplines => "What may stand in aqm = \"...\" and --aqm",
-            Self::Markers => "What signals or colours packets beside a discipline",
-            Self::Congestion => "What may stand in tcp = \"...\"",
-            Self::Traffic => "What may stand in kind = \"...\" of [[flows]]",
-            Self::Topologies => "What may stand in kind = \"...\" of [topology]",
-            Self::Papers => "What `forebay reproduce` knows",
+            Self::Disciplines => "Values of aqm = \"...\" and --aqm",
+            Self::Markers => "Markers that signal congestion or colour packets outside a discipline",
+            Self::Congestion => "Values of tcp = \"...\"",
+            Self::Traffic => "Values of kind = \"...\" in [[flows]]",
+            Self::Topologies => "Values of kind = \"...\" in [topology]",
+            Self::Papers => "Papers of `forebay reproduce`",
             Self::Scenarios => "Scenario files below the working directory",
         }
     }
 
-    /// What it has.
+    /// Its entries.
     pub fn entries(self) -> Entries {
         match self {
             Self::Disciplines => Entries::Names(disciplines()),
@@ -99,7 +99,7 @@ impl Topic {
     }
 }
 
-/// What a topic has.
+/// Entries of a topic.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Entries {
@@ -109,12 +109,12 @@ pub enum Entries {
     Files(Vec<ScenarioFile>),
 }
 
-/// Every discipline.
+/// All disciplines.
 pub fn disciplines() -> Vec<Named> {
     ENTRIES.iter().map(|entry| Named::new(entry.name, &entry.summary())).collect()
 }
 
-/// Every marker.
+/// All markers.
 pub fn markers() -> Vec<Named> {
     MARKERS.iter().map(|marker| Named::new(marker.name, marker.about.summary)).collect()
 }
@@ -122,13 +122,13 @@ pub fn markers() -> Vec<Named> {
 /// A kind of traffic or of topology.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Its word.
+    /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Its schema.
+    /// JSON Schema.
     pub schema: Value,
-    /// Its keys but `kind`, each with whether it is needed and what it is; the needed ones first.
+    /// Its keys except `kind`: name, whether needed, description. Needed keys come first.
     pub keys: Vec<(&'static str, bool, &'static str)>,
 }
 
@@ -144,41 +144,41 @@ impl Kind {
     }
 }
 
-/// Every kind of flows.
+/// All kinds of flows.
 pub fn flow_kinds() -> Vec<Kind> {
     scenario::flow_kinds().iter().map(Kind::of).collect()
 }
 
-/// Every kind of traffic.
+/// All kinds of traffic.
 pub fn traffic() -> Vec<Named> {
     flow_kinds().iter().map(Kind::named).collect()
 }
 
-/// Every kind of topology.
+/// All kinds of topology.
 pub fn topologies() -> Vec<Named> {
     scenario::topology_kinds().iter().map(|kind| Kind::of(kind).named()).collect()
 }
 
-/// Every congestion control.
+/// All congestion controls.
 pub fn congestion() -> Vec<Named> {
     TcpVariant::all().iter().map(|variant| Named::new(variant.word(), variant.profile().summary)).collect()
 }
 
-/// Every paper.
+/// All papers.
 pub fn papers() -> Vec<Named> {
     PAPERS.iter().map(|paper| Named::new(paper.name, paper.summary)).collect()
 }
 
-/// A scenario file at hand.
+/// A scenario file.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioFile {
-    /// From the working directory.
+    /// Path relative to the working directory.
     pub path: String,
     /// Its title.
     pub title: String,
-    /// Simulations with one seed.
+    /// Simulations per seed.
     pub runs_per_seed: usize,
-    /// Simulated seconds of each.
+    /// Simulated seconds per simulation.
     pub duration_s: f64,
 }
 
@@ -196,7 +196,7 @@ impl ScenarioFile {
     }
 }
 
-/// The scenario files in the working directory, in `examples`, and in the folders of `papers`.
+/// The scenario files in the working directory, in `examples` and `scenarios`, and in the folders of `papers`.
 pub fn scenarios() -> Vec<ScenarioFile> {
     let folders = ["", "examples", "scenarios"].map(PathBuf::from).into_iter().chain(entries(Path::new("papers")));
     let files = folders.flat_map(|folder| entries(&folder));
@@ -206,7 +206,7 @@ pub fn scenarios() -> Vec<ScenarioFile> {
         .collect()
 }
 
-/// What is in a folder, in order of names; nothing if it is none.
+/// The content of a folder, sorted by name; empty if there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let names = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name()));

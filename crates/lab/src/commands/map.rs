@@ -1,4 +1,4 @@
-//! A loop over two of flows, round trip and rate: where it is stable.
+//! `forebay theory stability --map`: stability over two of number of flows, round-trip time and link rate.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::Value as _;
@@ -13,17 +13,17 @@ use crate::theory::map::{self, Axis, Cell};
 use crate::theory::setting::{self, Scaled, Setting};
 use crate::theory::stability;
 
-/// One side as it was asked for, in units of its own.
+/// A side of the map; the unit depends on the quantity.
 #[derive(Clone, Copy)]
 pub struct Side {
     what: Scaled,
-    /// Where it begins.
+    /// Lower end.
     pub from: f64,
-    /// Where it ends.
+    /// Upper end.
     pub to: f64,
 }
 
-const ACCEPTS: &str = "one of flows, rtt and rate, and from where to where, such as flows=5..500 or rtt=20ms..2s";
+const ACCEPTS: &str = "flows, rtt or rate with a range, such as flows=5..500 or rtt=20ms..2s";
 
 impl Side {
     fn read(words: &str) -> Result<Self, BadValue> {
@@ -48,7 +48,7 @@ impl Side {
         if from > 0.0 && to > from && to.is_finite() { Ok(Self { what, from, to }) } else { Err(bad()) }
     }
 
-    /// What the setting has of it.
+    /// The value in the setting.
     fn now(self, setting: &Setting) -> f64 {
         match self.what {
             Scaled::Flows => setting.count(),
@@ -57,7 +57,7 @@ impl Side {
         }
     }
 
-    /// Its name in documents.
+    /// Name in documents.
     pub const fn name(self) -> &'static str {
         match self.what {
             Scaled::Flows => "flows",
@@ -66,7 +66,7 @@ impl Side {
         }
     }
 
-    /// A value of it for people.
+    /// A value with its unit, for tables.
     pub fn show(self, value: f64) -> String {
         match self.what {
             Scaled::Flows => format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string(),
@@ -85,10 +85,10 @@ impl Side {
     }
 }
 
-/// The two sides of a map, as `flows=5..500` and `rtt=20ms..2s` say it; none if there are no words.
+/// Reads the two sides of a map, such as `flows=5..500` and `rtt=20ms..2s`; `None` without arguments.
 ///
 /// # Errors
-/// They are not two different sides.
+/// There are not two different sides.
 pub fn sides(words: &[String]) -> Result<Option<[Side; 2]>, InputError> {
     let wrong = |found, accepts: &str| Err(InputError::new("--map", "", found, accepts));
     if words.is_empty() {
@@ -101,11 +101,11 @@ pub fn sides(words: &[String]) -> Result<Option<[Side; 2]>, InputError> {
     match words.iter().map(read).collect::<Result<Vec<Side>, _>>()?[..] {
         [x, y] if x.what != y.what => Ok(Some([x, y])),
         [x, _] => wrong(Found::text(x.name()), "two different sides"),
-        _ => wrong(Found::thing(format!("{} sides", words.len())), "two: once across, once upwards"),
+        _ => wrong(Found::thing(format!("{} sides", words.len())), "two: horizontal and vertical"),
     }
 }
 
-/// What `forebay theory stability --map --json` prints.
+/// The JSON document of `forebay theory stability --map --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
     version: u32,
@@ -127,7 +127,7 @@ struct Values {
     values: Vec<f64>,
 }
 
-/// By row and column, none where there is no rest.
+/// Values by row and column; `None` where the loop has no equilibrium.
 type Layer<T> = Vec<Vec<Option<T>>>;
 
 #[derive(Clone, Debug, Serialize)]
@@ -142,10 +142,10 @@ struct Layers {
 
 /// The map of one discipline.
 pub struct Drawn {
-    /// The contender, at the point of the axes.
+    /// Label of the contender, with the values of the axes.
     pub label: String,
     aqm: String,
-    /// Rows upwards.
+    /// Rows from bottom to top.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
@@ -165,19 +165,19 @@ impl Drawn {
     }
 }
 
-/// Maps of every discipline at every case that the model knows.
+/// Maps of all disciplines that the model knows, in all cases.
 pub struct Maps {
     scenario: String,
     sides: [Side; 2],
     points: u32,
     /// The maps.
     pub drawn: Vec<Drawn>,
-    /// Why others have none.
+    /// Why the other disciplines have none.
     pub without: Vec<String>,
 }
 
 impl Maps {
-    /// As JSON.
+    /// The JSON document.
     pub fn document(&self) -> Document {
         let [x, y] = self.sides.map(|side| Values { axis: side.name(), values: side.values(self.points) });
         let results = self.drawn.iter().map(Drawn::layers).collect();
@@ -185,10 +185,11 @@ impl Maps {
     }
 }
 
-/// A map for every case and every discipline that the model knows, `points` along each side; `file` is for messages.
+/// Computes a map for every case and every discipline that the model knows, with `points` per side. `file` is
+/// used in messages.
 ///
 /// # Errors
-/// The models cannot take the scenario, or know no discipline of it.
+/// The models cannot use the scenario, or know none of its disciplines.
 pub fn draw(file: &str, cases: &[Case], sides: [Side; 2], points: u32) -> Result<Maps, InputError> {
     let (mut drawn, mut without, mut known) = (Vec::new(), Vec::new(), String::new());
     for case in cases {

@@ -1,7 +1,7 @@
-//! What the commands of the program do, as functions: typed arguments in, a document out.
+//! The commands as functions: typed arguments in, a document out.
 //!
-//! The terminal prints the documents, Python hands them over. What a command needs of its caller while it works (who can stop
-//! it, who hears its notes, which build of the program runs) is a [`host::Host`].
+//! The command line prints the documents; Python returns them. [`host::Host`] is what a command needs from its
+//! caller while it runs: stop flag, receiver of messages, build of the program.
 
 pub mod explain;
 pub mod failure;

@@ -1,4 +1,4 @@
-//! The page of a directory of results, built again from its data.
+//! `forebay report`: builds the page of a result directory again from its data.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +11,24 @@ use crate::report;
 use crate::run::store::Store;
 use crate::scenario::{Found, InputError};
 
-/// What `forebay report --json` prints.
+/// The JSON document of `forebay report --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
-    /// Format, 1.
+    /// Format version, 1.
     pub version: u32,
-    /// The page.
+    /// Path of the page.
     pub report: String,
 }
 
-/// Builds the page of one directory.
+/// Builds the page of a directory.
 ///
 /// # Errors
-/// It holds no results, another writer has it, or its files are damaged.
+/// The directory has no results, is locked by another writer, or its files are damaged.
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     let complaint = |what: &str| {
         let error =
             InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
-        Err(Failure::Input(error.hint(format!("was given {}", dir.display()))))
+        Err(Failure::Input(error.hint(format!("got {}", dir.display()))))
     };
     if !dir.is_dir() {
         return complaint(if dir.exists() { "a file" } else { "no such directory" });
@@ -40,7 +40,7 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     Ok(Document { version: 1, report: path.display().to_string() })
 }
 
-/// Builds `report.html` of a directory that is open; gives its path.
+/// Builds `report.html` of an open directory and returns its path.
 ///
 /// # Errors
 /// The directory is not locked, or its files are damaged.
@@ -49,7 +49,7 @@ pub fn write(store: &Store) -> Result<PathBuf, Failure> {
     of(lock)
 }
 
-/// The same by its lock; of a run or a paper, which have no other directories to wait for.
+/// Builds the page of a locked directory of a run or paper, which does not wait for other directories.
 ///
 /// # Errors
 /// Its files are damaged.

@@ -1,4 +1,4 @@
-//! Papers' experiments and the verdict on each of their claims.
+//! `forebay reproduce`: runs the experiments of papers and decides their claims.
 
 use std::path::{Path, PathBuf};
 
@@ -17,34 +17,34 @@ use crate::reproduce::Reproduction;
 use crate::run::batch::Control;
 use crate::scenario::{Found, InputError};
 
-/// What is reproduced, and where its results go.
+/// Arguments of a reproduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Papers or ids of claims; every paper if there are none.
+    /// Papers or ids of claims; empty means all papers.
     pub names: &'a [String],
-    /// How thoroughly.
+    /// Effort level.
     pub level: Level,
-    /// Where results go; those of several papers into a folder for each.
+    /// Output directory; several papers get a folder each.
     pub output: Option<&'a Path>,
-    /// Runs at a time; by default one per core.
+    /// Concurrent runs; default one per core.
     pub jobs: Option<u16>,
 }
 
-/// A directory, the word for its page, and where that is or why it could not be written.
+/// A directory, the label of its page, and the page's path or why it could not be written.
 pub type Place = (&'static str, PathBuf, Result<PathBuf, Failure>);
 
-/// What was found.
+/// Results of a reproduction.
 pub struct Reproduced {
-    /// The claims in the order of their papers.
+    /// The claims, in the order of their papers.
     pub claims: Vec<ClaimResult>,
-    /// The directories with their pages.
+    /// The directories and their pages.
     pub places: Vec<Place>,
 }
 
-/// Reproduces what is asked for; every paper has a directory of its own, several have an index.
+/// Reproduces papers. Each paper has its own directory; several papers also get an index page.
 ///
 /// # Errors
-/// A name is not known, results cannot be kept, or it was asked to stop.
+/// A name is unknown, results cannot be stored, or the command was interrupted.
 pub fn reproduce(asked: &Asked<'_>, host: &Host<'_>) -> Result<Reproduced, Failure> {
     let chosen = chosen(asked.names)?;
     let several = asked.names.is_empty() || chosen.len() > 1;
@@ -68,7 +68,7 @@ pub fn reproduce(asked: &Asked<'_>, host: &Host<'_>) -> Result<Reproduced, Failu
         claims.extend(found);
         places.push(("report", dir.clone(), report::of(&lock)));
         drop(lock);
-        // What is finished is in the index, whatever becomes of the others. Why it cannot be written, the last says.
+        // Index of what is finished so far, in case later papers fail. An error is reported by the last call.
         let _ = index.as_ref().map(|index| index.build(host));
     }
     if let Some(index) = &index {
@@ -77,7 +77,7 @@ pub fn reproduce(asked: &Asked<'_>, host: &Host<'_>) -> Result<Reproduced, Failu
     Ok(Reproduced { claims, places })
 }
 
-/// The page of several papers.
+/// The index page of several papers.
 struct Index {
     dir: PathBuf,
     level: Level,
@@ -90,7 +90,7 @@ impl Index {
         Self { dir: asked.output.map_or_else(usual, Path::to_path_buf), level: asked.level }
     }
 
-    /// Says in its directory where the papers are. Without -o they lie beside it, with it inside.
+    /// Records where the papers are. Without -o they are next to the index directory, with -o inside it.
     fn record<'a>(&self, host: &Host<'_>, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
         let folder = |dir: &Path| match dir.strip_prefix(&self.dir) {
             Ok(inside) => inside.display().to_string(),
@@ -105,7 +105,7 @@ impl Index {
     }
 }
 
-/// What a directory of this level ends in.
+/// Suffix of a directory for this level.
 const fn suffix(level: Level) -> &'static str {
     match level {
         Level::Quick => "-quick",
@@ -114,7 +114,7 @@ const fn suffix(level: Level) -> &'static str {
     }
 }
 
-/// The papers named, each with the claims named; no claims means all of the paper's.
+/// The named papers, each with its named claims; no claims means all claims of the paper.
 fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, InputError> {
     let mut chosen: Vec<(&Paper, Vec<String>)> = Vec::new();
     for paper in PAPERS {
@@ -138,7 +138,7 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, InputE
     Ok(chosen)
 }
 
-/// Where results are asked for, or a directory that says what is in it.
+/// Directory for the results of a paper: as requested, or named after its content.
 fn place(asked: &Asked<'_>, paper: &Paper, ids: &[String], several: bool) -> PathBuf {
     if let Some(dir) = asked.output {
         return if several { dir.join(paper.name) } else { dir.to_path_buf() };
@@ -148,7 +148,7 @@ fn place(asked: &Asked<'_>, paper: &Paper, ids: &[String], several: bool) -> Pat
     Path::new("runs").join(format!("reproduce-{}{claims}{level}", paper.name))
 }
 
-/// The claims of one paper, and the lock of its directory for the report.
+/// Reproduces the claims of one paper; returns them and the lock of its directory for the report.
 fn one(
     reproduction: &Reproduction,
     dir: &Path,
@@ -158,7 +158,7 @@ fn one(
     let pool = run::pool(jobs)?;
     let finished = || pool.install(|| reproduction.finished(dir));
     let (runs, known) = (reproduction.runs(), finished());
-    let known = if known > 0 { format!(", {known} of them there already") } else { String::new() };
+    let known = if known > 0 { format!(", {known} of them already finished") } else { String::new() };
     host.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
     let progress = (host.progress)(reproduction.simulated_s());
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
@@ -176,7 +176,7 @@ mod tests {
     use super::chosen;
 
     #[test]
-    fn names_are_known_in_any_case() {
+    fn paper_names_ignore_letter_case() {
         for name in ["raqm", "RAQM", "Raqm"] {
             let chosen = chosen(&[name.to_string()]).unwrap();
             assert_eq!(chosen.len(), 1, "{name}");

@@ -1,4 +1,4 @@
-//! Runs of a scenario with several seeds, kept in a directory.
+//! `forebay run`: runs a scenario with several seeds and stores the results in a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use crate::run::plan::Plan;
 use crate::run::store::{self, Owner, Store};
 use crate::scenario::{Case, Found, InputError, Overrides};
 
-/// Seeds stay exact in every reader of JSON.
+/// Largest seed: exact in every JSON reader.
 pub const LARGEST_SEED: u64 = 1 << 53;
-/// More runs are taken for a slip: the summary of each is kept in memory until the last one has ended.
+/// Most runs; more are probably a mistake. The summary of each run stays in memory until the end.
 const MOST_RUNS: u64 = 200_000;
 
 /// A scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The file: for messages, and other files are named relative to it.
+    /// Path of the file: for messages, and to resolve paths in it.
     pub file: &'a Path,
-    /// What it had when it was read; none: it is read.
+    /// Text of the file if it was read already.
     pub text: Option<&'a str>,
 }
 
 impl Source<'_> {
-    /// Its cases with these changes.
+    /// Its cases with these overrides.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The scenario is invalid.
     pub fn cases(&self, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
         match self.text {
             Some(text) => load::parse(&self.name(), text, overrides),
@@ -41,33 +41,33 @@ impl Source<'_> {
         }
     }
 
-    /// The file in messages.
+    /// Name of the file in messages.
     pub fn name(&self) -> String {
         self.file.display().to_string()
     }
 }
 
-/// How often a scenario runs, and where its results go.
+/// A scenario, its seeds, and where its results go.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The scenario.
     pub source: Source<'a>,
     /// The first seed.
     pub seed: u64,
-    /// How many seeds each discipline runs with.
+    /// Number of seeds per discipline and case.
     pub runs: u64,
-    /// Where results go; by default `runs/<file>-<hash of the resolved scenario>`.
+    /// Output directory; default `runs/<file>-<hash of the resolved scenario>`.
     pub output: Option<&'a Path>,
-    /// Run also what takes more than half of the memory, or more than a day.
+    /// Run even if it takes more than half of the memory or more than a day.
     pub force: bool,
-    /// Runs at a time; by default one per core.
+    /// Concurrent runs; default one per core.
     pub jobs: Option<u16>,
 }
 
-/// Threads for so many runs at a time.
+/// A pool of `jobs` threads; default one per core.
 ///
 /// # Errors
-/// The system gives none.
+/// The system cannot start them.
 pub fn pool(jobs: Option<u16>) -> Result<ThreadPool, Failure> {
     let threads = jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -75,10 +75,10 @@ pub fn pool(jobs: Option<u16>) -> Result<ThreadPool, Failure> {
 }
 
 impl Batch<'_> {
-    /// What runs, found possible before anything is written.
+    /// The plan of all runs; fails before anything is written.
     ///
     /// # Errors
-    /// The scenario is wrong, or too many runs are asked for.
+    /// The scenario is invalid, or there are too many runs.
     pub fn plan(&self, overrides: &Overrides, build: &str) -> Result<Plan, Failure> {
         let cases = self.source.cases(overrides)?;
         self.check_number(&cases)?;
@@ -87,7 +87,7 @@ impl Batch<'_> {
         Ok(plan)
     }
 
-    /// Refuses seeds that are too large, and more runs than memory has room for in the end.
+    /// Refuses seeds that are too large, and too many runs.
     fn check_number(&self, cases: &[Case]) -> Result<(), InputError> {
         let largest = LARGEST_SEED - (self.runs - 1);
         if self.seed > largest {
@@ -100,35 +100,35 @@ impl Batch<'_> {
             return Ok(());
         }
         let found = Found::thing(format!("{runs} runs"));
-        let error = InputError::new("--runs", "", found, format!("at most {MOST_RUNS} in all"));
+        let error = InputError::new("--runs", "", found, format!("at most {MOST_RUNS} in total"));
         let seeds = count(self.runs as usize, "seed");
-        Err(error.hint(format!("{}, {points} disciplines in them, {seeds} for each", count(cases.len(), "case"))))
+        Err(error.hint(format!("{}, {points} contenders in total, {seeds} each", count(cases.len(), "case"))))
     }
 
-    /// Where results go.
+    /// Output directory.
     pub fn directory(&self, plan: &Plan) -> PathBuf {
         let stem = || self.source.file.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let own = || Path::new("runs").join(format!("{}-{}", stem(), plan.hash()));
         self.output.map_or_else(own, Path::to_path_buf)
     }
 
-    /// Refuses a place that is no directory.
+    /// Refuses an output path that is not a directory.
     ///
     /// # Errors
-    /// It is a file.
+    /// The path is a file.
     pub fn check_place(&self, plan: &Plan) -> Result<(), InputError> {
         let dir = self.directory(plan);
         if dir.exists() && !dir.is_dir() {
             let found = Found::thing(format!("a file called {}", dir.display()));
-            return Err(InputError::new("--output", "DIR", found, "a directory, or a name that is free"));
+            return Err(InputError::new("--output", "DIR", found, "a directory, or a path that does not exist"));
         }
         Ok(())
     }
 
-    /// Refuses what this machine would be at for longer, or with more memory, than anybody means who does not say so.
+    /// Refuses runs that take more memory or time than the budget, unless `force` is set.
     ///
     /// # Errors
-    /// It would take so much.
+    /// The estimate exceeds the budget.
     pub fn afford(
         &self,
         plan: &Plan,
@@ -142,22 +142,23 @@ impl Batch<'_> {
         }
         let Some(excess) = excess(plan, jobs, real_s, finished) else { return Ok(()) };
         let (force, less) = (host.words.force, host.words.fewer);
-        let hint = format!("{force} runs it all the same; fewer {less} or a shorter duration take less");
+        let hint = format!("{force} runs it anyway; fewer {less} or a shorter duration need less");
         Err(InputError::new(self.source.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
     }
 
-    /// Opens the directory for the results; waits for another writer until it is asked to stop.
+    /// Opens the output directory; waits for another writer unless stopped.
     ///
     /// # Errors
-    /// The directory holds something else, or cannot be written to.
+    /// The directory contains other results or files, or cannot be written.
     pub fn open(&self, plan: &Plan, host: &Host<'_>) -> Result<Store, Failure> {
         Ok(host.waiting(|wait| Store::open(&self.directory(plan), plan, host.origin, wait))?)
     }
 
-    /// Runs a plan; what is on disk already is not run again. The summary, and the directory, still locked.
+    /// Runs a plan, except for runs that are stored already. Returns the summary and the directory, still
+    /// locked.
     ///
     /// # Errors
-    /// It is too much, cannot be kept, or was asked to stop.
+    /// The runs exceed the budget, cannot be stored, or were interrupted.
     pub fn results(&self, plan: &Plan, host: &Host<'_>) -> Result<(Summary, Store), Failure> {
         self.check_place(plan)?;
         let pool = pool(self.jobs)?;
@@ -169,10 +170,10 @@ impl Batch<'_> {
     }
 }
 
-/// Does the runs that are not on disk yet, and writes the summary.
+/// Runs what is not stored yet, and writes the summary.
 ///
 /// # Errors
-/// A run cannot be done or kept, or it was asked to stop.
+/// A run fails, cannot be stored, or was interrupted.
 pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) -> Result<Summary, Failure> {
     if host.notes.is_some() {
         announce(plan, pool.install(|| store::finished(store.dir(), plan)), host);
@@ -191,14 +192,14 @@ pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) 
     })
 }
 
-/// Says what there is to do; `known` runs are there already.
+/// Reports what will run; `known` runs are stored already.
 fn announce(plan: &Plan, known: usize, host: &Host<'_>) {
     let all = plan.jobs().len();
     let each = plan.simulated_s() / all.max(1) as f64;
     let known = match known {
         0 => String::new(),
-        n if n == all => ", all of them there already".to_string(),
-        n => format!(", {n} of them there already"),
+        n if n == all => ", all of them already finished".to_string(),
+        n => format!(", {n} of them already finished"),
     };
     host.note(&format!("{}: {} of {} s{known}", plan.title(), count(all, "run"), short(each)));
 }

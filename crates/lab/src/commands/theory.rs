@@ -1,4 +1,4 @@
-//! What the models say about a scenario, no packet simulated.
+//! `forebay theory`: what models say about a scenario, without simulation.
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::units::Link;
@@ -12,27 +12,27 @@ use crate::theory::mmpp;
 use crate::theory::setting::{self, Flows, Scaled, Setting};
 use crate::theory::stability::{self, NoAnswer, Stability};
 
-/// A model of a loop of TCP and a discipline, and what is asked of it.
+/// A question to a model of TCP and a discipline.
 #[derive(Clone, Copy)]
 pub enum Asked<'a> {
-    /// Rest and margins of the linear loop.
+    /// Equilibrium and stability margins of the linearised loop.
     Stability {
-        /// Also at which flows, round trip and rate it turns unstable?
+        /// Whether to find the number of flows, round-trip time and rate at which it becomes unstable.
         critical: bool,
     },
-    /// The course of the nonlinear loop.
+    /// Trajectory of the nonlinear loop.
     Fluid,
-    /// The distribution of the queue at one signal probability.
+    /// Queue distribution of the Markov chain at one signal probability.
     Markov {
-        /// What is asked.
+        /// Parameters of the chain.
         ask: &'a Ask,
-        /// The probability as it was given.
+        /// The probability as given.
         p: Option<&'a str>,
     },
 }
 
 impl Asked<'_> {
-    /// Its word.
+    /// Name of the topic.
     const fn topic(self) -> &'static str {
         match self {
             Self::Stability { .. } => "stability",
@@ -41,22 +41,22 @@ impl Asked<'_> {
         }
     }
 
-    /// Does it know some disciplines that hold classes to shares?
+    /// Whether it models some disciplines that enforce class shares.
     const fn knows_shares(self) -> bool {
         matches!(self, Self::Stability { .. })
     }
 }
 
-/// What `forebay theory --json` prints.
+/// The JSON document of `forebay theory --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document<R> {
-    /// Format, 1.
+    /// Format version, 1.
     pub version: u32,
-    /// The model.
+    /// Name of the model.
     pub topic: &'static str,
     /// Title of the scenario.
     pub scenario: String,
-    /// By case and contender.
+    /// Results by case and contender.
     pub results: Vec<R>,
 }
 
@@ -67,24 +67,24 @@ impl<R> Document<R> {
     }
 }
 
-/// What the model of a loop says of one contender at one case.
+/// Answer of a loop model for one contender in one case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The contender as it was written.
+    /// The contender as written.
     pub label: String,
-    /// The same with every parameter.
+    /// The contender in canonical form, with all parameters.
     pub aqm: String,
-    /// The point on the axes.
+    /// Values of the axes.
     pub axes: Axes,
     flows: Vec<Flows>,
     capacity_pkts_per_s: f64,
     signals_are_drops: bool,
-    /// What of the scenario the model leaves out.
+    /// Features of the scenario that the model ignores.
     pub left_out: Vec<String>,
-    /// The answer.
+    /// The answer, or why there is none.
     #[serde(flatten)]
     pub answer: Answer,
-    /// The link, as its discipline knows it.
+    /// The link as its discipline sees it.
     #[serde(skip)]
     pub link: Link,
 }
@@ -93,61 +93,61 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Of the linear loop.
+    /// Of the linearised loop.
     Stability(Margins),
     /// Of the nonlinear loop.
     Fluid(Course),
     /// Of the Markov chain.
     Markov(Box<Markov>),
-    /// There is none.
+    /// No answer.
     None(Silence),
 }
 
-/// Rest and margins.
+/// Equilibrium and stability margins.
 #[derive(Clone, Debug, Serialize)]
 pub struct Margins {
-    /// As the scenario is.
+    /// For the scenario as written.
     #[serde(flatten)]
     pub here: Stability,
-    /// Where it turns unstable, if that was asked for.
+    /// Stability limits, if requested.
     #[serde(flatten)]
     pub critical: Option<Critical>,
 }
 
-/// Where a loop turns unstable; none where it does not.
+/// Limits of stability; `None` where there is none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Critical {
     /// Number of flows.
     #[serde(rename = "critical_flows")]
     pub flows: Option<f64>,
-    /// Factor on the round trips without queueing.
+    /// Factor on the base round-trip times.
     #[serde(rename = "critical_base_rtt_factor")]
     pub base_rtt_factor: Option<f64>,
-    /// Rate of the link.
+    /// Rate of the link in Mbit/s.
     #[serde(rename = "critical_rate_mbps")]
     pub rate_mbps: Option<f64>,
 }
 
-/// Why there is no answer.
+/// Why there is no answer, for documents and callers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Silence {
     no_answer: String,
-    /// The same for a caller.
+    /// The reason for callers.
     #[serde(skip)]
     pub why: Why,
 }
 
-/// Why there is no answer.
+/// The reason for no answer.
 #[derive(Clone, Debug)]
 pub enum Why {
-    /// The model has none.
+    /// The model has no answer.
     Model(NoAnswer),
-    /// It lacks something, or has something that it cannot use; and does it lack a model of the discipline?
+    /// The input lacks something or has something unusable. The flag says whether the discipline has no model.
     Input(InputError, bool),
 }
 
 impl Why {
-    /// In words.
+    /// The reason as text.
     pub fn text(&self) -> String {
         match self {
             Self::Model(why) => why.text().to_string(),
@@ -155,25 +155,25 @@ impl Why {
         }
     }
 
-    /// Does the model not know the discipline?
+    /// Whether the discipline has no model.
     pub const fn lacks_model(&self) -> bool {
         matches!(self, Self::Model(NoAnswer::NoModel) | Self::Input(_, true))
     }
 
-    /// Did the model look and find no rest? That is worth a row.
+    /// Whether the model found that there is no equilibrium; tables show this as a row.
     pub const fn is_finding(&self) -> bool {
         matches!(self, Self::Model(why) if !matches!(why, NoAnswer::NoModel))
     }
 }
 
 impl Row {
-    /// What is compared, at the point of the axes.
+    /// Contender and values of the axes.
     pub fn title(&self) -> String {
         let axes: String = self.axes.words().map(|(axis, value)| format!("  {axis}={value}")).collect();
         format!("{}{axes}", self.label)
     }
 
-    /// Why there is no answer, if there is none.
+    /// The reason, if there is no answer.
     pub const fn why(&self) -> Option<&Why> {
         match &self.answer {
             Answer::None(silence) => Some(&silence.why),
@@ -182,21 +182,21 @@ impl Row {
     }
 }
 
-/// The same title for a case and a contender.
+/// Contender and values of the axes, as a title.
 pub fn label(case: &Case, compared: &str) -> String {
     let axes: String = case.axes.iter().map(|(axis, value)| format!("  {axis}={value}")).collect();
     format!("{compared}{axes}")
 }
 
-/// The same error, about the file.
+/// The error with the name of the file.
 pub fn in_file(file: &str, error: &InputError) -> InputError {
     InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
 }
 
-/// Answers for every case and every discipline compared; `file` is for messages.
+/// Answers for every case and every contender. `file` is used in messages.
 ///
 /// # Errors
-/// The models cannot take the scenario, or answer nothing at all.
+/// The models cannot use the scenario, or have no answer for any row.
 pub fn of_loop(file: &str, cases: &[Case], asked: Asked<'_>) -> Result<Document<Row>, InputError> {
     let mut rows = Vec::new();
     for case in cases {
@@ -223,7 +223,7 @@ pub fn of_loop(file: &str, cases: &[Case], asked: Asked<'_>) -> Result<Document<
     }
 }
 
-/// Why nothing can be answered: no row has an answer, and none is a loop without a rest.
+/// The error if no row has an answer and none is a loop without equilibrium.
 fn refusal(file: &str, asked: Asked<'_>, rows: &[Row]) -> Option<InputError> {
     let why = rows.iter().map(|row| row.why().filter(|why| !why.is_finding()));
     let why: Vec<&Why> = why.collect::<Option<_>>()?;
@@ -234,7 +234,7 @@ fn refusal(file: &str, asked: Asked<'_>, rows: &[Row]) -> Option<InputError> {
         InputError::new(file, "compare.aqm", found, stability::with_a_model(&row.link, asked.knows_shares()))
     });
     match why.first()? {
-        // Without a model there is an answer all the same, to another question.
+        // Without a model, `--p` gives an answer to a narrower question.
         Why::Input(error, _) => Some(error.clone().hint(missing.map(|missing| missing.accepts.clone()))),
         Why::Model(_) => missing,
     }
@@ -265,7 +265,7 @@ fn answer(asked: Asked<'_>, case: &Case, contender: &Contender, setting: &Settin
     }
 }
 
-/// The argument that would give an answer.
+/// The error that names the argument which would give an answer.
 fn no_answer(p: Option<&str>, why: &markov::NoAnswer) -> InputError {
     let found = match (p, why) {
         (Some(p), _) => Found::text(p),
@@ -275,10 +275,10 @@ fn no_answer(p: Option<&str>, why: &markov::NoAnswer) -> InputError {
     InputError::new("--p", "", found, why.accepts())
 }
 
-/// Reads what is asked of the Markov chain.
+/// Reads the parameters of the Markov chain.
 ///
 /// # Errors
-/// A number without its unit, or out of its range.
+/// A number has no unit or is out of range.
 pub fn ask(p: Option<&str>, sigma: Option<&str>, step: Option<&str>) -> Result<Ask, InputError> {
     let wrong = |name: &'static str, text: &str, bad: BadValue| {
         InputError::new(name, "", Found::text(text), bad.accepts).hint(bad.hint)
@@ -294,20 +294,20 @@ pub fn ask(p: Option<&str>, sigma: Option<&str>, step: Option<&str>) -> Result<A
     Ok(ask)
 }
 
-/// The queue of one case in the long run.
+/// Stationary queue of one case.
 #[derive(Clone, Debug, Serialize)]
 pub struct InTheLongRun {
-    /// What the model says.
+    /// Answer of the model.
     #[serde(flatten)]
     pub model: mmpp::Model,
-    /// The point on the axes.
+    /// Values of the axes.
     pub axes: Axes,
 }
 
-/// The queue in the long run of every case; `file` is for messages.
+/// The stationary queue of every case. `file` is used in messages.
 ///
 /// # Errors
-/// The model cannot take the scenario.
+/// The model cannot use the scenario.
 pub fn of_mmpp(file: &str, cases: &[Case]) -> Result<Document<InTheLongRun>, InputError> {
     let one = |case: &Case| {
         let model = mmpp::of(case).map_err(|error| in_file(file, &error))?;

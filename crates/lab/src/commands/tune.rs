@@ -1,4 +1,4 @@
-//! Parameters for an aim, found in the model and tried in the simulation.
+//! `forebay tune`: finds parameters that meet aims in a model, and checks them by simulation.
 
 use std::path::PathBuf;
 
@@ -20,65 +20,66 @@ use crate::theory::setting::{self, Setting};
 use crate::theory::stability;
 use crate::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
 
-/// An aim at one point of the axes.
+/// An aim, evaluated at one combination of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// As it was written.
+    /// The aim as written.
     pub aim: String,
-    /// The point on the axes.
+    /// Values of the axes.
     pub axes: Axes,
-    /// Unit of the figures.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// What the model has of it; none: any.
+    /// Value in the model; `None`: any value meets the aim.
     pub model: Option<f64>,
-    /// What the simulation has of it, if it can be measured.
+    /// Value in the simulation, if it can be measured.
     pub simulated: Option<Interval>,
-    /// Does the simulation meet the aim? Not known where it cannot be measured, or the interval has the bound in it.
+    /// Whether the simulation meets the aim. `None` if it cannot be measured, or the interval contains the
+    /// bound.
     pub holds: Option<bool>,
 }
 
-/// What `forebay tune --json` prints.
+/// The JSON document of `forebay tune --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
-    /// Format, 1.
+    /// Format version, 1.
     pub version: u32,
-    /// The discipline with its parameters, as `--aqm` takes it.
+    /// The discipline with its parameters, in the syntax of `--aqm`.
     pub aqm: String,
-    /// The same with every parameter.
+    /// The discipline in canonical form, with all parameters.
     pub canonical: String,
-    /// Loops that were looked at.
+    /// Number of model evaluations.
     pub loops: usize,
-    /// The aims at each point of the axes.
+    /// The aims at each combination of the axes.
     pub aims: Vec<Row>,
-    /// What was found beside what was given.
+    /// Comparison of tuned and given parameters.
     pub compare: Comparison,
-    /// Where the runs are.
+    /// Directory of the runs.
     pub results: PathBuf,
 }
 
-/// What was found.
+/// Result of a tuning.
 pub struct Outcome {
-    /// As JSON.
+    /// The JSON document.
     pub document: Document,
-    /// The runs.
+    /// Summary of the runs.
     pub summary: Summary,
-    /// Their page.
+    /// Path of the page.
     pub report: PathBuf,
 }
 
-/// Seeks parameters, runs what was found beside what was given, and compares. `changes` has the one discipline whose
-/// parameters are sought.
+/// Finds parameters, runs both the tuned and the given discipline, and compares them. `changes.aqm` is the one
+/// discipline to tune.
 ///
 /// # Errors
-/// An aim or the scenario is wrong, the model cannot meet the aims, or the runs cannot be done.
+/// An aim or the scenario is invalid, the model cannot meet the aims, or the runs fail.
 pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host<'_>) -> Result<Outcome, Failure> {
     let read = |words: &String| {
         Aim::parse(words).map_err(|bad| InputError::new("--for", "", Found::text(words), bad.accepts).hint(bad.hint))
     };
     let aims = aims.iter().map(read).collect::<Result<Vec<Aim>, _>>()?;
     let [given] = changes.aqm.as_slice() else {
-        let found = Found::thing(format!("{} of them", changes.aqm.len()));
-        return Err(InputError::new("--aqm", "", found, "the one discipline whose parameters are sought").into());
+        let found = Found::thing(format!("{} disciplines", changes.aqm.len()));
+        return Err(InputError::new("--aqm", "", found, "one discipline to tune").into());
     };
     let cases = batch.source.cases(changes)?;
     let words = begun(given, &cases[0].scenario.compare[0].spec);
@@ -108,7 +109,7 @@ pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host
     Ok(Outcome { document, summary, report })
 }
 
-/// The discipline to begin with: by its design rule, if it has one and no preset was named.
+/// The discipline to start from: with its design rule (`preset=tuned`), if it has one and no preset is given.
 fn begun(given: &str, spec: &Spec) -> String {
     let rule = spec.entry().presets.iter().any(|preset| preset.name == "tuned");
     match given.trim().split_once(char::is_whitespace) {
@@ -122,14 +123,14 @@ fn nothing(given: &str, why: &NotTuned, setting: &Setting) -> InputError {
     let (found, accepts) = match why {
         NotTuned::Model(why) => (why.text(), stability::with_a_model(&setting.link, true)),
         NotTuned::NothingFree => {
-            let free = "a discipline with a parameter free that is a number above 0; red has with min_th=20p";
-            ("every number set", free.to_string())
+            let free = "a discipline with an unset numeric parameter above 0; red needs min_th=20p";
+            ("no unset numeric parameter", free.to_string())
         }
     };
     InputError::new("--aqm", given, Found::thing(found.to_string()), accepts)
 }
 
-/// The aims cannot be met, as far as was sought.
+/// The error if the aims cannot be met in the search.
 fn unmet(tuned: &Tuned, aims: &[Aim], settings: &[Setting]) -> InputError {
     let worst = |aim: &Aim| {
         let figures: Vec<Option<f64>> =
@@ -139,8 +140,9 @@ fn unmet(tuned: &Tuned, aims: &[Aim], settings: &[Setting]) -> InputError {
         format!("{} has {} {}", aim.text, significant(figure, 3), unit(aim.figure))
     };
     let all: Vec<String> = aims.iter().map(worst).collect();
-    let swings = if tuned.model.iter().all(|model| model.stable) { "" } else { ", and it swings" };
-    let found = format!("no parameters that meet them; the best of {} loops is {}{swings}", tuned.loops, tuned.text);
+    let swings = if tuned.model.iter().all(|model| model.stable) { "" } else { ", and it oscillates" };
+    let found =
+        format!("no parameters that meet the aims; the best of {} loops is {}{swings}", tuned.loops, tuned.text);
     let error = InputError::new("--for", "", Found::thing(found), "aims that the model can meet");
     error.hint(all.join(", "))
 }
@@ -180,7 +182,7 @@ fn rows(tuned: &Tuned, aims: &[Aim], cases: &[Case], settings: &[Setting], compa
     rows
 }
 
-/// Does what was found meet the aim? Not known where the interval has the bound in it.
+/// Whether the aim is met. `None` if the interval contains the bound.
 fn holds(aim: &Aim, found: &Interval) -> Option<bool> {
     let (low, high, bound) = (found.lo(), found.hi(), aim.bound);
     let (all, none) = if aim.at_least { (low >= bound, high < bound) } else { (high <= bound, low > bound) };

@@ -1,4 +1,4 @@
-//! A cursor over one table: typed reading, with every complaint at its place.
+//! A cursor over one table: typed reading, with errors that name their place.
 
 use std::ops::RangeInclusive;
 
@@ -10,14 +10,14 @@ use super::{Keys, names};
 use crate::document::{Entry, NO_CONTROL, Node, Place, Value, join};
 use crate::input::{Found, InputError, did_you_mean, no_such_word};
 
-/// What a table's defaults and units depend on.
+/// What defaults and units of a table depend on.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Setting<'a> {
-    /// What the scenario is called if it has no title.
+    /// Default title of the scenario.
     pub(crate) title: &'a str,
     /// The scenario's packet in bytes.
     pub(crate) packet: u32,
-    /// The link that this one is the reverse of, or the one whose figures it has by default.
+    /// The link whose values are defaults: the forward direction of a reverse, or another link.
     pub(crate) like: Option<&'a Lane>,
 }
 
@@ -25,13 +25,13 @@ pub(crate) struct Setting<'a> {
 pub(crate) trait Form {
     /// The type of the values.
     type Value;
-    /// What it takes, as far as JSON Schema can say.
+    /// JSON Schema of the values.
     fn schema(&self) -> Json;
     /// Reads the value of the key at `path` of `table`.
     fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Self::Value, InputError>;
     /// The value in canonical form, as TOML.
     fn show(&self, value: &Self::Value) -> String;
-    /// What is told where the key is missing, after "expected ".
+    /// What is accepted; shown after "expected " if the key is missing.
     fn accepts(&self) -> String {
         String::new()
     }
@@ -43,15 +43,15 @@ pub(crate) struct Table<'a> {
     path: String,
     place: &'a Place,
     entries: &'a [Entry],
-    /// What it is in.
+    /// What its defaults depend on.
     pub(crate) setting: Setting<'a>,
 }
 
-/// What a reader of quantities returns: `text::rate` and its like.
+/// Result of a reader of quantities such as `text::rate`.
 pub(crate) type Parsed<T> = Result<T, BadValue>;
 
 impl<'a> Table<'a> {
-    /// The table `node`, whose keys are not judged yet.
+    /// The table `node`; its keys are not checked yet.
     pub(crate) fn bare(node: &'a Node, path: &str, setting: Setting<'a>) -> Result<Self, InputError> {
         match &node.value {
             Value::Table(entries) => Ok(Self { path: path.to_string(), place: &node.place, entries, setting }),
@@ -59,14 +59,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The table `node`, which has the keys of `T` alone, read.
+    /// Reads the table `node`, which may only have the keys of `T`.
     pub(crate) fn whole_of<T: Keys>(node: &'a Node, path: &str, setting: Setting<'a>) -> Result<T, InputError> {
         let table = Self::bare(node, path, setting)?;
         table.expect(&names(&T::keys()), &[])?;
         T::read(&table)
     }
 
-    /// Refuses keys that are not among `known`; those of `later` are not supported yet.
+    /// Refuses keys that are not in `known`. Keys in `later` are not supported yet.
     pub(crate) fn expect(&self, known: &[&str], later: &[&str]) -> Result<(), InputError> {
         let stranger = self.entries.iter().find(|e| !known.contains(&e.key.as_str()));
         let Some(entry) = stranger else { return Ok(()) };
@@ -82,49 +82,49 @@ impl<'a> Table<'a> {
     pub(crate) fn only(&self, key: &str) -> Result<(), InputError> {
         match self.entries.iter().find(|e| e.key != key) {
             Some(e) => {
-                let error = e.place.error(self.path_of(&e.key), Found::text(&e.key), format!("no key but {key}"));
+                let error = e.place.error(self.path_of(&e.key), Found::text(&e.key), format!("only the key {key}"));
                 Err(error.hint(did_you_mean(&e.key, [key])))
             }
             None => Ok(()),
         }
     }
 
-    /// The value of `key`, which must be there.
+    /// The value of a required key.
     pub(crate) fn needed<F: Form>(&self, key: &'static str, form: &F) -> Result<F::Value, InputError> {
         self.given(key, form)?.ok_or_else(|| self.missing(key, &form.accepts()))
     }
 
-    /// The value of `key`, if it is there.
+    /// The value of an optional key.
     pub(crate) fn given<F: Form>(&self, key: &'static str, form: &F) -> Result<Option<F::Value>, InputError> {
         self.get(key).map(|node| form.read(self, node, &self.path_of(key))).transpose()
     }
 
-    /// What it is called: the last part of its path.
+    /// Last part of its path.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or_default()
     }
 
-    /// The dotted path of one of its keys.
+    /// Dotted path of one of its keys.
     pub(crate) fn path_of(&self, key: &str) -> String {
         join(&self.path, key)
     }
 
-    /// The node of `key`, if it is there.
+    /// The node of `key`, if given.
     pub(crate) fn get(&self, key: &'static str) -> Option<&'a Node> {
         self.entries.iter().find(|e| e.key == key).map(|e| &e.node)
     }
 
-    /// The node of `key`, which must be there.
+    /// The node of `key`; an error if it is missing.
     pub(crate) fn node(&self, key: &'static str, accepts: &str) -> Result<&'a Node, InputError> {
         self.get(key).ok_or_else(|| self.missing(key, accepts))
     }
 
-    /// `key` is not there.
+    /// The error for a missing `key`.
     pub(crate) fn missing(&self, key: &str, accepts: &str) -> InputError {
         self.place.error(self.path_of(key), Found::thing("nothing"), accepts)
     }
 
-    /// An error about `key`: at its value if it is there, else at the table.
+    /// An error about `key`: at its value if given, else at the table.
     pub(crate) fn bad(&self, key: &'static str, bad: BadValue) -> InputError {
         match self.get(key) {
             Some(node) => node.error(self.path_of(key), bad.accepts).hint(bad.hint),
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A quantity that may be left out.
+    /// An optional quantity.
     pub(crate) fn maybe<T>(
         &self,
         key: &'static str,
@@ -158,7 +158,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The items of a list, each with its path; empty if the list is not there.
+    /// The items of a list, each with its path; empty if the list is missing.
     pub(crate) fn list(&self, key: &'static str, accepts: &str) -> Result<Vec<(&'a Node, String)>, InputError> {
         let path = self.path_of(key);
         match self.get(key).map(|node| (node, &node.value)) {
@@ -171,14 +171,14 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A quantity: its text, or a number where the reader takes one without a unit.
+/// A quantity: text, or a number if the reader accepts one without a unit.
 pub(crate) fn quantity<T>(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<T>) -> Result<T, InputError> {
     let number_or_text = !matches!(node.value, Value::Flag(_));
     let words = node.scalar().filter(|_| number_or_text);
     read(words.as_deref().unwrap_or_default()).map_err(|bad| node.error(path, bad.accepts).hint(bad.hint))
 }
 
-/// The value of a word that is one of these.
+/// The value for a word of `choices`.
 pub(crate) fn one_of<T: Copy>(node: &Node, path: &str, choices: &[(&str, T)]) -> Result<T, InputError> {
     quantity(node, path, |word| {
         let known = choices.iter().find(|(choice, _)| *choice == word).map(|(_, value)| *value);
@@ -186,7 +186,7 @@ pub(crate) fn one_of<T: Copy>(node: &Node, path: &str, choices: &[(&str, T)]) ->
     })
 }
 
-/// Letters, digits, `-` and `_`, at least one.
+/// Whether a name consists of letters, digits, `-` and `_`; not empty.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
@@ -199,7 +199,7 @@ pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError
     })
 }
 
-/// What results are called by: a text without line breaks and other control characters, which a terminal would obey.
+/// A name in results: text without line breaks and other control characters, which could control a terminal.
 pub(crate) fn name<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError> {
     let text = text(node, path)?;
     if text.contains(char::is_control) { Err(node.error(path, NO_CONTROL)) } else { Ok(text) }

@@ -1,4 +1,4 @@
-//! How values are read, written and described: what a row of a declaration says after its type.
+//! Forms: how values are read, written and described.
 
 use std::marker::PhantomData;
 
@@ -24,12 +24,12 @@ impl<T: Copy> Form for Quantity<T> {
         quote(&(self.1)(*value))
     }
     fn accepts(&self) -> String {
-        // What a parser says about no text at all is what it accepts.
+        // The error of a parser for an empty text says what it accepts.
         (self.0)("").err().map_or_else(String::new, |bad| bad.accepts.into_owned())
     }
 }
 
-/// A list of quantities, one at least: a list such as this one.
+/// A list of at least one quantity; the text describes it.
 pub(crate) struct Quantities<T>(pub(crate) Quantity<T>, pub(crate) &'static str);
 
 impl<T: Copy> Form for Quantities<T> {
@@ -90,7 +90,7 @@ impl<T: TryFrom<u32> + ToString> Form for Whole<T> {
     }
 }
 
-/// A whole number within bounds, or a word, which is `None`.
+/// A whole number within bounds, or a word that means `None`.
 pub(crate) struct WholeOr(pub(crate) u32, pub(crate) u32, pub(crate) &'static str);
 
 impl Form for WholeOr {
@@ -161,12 +161,12 @@ impl<T: Copy + PartialEq> Form for Words<T> {
     }
 }
 
-/// A value with a rule of its own.
+/// A value with custom functions.
 pub(crate) struct Custom<T> {
     pub(crate) schema: fn() -> Json,
     pub(crate) read: fn(&Table<'_>, &Node, &str) -> Result<T, InputError>,
     pub(crate) show: fn(&T) -> String,
-    /// What is told where the key is missing, after "expected ".
+    /// What is accepted; shown after "expected " if the key is missing.
     pub(crate) accepts: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! One declaration of a table gives its struct, defaults, reader with places, canonical writer, JSON Schema and, made
-//! from that, the page of the reference.
+//! Declarations of tables. One declaration gives the struct, its defaults, reader, canonical writer and JSON
+//! Schema; the reference page is made from the schema.
 
 mod cursor;
 mod form;
@@ -22,7 +22,7 @@ pub(crate) use values::{
 
 /// Keys of a table that are read and written together: all of them, or some that several tables share.
 pub(crate) trait Keys: Sized {
-    /// What they are, in the order of messages and of the schema.
+    /// The keys, in the order of messages and of the schema.
     fn keys() -> Vec<Key>;
     /// Reads them.
     fn read(table: &Table<'_>) -> Result<Self, InputError>;
@@ -39,29 +39,29 @@ pub(crate) struct Key {
     pub(crate) doc: &'static str,
 }
 
-/// A key that must be there.
+/// A required key.
 pub(crate) const fn need(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
     Key { name, is_needed: true, schema, doc }
 }
 
-/// A key that may be left out.
+/// An optional key.
 pub(crate) const fn may(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
     Key { name, is_needed: false, schema, doc }
 }
 
-/// A table among those that the key `kind` tells apart.
+/// One of several tables that the key `kind` selects.
 #[derive(Clone)]
 pub(crate) struct Kind {
-    /// Its word.
+    /// Value of `kind`.
     pub(crate) word: &'static str,
-    /// What it is.
+    /// Description.
     pub(crate) doc: &'static str,
-    /// Its keys but `kind`.
+    /// Its keys except `kind`.
     pub(crate) keys: Vec<Key>,
 }
 
 impl Kind {
-    /// Its schema.
+    /// Its JSON Schema.
     pub(crate) fn schema(&self) -> Json {
         schema::table(self.doc, Some(self.word), &self.keys)
     }
@@ -72,12 +72,12 @@ pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
 }
 
-/// The schema of a table with the keys of `T` alone.
+/// JSON Schema of a table with exactly the keys of `T`.
 pub(crate) fn table_of<T: Keys>(doc: &str) -> Json {
     schema::table(doc, None, &T::keys())
 }
 
-/// Its keys as a table on one line.
+/// The keys as an inline table.
 pub(crate) fn inline<T: Keys>(keys: &T) -> String {
     let mut out = Text::default();
     keys.write(&mut out);
@@ -88,19 +88,20 @@ pub(crate) fn inline<T: Keys>(keys: &T) -> String {
 /// canonical text:
 ///
 /// ```text
-/// key: Type = FORM;                     it must be there
-/// key: Type = FORM, or DEFAULT;         it may be left out
-/// key: Type = FORM, or_else |table| ..; the same, with a default that depends on the table
-/// key: Type = FORM, or_like |link| ..;  it must be there unless the table is like another link
-/// key: Option<Type> = FORM, optional;   absent is `None`, and not written
-/// field as "key": ...                   the key is no identifier, or another one than the field
+/// key: Type = FORM;                     required
+/// key: Type = FORM, or DEFAULT;         optional with a default
+/// key: Type = FORM, or_else |table| ..; optional with a default that depends on the table
+/// key: Type = FORM, or_like |link| ..;  required unless the table is like another link
+/// key: Option<Type> = FORM, optional;   `None` if missing, and then not written
+/// field as "key": ...                   the key differs from the field
 /// ..field: Type;                        the keys of another declaration
-/// + KEY;                                a `Key` that is read by another row or by `finish`
-/// - field: Type = reader;               read from the table by a function, written elsewhere
+/// + KEY;                                a `Key` read by another row or by `finish`
+/// - field: Type = reader;               read by a function from the table, written elsewhere
 /// ```
 ///
-/// A row that ends with `=> |it| condition` is written only then. `finish` checks what no key shows alone.
-/// `table! { impl Type [..BASE] { .. } }` declares the keys of a struct that another crate has.
+/// A row that ends with `=> |it| condition` is written only if the condition holds. `finish` checks
+/// combinations of keys. `table! { impl Type [..BASE] { .. } }` declares the keys of a struct of another
+/// crate.
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
@@ -109,7 +110,7 @@ macro_rules! table {
     ) => {
         table! { @rows [$Name table out self] [new $vis, $(#[doc = $doc])+] [$($finish)?] {} {} {} {} $($rows)* }
         impl $Name {
-            /// What it is, for readers of the schema.
+            /// Description in the schema.
             #[allow(dead_code)]
             pub(crate) const DOC: &'static str = concat!($($doc),+);
         }
@@ -218,12 +219,12 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// Does it hold? Gives a closure of a row the type of its argument.
+/// Calls a condition; gives the closure of a row the type of its argument.
 pub(crate) fn holds<T>(it: &T, condition: impl Fn(&T) -> bool) -> bool {
     condition(it)
 }
 
-/// A default that depends on the table, the same way.
+/// Calls a default that depends on the table; gives the closure of a row the type of its argument.
 pub(crate) fn of_table<T>(
     table: &Table<'_>,
     default: impl Fn(&Table<'_>) -> Result<T, InputError>,
@@ -231,7 +232,7 @@ pub(crate) fn of_table<T>(
     default(table)
 }
 
-/// A value that is there, or that of the link which this one is like.
+/// A given value, or that of the link which this one is like.
 pub(crate) fn of_like<F: Form>(
     table: &Table<'_>,
     key: &'static str,

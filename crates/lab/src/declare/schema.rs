@@ -1,10 +1,10 @@
-//! The JSON Schema of a table.
+//! JSON Schema of a table.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::Key;
 
-/// A table with these keys alone, and `kind = WORD` before them where tables are told apart by it.
+/// A table with exactly these keys, after `kind = WORD` if given.
 pub(crate) fn table(doc: &str, kind: Option<&str>, keys: &[Key]) -> Json {
     let kind = kind.map(|word| ("kind", json!({ "const": word })));
     let described = keys.iter().map(|key| {
@@ -29,7 +29,7 @@ pub(crate) fn text() -> Json {
     json!({ "type": "string" })
 }
 
-/// A quantity with its unit; a bare number where tc takes one.
+/// A quantity with a unit, or a bare number where tc accepts one.
 pub(crate) fn quantity() -> Json {
     json!({ "type": ["string", "number"] })
 }
@@ -59,12 +59,12 @@ pub(crate) fn whole_or(lo: u32, hi: u32, word: &str) -> Json {
     json!({ "anyOf": [whole(lo, hi), { "enum": [word] }, placeholder()] })
 }
 
-/// A list, empty or not.
+/// A list, possibly empty.
 pub(crate) fn any_of(item: Json) -> Json {
     json!({ "type": "array", "items": item })
 }
 
-/// A list of one item at least.
+/// A list of at least one item.
 pub(crate) fn many(item: Json) -> Json {
     json!({ "type": "array", "items": item, "minItems": 1 })
 }
@@ -84,7 +84,7 @@ pub(crate) fn one_of(mut tables: Vec<Json>) -> Json {
     if tables.len() == 1 { tables.remove(0) } else { json!({ "oneOf": tables }) }
 }
 
-/// A text with an axis in it may become any word.
+/// A text with an axis name in braces may become any value.
 fn placeholder() -> Json {
     json!({ "type": "string", "pattern": "\\{[A-Za-z0-9_-]+\\}" })
 }

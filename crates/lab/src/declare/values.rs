@@ -1,4 +1,4 @@
-//! Values with a rule of their own: bounded quantities, time ranges, windows, disciplines.
+//! Forms shared by several tables: bounded quantities, time ranges, windows, disciplines.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
@@ -20,16 +20,16 @@ use crate::own;
 pub(crate) const TIME: Quantity<Span> = Quantity(time, show_span);
 /// A time above 0.
 pub(crate) const DURATION: Quantity<Span> = Quantity(duration, show_span);
-/// The mean time of an on/off source in one of its states.
+/// Mean time of an on/off source in one of its states.
 pub(crate) const STATE_TIME: Quantity<Span> = Quantity(state_time, show_span);
-/// A rate that no link has to carry.
+/// A rate without the bound of a link.
 pub(crate) const RATE: Quantity<Rate> = Quantity(text::rate, show_rate);
 /// The capacity of a link.
 pub(crate) const LINK_RATE: Quantity<Rate> = Quantity(link_rate, show_rate);
-/// A buffer that holds something.
+/// A buffer of at least one packet or byte.
 pub(crate) const BUFFER: Quantity<Limit> = Quantity(queue, show_limit);
 
-/// Longer times would not survive being written and read again to the nanosecond.
+/// Longest time in seconds. Longer times lose nanoseconds when written and read again.
 const LONGEST: u64 = 1_000_000;
 
 /// A time of at least 0.
@@ -39,7 +39,7 @@ pub(crate) fn time(words: &str) -> Parsed<Span> {
     if short { Ok(span) } else { Err(BadValue::new(format!("a time of at most {LONGEST}s"))) }
 }
 
-/// The fastest link: packets still take time on it, to the nanosecond.
+/// Highest rate of a link: a packet still takes several nanoseconds.
 const FASTEST_LINK: Rate = Rate(100_000_000_000);
 
 /// The capacity of a link.
@@ -58,7 +58,7 @@ pub(crate) fn duration(words: &str) -> Parsed<Span> {
     }
 }
 
-/// How long a run may last.
+/// Duration of a run.
 pub(crate) fn run_time(words: &str) -> Parsed<Span> {
     const LONGEST_S: u64 = MAX_NANOS / 2 / 1_000_000_000;
     match duration(words) {
@@ -69,10 +69,10 @@ pub(crate) fn run_time(words: &str) -> Parsed<Span> {
     }
 }
 
-/// Shortest mean time of an on/off source in a state: below it the changes cost more than the packets.
+/// Shortest mean time of an on/off source in a state: shorter ones cost more run time than packets do.
 const SHORTEST_STATE: Span = Span::from_millis(1);
 
-/// The mean time of an on/off source in one of its states.
+/// Mean time of an on/off source in one of its states.
 pub(crate) fn state_time(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < SHORTEST_STATE => Err(BadValue::new("a mean time of at least 1ms")),
@@ -80,7 +80,7 @@ pub(crate) fn state_time(words: &str) -> Parsed<Span> {
     }
 }
 
-/// A buffer that holds something.
+/// A buffer of at least one packet or byte.
 pub(crate) fn queue(words: &str) -> Parsed<Limit> {
     match text::limit(words)? {
         Limit::Packets(0) | Limit::Bytes(0) => Err(BadValue::new("a buffer size of at least 1p")),
@@ -88,7 +88,7 @@ pub(crate) fn queue(words: &str) -> Parsed<Limit> {
     }
 }
 
-/// A queue to aim at.
+/// A target queue.
 pub(crate) fn reference(words: &str) -> Parsed<Depth> {
     let depth = text::depth(words)?;
     let sound = (0.0..=1e9).contains(&depth.value());
@@ -109,7 +109,7 @@ fn per_second(words: &str) -> Parsed<f64> {
     if sound { Ok(number) } else { Err(bad().hint("at most 1e6/s")) }
 }
 
-/// The name of a group or of a link. Names are parts of paths, where digits alone are an index.
+/// Name of a group or link. Names are parts of paths, where a number is an index.
 pub(crate) const NAME: Custom<String> = Custom {
     schema: schema::text,
     read: |_, node, path| {
@@ -130,23 +130,23 @@ pub(crate) const PER_SECOND: Custom<f64> = Custom {
     accepts: EVENTS,
 };
 
-/// A time drawn uniformly from `lo` to `hi`; the same twice is a fixed time.
+/// A time, uniform between `lo` and `hi`; constant if both are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {
-    /// Earliest or shortest.
+    /// Earliest or shortest time.
     pub lo: Span,
-    /// Latest or longest.
+    /// Latest or longest time.
     pub hi: Span,
 }
 
 impl Uniform {
-    /// A time within it.
+    /// A random time between `lo` and `hi`.
     pub(crate) fn draw(self, rng: &mut Rng) -> Span {
         let width = self.hi.secs() - self.lo.secs();
         self.lo + Span::from_secs(width * rng.uniform())
     }
 
-    /// As the file has it.
+    /// The range as a scenario writes it.
     pub(crate) fn show(self) -> String {
         format!("{{ uniform = {} }}", list([self.lo, self.hi].map(|at| quote(&show_span(at)))))
     }
@@ -180,14 +180,14 @@ fn uniform(node: &Node, path: &str) -> Result<Uniform, InputError> {
         Value::List(items) if items.len() == 2 => {
             let bound = |i: usize| quantity(&items[i], &format!("{path}[{i}]"), time);
             let range = Uniform { lo: bound(0)?, hi: bound(1)? };
-            if range.lo <= range.hi { Ok(range) } else { Err(items[1].error(path, "a time no earlier than the first")) }
+            if range.lo <= range.hi { Ok(range) } else { Err(items[1].error(path, "a time at or after the first")) }
         }
         _ => Err(range.error(path, "two times, [earliest, latest]")),
     }
 }
 
-/// The windows of a flow: `["50s", "150s"]` or several such pairs, in order and apart; the last may end at `end`, the end
-/// of the run, which is `None`.
+/// Active windows of a flow: `["50s", "150s"]` or several pairs, in order with gaps. The last may end at `end`
+/// (`None`), the end of the run.
 pub(crate) const WINDOWS: Custom<Vec<(Span, Option<Span>)>> = Custom {
     schema: || schema::either(&[schema::pair(), schema::many(schema::pair())]),
     read: |_, node, path| windows(node, path),
@@ -212,7 +212,9 @@ fn windows(node: &Node, path: &str) -> Result<Vec<(Span, Option<Span>)>, InputEr
         match out.last() {
             Some((_, Some(end))) if *end <= next.0 => {}
             None => {}
-            Some(_) => return Err(item.error(path, "windows in order, each beginning after the last has ended")),
+            Some(_) => {
+                return Err(item.error(path, "windows in order, each starting after the end of the previous one"));
+            }
         }
         out.push(next);
     }
@@ -241,7 +243,7 @@ pub(crate) const AQM: Custom<Spec> = Custom {
     accepts: "",
 };
 
-/// Reads it; an error names the parameter after the key.
+/// Reads a discipline; errors name the key and the parameter.
 fn spec(node: &Node, path: &str) -> Result<Spec, InputError> {
     let words = cursor::text(node, path)?;
     own::parse(words).map_err(|bad| {

@@ -1,5 +1,5 @@
-//! The lock of a run directory: one writer at a time, across threads, processes, containers and hosts, as far as the
-//! file system has locks. The system releases it when its owner ends, however it ends.
+//! The lock of a run directory: one writer at a time, across threads, processes, containers and hosts, if the
+//! file system supports locks. The system releases it when its owner ends for any reason.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,39 +13,39 @@ use crate::disk::{self, Lock, io_error};
 /// Name of the lock file. It is deleted when the lock is released.
 pub(crate) const NAME: &str = ".lock";
 
-/// Where a run directory has files; the first is itself.
+/// Folders of a run directory that contain files; the first is the directory itself.
 const FOLDERS: [&str; 4] = ["", "runs", "cases", "shards"];
 
-/// How often a waiting writer tries again.
+/// Interval at which a waiting writer tries again.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// How to wait for a directory that another writer has.
+/// How to wait for a directory that another writer has locked.
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
-    /// Set to give up: [`StoreError::Busy`].
+    /// Set to stop waiting, which gives [`StoreError::Busy`].
     pub stop: &'a AtomicBool,
-    /// Called once, before the wait.
+    /// Called once, before waiting.
     pub begins: &'a (dyn Fn(&Path, &Owner) + Sync),
 }
 
 static NEVER: AtomicBool = AtomicBool::new(true);
 
 impl Wait<'static> {
-    /// Not at all.
+    /// Does not wait.
     pub const NEVER: Self = Self { stop: &NEVER, begins: &|_, _| () };
 }
 
-/// The right to write into a directory, until it is dropped.
+/// The right to write into a directory, until dropped.
 #[derive(Debug)]
 pub struct WriteLock {
     dir: PathBuf,
     file: File,
-    /// A process that was forked from the owner must not release the lock.
+    /// A process forked from the owner must not release the lock.
     pid: u32,
 }
 
 impl WriteLock {
-    /// Takes the lock of `dir`, which is made if it is not there, and removes temporary files of writers that were killed.
+    /// Locks `dir`, which is created if missing, and removes temporary files of killed writers.
     pub fn take(dir: &Path, wait: &Wait<'_>) -> Result<Self, StoreError> {
         let mut told = false;
         loop {
@@ -70,7 +70,7 @@ impl WriteLock {
         }
     }
 
-    /// The directory.
+    /// Path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -82,13 +82,13 @@ impl WriteLock {
             if disk::lock(&file)? == Lock::Busy {
                 return Ok(Err(read(&mut file).unwrap_or_else(Owner::unknown)));
             }
-            // Whoever had it has removed it meanwhile: this lock is of a file that is no longer there.
+            // The previous owner has removed the file meanwhile: this lock is on a deleted file.
             if !disk::is_at(&file, &path) {
                 continue;
             }
             let text = serde_json::to_string(&Owner::this())?;
             match file.set_len(0).and_then(|()| file.write_all(text.as_bytes())) {
-                // Another user's, who was killed: it could only be opened for reading.
+                // Left by another user's killed process: it could only be opened for reading.
                 Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied) => {
                     fs::remove_file(&path)?;
                     continue;
@@ -107,15 +107,15 @@ impl Drop for WriteLock {
         }
         let path = self.dir.join(NAME);
         if disk::is_at(&self.file, &path) {
-            // If it stays, the next owner finds it unlocked.
+            // If the file remains, the next owner finds it unlocked.
             let _ = fs::remove_file(path);
         }
-        // Not left to the close: a forked process may have the file open for longer.
+        // Closing is not enough: a forked process may have the file open for longer.
         let _ = self.file.unlock();
     }
 }
 
-/// Opens the lock file, new or old; none if it was removed meanwhile.
+/// Opens or creates the lock file; `None` if it was removed meanwhile.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let create = OpenOptions::new().read(true).write(true).create_new(true).open(path);
     match create {
@@ -127,7 +127,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
         file => file.map(Some),
     };
     match path.symlink_metadata() {
-        // A link could lead to a file that is not ours, a pipe would block.
+        // A link could lead to an unrelated file, and a pipe would block.
         Ok(known) if !known.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "is not a regular file")),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_is_told_who_has_it() {
+    fn second_writer_gets_the_owner() {
         let root = place("told");
         let dir = root.join("new/parents");
         let first = WriteLock::take(&dir, &Wait::NEVER).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_go_once_the_lock_is_held() {
+    fn taking_the_lock_removes_orphans() {
         let dir = place("orphans");
         let orphans = FOLDERS.map(|folder| dir.join(folder).join(".forebay-0123456789abcdef.tmp"));
         for orphan in &orphans {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_take_turns() {
+    fn only_one_writer_at_a_time() {
         let dir = place("turns");
         let (stop, inside) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -203,7 +203,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_at_the_lock_is_not_followed() {
+    fn symlink_as_lock_file_is_not_followed() {
         let dir = place("link");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("victim"), "precious").unwrap();

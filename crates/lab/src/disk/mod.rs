@@ -1,4 +1,4 @@
-//! Files of a run directory: written whole or not at all, on disk once written, read only if they are regular files.
+//! Files of a run directory. Writes are atomic and durable; only regular files are read.
 
 pub mod lock;
 pub(crate) mod store_error;
@@ -13,42 +13,42 @@ use serde::de::DeserializeOwned;
 
 use store_error::StoreError;
 
-/// The error of the file system at `path`.
+/// A file system error at `path`.
 pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |error| StoreError::Io { path, error }
 }
 
-/// A file that cannot be understood.
+/// The error for a file with invalid content.
 pub(crate) fn damaged<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> StoreError {
     let path = path.to_path_buf();
     move |error| StoreError::Damaged { path: path.clone(), reason: error.to_string() }
 }
 
-/// Temporary files are called `.forebay-` + 16 hexadecimal digits + `.tmp`.
+/// Names of temporary files: `.forebay-` + 16 hexadecimal digits + `.tmp`.
 const TEMPORARY: (&str, &str) = (".forebay-", ".tmp");
 
-/// Is this the name of a temporary file of ours?
+/// Whether `name` is the name of a temporary file of ours.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let digits = name.strip_prefix(TEMPORARY.0).and_then(|rest| rest.strip_suffix(TEMPORARY.1));
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-/// A file with a temporary name, removed on drop unless it was renamed. It stays locked while it is written, so that
-/// [`remove_orphans`] can tell it from one whose writer was killed.
+/// A file with a temporary name, removed on drop unless renamed. It stays locked while it is written, so that
+/// [`remove_orphans`] can distinguish it from files of killed writers.
 struct Temporary {
     path: PathBuf,
     file: File,
 }
 
 impl Temporary {
-    /// One in the folder of `beside`.
+    /// Creates one in the folder of `beside`.
     fn create(beside: &Path) -> io::Result<Self> {
         // Keys of `RandomState` come from the system's random source.
         Self::create_as(beside, || RandomState::new().hash_one(std::process::id()))
     }
 
-    /// The same, named by `numbers`. `create_new` never follows a link that somebody has put at a name.
+    /// Creates one with names from `numbers`. `create_new` does not follow an existing link.
     fn create_as(beside: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
         loop {
             let random = numbers();
@@ -58,7 +58,7 @@ impl Temporary {
                 file => file?,
             };
             let temporary = Self { path, file };
-            // Between the two calls another process may have taken it for an orphan.
+            // Between the two calls another process may have removed it as an orphan.
             if !matches!(lock(&temporary.file)?, Lock::Busy) && is_at(&temporary.file, &temporary.path) {
                 return Ok(temporary);
             }
@@ -68,26 +68,26 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove; otherwise the error that counts is an earlier one.
+        // After a rename there is nothing to remove. Other errors were reported earlier.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether a file could be locked.
+/// Result of trying to lock a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lock {
-    /// It is now.
+    /// Locked.
     Taken,
     /// Another open file has the lock.
     Busy,
-    /// The file system has no locks.
+    /// The file system does not support locks.
     Unsupported,
 }
 
-/// `ENOLCK`: a network file system whose server keeps no locks.
+/// `ENOLCK`: a network file system whose server does not support locks.
 const NO_LOCKS: i32 = if cfg!(target_os = "macos") { 77 } else { 37 };
 
-/// Tries to lock a file. The lock ends with [`File::unlock`], or with the last process that has the file open.
+/// Tries to lock a file. The lock ends with [`File::unlock`], or when the last process closes the file.
 pub(crate) fn lock(file: &File) -> io::Result<Lock> {
     match file.try_lock() {
         Ok(()) => Ok(Lock::Taken),
@@ -101,7 +101,7 @@ pub(crate) fn lock(file: &File) -> io::Result<Lock> {
     }
 }
 
-/// Is the file at `path`, itself and not the target of a link, this open file?
+/// Whether the file at `path` (not the target of a link) is this open file.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -110,19 +110,19 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     file.is_some() && file == path.symlink_metadata().map(known).ok()
 }
 
-/// The same where an open file keeps its name.
+/// Whether `path` exists: on these systems an open file keeps its name.
 #[cfg(not(unix))]
 pub(crate) fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Removes temporary files of writers that were killed: those that nobody has locked.
+/// Removes temporary files of killed writers: those that are not locked.
 pub(crate) fn remove_orphans(folder: &Path) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let path = entry.path();
         let ours =
             entry.file_type().is_ok_and(|kind| kind.is_file()) && entry.file_name().to_str().is_some_and(is_temporary);
-        // What cannot be opened or removed stays: it is in nobody's way.
+        // Files that cannot be opened or removed are harmless.
         let Some(file) = ours.then(|| File::open(&path).ok()).flatten() else { continue };
         if lock(&file).is_ok_and(|lock| lock == Lock::Taken) && is_at(&file, &path) {
             let _ = fs::remove_file(&path);
@@ -130,12 +130,12 @@ pub(crate) fn remove_orphans(folder: &Path) {
     }
 }
 
-/// Writes a file so that a reader sees the old or the new content, never a part.
+/// Writes a file atomically: a reader sees either the old or the new content.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     fill_whole(path, |file| file.write_all(bytes).map_err(io_error(path)))
 }
 
-/// The same for content that `fill` writes bit by bit.
+/// Writes a file atomically, with content that `fill` writes in parts.
 pub(crate) fn fill_whole(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), StoreError>,
@@ -146,7 +146,7 @@ pub(crate) fn fill_whole(
     sync_folder_of(path).map_err(io_error(path))
 }
 
-/// Creates a directory and its missing parents; their names are on disk afterwards.
+/// Creates a directory and missing parents, and syncs their names to disk.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), StoreError> {
     create_synced(dir).map_err(io_error(dir))
 }
@@ -159,13 +159,13 @@ fn create_synced(dir: &Path) -> io::Result<()> {
         create_synced(parent)?;
     }
     match fs::create_dir(dir) {
-        // Another process was faster, and may not have come to the sync yet.
+        // Another process created it first, and may not have synced it yet.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => sync_folder_of(dir),
         made => made.and_then(|()| sync_folder_of(dir)),
     }
 }
 
-/// Puts a name on disk: syncs the folder that it is in. Some systems cannot be asked that.
+/// Syncs the folder of `path`, so that its name is on disk. Some systems do not support this.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -179,10 +179,10 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a regular file; a pipe would block and a device might never end, so both are errors.
+/// Reads a regular file. Others are errors: a pipe would block and a device might never end.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let wrong = || io::Error::new(ErrorKind::InvalidInput, "is not a regular file");
-    // Before the open, which waits for the writer of a pipe.
+    // Checked before opening, which would wait for the writer of a pipe.
     if !fs::metadata(path)?.is_file() {
         return Err(wrong());
     }
@@ -195,13 +195,13 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file of text.
+/// Reads a regular text file.
 pub fn read_text(path: &Path) -> Result<String, StoreError> {
     let bytes = read_regular(path).map_err(io_error(path))?;
     String::from_utf8(bytes).map_err(damaged(path))
 }
 
-/// Writes JSON for people and machines.
+/// Writes indented JSON.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let text = serde_json::to_string_pretty(value).map_err(damaged(path))? + "\n";
     write_whole(path, text.as_bytes())
@@ -216,7 +216,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
 mod tests {
     use super::*;
 
-    /// An empty folder for each test.
+    /// An empty folder per test.
     fn place(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("forebay-disk-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
@@ -226,7 +226,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_at_a_temporary_name_are_not_followed() {
+    fn symlinks_at_temporary_names_are_not_followed() {
         let dir = place("planted");
         fs::write(dir.join("victim"), "precious").unwrap();
         std::os::unix::fs::symlink("victim", dir.join(".forebay-0000000000000001.tmp")).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_are_removed_and_files_being_written_stay() {
+    fn orphans_are_removed_but_locked_files_kept() {
         let dir = place("orphans");
         let [orphan, foreign] = [".forebay-0123456789abcdef.tmp", "notes.tmp"].map(|name| dir.join(name));
         for path in [&orphan, &foreign] {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_names_differ_and_are_recognised() {
+    fn temporary_names_are_unique_and_recognised() {
         let dir = place("names");
         let all: Vec<_> = (0..50).map(|_| Temporary::create(&dir.join("summary.json")).unwrap()).collect();
         let names: std::collections::BTreeSet<_> = all.iter().map(|part| part.path.file_name().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Why a directory of results could not be used.
+//! Errors of result directories.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A writer of a directory, as its lock file names it.
+/// A writer of a directory, from its lock file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its process, as numbered in its own container.
+    /// Process id, in its own container.
     pub pid: u32,
-    /// Its host.
+    /// Host name.
     pub host: String,
 }
 
@@ -22,7 +22,7 @@ impl Owner {
         Self { pid: std::process::id(), host: host.trim().to_string() }
     }
 
-    /// A writer that has not said yet who it is.
+    /// A writer whose identity is not known yet.
     pub(crate) fn unknown() -> Self {
         Self { pid: 0, host: String::new() }
     }
@@ -38,35 +38,35 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// Why a directory could not be used.
+/// Why a directory of results could not be used.
 #[derive(Debug)]
 pub enum StoreError {
-    /// It holds something that must not be mixed or overwritten.
+    /// It has content that must not be mixed or overwritten.
     Foreign {
         /// The directory.
         dir: PathBuf,
-        /// What it holds.
+        /// What it contains.
         holds: &'static str,
     },
-    /// Another writer has it.
+    /// Another writer has locked it.
     Busy {
         /// The directory.
         dir: PathBuf,
         /// The other writer.
         owner: Owner,
     },
-    /// The file system refused.
+    /// A file system operation failed.
     Io {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// A file cannot be understood.
+    /// A file has invalid content.
     Damaged {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -75,10 +75,10 @@ impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Foreign { dir, holds } => {
-                write!(f, "{} holds {holds}: choose another -o", dir.display())
+                write!(f, "{} contains {holds}; choose another -o", dir.display())
             }
             Self::Busy { dir, owner } => {
-                write!(f, "{} is being written by {owner}: wait for it, or choose another -o", dir.display())
+                write!(f, "{} is locked by {owner}; wait for it, or choose another -o", dir.display())
             }
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Damaged { path, reason } => write!(f, "{}: {reason}", path.display()),

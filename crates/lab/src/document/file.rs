@@ -1,4 +1,4 @@
-//! A scenario file from disk, or what is wrong with it as a file.
+//! Reads the text of a scenario file; errors say what is wrong with the file.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -8,7 +8,7 @@ use forebay_aqm::base::nearest::nearest;
 
 use crate::input::{Found, InputError};
 
-/// A scenario is written by hand or by a small script; more than this is another kind of file.
+/// Largest scenario file in bytes. A larger file is probably not a scenario.
 const LARGEST: u64 = 16 << 20;
 
 /// The text of the file.
@@ -20,7 +20,7 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
         _ => error(Found::thing(format!("a file that cannot be read: {e}"))),
     };
     if path.is_dir() {
-        let hint = scenarios(path).first().map(|name| format!("it holds {name}"));
+        let hint = scenarios(path).first().map(|name| format!("it contains {name}"));
         return Err(error(Found::thing("a directory")).hint(hint));
     }
     let mut bytes = Vec::new();

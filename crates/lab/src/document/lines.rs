@@ -1,27 +1,27 @@
-//! Lines of TOML, and values as they stand in them.
+//! Writes lines of TOML.
 
 use std::fmt::Display;
 
 /// What names and the values of axes are.
 pub(crate) const NO_CONTROL: &str = "a text without line breaks and other control characters";
 
-/// Lines being gathered.
+/// Text under construction.
 #[derive(Default)]
 pub(crate) struct Text(pub(crate) String);
 
 impl Text {
-    /// A line as it stands.
+    /// Appends a line as is.
     pub(crate) fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
     }
 
-    /// `key = value`, the value as it stands.
+    /// Appends `key = value`, with the value as is.
     pub(crate) fn set(&mut self, key: &str, value: impl Display) {
         self.line(&format!("{key} = {value}"));
     }
 
-    /// Lines of `key = value`, those of `first` in its order before the others in theirs.
+    /// Appends lines `key = value`: first those in `first`, in that order, then the others in their order.
     pub(crate) fn ordered(&mut self, keys: &Self, first: &[&str]) {
         let mut lines: Vec<&str> = keys.0.lines().collect();
         let place = |line: &str| first.iter().position(|key| line.split(' ').next() == Some(key));
@@ -29,7 +29,7 @@ impl Text {
         lines.into_iter().for_each(|line| self.line(line));
     }
 
-    /// All of it as a table on one line.
+    /// All lines as an inline table.
     pub(crate) fn inline(&self) -> String {
         format!("{{ {} }}", self.0.lines().collect::<Vec<_>>().join(", "))
     }
@@ -45,7 +45,7 @@ impl Text {
     }
 }
 
-/// A TOML array of values as they stand.
+/// A TOML array; the items are written as is.
 pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
 }

@@ -1,4 +1,5 @@
-//! A TOML file as a tree in which every value knows its place, before it is read: what is set, what varies.
+//! A TOML file as a tree whose values know their place. `--set` and `[vary]` are applied to it before it is
+//! read.
 
 pub(crate) mod file;
 mod lines;

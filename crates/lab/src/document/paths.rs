@@ -1,12 +1,12 @@
-//! Dotted paths into a document: what they lead to, and what is put there.
+//! Dotted paths into a document: lookup and assignment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
-/// Puts `value` at the dotted `path`, making tables on the way, and in every item of a list where the path has `*`;
-/// `key` names the culprit in errors.
+/// Puts `value` at the dotted `path`; creates missing tables. `*` in the path means every item of a list.
+/// Errors name `key`.
 pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, key: &str) -> Result<(), InputError> {
     let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
     let put = |node: &mut Node| match rest {
@@ -22,10 +22,10 @@ pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, k
     }
 }
 
-/// In a path, all items of a list.
+/// Path segment for all items of a list.
 const EVERY: &str = "*";
 
-/// Does `path`, as [`steps`], lead to where `deeper` lies, for some items at least?
+/// Whether `path`, as [`steps`], contains the place of `deeper`, for at least one item of a list.
 pub(crate) fn covers(path: &[String], deeper: &[String]) -> bool {
     let meet = |(a, b): (&String, &String)| a == b || a == EVERY || b == EVERY;
     path.len() <= deeper.len() && path.iter().zip(deeper).all(meet)
@@ -53,18 +53,18 @@ fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Resu
         _ => Err(place.error(
             key,
             Found::text(segment),
-            format!("the path to end before '{segment}': it follows {found}"),
+            format!("a path that ends before '{segment}', which follows {found}"),
         )),
     }
 }
 
-/// Which item of a list `segment` means, by its name or its number.
+/// Number of the item of a list that `segment` names or numbers.
 fn index(items: &[Node], segment: &str) -> Option<usize> {
     let named = names(items).iter().position(|name| name.as_deref() == Some(segment));
     named.or_else(|| segment.parse().ok().filter(|&i| i < items.len()))
 }
 
-/// The steps of `path` in `root`, items of lists by number: equal for all ways to write the same path.
+/// The steps of `path` in `root`, with numbers for items of lists: equal for all spellings of a path.
 pub(crate) fn steps(root: &Node, path: &str) -> Vec<String> {
     let mut at = Some(root);
     let mut step = |segment: &str| {
@@ -81,7 +81,7 @@ pub(crate) fn steps(root: &Node, path: &str) -> Vec<String> {
 fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) -> InputError {
     let named: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
     let index = match names.len() {
-        0 => "an item of an empty list, which has none".to_string(),
+        0 => "a list with items; this one is empty".to_string(),
         1 => "the index 0".to_string(),
         n => format!("an index from 0 to {}, or {EVERY} for all of them", n - 1),
     };
@@ -89,7 +89,7 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
     place.error(key, Found::text(segment), accepts).hint(did_you_mean(segment, named))
 }
 
-/// What the tables of a list are called: their `name`, else their `kind`, numbered from the second on.
+/// Names of the tables of a list: `name`, else `kind`; repeated ones are numbered from the second on.
 pub(crate) fn names(items: &[Node]) -> Vec<Option<String>> {
     let given = |node: &Node| node.get("name").and_then(Node::text).map(str::to_string);
     let taken: BTreeSet<String> = items.iter().filter_map(given).collect();

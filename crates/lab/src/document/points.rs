@@ -1,5 +1,5 @@
-//! `--vary PATH=VALUES`: an axis in one argument, its values one by one (`5,50,150`), by a range
-//! (`10mbit..50mbit/5`), or both.
+//! `--vary PATH=VALUES`: an axis in one argument. Its values are a list (`5,50,150`), a range
+//! (`10mbit..50mbit/5`) or both.
 
 use forebay_aqm::base::text;
 
@@ -8,14 +8,14 @@ use super::vary::{Axis, MOST_CASES};
 use super::{paths, set};
 use crate::input::{Found, InputError};
 
-/// What the command line changes in a file.
+/// Changes to a scenario file from the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `PATH=VALUE` each; `vary.AXIS=[...]` adds an axis or replaces it.
+    /// `PATH=VALUE` each. `vary.AXIS=[...]` adds or replaces an axis.
     pub sets: Vec<String>,
-    /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`; adds an axis or replaces it.
+    /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`. Adds or replaces an axis.
     pub vary: Vec<String>,
-    /// Disciplines in place of `compare.aqm`, without its labels and at the same links.
+    /// Disciplines that replace `compare.aqm` and its labels; the links stay.
     pub aqm: Vec<String>,
 }
 
@@ -23,8 +23,8 @@ const OPTION: &str = "--vary";
 const VALUES: &str = "one or more values, such as 20,30,40 or 20..40/5";
 const RANGE: &str = "LO..HI/N, N equally spaced values from LO to HI, both included";
 
-/// Adds the axes of `--vary`. One that the file varies already takes these values instead, at its place in
-/// the file's order; new ones vary faster than those of the file, the last fastest.
+/// Adds the axes of `--vary`. An axis that the file has takes the new values and keeps its place. New axes
+/// vary faster than those of the file, the last one fastest.
 pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
     for (i, argument) in overrides.vary.iter().enumerate() {
         let place = place(argument);
@@ -43,14 +43,14 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
         let is_held = |set: &String| {
             let Some((set, _)) = parts(set) else { return false };
             let axis = set.strip_prefix("vary.");
-            // What is set above the axis stays but for the axis.
+            // A setting above the axis in the tree keeps everything except the axis.
             axis.map_or_else(
                 || paths::covers(&steps, &paths::steps(root, set)),
                 |axis| paths::steps(root, axis) == steps,
             )
         };
         if overrides.sets.iter().any(is_held) {
-            return refuse("a path that --set leaves alone");
+            return refuse("a path that --set does not set");
         }
         let values = list(values).into_iter().map(|item| points(path, item)).collect::<Result<Vec<_>, _>>()?.concat();
         let node = Node { value: Value::List(values), place: place.clone() };
@@ -63,10 +63,10 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
     Ok(())
 }
 
-/// The keys of `[compare]` that `--aqm` takes the place of.
+/// The keys of `[compare]` that `--aqm` replaces.
 pub(crate) const REPLACED: [&str; 2] = ["aqm", "labels"];
 
-/// Refuses arguments that say anything else of what `--aqm` replaces; axes of the file give way to it.
+/// Refuses other arguments that change what `--aqm` replaces, and removes axes of the file that do.
 pub(crate) fn leave_aqm_alone(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
     let is_replaced = |path: &str| {
         let mut steps = path.split('.').map(str::trim);
@@ -77,14 +77,14 @@ pub(crate) fn leave_aqm_alone(axes: &mut Vec<Axis>, overrides: &Overrides) -> Re
     for (option, argument) in sets.chain(varies) {
         if let Some((path, _)) = parts(argument).filter(|(path, _)| is_replaced(path)) {
             let place = Place::whole(&Source::argument(option, argument));
-            return Err(place.error(path, Found::text(path), "a path that --aqm leaves alone"));
+            return Err(place.error(path, Found::text(path), "a path that --aqm does not replace"));
         }
     }
     axes.retain(|axis| !is_replaced(&axis.name));
     Ok(())
 }
 
-/// What stands before and after the first `=`.
+/// The text before and after the first `=`.
 fn parts(argument: &str) -> Option<(&str, &str)> {
     argument.split_once('=').map(|(path, value)| (path.trim(), value.trim()))
 }
@@ -93,14 +93,14 @@ fn place(words: &str) -> Place {
     Place::whole(&Source::argument(OPTION, words))
 }
 
-/// The items of `a,b,c`, or of `[a, b, c]` as a scenario file has it.
+/// The items of `a,b,c`, or of `[a, b, c]` as in a scenario file.
 fn list(text: &str) -> Vec<&str> {
     let items = split(text);
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.filter(|_| items.len() == 1).map_or(items, split)
 }
 
-/// Splits at the commas outside quotes and brackets.
+/// Splits at commas outside quotes and brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut quote) = (0usize, None);
     let ends = |c: char| {
@@ -130,7 +130,7 @@ fn points(path: &str, item: &str) -> Result<Vec<Node>, InputError> {
     }
 }
 
-/// The values of `LO..HI/N`, or how to mend them; `None` for what is no range.
+/// The values of `LO..HI/N`, or an error text; `None` if it is not a range.
 fn range(item: &str) -> Option<Result<Vec<Value>, String>> {
     let (lo, rest) = item.split_once("..").filter(|_| !item.starts_with(['"', '\'', '[', '{']))?;
     let numeric = |text: &str| text.trim_start_matches(['-', '+', '.', ' ']).starts_with(|c: char| c.is_ascii_digit());
@@ -138,7 +138,7 @@ fn range(item: &str) -> Option<Result<Vec<Value>, String>> {
 }
 
 fn spaced(lo: &str, rest: &str) -> Result<Vec<Value>, String> {
-    // The last slash: a rate such as 10/s has one of its own.
+    // Split at the last slash: a rate such as 10/s contains one.
     let Some((hi, count)) = rest.rsplit_once('/') else {
         return Err(format!("for 5 values write {lo}..{rest}/5"));
     };
@@ -146,24 +146,25 @@ fn spaced(lo: &str, rest: &str) -> Result<Vec<Value>, String> {
     let count = count.ok_or_else(|| format!("N is a whole number from 2 to {MOST_CASES}"))?;
     let ((lo, lo_unit), (hi, unit)) = (end(lo)?, end(hi)?);
     if !lo_unit.is_empty() && lo_unit != unit {
-        return Err("both ends take the same unit".to_string());
+        return Err("both ends need the same unit".to_string());
     }
     if lo == hi {
-        return Err("the ends are the same".to_string());
+        return Err("the ends must differ".to_string());
     }
     Ok((0..count).map(|i| value(between(lo, hi, i as f64 / (count - 1) as f64), unit)).collect())
 }
 
-/// A number, negative ones too, and its unit.
+/// A number, possibly negative, and its unit.
 fn end(text: &str) -> Result<(f64, &str), String> {
     let end = match text.trim().strip_prefix('-') {
         Some(size) => text::split(size).map(|(size, unit)| (-size, unit)),
         None => text::split(text),
     };
-    end.ok_or_else(|| format!("'{text}' is no number with or without a unit"))
+    end.ok_or_else(|| format!("'{text}' is not a number with an optional unit"))
 }
 
-/// The point at `share` of the way, to 14 digits: `0.3` and not `0.30000000000000004`. The ends are exact.
+/// The value at the fraction `share` between `lo` and `hi`, rounded to 14 digits (`0.3`, not
+/// `0.30000000000000004`). Both ends are exact.
 fn between(lo: f64, hi: f64, share: f64) -> f64 {
     if share == 0.0 || share == 1.0 {
         return if share == 0.0 { lo } else { hi };
@@ -174,7 +175,7 @@ fn between(lo: f64, hi: f64, share: f64) -> f64 {
     if noise { 0.0 } else { rounded }
 }
 
-/// As a scenario file has it: whole numbers without a point, quantities as text.
+/// The value as in a scenario file: whole numbers without a point, quantities as text.
 fn value(number: f64, unit: &str) -> Value {
     const EXACT: f64 = 9e15;
     match unit {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn values_one_by_one_or_as_in_a_file() {
+    fn values_are_comma_lists_or_toml_lists() {
         for (argument, want) in [
             ("q=20,30,40", &["20", "30", "40"][..]),
             ("q = [20, 30, 40]", &["20", "30", "40"]),
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_both_ends_and_no_noise() {
+    fn ranges_include_both_ends_without_rounding_noise() {
         for (argument, want) in [
             ("q=20..40/3", &["20", "30", "40"][..]),
             ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_how_to_mend_it() {
+    fn errors_say_how_to_correct_the_axis() {
         for (argument, words) in [
             ("q", "found 'q', expected PATH=VALUES"),
             ("q=", "found an empty value, expected one or more values"),
@@ -246,11 +247,11 @@ mod tests {
             ("q=20..40/1", "N is a whole number from 2"),
             ("q=20..40/2.5", "N is a whole number from 2"),
             ("q=20..40/20000", "to 10000"),
-            ("q=20..many/3", "'many' is no number"),
-            ("q=..40/3", "'' is no number"),
-            ("q=1e999..40/3", "'1e999' is no number"),
-            ("q=10mbit..1gbit/3", "both ends take the same unit"),
-            ("q=20..20/3", "the ends are the same"),
+            ("q=20..many/3", "'many' is not a number"),
+            ("q=..40/3", "'' is not a number"),
+            ("q=1e999..40/3", "'1e999' is not a number"),
+            ("q=10mbit..1gbit/3", "both ends need the same unit"),
+            ("q=20..20/3", "the ends must differ"),
             ("vary.q=20,30", "without 'vary.'"),
             ("=20,30", "a name of letters"),
         ] {

@@ -1,11 +1,11 @@
-//! `--set PATH=VALUE`: one value of the document replaced or added, by its dotted path.
+//! `--set PATH=VALUE`: replaces or adds one value of the document, by its dotted path.
 
 use super::paths::{assign, covers, steps};
 use super::tree::{self, Entry, Node, Place, Source, Value};
 use super::vary::Axis;
 use crate::input::{Found, InputError};
 
-/// Applies one `PATH=VALUE`; a path that [vary] already varies is held at VALUE instead.
+/// Applies one `PATH=VALUE`. A path that `[vary]` varies is fixed at VALUE.
 pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Result<(), InputError> {
     let place = Place::whole(&Source::argument("--set", argument));
     let Some((path, text)) = argument.split_once('=') else {
@@ -33,14 +33,14 @@ pub(crate) fn set(root: &mut Node, axes: &mut Vec<Axis>, argument: &str) -> Resu
             return Ok(());
         }
         if covers(&varies, &here) {
-            let accepts = format!("a path that leaves {} alone, which varies", axis.name);
+            let accepts = format!("a path that does not overlap {}, which varies", axis.name);
             return Err(place.error(path, Found::text(path), accepts));
         }
     }
     assign(root, path, &value, &place, path)
 }
 
-/// TOML if it reads as a TOML value, the plain words otherwise: `40`, `20ms`, `["1ms", "2ms"]`.
+/// The text as a TOML value, or as a string if it is not TOML: `40`, `20ms`, `["1ms", "2ms"]`.
 pub(crate) fn value(place: &Place, text: &str) -> Node {
     let parsed = tree::parse(&Source::argument("--set", &format!("v = {text}"))).ok();
     let value = parsed.and_then(|root| match root.value {
@@ -53,7 +53,7 @@ pub(crate) fn value(place: &Place, text: &str) -> Node {
     }
 }
 
-/// The same value, all of it written at `place`.
+/// The node with `place` as the place of all its parts.
 fn moved(node: Node, place: &Place) -> Node {
     let value = match node.value {
         Value::Table(entries) => Value::Table(

@@ -1,4 +1,4 @@
-//! A TOML document as a tree in which every node knows where it was written.
+//! A TOML document as a tree in which every node knows its place.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::lines::quote;
 use crate::input::{Found, InputError};
 
-/// A text that values come from: a scenario file, or one argument of the command line.
+/// A text that values come from: a scenario file or a command-line argument.
 #[derive(Debug)]
 pub(crate) struct Source {
     name: String,
@@ -19,7 +19,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A file called `name` with this content.
+    /// A file with its name and content.
     pub(crate) fn file(name: &str, text: &str) -> Arc<Self> {
         Arc::new(Self { name: name.to_string(), text: text.to_string(), has_lines: true })
     }
@@ -30,7 +30,7 @@ impl Source {
     }
 }
 
-/// Where a node was written.
+/// The place of a node in its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     source: Arc<Source>,
@@ -38,17 +38,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The whole of `source`.
+    /// All of `source`.
     pub(crate) fn whole(source: &Arc<Source>) -> Self {
         Self { source: source.clone(), span: 0..source.text.len() }
     }
 
-    /// Was it written in an argument rather than in a file?
+    /// Whether it is in an argument rather than in a file.
     pub(crate) fn is_argument(&self) -> bool {
         !self.source.has_lines
     }
 
-    /// The file that it names as `name`: from the folder of the file it stands in, or where an argument was given.
+    /// Path of the file `name`: relative to the folder of this source's file, or to the working directory for
+    /// arguments.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         let folder = if self.is_argument() { None } else { Path::new(&self.source.name).parent() };
         folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
@@ -59,7 +60,7 @@ impl Place {
         self.span.start
     }
 
-    /// An error about `key`, here.
+    /// An error about `key`, at this place.
     pub(crate) fn error(&self, key: impl Into<String>, found: Found, accepts: impl Into<String>) -> InputError {
         let error = InputError::new(&self.source.name, key, found, accepts);
         if self.is_argument() {
@@ -79,7 +80,7 @@ pub(crate) struct Node {
     pub(crate) place: Place,
 }
 
-/// A key of a table, its place, and what it is set to.
+/// A key of a table, its place and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -87,10 +88,10 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// What TOML can say, dates apart: no scenario has any.
+/// A TOML value. Dates are missing: scenarios have none.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// Keys in the order of the file.
+    /// Keys in file order.
     Table(Vec<Entry>),
     List(Vec<Node>),
     Text(String),
@@ -108,7 +109,7 @@ impl Node {
         }
     }
 
-    /// A table's entry for `key`, or the item of a list that has this number.
+    /// Entry `key` of a table, or item number `key` of a list.
     pub(crate) fn step(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::List(items) => items.get(key.parse::<usize>().ok()?),
@@ -124,7 +125,7 @@ impl Node {
         }
     }
 
-    /// A scalar as a person would type it; tables and lists have no such form.
+    /// A scalar as a user would type it; `None` for tables and lists.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
             Value::Table(_) | Value::List(_) => None,
@@ -135,7 +136,7 @@ impl Node {
         }
     }
 
-    /// The value as a person would type it, on one line.
+    /// The value as a user would type it, on one line.
     pub(crate) fn shown(&self) -> String {
         let inner = |node: &Self| node.text().map_or_else(|| node.shown(), quote);
         match &self.value {
@@ -148,7 +149,7 @@ impl Node {
         }
     }
 
-    /// What to call it in a message.
+    /// Description of the value for messages.
     pub(crate) fn found(&self) -> Found {
         match &self.value {
             Value::Table(_) => Found::thing("a table"),
@@ -158,7 +159,7 @@ impl Node {
         }
     }
 
-    /// An error about this node, which is called `key`.
+    /// An error about this node, under the name `key`.
     pub(crate) fn error(&self, key: impl Into<String>, accepts: impl Into<String>) -> InputError {
         self.place.error(key, self.found(), accepts)
     }
@@ -214,7 +215,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
 }
 
 fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {
-    // A file cut short is at fault at its last character, not on the empty line after it.
+    // In a truncated file the error is at the last character, not on the empty line after it.
     let end = source.text.trim_end().len();
     let offset = error.span().map_or(end, |span| span.start).min(end);
     let start = source.text.get(..offset).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
@@ -225,7 +226,7 @@ fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {
     place.error(key_near(&source.text, start, line), found, accepts).hint(error.message().to_string())
 }
 
-/// The key that a line is about, judged by the line and the last `[header]` before it.
+/// The key of a line, from the line and the last `[header]` before it.
 fn key_near(text: &str, line_start: usize, line: &str) -> String {
     let header = text.get(..line_start).unwrap_or_default().lines().rev().find(|l| l.starts_with('['));
     let header = header.map_or("", |l| l.split('#').next().unwrap_or_default().trim().trim_matches(['[', ']']));

@@ -1,4 +1,4 @@
-//! `[vary]`: the axes of an experiment, and the cases that their product makes.
+//! `[vary]`: the axes of an experiment, and the cases of their Cartesian product.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use super::paths::{self, assign};
 use super::tree::{Entry, Node, Place, Value, join};
 use crate::input::{Found, InputError, did_you_mean};
 
-/// More cases than this are taken for a slip.
+/// Most cases; more are probably a mistake.
 pub(crate) const MOST_CASES: usize = 10_000;
 
-/// Top-level keys without a dot that an axis may set; any other word without a dot is a name for `{name}`.
+/// Top-level keys that an axis may set. Any other name without a dot is for `{name}`.
 const PLAIN_PATHS: [&str; 4] = ["title", "duration", "warmup", "packet"];
 
-/// One thing that varies, and the values it takes.
+/// An axis and its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// A word to be used as `{name}`, or a dotted path.
+    /// Name for `{name}`, or a dotted path.
     pub(crate) name: String,
     /// Its values, in order.
     pub(crate) values: Vec<Node>,
@@ -36,7 +36,7 @@ impl Axis {
         };
         let slip = axis.values.iter().find(|v| !axis.is_path() && v.scalar().is_none());
         if let Some(value) = slip {
-            return Err(value.error(key, "a value that can stand inside a text"));
+            return Err(value.error(key, "a value that can be part of a text"));
         }
         if !axis.is_path() && !is_name(name) {
             return Err(place.error(key, Found::text(name), "a name of letters, digits, - and _, or a dotted path"));
@@ -53,21 +53,21 @@ impl Axis {
         Ok(axis)
     }
 
-    /// Is it the path of a key, rather than a name for `{name}`?
+    /// Whether it is the path of a key, rather than a name for `{name}`.
     pub(crate) fn is_path(&self) -> bool {
         self.name.contains('.') || PLAIN_PATHS.contains(&self.name.as_str())
     }
 
-    /// What errors call it.
+    /// The axis in errors.
     pub(crate) fn key(&self) -> String {
         format!("vary.{}", self.name)
     }
 }
 
-/// What distinguishes a case: each axis and its value as text.
+/// The values of a case: each axis and its value as text.
 pub(crate) type Choices = Vec<(String, String)>;
 
-/// Takes `[vary]` out of the document.
+/// Removes `[vary]` from the document and reads its axes.
 pub(crate) fn take(root: &mut Node) -> Result<Vec<Axis>, InputError> {
     let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
     let Some(index) = entries.iter().position(|e| e.key == "vary") else { return Ok(Vec::new()) };
@@ -77,7 +77,7 @@ pub(crate) fn take(root: &mut Node) -> Result<Vec<Axis>, InputError> {
     };
     let mut out = Vec::new();
     flatten("", axes, &mut out)?;
-    // Nested tables gather keys that stand apart in the file; the first axis written varies slowest.
+    // Nested tables group keys that are apart in the file. The axis written first varies slowest.
     out.sort_by_key(|axis| axis.place.start());
     if let Some(twice) = out.iter().enumerate().find(|(i, a)| out[..*i].iter().any(|b| b.name == a.name)) {
         return Err(twice.1.place.error(twice.1.key(), Found::text(&twice.1.name), "each axis once"));
@@ -85,7 +85,7 @@ pub(crate) fn take(root: &mut Node) -> Result<Vec<Axis>, InputError> {
     Ok(out)
 }
 
-/// `flows.ftp.count = [...]` without quotes is a table in a table: joins the keys again.
+/// Without quotes, `flows.ftp.count = [...]` is nested tables: joins the keys.
 fn flatten(path: &str, entries: &[Entry], out: &mut Vec<Axis>) -> Result<(), InputError> {
     for entry in entries {
         let name = join(path, &entry.key);
@@ -97,7 +97,7 @@ fn flatten(path: &str, entries: &[Entry], out: &mut Vec<Axis>) -> Result<(), Inp
     Ok(())
 }
 
-/// The document of every case, the last axis varying fastest.
+/// The document of every case; the last axis varies fastest.
 pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>, InputError> {
     let total = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()).filter(|&n| n <= MOST_CASES));
     let Some(total) = total else {
@@ -121,13 +121,13 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
     }
 }
 
-/// Refuses an axis whose values another one would overwrite: its cases would be the same runs under other names.
+/// Refuses an axis that another one overwrites: its cases would be identical runs under different names.
 fn apart(root: &Node, axes: &[Axis]) -> Result<(), InputError> {
     let paths: Vec<(&Axis, Vec<String>)> =
         axes.iter().filter(|axis| axis.is_path()).map(|axis| (axis, paths::steps(root, &axis.name))).collect();
     for (i, (later, path)) in paths.iter().enumerate() {
         if let Some((earlier, _)) = paths[..i].iter().find(|(_, steps)| paths::covers(path, steps)) {
-            let accepts = format!("a path that leaves {} alone, which varies too", earlier.name);
+            let accepts = format!("a path that does not overlap {}, which also varies", earlier.name);
             return Err(later.place.error(later.key(), Found::text(&later.name), accepts));
         }
     }
@@ -167,7 +167,7 @@ fn fill(node: &mut Node, path: &str, names: &Choices, used: &mut BTreeSet<String
         }
         Value::Text(text) => {
             let filled = filled(text, names, used);
-            // What is left in braces was no axis; nor may a value bring a new name in.
+            // Remaining braces are unknown axes. A value may not bring in a name either.
             if let Some((_, name, _)) = placeholder(&filled) {
                 return Err(unknown(&node.place, path, name, names));
             }
@@ -197,13 +197,13 @@ fn filled(text: &str, names: &Choices, used: &mut BTreeSet<String>) -> String {
 fn unknown(place: &Place, path: &str, name: &str, names: &Choices) -> InputError {
     let known: Vec<&str> = names.iter().map(|(axis, _)| axis.as_str()).collect();
     let accepts = match known.as_slice() {
-        [] => "an axis of [vary], which has no named ones".to_string(),
+        [] => "an axis of [vary], which has no named axes".to_string(),
         _ => format!("an axis of [vary]: {}", known.join(", ")),
     };
     place.error(path, Found::text(&format!("{{{name}}}")), accepts).hint(did_you_mean(name, known))
 }
 
-/// The first `{name}` of a text: what stands before it, the name, what comes after.
+/// The first `{name}` of a text: text before it, name, text after it.
 fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices('{').find_map(|(open, _)| {
         let inside = &text[open + 1..];

@@ -1,11 +1,11 @@
-//! Recorded columns of a class: `class.1.dropped_pkts` and the like in `[report] series`.
+//! Recorded series of a class, such as `class.1.dropped_pkts` in `[report] series`.
 
 use forebay_sim::over_time::Tally;
 
-/// What of a class a series can show: counters from the start of the run on, and the wait since the row before.
+/// Fields of a class: counters since the start of the run, and the sojourn time since the previous row.
 pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "delivered_bytes", "sojourn_ms"];
 
-/// A column of one class at a link under study.
+/// A series of one class at a link under study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassColumn {
     /// Service class.
@@ -15,14 +15,14 @@ pub struct ClassColumn {
 }
 
 impl ClassColumn {
-    /// Reads `class.N.FIELD`; none if it is not written so.
+    /// Reads `class.N.FIELD`; `None` if the text has another form.
     pub fn parse(text: &str) -> Option<Self> {
         let (class, field) = text.strip_prefix("class.")?.split_once('.')?;
         let class = class.parse().ok().filter(|n: &u8| n.to_string() == class)?;
         Some(Self { class, field: FIELDS.into_iter().find(|known| *known == field)? })
     }
 
-    /// What its counter counts; none of the wait, which is no counter.
+    /// What its counter counts and the unit; `None` for the sojourn time, which is not a counter.
     pub fn counts(&self) -> Option<(&'static str, &'static str)> {
         self.field.rsplit_once('_').filter(|_| self.field != "sojourn_ms").map(|(what, unit)| match unit {
             "pkts" => (what, "packets/s"),
@@ -30,7 +30,7 @@ impl ClassColumn {
         })
     }
 
-    /// Its values, row by row; none where no packet waited.
+    /// Values by row; `None` without packets.
     pub fn values(&self, rows: &[Tally]) -> Vec<Option<f64>> {
         let count: fn(&Tally) -> u64 = match self.field {
             "offered_pkts" => |row| u64::from(row.offered),
@@ -48,17 +48,17 @@ impl ClassColumn {
     }
 }
 
-/// The mean wait of the packets that left, in milliseconds, to the microsecond.
+/// Mean sojourn time of the packets that left, in milliseconds, rounded to microseconds.
 fn wait_ms(row: &Tally) -> Option<f64> {
     let mean_us = row.sojourn.nanos() as f64 * 1e-3 / f64::from(row.delivered);
     (row.delivered > 0).then(|| mean_us.round() * 1e-3)
 }
 
-/// Times are on record to the microsecond.
+/// Times are recorded in microseconds.
 const SLACK_S: f64 = 1e-5;
 
-/// The growth per second of a counter that begins at 0 with the run, over so many seconds each as far as its rows allow:
-/// from the first row at or after a multiple of them to the next such row.
+/// Growth per second of a counter that starts at 0, over intervals of `over` seconds as far as rows allow:
+/// from the first row at or after a multiple of `over` to the next such row.
 pub fn growth_per_s(rows: &[(f64, Option<f64>)], over: f64) -> Vec<(f64, Option<f64>)> {
     let (mut from, mut had, mut due) = (0.0, 0.0, over);
     let span = |&(time, value): &(f64, Option<f64>)| {
@@ -79,7 +79,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     #[test]
-    fn growth_is_over_whole_spans() {
+    fn growth_covers_complete_intervals() {
         let rows = [(0.5, Some(2.0)), (1.0, Some(3.0)), (1.5, None), (2.0, Some(3.0)), (2.5, Some(9.0))];
         assert_eq!(growth_per_s(&rows, 1.0), [(1.0, Some(3.0)), (2.0, Some(0.0))]);
         let late = [(0.6, Some(1.0)), (1.2, Some(3.0)), (1.8, Some(4.0)), (2.4, Some(9.0))];
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_run_on_and_waits_are_of_their_row() {
+    fn counters_accumulate_and_sojourn_is_per_row() {
         let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: Span::from_millis(5) };
         let rows = [row(2), Tally::default(), row(4)];
         let of = |field: &str| ClassColumn::parse(&format!("class.7.{field}")).unwrap().values(&rows);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_columns() {
+    fn class_column_names_are_parsed() {
         let counts = |text: &str| ClassColumn::parse(text).unwrap().counts();
         assert_eq!(counts("class.0.dropped_pkts"), Some(("dropped", "packets/s")));
         assert_eq!(counts("class.255.delivered_bytes"), Some(("delivered", "bytes/s")));

@@ -1,20 +1,20 @@
-//! How thoroughly a paper is reproduced, and how many seeds that is.
+//! Effort levels of a reproduction, and their number of seeds.
 
 use serde::Deserialize;
 
-/// How thoroughly.
+/// Effort level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// A few seeds; verdicts are provisional.
     Quick,
-    /// What is run unless one asks otherwise.
+    /// The default.
     Normal,
-    /// As many as the paper had, or as intervals need.
+    /// The number of seeds of the paper, or as many as intervals need.
     Full,
 }
 
 impl Level {
-    /// Seeds of every contender, where the paper's file says nothing.
+    /// Seeds per contender, unless the paper's file gives another number.
     pub const fn seeds(self) -> u64 {
         match self {
             Self::Quick => 3,
@@ -23,7 +23,7 @@ impl Level {
         }
     }
 
-    /// Its fixed word.
+    /// Fixed name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -33,20 +33,20 @@ impl Level {
     }
 }
 
-/// `seeds = { quick = 2, normal = 5, full = 50 }` of a paper or of one section.
+/// `seeds = { quick = 2, normal = 5, full = 50 }` of a paper or of a section.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// Under `--quick`.
+    /// With `--quick`.
     pub quick: Option<u64>,
-    /// Without a word.
+    /// Without an option.
     pub normal: Option<u64>,
-    /// Under `--full`.
+    /// With `--full`.
     pub full: Option<u64>,
 }
 
 impl Seeds {
-    /// What it says of this level.
+    /// The number for this level, if given.
     pub const fn at(self, level: Level) -> Option<u64> {
         match level {
             Level::Quick => self.quick,
@@ -55,7 +55,7 @@ impl Seeds {
         }
     }
 
-    /// Is every number of seeds one that can be run?
+    /// Whether every number of seeds is in range.
     pub fn is_sound(self) -> bool {
         [self.quick, self.normal, self.full].into_iter().flatten().all(|n| (1..=100_000).contains(&n))
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_left_to_others() {
+    fn missing_levels_have_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

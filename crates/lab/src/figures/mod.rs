@@ -1,4 +1,4 @@
-//! Numbers from series and samples: intervals, settling, levels, columns of classes.
+//! Computes numbers from series and samples: intervals, settling times, levels, series of classes.
 
 pub mod class_column;
 pub mod level;

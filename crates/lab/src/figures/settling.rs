@@ -1,12 +1,12 @@
-//! How a queue settles: settling, overshoot, steadiness.
+//! Settling time, overshoot and oscillation of a queue.
 //!
-//! All of them look at the queue in steps of one second (time-weighted means), so that neither the
-//! sampling interval nor the sawtooth of single flows decides.
+//! All use time-weighted means over one second, so that neither the sampling interval nor the sawtooth of
+//! single flows matters.
 
-/// The queue counts as settled within this share of the reference, and at least within two packets.
+/// The queue counts as settled within this fraction of the reference, and at least within two packets.
 const BAND: f64 = 0.2;
 const MIN_BAND_PKTS: f64 = 2.0;
-/// Settling is judged on a moving mean over this many seconds.
+/// Settling uses a moving mean over this many seconds.
 const SMOOTHING_S: usize = 5;
 
 /// Mean queue in each second of [from, to).
@@ -14,7 +14,7 @@ pub fn seconds(time_s: &[f64], queue_mean_pkts: &[f64], from: f64, to: f64) -> V
     let count = (to - from).max(0.0).round() as usize;
     let mut sums = vec![(0.0, 0u32); count];
     for (t, q) in time_s.iter().zip(queue_mean_pkts) {
-        // A row stands for the interval that ends at its time.
+        // A row covers the interval that ends at its time.
         let at = ((t - from - 1e-9).floor()) as i64;
         if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
             *sum = (sum.0 + q, sum.1 + 1);
@@ -33,8 +33,8 @@ fn smoothed(seconds: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does, or
-/// if there is no second to look at. A second without a value is not within the band.
+/// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does or there
+/// is no data. A second without a value is outside the band.
 pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     if seconds.iter().all(|q| q.is_nan()) {
         return None;
@@ -49,26 +49,26 @@ pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     }
 }
 
-/// The same around where the queue itself comes to rest: its mean over the second half. A rule that keeps another
+/// Settling time around the queue's own equilibrium: its mean over the second half. A rule that holds another
 /// queue than the reference settles too.
 pub(crate) fn resettling(seconds: &[f64]) -> Option<f64> {
     let second_half = &seconds[seconds.len() / 2..];
     settling(seconds, second_half.iter().sum::<f64>() / second_half.len() as f64)
 }
 
-/// How far the largest second exceeds the smallest, in packets; NaN if some second is without a value.
+/// Oscillation: largest minus smallest second, in packets; NaN if a second has no value.
 pub(crate) fn swing(seconds: &[f64]) -> f64 {
     let extreme = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick).unwrap_or(f64::NAN);
     let known = seconds.iter().all(|q| !q.is_nan());
     if known { extreme(f64::max) - extreme(f64::min) } else { f64::NAN }
 }
 
-/// How far the largest second exceeds `reference`, in packets; 0 if none does.
+/// Excess of the largest second over `reference`, in packets; 0 if none exceeds it.
 pub fn overshoot(seconds: &[f64], reference: f64) -> f64 {
     seconds.iter().fold(0.0, |most: f64, q| most.max(q - reference))
 }
 
-/// Root of the mean square distance from `reference`, in packets.
+/// Root mean square distance from `reference`, in packets.
 pub fn rms_error(seconds: &[f64], reference: f64) -> f64 {
     let sum: f64 = seconds.iter().map(|q| (q - reference) * (q - reference)).sum();
     (sum / seconds.len().max(1) as f64).sqrt()
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_average_the_rows_that_end_in_them() {
+    fn each_second_averages_rows_ending_in_it() {
         let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
         let queue: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_is_the_last_entry_into_the_band() {
+    fn settling_time_is_last_entry_into_band() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 50)/5 = 60: within 50 +- 10; at 10 it is 70.
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_look_at_is_not_settled() {
+    fn missing_data_is_not_settled() {
         assert_eq!(settling(&[], 50.0), None);
         assert_eq!(settling(&[f64::NAN; 30], 50.0), None);
         assert_eq!(settling(&[50.0; 30], f64::NAN), None);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn resettling_is_to_where_the_queue_stays() {
+    fn resettling_uses_the_mean_of_the_second_half() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![30.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 30)/5 = 44, at 12 it is 30: within 30 +- 6.
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn swing_is_from_the_smallest_to_the_largest() {
+    fn swing_is_largest_minus_smallest_second() {
         assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
         assert_eq!(swing(&[40.0]), 0.0);
         assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());
     }
 
     #[test]
-    fn overshoot_and_error() {
+    fn overshoot_and_rms_error_match_hand_calculation() {
         assert_eq!(overshoot(&[40.0, 80.0, 50.0], 50.0), 30.0);
         assert_eq!(overshoot(&[40.0], 50.0), 0.0);
         assert!((rms_error(&[47.0, 54.0], 50.0) - (12.5f64).sqrt()).abs() < 1e-12);

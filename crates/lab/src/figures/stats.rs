@@ -1,7 +1,7 @@
 //! Statistics over replications: means with Student's t intervals, curves, quantiles.
 //!
-//! Replications of one scenario are independent, and disciplines under the same seeds are paired:
-//! nothing here assumes more. Nothing panics; where there is no data the answer is NaN or `None`.
+//! Replications of one scenario are independent; disciplines with the same seeds are paired. Nothing else is
+//! assumed. No function panics: without data the result is NaN or `None`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,10 +12,10 @@ pub struct Interval {
     /// The sample mean; NaN (`null` in JSON) without samples.
     #[serde(deserialize_with = "or_nan")]
     pub mean: f64,
-    /// Half the width; infinite (`null` in JSON) for fewer than two samples.
+    /// Half-width; infinite (`null` in JSON) for fewer than two samples.
     #[serde(deserialize_with = "or_infinite")]
     pub half: f64,
-    /// How many samples.
+    /// Number of samples.
     pub n: usize,
 }
 
@@ -48,13 +48,13 @@ impl Interval {
         self.mean + self.half
     }
 
-    /// Does it hold `value`?
+    /// Whether it contains `value`.
     pub fn contains(&self, value: f64) -> bool {
         (self.lo()..=self.hi()).contains(&value)
     }
 }
 
-/// The arithmetic mean; NaN of nothing.
+/// Arithmetic mean; NaN without samples.
 pub fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / samples.len() as f64
 }
@@ -69,14 +69,14 @@ pub fn sd(samples: &[f64]) -> f64 {
     (squares / (samples.len() - 1) as f64).sqrt()
 }
 
-/// The two-sided 95 % point of Student's t with `freedom` degrees of freedom; infinite for none.
+/// The two-sided 95 % point of Student's t with `freedom` degrees of freedom; infinite for 0.
 pub fn t95(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
 /// The curve through `points`, in any order, at `x`: linear between neighbours, `None` beyond the ends.
 ///
-/// Points with the same x stand for their mean.
+/// Points with equal x are averaged.
 pub fn interpolate(points: &[(f64, f64)], x: f64) -> Option<f64> {
     let mut sorted: Vec<(f64, f64)> = points.iter().copied().filter(|p| !p.0.is_nan()).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -92,7 +92,7 @@ pub fn interpolate(points: &[(f64, f64)], x: f64) -> Option<f64> {
 
 /// The quantiles of `samples` at each of `ps` in 0..=1, linear between order statistics (R's type 7).
 ///
-/// All NaN for no samples.
+/// All NaN without samples.
 pub fn quantiles(samples: &[f64], ps: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -103,11 +103,11 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p.clamp(0.0, 1.0) * last as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    // The weight of an end may be zero where the end is infinite.
+    // An infinite end with weight zero would give NaN.
     if below == above { below } else { below + (above - below) * at.fract() }
 }
 
-/// Jain's fairness index (sum x)^2 / (n sum x^2); none where all are 0.
+/// Jain's fairness index (sum x)^2 / (n sum x^2); `None` if all are 0.
 pub fn jain(each: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum, squares) = each.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
     (squares > 0.0).then(|| sum * sum / (n * squares))
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn student_matches_the_tables() {
+    fn student_t_quantiles_match_published_tables() {
         // Abramowitz & Stegun table 26.10, to the digits of SciPy's t.ppf(0.975, df).
         let table = [
             (1, 12.706204736432095),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_five_by_hand() {
+    fn interval_of_five_samples_matches_hand_calculation() {
         // 2, 4, 4, 4, 6: mean 4, sum of squares 8, sd sqrt(2), half 2.776445 x sqrt(2 / 5).
         let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 6.0]);
         assert_eq!(interval.mean, 4.0);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_says_nothing_about_spread() {
+    fn one_sample_has_infinite_half_width() {
         let interval = Interval::of(&[3.0]);
         assert!(interval.half.is_infinite() && interval.contains(-1e300));
         assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_straight_between_points() {
+    fn interpolation_is_linear_between_points() {
         let curve = [(40.0, 0.97), (20.0, 0.95), (30.0, 0.96)];
         assert!((interpolate(&curve, 25.0).unwrap() - 0.955).abs() < 1e-12);
         assert_eq!(interpolate(&curve, 30.0), Some(0.96));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn jain_by_hand() {
+    fn jain_index_matches_hand_calculation() {
         assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
         assert_eq!(jain([4.0, 0.0].into_iter()), Some(0.5));
         assert_eq!(jain([0.0, 0.0].into_iter()), None);

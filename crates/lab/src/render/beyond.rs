@@ -1,4 +1,4 @@
-//! `summary.json` at the links beyond the first one under study: a table of means for each.
+//! Tables of means for the links under study after the first one.
 
 use crate::figures::stats::Interval;
 use crate::results::record::RunSummary;
@@ -8,7 +8,7 @@ use super::columns::Table;
 use super::digits::interval;
 use super::look::{Look, Tone};
 
-/// A column: the figure of a run, heading, unit, factor.
+/// A column: value of a run, heading, unit, factor.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);
 
 const COLUMNS: [Column; 5] = [
@@ -23,7 +23,8 @@ fn link(run: &RunSummary) -> &str {
     &run.link
 }
 
-/// A line with the first link's name; empty if it is the only one under study and has what is compared.
+/// A line with the name of the first link; empty if it is the only one under study and has the compared
+/// disciplines.
 pub(super) fn first(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let links = each(&runs, link);
@@ -32,20 +33,18 @@ pub(super) fn first(look: Look, summary: &Summary) -> String {
     if links.len() > 1 || matches!(here.own, Own::Always(_)) { heading(look, &here) } else { String::new() }
 }
 
-/// The tables of the others, each under its link's name.
+/// Tables of the other links, each under the link's name.
 pub(super) fn tables(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let further = each(&runs, link).into_iter().skip(1).map(|link| Here::new(&runs, link));
     further.map(|here| heading(look, &here) + &table(look, &here) + "\n").collect()
 }
 
-/// Where there are several links, which one the differences are of.
+/// With several links: which one the differences refer to.
 pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
-        [first, ..] => {
-            Some(format!("differences and settling are those at link {first}; the report has them for every link"))
-        }
+        [first, ..] => Some(format!("differences and settling are for link {first}; the report has all links")),
     }
 }
 
@@ -57,12 +56,12 @@ fn heading(look: Look, here: &Here) -> String {
     look.tone(Tone::Strong, &format!("link {}{own}", here.link)) + "\n"
 }
 
-/// The discipline of a link where it is not the contender that a row names.
+/// Discipline of a link that differs from the contender of a row.
 enum Own {
     Never,
-    /// Always this one.
+    /// The same one in all rows.
     Always(String),
-    /// In some cases, or one by the case: rows say it.
+    /// It depends on the row, which shows it.
     ByRow,
 }
 
@@ -79,13 +78,13 @@ impl<'a> Here<'a> {
         let own = match each(&here, |run| &run.aqm).as_slice() {
             _ if here.iter().all(|run| run.aqm == run.contender()) => Own::Never,
             [only] if here.iter().all(|run| run.contender() == here[0].contender()) => Own::Always((*only).to_string()),
-            [only] => Own::Always(format!("{only} whatever is compared")),
+            [only] => Own::Always(format!("always {only}")),
             _ => Own::ByRow,
         };
         Self { link, runs: here, own }
     }
 
-    /// `name`, and what this run has instead unless the heading says it.
+    /// `name`, and the discipline of this run unless the heading says it.
     pub(super) fn row(&self, name: &str, run: &RunSummary) -> String {
         match self.own {
             Own::ByRow if run.aqm != run.contender() => format!("{name} ({} here)", run.aqm),
@@ -114,7 +113,7 @@ fn table(look: Look, here: &Here) -> String {
     table.render(look, "")
 }
 
-/// What all runs say there, each once, in the order they first come.
+/// Distinct values of all runs, in order of first occurrence.
 fn each<'a>(runs: &[&'a RunSummary], of: fn(&'a RunSummary) -> &'a str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for run in runs {

@@ -1,24 +1,24 @@
-//! Aligned columns: the first to the left, numbers to the right with their ± below each other.
+//! Tables with aligned columns: text to the left, numbers to the right, with their ± aligned.
 
 use std::ops::Range;
 
 use super::look::{Look, Tone};
 
-/// Space between two columns.
+/// Space between columns.
 const GAP: &str = "   ";
-/// What separates a mean from its half-width.
+/// Separates a mean from its half-width.
 const PLUS_MINUS: &str = " ± ";
 
 /// How a column is aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
-    /// Words.
+    /// Text.
     Left,
     /// Numbers.
     Right,
 }
 
-/// A table in the making.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Table {
     align: Vec<Align>,
@@ -26,7 +26,7 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Width on a terminal, as far as letters of one column go.
+/// Width on a terminal; all letters count as one column.
 fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -44,18 +44,18 @@ fn cells(words: &[&str]) -> Vec<String> {
 }
 
 impl Table {
-    /// With these column headings; the first column holds words, the others numbers.
+    /// A table with these headings; the first column has text, the others numbers.
     pub fn new(head: &[&str]) -> Self {
         let align = (0..head.len()).map(|i| if i == 0 { Align::Left } else { Align::Right }).collect();
         Self { align, head: vec![cells(head)], rows: Vec::new() }
     }
 
-    /// Without headings, all columns words, the last one running text.
+    /// A table without headings; all columns have text, the last one running text.
     pub fn of_words(columns: usize) -> Self {
         Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
     }
 
-    /// The columns that hold words.
+    /// Sets columns to text.
     pub fn words(mut self, columns: &[usize]) -> Self {
         for &column in columns {
             self.align[column] = Align::Left;
@@ -63,29 +63,29 @@ impl Table {
         self
     }
 
-    /// The columns that hold numbers.
+    /// Sets columns to numbers.
     pub fn numbers(mut self, columns: Range<usize>) -> Self {
         self.align[columns].fill(Align::Right);
         self
     }
 
-    /// A second line of headings.
+    /// Adds a second line of headings: the units.
     pub fn units(mut self, units: &[&str]) -> Self {
         self.head.push(cells(units));
         self
     }
 
-    /// Another row.
+    /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// Are there no rows?
+    /// Whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The lines, each after `indent`, the headings in bold and their units faint.
+    /// The lines, each after `indent`; headings are bold, units faint.
     pub fn render(&self, look: Look, indent: &str) -> String {
         let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
         let padded = |row: &[String]| {
@@ -115,7 +115,7 @@ impl Table {
 
 struct Column {
     align: Align,
-    /// Width of the part after the ±; 0 without one.
+    /// Width of the part after the ±; 0 without ±.
     half: usize,
     total: usize,
 }
@@ -124,7 +124,7 @@ impl Column {
     fn pad(&self, cell: &str) -> String {
         let after = match cell.split_once(PLUS_MINUS) {
             Some((_, half)) => self.half - width(half).min(self.half),
-            // A heading stands over the whole column, a bare number over the means.
+            // A heading spans the complete column; a number without ± aligns with the means.
             None if self.half > 0 && cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '>')) => {
                 self.half + width(PLUS_MINUS)
             }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plus_minus_stand_below_each_other() {
+    fn plus_minus_signs_are_aligned() {
         let mut table = Table::new(&["", "queue", "n"]).units(&["", "pkts", ""]);
         table.row(vec!["raqm".into(), "49.8 ± 1.2".into(), "5".into()]);
         table.row(vec!["droptail".into(), "9.81 ± 0.04".into(), "12".into()]);

@@ -1,9 +1,9 @@
-//! Numbers with as many digits as they deserve.
+//! Formats numbers with a meaningful number of digits.
 
-/// The most digits of a mean, whatever its interval.
+/// Most digits of a mean, whatever its interval.
 const MOST_DIGITS: i32 = 5;
 
-/// `value` with `digits` significant digits, plain where that is readable.
+/// `value` with `digits` significant digits; without exponent where readable.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "-".to_string();
@@ -11,14 +11,14 @@ pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 {
         return "0".to_string();
     }
-    // Rounding first: 9.996 has the magnitude of 10.00.
+    // Round first: 9.996 becomes 10.00, which has another magnitude.
     let text = format!("{value:.*e}", digits.saturating_sub(1));
     let exponent: i32 = text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
     let places = digits as i32 - 1 - exponent;
     if !(-4..=9).contains(&places) { text } else { format!("{value:.*}", places.max(0) as usize) }
 }
 
-/// `value` with at most three significant digits and no zeros at the end: `40`, `0.5`.
+/// `value` with at most three significant digits and no trailing zeros: `40`, `0.5`.
 pub fn short(value: f64) -> String {
     let text = significant(value, 3);
     if text.contains('.') && !text.contains('e') {
@@ -28,7 +28,8 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// Decimal places that the half-width of an interval justifies: its first digit, or two if that is 1.
+/// Decimal places that the half-width of an interval justifies: up to its first digit, or second if the first
+/// is 1.
 fn places(half: f64) -> usize {
     let magnitude = half.log10().floor();
     let leading = half / 10f64.powf(magnitude);
@@ -36,17 +37,17 @@ fn places(half: f64) -> usize {
     places.clamp(0.0, 9.0) as usize
 }
 
-/// `12.3 ± 0.4`; without an interval the value alone, without a value a dash.
+/// `12.3 ± 0.4`; without an interval only the value, without a value a dash.
 pub fn interval(mean: Option<f64>, half: Option<f64>) -> String {
     match (mean, half.filter(|half| half.is_finite())) {
         (None, _) => "-".to_string(),
         (Some(mean), None) => significant(mean, 4),
-        // All runs agree: nothing to round to.
+        // All runs agree, so the interval gives no digits.
         (Some(mean), Some(half)) if half < 1e-9 * mean.abs().max(1e-9) => format!("{} ± 0", significant(mean, 4)),
         (Some(mean), Some(half)) => {
             let most = MOST_DIGITS - 1 - mean.abs().max(half).log10().floor() as i32;
             let places = places(half).min(most.max(0) as usize);
-            // Never less than it is: what digits hide stays in.
+            // Round up, so that the shown interval contains the real one.
             let unit = 10f64.powi(-(places as i32));
             let half = if half < unit { unit } else { half };
             format!("{} ± {half:.places$}", unsigned_zero(format!("{mean:.places$}")))
@@ -54,7 +55,7 @@ pub fn interval(mean: Option<f64>, half: Option<f64>) -> String {
     }
 }
 
-/// `-0.00` is `0.00`.
+/// Turns `-0.00` into `0.00`.
 fn unsigned_zero(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.bytes().all(|b| matches!(b, b'0' | b'.')) => rest.to_string(),
@@ -62,13 +63,13 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// With a plus sign unless it has a minus sign, is zero, or is no number.
+/// Adds a plus sign, unless the text has a minus sign, is zero or is not a number.
 pub fn signed(text: String) -> String {
     let zero = text.split(' ').next().is_some_and(|value| value.bytes().all(|b| matches!(b, b'0' | b'.')));
     if zero || text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// A whole number in groups of three digits.
+/// A whole number with digits in groups of three.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn significant_digits() {
+    fn significant_rounds_to_given_digits() {
         for (value, want) in [
             (0.0, "0"),
             (9.996, "9.996"),
@@ -102,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_have_no_zeros_to_spare() {
+    fn short_numbers_have_no_trailing_zeros() {
         assert_eq!([short(40.0), short(0.5), short(200.0), short(33.333)], ["40", "0.5", "200", "33.3"]);
     }
 
     #[test]
-    fn an_interval_decides_the_digits() {
+    fn interval_width_decides_the_digits() {
         for (mean, half, want) in [
             (49.8312, 1.234, "49.8 ± 1.2"),
             (49.8312, 0.0371, "49.83 ± 0.04"),
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_and_groups() {
+    fn plus_signs_and_digit_groups() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");

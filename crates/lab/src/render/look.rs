@@ -1,18 +1,18 @@
-//! How text for people looks: tones, and lines no wider than the terminal.
+//! Style of text output: tones, and line width.
 
-/// The widest line of running text that is read with ease.
+/// Widest line of running text in columns.
 const WIDEST: usize = 100;
-/// Text in a narrower column is no longer read with ease: it goes below.
+/// Narrowest column for running text. With less space it goes to the next line.
 const COLUMN: usize = 20;
 
-/// How a piece of text stands out on a terminal.
+/// Emphasis of text on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
     /// Headings, names.
     Strong,
-    /// Less important.
+    /// Less important text.
     Faint,
-    /// Something went wrong.
+    /// Errors.
     Bad,
 }
 
@@ -25,18 +25,18 @@ impl Tone {
         }
     }
 
-    /// `text` in this tone, if colours are `on`.
+    /// `text` in this tone if colours are `on`.
     pub fn paint(self, text: &str, on: bool) -> String {
         if on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", self.code()) } else { text.to_string() }
     }
 }
 
-/// Where text goes.
+/// Properties of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
-    /// May it have colours?
+    /// Whether it may have colours.
     pub colours: bool,
-    /// Columns of the terminal; none in a file or a pipe.
+    /// Columns of the terminal; `None` for a file or pipe.
     pub columns: Option<usize>,
 }
 
@@ -49,23 +49,23 @@ impl Look {
         tone.paint(text, self.colours)
     }
 
-    /// So wide is running text here: at most 100 letters, or fewer in a narrower terminal.
+    /// Width of running text: 100 columns, or less on a narrower terminal.
     pub fn width(self) -> usize {
         self.columns.map_or(WIDEST, |columns| columns.min(WIDEST))
     }
 
-    /// `text` in lines of that width, the first after `first`, the others after as much space.
+    /// `text` wrapped to that width; the first line starts with `first`, the others are indented to match.
     pub fn wrap(self, first: &str, text: &str) -> String {
         wrap_within(self.width(), first, text)
     }
 
-    /// The same in lines as wide as the terminal, for the last cell of a row: in a file or a pipe a row is one line, which
-    /// other programs look for.
+    /// `text` wrapped to the terminal, for the last cell of a row. In a file or pipe a row is one line, for
+    /// other programs.
     pub fn wrap_cell(self, first: &str, text: &str) -> String {
         cell_within(self.columns.unwrap_or(usize::MAX), first, text)
     }
 
-    /// `text` after `name`, which stands out.
+    /// `text` after an emphasised `name`.
     pub fn titled(self, name: &str, text: &str) -> String {
         self.wrap_cell(&format!("{name}  "), text).replacen(
             name.trim_end(),
@@ -110,7 +110,7 @@ mod tests {
     use super::{cell_within, wrap_within};
 
     #[test]
-    fn hangs_below_the_first_word() {
+    fn wrapped_text_is_indented() {
         let text = wrap_within(80, "  1. ", &"word ".repeat(40));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("  1. word") && lines[1].starts_with("     word"));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_room_goes_below() {
+    fn narrow_cell_moves_to_next_line() {
         let name = "  papers/msvb/weighted-mixed-double.toml   ";
         assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
         assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));

@@ -1,7 +1,7 @@
-//! Results as text for people: aligned tables with as many digits as an interval justifies.
+//! Text output: aligned tables with as many digits as the intervals justify.
 //!
-//! [`summary`] is what `forebay run` prints and what a `Results` of Python prints; [`look`] says whether it has colours and how
-//! wide the terminal is.
+//! [`summary`] is the output of `forebay run`, and of a `Results` object in Python. [`look`] has colours and
+//! terminal width.
 
 mod beyond;
 pub mod columns;

@@ -1,4 +1,4 @@
-//! `summary.json` as tables for people: each contender's means, and its differences from the first.
+//! Tables of `summary.json`: means of each contender, and differences from the first one.
 
 use std::collections::BTreeMap;
 
@@ -31,18 +31,18 @@ const DIFFERENCES: [Column; 6] = [
     ("settling_s", "settling", "s", 1.0),
 ];
 
-/// A line of a table: what it begins with, and the contender whose figures follow.
+/// A row of a table: its first cells, and the contender.
 struct Row<'a> {
     lead: Vec<String>,
     contender: &'a ContenderComparison,
 }
 
-/// The tables of a summary: with several cases a row for each, as [`by_point`]; else as [`by_case`].
+/// Tables of a summary: with several cases as [`by_point`], else as [`by_case`].
 pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
 
-/// A table of means for each case, and one of differences where there is something to compare.
+/// For each case a table of means, and one of differences if there are several contenders.
 pub fn by_case(look: Look, summary: &Summary) -> String {
     let runs = Runs::new(summary);
     let mut out = beyond::first(look, summary);
@@ -63,7 +63,7 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
     out + &beyond::tables(look, summary) + &legend(look, summary)
 }
 
-/// One table of means with a row for each case and contender, and one of differences likewise.
+/// One table of means and one of differences, with a row per case and contender.
 pub fn by_point(look: Look, summary: &Summary) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
@@ -95,14 +95,14 @@ fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> 
     Row { lead: [axes, &[name]].concat(), contender }
 }
 
-/// A table under these first headings, the last of which is for words.
+/// A table with these first headings; the last of them is for text.
 fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
     let last = leads.len() - 1;
     let blank = vec![""; leads.len()];
     Table::new(&[leads, heads].concat()).units(&[&blank, units].concat()).numbers(0..last).words(&[last])
 }
 
-/// A contender under the name that the scenario gives it, without the axes.
+/// Name of a contender in the scenario, without axes.
 fn name<'a>(runs: &Runs<'a>, contender: &'a ContenderComparison) -> &'a str {
     runs.of(contender).first().map_or(&contender.label, |run| run.contender())
 }
@@ -130,7 +130,7 @@ fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     table.render(look, "")
 }
 
-/// The summaries of all runs at the first link under study, also by label.
+/// Summaries of all runs at the first link under study, also by label.
 struct Runs<'a> {
     here: Option<Here<'a>>,
     by_label: BTreeMap<&'a str, Vec<&'a RunSummary>>,
@@ -147,7 +147,7 @@ impl<'a> Runs<'a> {
         Self { here, by_label }
     }
 
-    /// Those of a contender.
+    /// The runs of a contender.
     fn of(&self, contender: &ContenderComparison) -> &[&'a RunSummary] {
         self.by_label.get(&*contender.label).map_or(&[], Vec::as_slice)
     }
@@ -159,7 +159,8 @@ fn goodput(runs: &[&RunSummary]) -> String {
     interval(Some(estimate.mean), Some(estimate.half))
 }
 
-/// The mean, a run that never settles counted in full; how many settle, unless all or none.
+/// Mean settling time; runs that never settle count with their full duration. Adds how many settle, unless all
+/// or none.
 fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     let all = runs.len();
     let settled = runs.iter().filter(|run| run.settling_s.is_some()).count();
@@ -187,26 +188,26 @@ fn differences(look: Look, leads: &[&str], rows: &[Row]) -> String {
     table.render(look, "")
 }
 
-/// How to read the tables.
+/// Legend of the tables.
 fn legend(look: Look, summary: &Summary) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
-        0 | 1 => "one seed tells nothing about the spread: --runs 5 gives intervals".to_string(),
+        0 | 1 => "one seed gives no confidence intervals; use --runs 5".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
     let lines = [
         spread,
-        "loss: dropped at the queue, of those offered; losses on the wire are not in it".to_string(),
+        "loss: dropped at the queue / offered; without losses on the wire".to_string(),
         "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
-        "          a run that never settles counts in full; (k of n): that many settle".to_string(),
+        "          runs that never settle count with their full duration; (k of n): k of n runs settle".to_string(),
     ];
     let more = beyond::legend(summary).into_iter().chain(wire_losses(&summary.runs));
     lines.into_iter().chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }
 
-/// What each link lost on the wire in all its runs, where any did.
+/// Loss ratio on the wire of each link over all its runs, if there are losses.
 fn wire_losses(runs: &[RunSummary]) -> Option<String> {
     let mut links: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for run in runs {
@@ -217,7 +218,7 @@ fn wire_losses(runs: &[RunSummary]) -> Option<String> {
     let lossy = links.iter().filter(|(_, [lost, _])| *lost > 0.0);
     let shares = lossy.map(|(link, [lost, sent])| format!("{link} {} %", significant(100.0 * lost / sent, 2)));
     let shares: Vec<String> = shares.collect();
-    (!shares.is_empty()).then(|| format!("lost on the wire, of those sent in all runs: {}", shares.join(", ")))
+    (!shares.is_empty()).then(|| format!("lost on the wire / sent, all runs: {}", shares.join(", ")))
 }
 
 #[cfg(test)]
@@ -228,7 +229,7 @@ mod tests {
 
     use super::{settling, wire_losses};
 
-    /// A run that has these figures.
+    /// A run with these results.
     fn run(figures: &Value) -> RunSummary {
         let mut run = json!({
             "label": "pi", "aqm": "pi", "axes": {}, "seed": 1, "link": "b", "utilisation": 0.5, "loss_ratio": 0,
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_on_the_wire_are_told_where_there_are_any() {
+    fn wire_losses_are_shown_if_any() {
         let run = |link, lost| run(&json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 }));
         assert_eq!(wire_losses(&[run("a", 0), run("b", 0)]), None);
         let said = wire_losses(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_is_the_mean_that_everything_else_shows() {
+    fn settling_mean_counts_unsettled_runs_fully() {
         let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
         let contender: ContenderComparison =
             serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();

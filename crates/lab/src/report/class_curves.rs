@@ -1,15 +1,15 @@
-//! Curves over time of what happened to classes.
+//! Curves over time of the counters of classes.
 
 use super::figures::short;
 use super::runs::Runs;
 use super::shapes::{Axis, Figure, Layout, Points, Series};
 use crate::figures::class_column::{ClassColumn, growth_per_s};
 
-/// Counters are shown as rates over so many seconds.
+/// Counters are shown as rates over this many seconds.
 const RATE_OVER_S: f64 = 1.0;
 
 impl Runs {
-    /// What happened to classes, where the scenario asks for it.
+    /// Curves of the classes that the scenario requests.
     pub(super) fn class_curves(&self, prefix: &str) -> Vec<Figure> {
         let asked = self.series.iter().filter_map(|name| Some((name, ClassColumn::parse(name)?)));
         asked
@@ -33,8 +33,8 @@ impl Runs {
             .collect();
         let (what, unit) = of.counts().unwrap_or(("wait", "ms"));
         let caption = match unit {
-            "ms" => "Mean wait of the packets that left since the row before.".to_string(),
-            _ => format!("Over {RATE_OVER_S} s each."),
+            "ms" => "Mean delay of the packets that left since the previous sample.".to_string(),
+            _ => format!("Averaged over {RATE_OVER_S} s."),
         };
         Figure {
             id: format!("{prefix}-{}-{case}", name.replace('.', "-")),

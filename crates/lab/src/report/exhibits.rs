@@ -1,4 +1,4 @@
-//! Figures of a paper in the shape that the script in `assets/` draws.
+//! Figures of a paper, as data for the script in `assets/`.
 
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
@@ -9,7 +9,7 @@ use crate::figures::class_column::growth_per_s;
 use crate::figures::stats::Interval;
 use crate::results::record;
 
-/// A figure with what was found for it.
+/// A figure with the results found for it.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     let mut series: Vec<Series> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
     let caption = caption(figure, &series, finds);
@@ -41,7 +41,7 @@ pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     }
 }
 
-/// Rules that slope, from the first to the last place of the data.
+/// Sloped rules, from the first to the last x of the data.
 fn slopes(figure: &Figure, series: &[Series]) -> Vec<Series> {
     let places: Vec<f64> = series.iter().flat_map(|one| one.points.places()).map(|(x, _)| x).collect();
     let first = places.iter().copied().fold(f64::INFINITY, f64::min);
@@ -63,7 +63,7 @@ fn axis(axis: &Axis) -> shapes::Axis {
     }
 }
 
-/// Whether values have intervals: of one seed there is none.
+/// Whiskers, if a value has an interval; with one seed it has none.
 fn whisker(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
     if !y.half.is_finite() && !x.half.is_finite() {
@@ -113,7 +113,7 @@ fn over_time(figure: &Figure, found: &[AtCase]) -> Points {
     })
 }
 
-/// A place on an axis that is known exactly: it has no whisker.
+/// A value known exactly, without a whisker.
 const fn exactly(x: f64) -> Interval {
     Interval { mean: x, half: f64::INFINITY, n: 1 }
 }
@@ -139,7 +139,7 @@ fn bars(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
     groups.filter_map(|(i, cases)| Some((exactly(i as f64), cases.first()?.interval(scale(i))))).collect()
 }
 
-/// What stands below the bars.
+/// Labels below the bars.
 fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
     let Some(name) = &figure.x.axis else {
         return if figure.group_labels.is_empty() { &figure.groups } else { &figure.group_labels }.clone();
@@ -149,7 +149,7 @@ fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
     longest.iter().map(|case| case.axes.get(name).cloned().unwrap_or_default()).collect()
 }
 
-/// Share of the time at each queue length, or at or below it, pooled over runs of equal length.
+/// Fraction of time at each queue length (cumulative: at or below it), pooled over runs of equal length.
 fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     let x = figure.x.scale.unwrap_or(1.0);
     let Some(case) = found.first() else { return Points::default() };
@@ -165,30 +165,30 @@ fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     Points::of((0..longest).map(point))
 }
 
-/// The value of an axis: a number, whatever unit follows it. All values of an axis have one unit.
+/// The numeric value of an axis, without unit. All values of an axis have the same unit.
 fn number(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_alphabetic() || c == '%').trim_end().parse().ok()
 }
 
-/// How the figure was made, what its axes leave out, and what is missing.
+/// How the figure was made, what exceeds its axes, and what is missing.
 fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
-        _ if figure.is_theory() => "Worked out by the model; nothing was simulated.".to_string(),
+        _ if figure.is_theory() => "Computed by the model, without simulation.".to_string(),
         Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
         Kind::Curve | Kind::Bars => "Means over the seeds; whiskers are 95 % confidence intervals.".to_string(),
-        Kind::Cdf | Kind::Density => "Share of the time after the warm-up; all seeds.".to_string(),
+        Kind::Cdf | Kind::Density => "Fraction of time after the warm-up; all seeds.".to_string(),
     }];
     let point = record::point_name(figure.at_points.iter().map(|(axis, at)| (axis.as_str(), at.as_str())));
     if !point.is_empty() {
         parts.push(format!("At {point}."));
     }
     parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
-    // The span of time that a picture shows is a choice, not something that a result could leave.
+    // The shown time span is a choice: data outside it does not count as beyond the axis.
     let x = Some((&figure.x, "x")).filter(|_| figure.kind == Kind::Curve);
     let span = Some(&figure.x).filter(|_| figure.kind == Kind::Series);
     for (axis, name) in x.into_iter().chain([(&figure.y, "y")]) {
         let far = beyond(axis, series, name == "x", span);
-        parts.extend(far.map(|far| format!("Some of it lies beyond the {name} axis: {far}.")));
+        parts.extend(far.map(|far| format!("Some data exceed the {name} axis: {far}.")));
     }
     let wants = figure.lines.iter().flat_map(|line| whats(figure, line).into_iter().map(move |what| (line, what)));
     let mut lacks: Vec<String> =
@@ -198,7 +198,7 @@ fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     parts.join(" ")
 }
 
-/// The furthest value outside an axis's range, within the span of time that is shown.
+/// The furthest value outside the range of an axis, within the shown time span.
 fn beyond(axis: &Axis, series: &[Series], along_x: bool, span: Option<&Axis>) -> Option<String> {
     let points = series.iter().flat_map(|one| one.points.places());
     let (begin, end) = span.map(|x| (x.from, x.to)).unwrap_or_default();
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_before_the_span_of_time_lies_beyond_no_axis() {
+    fn data_outside_the_time_span_is_ignored() {
         let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
         let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };

@@ -1,4 +1,4 @@
-//! Figures of one scenario: queue against time, its distribution, goodput and drops against mean queue.
+//! Figures of one scenario: queue over time, its distribution, goodput and drops against mean queue.
 
 use super::runs::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
@@ -22,14 +22,14 @@ impl Runs {
         suffixes.into_iter().flat_map(cases).collect()
     }
 
-    /// What goes with the figures of a paper: the disciplines from within, and the distribution of the queue.
+    /// Additional figures for a paper: probes of the disciplines, and the queue distribution.
     pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Figure> {
         let mut figures = self.probe_curves(prefix);
         figures.extend(self.over_time.iter().map(|&case| self.distribution(prefix, case)));
         figures
     }
 
-    /// Every figure, in the order of the page.
+    /// All figures, in the order of the page.
     pub(super) fn figures(&self, prefix: &str) -> Vec<Figure> {
         let cases = self.cases();
         let mut figures = self.curves(prefix);
@@ -70,7 +70,7 @@ impl Runs {
             Some(Series { name, beside: Some(host), points, bars: None })
         }));
         let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());
-        let model = if is_laid_over { " Dashes: the same as a fluid, by the discipline's own code." } else { "" };
+        let model = if is_laid_over { " Dashed: fluid model with the discipline's own code." } else { "" };
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
         let rules: Vec<Rule> = self
             .of_case(case)
@@ -82,7 +82,7 @@ impl Runs {
             })
             .take(1)
             .collect();
-        let caption = format!("Waiting packets, the one in transmission not counted; seed {seed}.{model}");
+        let caption = format!("Waiting packets, without the one in transmission; seed {seed}.{model}");
         Figure {
             id: format!("{prefix}-queue-{case}"),
             title: format!("Queue against time{}", self.suffix(case)),
@@ -97,7 +97,7 @@ impl Runs {
         }
     }
 
-    /// The last words of the probes asked for: `raqm.p` and `pi.p` share a figure.
+    /// Names of the requested probes without discipline: `raqm.p` and `pi.p` share a figure.
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
         let probes = self.series.iter().filter(|name| ClassColumn::parse(name).is_none());
@@ -129,7 +129,7 @@ impl Runs {
         Some(Figure {
             id: format!("{prefix}-probe-{suffix}-{case}"),
             title: format!("{suffix} against time{}", self.suffix(case)),
-            caption: Some("Internal state of the disciplines, sampled.".to_string()),
+            caption: Some("Sampled internal state of the disciplines.".to_string()),
             kind: "line",
             layout: Some(Some(Layout::SmallMultiples)),
             x: Axis::new("time", "s"),
@@ -155,9 +155,9 @@ impl Runs {
             }
         }
         let is_laid_over = series.len() > runs;
-        let model = if is_laid_over { " Dashes: the model's." } else { "" };
+        let model = if is_laid_over { " Dashed: model." } else { "" };
         let pooled = if self.are_several() { "; all seeds" } else { "" };
-        let caption = format!("Share of the time, after the warm-up, at or below a queue length{pooled}.{model}");
+        let caption = format!("Fraction of time after the warm-up at or below a queue length{pooled}.{model}");
         Figure {
             id: format!("{prefix}-cdf-{case}"),
             title: format!("Distribution of the queue{}", self.suffix(case)),
@@ -165,7 +165,7 @@ impl Runs {
             kind: "cdf",
             layout: is_laid_over.then_some(Some(Layout::SmallMultiples)),
             x: Axis::new("queue", "packets"),
-            y: Axis::new("share of the time", ""),
+            y: Axis::new("fraction of time", ""),
             series,
             ..Figure::default()
         }
@@ -201,7 +201,7 @@ impl Runs {
         }
     }
 
-    /// The contender as the scenario writes it: axis values give way to their names.
+    /// The contender as the scenario writes it, with axis names in place of values.
     fn contender_name(&self, entry: &Entry, several: bool) -> String {
         let summary = &entry.runs[0].summary;
         if !several {
@@ -212,7 +212,7 @@ impl Runs {
     }
 }
 
-/// `name` with the axis in place of its value, where that is the whole of a parameter.
+/// `name` with the axis in place of its value, where the value is a complete parameter.
 fn with_axis(name: &str, axis: &str, value: &str) -> String {
     let word = |word: &str| match word.split_once('=') {
         Some((key, found)) if found == value => format!("{key}={{{axis}}}"),
@@ -246,7 +246,7 @@ fn bar(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     known.then(|| [x.lo(), x.hi(), y.lo(), y.hi()].map(|end| Some(short(end))))
 }
 
-/// Six significant digits: enough for a chart, half the bytes.
+/// Six significant digits, to keep the page small.
 pub(super) fn short(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
@@ -255,7 +255,7 @@ fn points(x: &[f64], y: &[f64]) -> Points {
     Points::of(x.iter().zip(y).map(|(x, y)| (short(*x), short(*y))))
 }
 
-/// Cumulative distribution of the queue, pooled over runs of equal length.
+/// Cumulative queue distribution, pooled over runs of equal length.
 fn cumulative(runs: &[RunRecord]) -> Points {
     let longest = runs.iter().map(|r| r.queue_shares.len()).max().unwrap_or(0);
     let mut sum = 0.0;
@@ -272,7 +272,7 @@ mod tests {
     use super::with_axis;
 
     #[test]
-    fn an_axis_replaces_whole_values_only() {
+    fn axis_names_replace_complete_values_only() {
         assert_eq!(with_axis("red mean_packet=500 q=50 w=50", "q", "50"), "red mean_packet=500 q={q} w={q}");
         assert_eq!(with_axis("droptail", "q", "50"), "droptail");
     }

@@ -1,4 +1,4 @@
-//! What the figures and tables of a paper need of the runs, picked out of each run as it is read.
+//! Collects, as each run is read, what the figures and tables of a paper need.
 
 use crate::claims::Point;
 use crate::claims::exhibits::{Figure, Kind, Line, Table};
@@ -8,58 +8,58 @@ use crate::results::record::{RunRecord, RunSummary};
 
 use super::runs::at_link;
 
-/// One thing to know of every run of a contender.
+/// One item needed from every run of a contender.
 #[derive(Clone, PartialEq)]
 pub(super) struct Want {
     /// The contender as the scenario writes it.
     of: String,
-    /// At which points of the axes.
+    /// At these values of the axes.
     at_points: Point,
     link: Option<String>,
     what: What,
 }
 
-/// What is to be known.
+/// Kind of item.
 #[derive(Clone, PartialEq)]
 pub(super) enum What {
-    /// A number.
+    /// A quantity.
     Quantity(String),
-    /// A recorded column of one seed.
+    /// A recorded series of one seed.
     Column { name: String, seed: u64 },
-    /// The distribution of the queue.
+    /// The queue distribution.
     Shares,
 }
 
-/// What a run says.
+/// What a run has of an item.
 pub(super) enum Seen {
     Number(f64),
     Curve(Vec<(f64, Option<f64>)>),
     Shares(Vec<f64>),
-    /// It does not say, and why.
+    /// The run lacks it, and why.
     Nothing(String),
 }
 
-/// What one run says, and which run that is.
+/// What one run has, and which run it is.
 pub(super) struct Find {
     case: usize,
     axes: Point,
     seen: Seen,
 }
 
-/// All that was asked for, and what was found.
+/// All requested items and what was found.
 #[derive(Default)]
 pub(super) struct Finds {
     asked: Vec<(Want, Vec<Find>)>,
 }
 
-/// The seeds of one case.
+/// What was found in the runs of one case.
 pub(super) struct AtCase<'a> {
     pub(super) axes: &'a Point,
     pub(super) seen: Vec<&'a Seen>,
 }
 
 impl AtCase<'_> {
-    /// The numbers, without the runs that have none.
+    /// Mean and interval of the numbers; runs without a number are ignored.
     pub(super) fn interval(&self, scale: f64) -> Interval {
         let number = |seen: &&Seen| if let Seen::Number(x) = seen { Some(x * scale) } else { None };
         Interval::of(&self.seen.iter().filter_map(number).collect::<Vec<_>>())
@@ -91,7 +91,7 @@ impl Want {
         let run = match &self.link {
             Some(name) if *name != run.summary.link => {
                 let Some(link) = run.others.iter().find(|link| link.summary.link == *name) else {
-                    return Some(Seen::Nothing(format!("there is no link '{name}' under study")));
+                    return Some(Seen::Nothing(format!("no link '{name}' under study")));
                 };
                 other = at_link(link.clone(), run.duration_s);
                 &other
@@ -126,7 +126,7 @@ fn column(run: &RunRecord, name: &str) -> Seen {
 }
 
 impl Finds {
-    /// Asks for what `figure` shows.
+    /// Requests what `figure` shows.
     pub(super) fn ask_figure(&mut self, figure: &Figure) {
         for line in &figure.lines {
             for what in whats(figure, line) {
@@ -135,7 +135,7 @@ impl Finds {
         }
     }
 
-    /// Asks for what `table` shows.
+    /// Requests what `table` shows.
     pub(super) fn ask_table(&mut self, table: &Table) {
         for row in (0..table.rows.len()).filter(|row| table.rows[*row].given.is_empty()) {
             for column in 0..table.columns.len() {
@@ -150,7 +150,7 @@ impl Finds {
         }
     }
 
-    /// Looks at a run of this case.
+    /// Collects the requested items from a run of this case.
     pub(super) fn look(&mut self, case: usize, run: &RunRecord) {
         for (want, found) in &mut self.asked {
             if !want.is_of(&run.summary) {
@@ -161,14 +161,14 @@ impl Finds {
         }
     }
 
-    /// What was found, case by case.
+    /// What was found, by case.
     pub(super) fn found(&self, want: &Want) -> Vec<AtCase<'_>> {
         let found = self.asked.iter().find(|(known, _)| known == want).map_or(&[][..], |(_, found)| found);
         let cases = found.chunk_by(|a, b| a.case == b.case);
         cases.map(|of| AtCase { axes: &of[0].axes, seen: of.iter().map(|find| &find.seen).collect() }).collect()
     }
 
-    /// Why something asked for is not there; the first reason there is.
+    /// Why a requested item is missing; the first reason.
     pub(super) fn lack(&self, want: &Want) -> Option<String> {
         let cases = self.found(want);
         if cases.is_empty() {
@@ -179,7 +179,7 @@ impl Finds {
     }
 }
 
-/// Everything a line needs: for a curve y and, where it is a quantity, x; for bars each group; for a model nothing.
+/// All items of a line. Curve: y, and x if it is a quantity. Bars: each group. Model: none.
 pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
     if line.model.is_some() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `index.html`: several papers at a glance, each with a link to its own report. No script.
+//! `index.html`: overview of several papers with links to their reports. It has no script.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,25 +17,25 @@ use crate::run::store::{self, StoreError};
 
 const TEMPLATE: &str = include_str!("../../assets/index.html.j2");
 
-/// A paper as the page shows it.
+/// A paper on the page.
 #[derive(Serialize)]
 struct Row {
     name: String,
     title: String,
     authors: Option<String>,
     seeds: Option<String>,
-    /// Its own page.
+    /// Link to its report.
     href: Option<String>,
     claims: Vec<ClaimRow>,
     counts: Vec<Count>,
     runs: usize,
     cpu: Option<String>,
     is_provisional: bool,
-    /// Is it still to be reproduced?
+    /// Whether it has not been reproduced yet.
     missing: bool,
 }
 
-/// One claim of it.
+/// A claim of a paper.
 #[derive(Serialize)]
 struct ClaimRow {
     id: String,
@@ -49,7 +49,7 @@ struct ClaimRow {
     variants: Option<String>,
 }
 
-/// How many claims have a verdict.
+/// Number of claims with a verdict.
 #[derive(Serialize)]
 struct Count {
     verdict: &'static str,
@@ -57,7 +57,7 @@ struct Count {
     n: usize,
 }
 
-/// What the template shows.
+/// Data for the template.
 #[derive(Serialize)]
 struct Page<'a> {
     title: String,
@@ -71,8 +71,8 @@ struct Page<'a> {
     is_provisional: bool,
 }
 
-/// Takes possession of `dir` for the papers whose results lie in these folders, given as paths from `dir`; papers that
-/// it has already stay. Refuses a directory that is something else.
+/// Makes `dir` the index of these papers, whose folders are given relative to `dir`. Papers recorded before
+/// are kept. Refuses a directory with other content.
 pub fn record(
     dir: &Path,
     level: &str,
@@ -80,7 +80,7 @@ pub fn record(
     origin: &Origin,
     wait: &Wait<'_>,
 ) -> Result<(), StoreError> {
-    // Before the lock, so that nothing is written into a directory that is somebody else's.
+    // Checked before locking, so that nothing is written into an unrelated directory.
     known_papers(dir, level)?;
     let _lock = WriteLock::take(dir, wait)?;
     disk::remove_orphans(dir);
@@ -94,7 +94,7 @@ pub fn record(
     disk::write_json(&dir.join("meta.json"), &meta)
 }
 
-/// The papers that `dir` names already, with their folders; an error if it is something else.
+/// The papers recorded in `dir` and their folders; an error if it has other content.
 fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, StoreError> {
     let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
     let path = dir.join("meta.json");
@@ -108,25 +108,28 @@ fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, Sto
         }
         folders.extend(known.papers.into_iter().map(|folder| (folder.paper, folder.dir)));
     } else if dir.join("index.html").exists() {
-        return refuse("files that are no results");
+        return refuse("files that are not results");
     }
     Ok(folders)
 }
 
-/// Builds `DIR/index.html` from what its papers have; gives its path.
+/// Builds `DIR/index.html` from the results of its papers; returns its path.
 pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let lock = WriteLock::take(dir, wait)?;
     match Meta::read(dir)? {
         Meta::Papers(meta) => build_from(&lock, &meta),
-        _ => Err(StoreError::Damaged { path: dir.join("meta.json"), reason: "is not of several papers".to_string() }),
+        _ => Err(StoreError::Damaged {
+            path: dir.join("meta.json"),
+            reason: "does not describe several papers".to_string(),
+        }),
     }
 }
 
-/// The same after the report of each paper.
+/// Builds the report of each paper, then the index.
 pub(super) fn build_all(lock: &WriteLock, meta: &PapersMeta, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     for folder in &meta.papers {
         let place = lock.dir().join(&folder.dir);
-        // Nothing but a paper: an index that names itself would wait for its own lock.
+        // Only papers: an index that lists itself would wait for its own lock.
         if is_there(&place) && matches!(Meta::read(&place)?, Meta::Paper(_)) {
             super::build(&WriteLock::take(&place, wait)?, wait)?;
         }
@@ -144,7 +147,7 @@ fn build_from(lock: &WriteLock, meta: &PapersMeta) -> Result<PathBuf, StoreError
     Ok(path)
 }
 
-/// Has the paper been reproduced to its end?
+/// Whether the paper has been reproduced completely.
 fn is_there(folder: &Path) -> bool {
     folder.join("claims.json").is_file()
 }
@@ -168,7 +171,7 @@ fn paper(dir: &Path, folder: &Folder) -> Result<Row, StoreError> {
         });
     }
     let Meta::Paper(meta) = Meta::read(&place)? else {
-        let reason = "is not of a paper".to_string();
+        let reason = "does not describe a paper".to_string();
         return Err(StoreError::Damaged { path: place.join("meta.json"), reason });
     };
     let Verdicts { claims, .. } = disk::read_json(&place.join("claims.json"))?;
@@ -192,7 +195,7 @@ fn paper(dir: &Path, folder: &Folder) -> Result<Row, StoreError> {
 fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     ClaimRow {
         id: claim.id.clone(),
-        // As the script of the report names its rows.
+        // Same ids as the script of the report.
         href: format!("{href}#claim-{}", encoded(&slug(&claim.id))),
         claim: claim.claim.clone(),
         verdict: claim.verdict.word(),
@@ -204,7 +207,7 @@ fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     }
 }
 
-/// `2 of 3 variants reproduced`, or nothing without variants.
+/// Such as `variants: 2 of 3 reproduced`; `None` without variants.
 fn variants(claim: &ClaimResult) -> Option<String> {
     let all = &claim.evidence.variants;
     let good = all.iter().filter(|v| v.verdict == Verdict::Reproduced).count();
@@ -221,23 +224,23 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The check that decides: the first that fails, else the first that straddles, else the first.
+/// The deciding check: the first that fails, else the first that straddles, else the first.
 fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
     let first = |outcome| checks.iter().find(|c: &&CheckResult| c.outcome == outcome);
     let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first());
     let Some(check) = check else {
-        // A claim that was not tried may say why.
+        // A claim that was not tested may say why.
         let said = claim.evidence.detail.values();
         return said.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
     };
     match (check.value, check.low, check.high) {
         (Some(value), Some(low), Some(high)) if low < high => {
             let [value, low, high] = [value, low, high].map(significant);
-            format!("{}: {value} ({low} .. {high}), asked {}", check.what, check.bound)
+            format!("{}: {value} ({low} .. {high}), required {}", check.what, check.bound)
         }
-        (Some(value), ..) => format!("{}: {}, asked {}", check.what, significant(value), check.bound),
-        _ => format!("{}: {}", check.what, check.note.as_deref().unwrap_or("nothing to measure")),
+        (Some(value), ..) => format!("{}: {}, required {}", check.what, significant(value), check.bound),
+        _ => format!("{}: {}", check.what, check.note.as_deref().unwrap_or("no measurement")),
     }
 }
 
@@ -247,7 +250,7 @@ fn counts(claims: &[ClaimResult]) -> Vec<Count> {
     each.collect()
 }
 
-/// Runs and CPU time; claims of one scenario share theirs.
+/// Runs and CPU time; claims of one scenario share them.
 fn spent(meta: &PaperMeta, claims: &[ClaimResult]) -> (usize, f64) {
     let mut by_scenario = BTreeMap::new();
     for claim in claims {
@@ -278,7 +281,7 @@ fn slug(id: &str) -> String {
     out
 }
 
-/// A path as an address has it.
+/// A path, encoded for a URL.
 fn encoded(path: &str) -> String {
     let byte = |b: u8| match b {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => char::from(b).to_string(),
@@ -313,7 +316,7 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
     Ok(env.get_template("index.html.j2")?.render(context(&serde_json::to_value(&page)?))?)
 }
 
-/// The same for a template.
+/// The value for the template engine.
 fn context(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => ().into(),

@@ -1,4 +1,4 @@
-//! `report.html`: built from the data in a run or reproduction directory, self-contained, offline.
+//! `report.html`: a self-contained offline page, built from the data of a result directory.
 
 mod class_curves;
 mod exhibits;
@@ -37,16 +37,16 @@ pub(crate) use runs::CASES_OVER_TIME;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");
-/// One script in three parts.
+/// One script in three files.
 const JS: &str = concat!(
     include_str!("../../assets/base.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/page.js")
 );
 
-/// Builds `DIR/report.html` anew, and `DIR/tables.json` where the paper has tables; gives the path of the page. Of a
-/// directory of several papers it builds every paper's page and `DIR/index.html`, whose path it gives; `wait` says what to
-/// do if another writer has one of these papers.
+/// Builds `DIR/report.html`, and `DIR/tables.json` if the paper has tables; returns the path of the page. For
+/// a directory of several papers, builds every paper's page and returns the path of `DIR/index.html`. `wait`
+/// is called if another writer has locked one of the papers.
 pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let dir = lock.dir();
     let data = match Meta::read(dir)? {
@@ -60,7 +60,7 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// The page for one scenario.
+/// The page of one scenario.
 fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let links = Runs::read(dir, meta, |_, _| ())?;
     let real = Real::read(dir, meta);
@@ -72,13 +72,13 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     Ok(page.finish(&[]))
 }
 
-/// The page for a paper: claims first, then each experiment.
+/// The page of a paper: claims first, then each experiment.
 fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
     let Verdicts { claims, .. } = disk::read_json(&dir.join("claims.json"))?;
     let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
     for section in &meta.sections {
-        // A scenario that claims of another section look at too has runs and no claims.
+        // A scenario used by claims of another section has runs but no claims here.
         let scenario = section.scenario.as_ref().filter(|name| dir.join(name).join("meta.json").exists());
         if scenario.is_none() && !claims.iter().any(|c| section.id == c.section) {
             continue;
@@ -95,7 +95,7 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
         tables.iter().for_each(|table| finds.ask_table(table));
         let dir = dir.join(name);
         let Meta::Run(meta) = Meta::read(&dir)? else {
-            let reason = "is not of a scenario of this paper".to_string();
+            let reason = "does not describe a scenario of this paper".to_string();
             return Err(StoreError::Damaged { path: dir.join("meta.json"), reason });
         };
         let runs = Runs::read(&dir, &meta, |case, run| finds.look(case, run))?;
@@ -112,7 +112,7 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
     Ok(page.finish(&claims))
 }
 
-/// The page of this title that shows this data, whatever made it.
+/// Renders a page with this title and data, of any origin.
 pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
     render(title, data).map_err(|e| e.to_string())
 }
@@ -120,7 +120,7 @@ pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
 fn render(title: &str, data: &impl Serialize) -> Result<String, Box<dyn std::error::Error>> {
     let mut env = minijinja::Environment::new();
     env.add_template("report.html.j2", TEMPLATE)?;
-    // `<` inside a script element could end it, whatever the string it stands in.
+    // `<` could end the script element, even inside a string.
     let text = serde_json::to_string(data)?.replace('<', "\\u003c");
     let page = env.get_template("report.html.j2")?.render(minijinja::context! {
         title => title,
@@ -133,7 +133,7 @@ fn render(title: &str, data: &impl Serialize) -> Result<String, Box<dyn std::err
     Ok(page)
 }
 
-/// The content-security-policy token of an inline script or style.
+/// Content-security-policy hash of an inline script or style.
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text)))
 }

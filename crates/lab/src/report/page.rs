@@ -1,4 +1,4 @@
-//! The page: facts, claims, sections, in the shape that the script in `assets/` draws.
+//! Assembles the page: facts, claims and sections, as data for the script in `assets/`.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use super::tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
 use crate::results::meta::{Facts, Machine, Origin, PaperMeta, RunMeta, SectionMeta};
 
-/// What `meta.json` says about how the results came about.
+/// Facts of `meta.json` about the origin of the results.
 pub(super) struct About<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: Option<&'a str>,
     pub(super) forebay: &'a str,
-    /// How many seeds.
+    /// The seeds, as text.
     pub(super) seeds: Option<String>,
     pub(super) facts: &'a Facts,
     pub(super) authors: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(super) struct About<'a> {
 }
 
 impl<'a> About<'a> {
-    /// The runs of one scenario.
+    /// Facts of the runs of one scenario.
     pub(super) fn run(meta: &'a RunMeta) -> Self {
         Self {
             title: &meta.title,
@@ -37,7 +37,7 @@ impl<'a> About<'a> {
         }
     }
 
-    /// The reproduction of a paper.
+    /// Facts of the reproduction of a paper.
     pub(super) fn paper(meta: &'a PaperMeta) -> Self {
         Self {
             title: &meta.title,
@@ -52,16 +52,16 @@ impl<'a> About<'a> {
     }
 }
 
-/// A page being put together.
+/// A page under construction.
 pub(super) struct Page(PageData);
 
 impl Page {
-    /// A page without sections yet. `real`: the real runs among those that it shows; `several`: some contender has several
-    /// runs.
+    /// A page without sections. `real`: the real runs on the page; `several`: whether some contender has
+    /// several runs.
     pub(super) fn new(about: &About<'_>, real: Option<&Real>, several: bool) -> Self {
         let usual = match several {
-            true => "Means carry 95 % confidence intervals over seeds; differences are paired by seed.",
-            false => "One run of each: nothing is known of how far another would be from it.",
+            true => "Means have 95 % confidence intervals over seeds; differences are paired by seed.",
+            false => "One run each, so the spread is unknown.",
         };
         let mut page = Self(PageData {
             title: about.title.to_string(),
@@ -78,7 +78,7 @@ impl Page {
         page
     }
 
-    /// Says which links the figures are of, where they need a name.
+    /// Names the links of the figures, if there are several.
     pub(super) fn links(&mut self, links: &[Runs]) {
         let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();
         let word = if names.len() == 1 { "Link" } else { "Links" };
@@ -87,13 +87,13 @@ impl Page {
         }
     }
 
-    /// Adds a section without runs, with the figures that models give.
+    /// Adds a section of model figures, without runs.
     pub(super) fn theory(&mut self, about: &SectionMeta, figures: Vec<Figure>) {
         self.add(&about.id, &about.title, Some(&about.text), figures, Vec::new());
     }
 
-    /// Adds an experiment with its figures and tables at each link. The links after the first have the curves over time
-    /// and the tables, each link under a heading of its own.
+    /// Adds an experiment with its figures and tables for each link. Further links have curves over time and
+    /// tables, under their own headings.
     pub(super) fn section(&mut self, about: &SectionMeta, links: &[Runs]) {
         let SectionMeta { id, title, text, .. } = about;
         let (figures, tables) =
@@ -103,8 +103,8 @@ impl Page {
         self.further_links(about, links);
     }
 
-    /// An experiment with the figures and tables of its paper. They take the place of those of the same runs that
-    /// every scenario has; what no paper shows stays.
+    /// Adds an experiment with the figures and tables of its paper, which replace the default ones of the same
+    /// runs. Defaults that no paper figure replaces stay.
     pub(super) fn paper_section(&mut self, about: &SectionMeta, links: &[Runs], own: Vec<Figure>, printed: Vec<Table>) {
         let Some(first) = links.first().filter(|_| !own.is_empty() || !printed.is_empty()) else {
             return self.section(about, links);
@@ -154,7 +154,7 @@ impl Page {
     }
 }
 
-/// How the runs were made, by name.
+/// Facts about the runs: name and value.
 fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));
@@ -164,7 +164,7 @@ fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
         jitter.map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.')));
     match real {
         Some(real) if !real.mixed => {
-            fact("Length", length.map(|(duration, _)| format!("{} s on this machine's clock", significant(duration))));
+            fact("Length", length.map(|(duration, _)| format!("{} s of real time", significant(duration))));
         }
         _ => {
             fact("Seeds of each run", about.seeds.clone());
@@ -212,7 +212,7 @@ fn note(c: &ClaimResult) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// JSON with numbers of four significant digits.
+/// JSON with numbers rounded to four significant digits.
 fn rounded(value: &Value) -> String {
     match value {
         Value::Number(n) if n.is_f64() => n.as_f64().map_or_else(|| n.to_string(), significant),

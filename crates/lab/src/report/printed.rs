@@ -1,4 +1,4 @@
-//! Tables of a paper: its printed numbers beside ours.
+//! Tables of a paper: its printed numbers next to ours.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::claims::exhibits::{Column, Table};
 use crate::claims::{Outcome, Point};
 use crate::figures::stats::Interval;
 
-/// `tables.json`: the tables of a paper with its numbers beside ours.
+/// `tables.json`: the tables of a paper, its numbers next to ours.
 #[derive(Serialize)]
 pub(super) struct Document {
     pub(super) version: u32,
@@ -27,7 +27,7 @@ pub(super) struct Kept {
     rows: Vec<Row>,
 }
 
-/// A row of it.
+/// A row of a table.
 #[derive(Serialize)]
 struct Row {
     label: String,
@@ -37,7 +37,7 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// One number of the paper beside ours: a cell of `tables.json`.
+/// A cell of `tables.json`: the paper's number next to ours.
 #[derive(Serialize)]
 struct Cell {
     column: String,
@@ -48,17 +48,17 @@ struct Cell {
     low: Option<f64>,
     high: Option<f64>,
     n: usize,
-    /// Ours less the printed one, in the column's unit.
+    /// Ours minus the printed number, in the column's unit.
     difference: Option<f64>,
     difference_percent: Option<f64>,
-    /// Holds where the interval lies within the tolerance, fails where it lies outside.
+    /// Holds if the interval is within the tolerance, fails if it is outside, straddles otherwise.
     outcome: Option<Outcome>,
     /// Why there is no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// The table for the page, and the one for `tables.json`.
+/// The table for the page, and for `tables.json`.
 pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
     let cells: Vec<Vec<Cell>> = (0..table.rows.len())
         .map(|row| (0..table.columns.len()).map(|column| cell(table, row, column, finds)).collect())
@@ -95,11 +95,12 @@ pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
 }
 
 fn caption(table: &Table) -> String {
-    let measured = "Ours with its 95 % confidence interval; below it what the paper printed, and ours less that.";
-    let given = "What the scenarios were given, nothing measured; below it what the paper printed.";
+    let measured =
+        "Our value with its 95 % confidence interval; below it the paper's value and our difference from it.";
+    let given = "Inputs of the scenarios, not measurements; below them the paper's values.";
     let mut parts = vec![if table.rows.iter().all(|row| !row.given.is_empty()) { given } else { measured }];
     if table.columns.iter().any(|c| c.tolerance.is_some() || c.tolerance_percent.is_some()) {
-        parts.push("Marked where the interval lies beyond the tolerance, or reaches over its end.");
+        parts.push("Marked where the interval is outside the tolerance or crosses its limit.");
     }
     parts.extend((!table.text.is_empty()).then_some(&*table.text));
     parts.join(" ")
@@ -133,12 +134,12 @@ fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
         note: match found.len() {
             _ if given.is_some() => None,
             0 | 1 => finds.lack(&want),
-            n => Some(format!("{n} points of the axes are meant")),
+            n => Some(format!("{n} combinations of the axes match")),
         },
     }
 }
 
-/// How ours lies to the tolerance; none where the column has no tolerance or there is nothing to compare.
+/// Our value relative to the tolerance; `None` without a tolerance or without values to compare.
 fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
     let percent = column.tolerance_percent.map(|percent| printed.abs() * percent / 100.0);
     let tolerance = column.tolerance.or(percent).filter(|_| ours.mean.is_finite())?;
@@ -150,7 +151,7 @@ fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
     })
 }
 
-/// A cell for people.
+/// A cell as text.
 fn shown(cell: &Cell, column: &Column) -> shapes::Cell {
     let digits = usize::from(column.digits);
     let ours = match (cell.mean, cell.low) {

@@ -1,5 +1,5 @@
-//! What the page of real packets says before anything else: that they are real, whether their timing was that of the network,
-//! and how late they were.
+//! Notice and table of a page with real packets: that they are real, whether their timing was valid, and how
+//! late they were.
 
 use std::path::Path;
 
@@ -10,33 +10,33 @@ use crate::results::meta::RunMeta;
 use crate::results::record::Spread;
 use crate::results::timing::{RunTiming, Seen, Timing};
 
-/// The file with the timing of each real run beside simulated ones.
+/// The file with the timing of each real run next to simulated ones.
 pub const TIMING: &str = "timing.json";
 
 /// The real runs of a directory.
 pub(super) struct Real {
     runs: Vec<RunTiming>,
-    /// Are there simulated runs beside them?
+    /// Whether there are simulated runs too.
     pub(super) mixed: bool,
 }
 
 impl Real {
-    /// Those of this directory; none if it has simulated runs alone.
+    /// The real runs of this directory; `None` if all runs are simulated.
     pub(super) fn read(dir: &Path, meta: &RunMeta) -> Option<Self> {
         if let Some(timing) = meta.link() {
             let run = RunTiming { label: None, seed: 0, attempts: 1, timing };
             return Some(Self { runs: vec![run], mixed: false });
         }
         let mut runs: Vec<RunTiming> = disk::read_json(&dir.join(TIMING)).ok()?;
-        // Those of other seeds are kept for a later run of more.
+        // Runs of other seeds are kept for later.
         runs.retain(|run| meta.seeds.contains(&run.seed));
         (!runs.is_empty()).then_some(Self { runs, mixed: true })
     }
 
-    /// What stands above everything else.
+    /// The notice at the top of the page.
     pub(super) fn notice(&self) -> Notice {
         let invalid: Vec<&RunTiming> = self.runs.iter().filter(|run| !run.timing.valid).collect();
-        let what = if self.mixed { "Real packets beside simulated ones" } else { "Real packets" };
+        let what = if self.mixed { "Real packets and simulated ones" } else { "Real packets" };
         let title = match (invalid.len(), self.runs.len()) {
             (0, _) => format!("{what}: their timing is valid"),
             (_, 1) => format!("{what}: their timing is INVALID"),
@@ -51,7 +51,7 @@ impl Real {
         }];
         if !invalid.is_empty() {
             text.push(
-                "Packets were not delayed, queued and sent as the link says: do not use the figures of an invalid run."
+                "The link did not delay, queue and send packets as specified: do not use the figures of an invalid run."
                     .to_string(),
             );
         }
@@ -62,25 +62,25 @@ impl Real {
         Notice { valid: self.runs.iter().all(|run| run.timing.valid), title, text }
     }
 
-    /// How late packets of each run were, each way.
+    /// How late packets of each run were, in each direction.
     pub(super) fn table(&self) -> Table {
         let mut columns = ["run", "timing", "way"].map(Column::words).to_vec();
         columns.extend(["median", "p99", "longest"].map(|name| Column::numbers(name, "ms")));
         let rows = self.runs.iter().flat_map(|run| ["up", "down"].map(|way| row(run, way)));
-        let mut caption = "How long after its due time a packet was handed on.".to_string();
+        let mut caption = "How long after its due time a packet was sent.".to_string();
         if let [RunTiming { timing, .. }] = self.runs.as_slice() {
             if let Some((cpu, wall)) = timing.cpu_seconds.zip(timing.wall_seconds) {
-                caption += &format!(" The link took {} % of a processor.", significant(100.0 * cpu / wall));
+                caption += &format!(" The link used {} % of a CPU.", significant(100.0 * cpu / wall));
             }
             if let Some(Seen { age_ms, missed_pkts, refused_pkts, .. }) = &timing.seen {
                 let [median, p99, _] = late(age_ms.as_ref());
-                caption += &format!(" Packets were seen {median} ms after they came (p99 {p99} ms)");
-                caption += &format!("; {missed_pkts} were missed, {refused_pkts} refused by an interface.");
+                caption += &format!(" Packets were read {median} ms after they arrived (p99 {p99} ms)");
+                caption += &format!("; {missed_pkts} were missed; an interface refused {refused_pkts}.");
             }
         }
         Table {
             id: "timing".to_string(),
-            title: "How late packets were".to_string(),
+            title: "Transmit lateness".to_string(),
             caption: Some(caption),
             claims: None,
             columns,
@@ -97,7 +97,7 @@ fn row(run: &RunTiming, way: &str) -> Vec<Cell> {
     [name, timing.to_string(), way.to_string()].into_iter().chain(late).map(Cell::from).collect()
 }
 
-/// Median, 99th percentile and longest of what was late, in milliseconds.
+/// Median, 99th percentile and maximum of the lateness, in milliseconds.
 fn late(spread: Option<&Spread>) -> [String; 3] {
     spread.map_or_else(|| ["–"; 3].map(str::to_string), |s| [s.p50, s.p99, s.max].map(significant))
 }

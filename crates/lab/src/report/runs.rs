@@ -1,4 +1,4 @@
-//! The runs of one scenario as the report reads them from disk: by case and contender, link by link.
+//! Reads the runs of one scenario from disk for the report: by case, contender and link.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,43 +12,43 @@ use crate::theory::fluid::{self, Course};
 use crate::theory::markov::{self, Ask};
 use crate::theory::{mmpp, setting};
 
-/// With more cases than this, curves over time are shown for the first, the middle and the last only.
+/// With more cases than this, curves over time are shown only for the first, the middle and the last.
 pub(crate) const CASES_OVER_TIME: usize = 3;
 
-/// What the first link of every dumbbell is called.
+/// Name of the first link of every dumbbell.
 const LINK_OF_A_DUMBBELL: &str = "bottleneck";
 
-/// One contender at one case, all its seeds.
+/// One contender in one case, with all seeds.
 pub(super) struct Entry {
     pub(super) case: usize,
     pub(super) contender: usize,
     pub(super) runs: Vec<RunRecord>,
 }
 
-/// Everything a run directory holds about one link.
+/// All runs of a directory at one link.
 pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
-    /// The link, where it needs a name.
+    /// Name of the link, if it needs one.
     pub(super) link: Option<String>,
-    /// Curves that the scenario asks for beside the queue.
+    /// Curves that the scenario requests besides the queue.
     pub(super) series: Vec<String>,
-    /// The cases whose curves over time are shown; of the others, memory holds the summaries only.
+    /// Cases with curves over time. For other cases only summaries are kept in memory.
     pub(super) over_time: Vec<usize>,
-    /// What models say of these cases, by case and contender, where the scenario asks for it.
+    /// Model results by case and contender, if the scenario requests them.
     pub(super) theory: BTreeMap<(usize, usize), Answers>,
 }
 
-/// What models say of a contender.
+/// Model results for a contender.
 #[derive(Default)]
 pub(super) struct Answers {
     pub(super) fluid: Option<Course>,
-    /// Models by their words, each with queues in packets and the share of the time at or below.
+    /// Models by name, each with queue length in packets and cumulative fraction of time.
     pub(super) shares: Vec<(&'static str, Vec<[f64; 2]>)>,
 }
 
 impl Runs {
-    /// Reads every finished run of a directory: its runs at each link under study, the first of them in front.
-    /// `look` sees each run in full, with the index of its case, before memory lets go of most of it.
+    /// Reads every finished run of a directory; returns its runs for each link under study, the first link
+    /// first. `look` sees each complete run and the index of its case, before most of it is dropped.
     pub(super) fn read(
         dir: &Path,
         meta: &RunMeta,
@@ -72,7 +72,7 @@ impl Runs {
         }
         if entries.is_empty() {
             let path: PathBuf = dir.join("runs");
-            return Err(StoreError::Damaged { path, reason: "there is no finished run".to_string() });
+            return Err(StoreError::Damaged { path, reason: "no finished run".to_string() });
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta.facts.series.clone().unwrap_or_default();
@@ -80,7 +80,7 @@ impl Runs {
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
 
-    /// The runs at each link. The one link of a dumbbell goes without its name.
+    /// The runs for each link. A single link of a dumbbell has no name.
     fn by_link(mut self) -> Vec<Self> {
         let mut further: Vec<Self> = Vec::new();
         for Entry { case, contender, runs } in &mut self.entries {
@@ -113,12 +113,12 @@ impl Runs {
         links
     }
 
-    /// The name of the link, where it needs one.
+    /// Name of the link, if it needs one.
     pub(super) fn link(&self) -> Option<&str> {
         self.link.as_deref()
     }
 
-    /// Has any contender several runs, so that intervals can be told?
+    /// Whether any contender has several runs, so that there are intervals.
     pub(super) fn are_several(&self) -> bool {
         self.entries.iter().any(|entry| entry.runs.len() > 1)
     }
@@ -135,12 +135,12 @@ impl Runs {
         self.entries[first..].iter().take_while(move |e| e.case == case)
     }
 
-    /// `: link west`, or nothing.
+    /// Such as `: link west`, or empty.
     pub(super) fn place(&self) -> String {
         self.link().map_or_else(String::new, |link| format!(": link {link}"))
     }
 
-    /// `: link west, n = 40`; what there is of it.
+    /// Such as `: link west, n = 40`; parts may be missing.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
         let point = axes.into_iter().flat_map(Axes::words);
@@ -149,7 +149,7 @@ impl Runs {
     }
 }
 
-/// What the models that the scenario asks for say of a case of this directory, as far as they know it.
+/// Model results that the scenario requests for a case of this directory, as far as models exist.
 fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
     let Some(it) = store::read_case(dir, case) else { return Vec::new() };
     let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));
@@ -185,14 +185,14 @@ fn cumulative(shares: impl Iterator<Item = (f64, f64)>) -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// A run without its curves over time, which are shown of the first seed only.
+/// A run without its curves over time, which are shown only for the first seed.
 fn without_series(mut run: RunRecord) -> RunRecord {
     let others = run.others.iter_mut().map(|link| &mut link.series);
     others.chain([&mut run.series]).for_each(|series| *series = SeriesRecord::default());
     run
 }
 
-/// A run as it was at a further link.
+/// The record of a run at a further link.
 pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
     let LinkRecord { summary, reference, queue_shares, series } = link;
     RunRecord { summary, duration_s, reference, queue_shares, series, flows: Vec::new(), others: Vec::new() }

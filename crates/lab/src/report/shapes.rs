@@ -1,4 +1,4 @@
-//! What the script in `assets/` draws, as types: [`PageData`] is the data of `report.html`.
+//! Types of the data that the script in `assets/` draws. [`PageData`] is the data of `report.html`.
 
 use serde::Serialize;
 
@@ -11,9 +11,9 @@ pub(super) struct PageData {
     pub(super) title: String,
     pub(super) subtitle: String,
     pub(super) version: String,
-    /// The command to repeat it.
+    /// The command that produced it.
     pub(super) command: Option<String>,
-    /// How the runs were made: name and value.
+    /// Facts about the runs: name and value.
     pub(super) facts: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) real: Option<Notice>,
@@ -23,7 +23,7 @@ pub(super) struct PageData {
     pub(super) tables: Vec<Table>,
 }
 
-/// What stands above everything else on a page of real packets.
+/// Notice at the top of a page with real packets.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Notice {
     pub(super) valid: bool,
@@ -55,11 +55,11 @@ pub(super) struct Claim {
     pub(super) variants: Vec<Variant>,
     pub(super) note: Option<String>,
     pub(super) section: String,
-    /// Figures and tables that belong to it.
+    /// Its figures and tables.
     pub(super) shown: Vec<Shown>,
 }
 
-/// A check with its answer in words.
+/// A check with its result as text.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
@@ -69,7 +69,7 @@ pub(super) struct Check {
     pub(super) outcome: Outcome,
 }
 
-/// Another rule on the same checks.
+/// Another rule for the same checks.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Variant {
     pub(super) name: String,
@@ -91,15 +91,15 @@ pub(super) struct Figure {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) caption: Option<String>,
-    /// Ids of claims; none where the figure is not a paper's.
+    /// Ids of claims; `None` if the figure is not of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) claims: Option<Vec<String>>,
     /// `line`, `points`, `columns`, `cdf` or `step`.
     pub(super) kind: &'static str,
-    /// Are points joined? Only a paper's figure says so.
+    /// Whether points are joined; set only for figures of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) join: Option<bool>,
-    /// One panel by default. A paper's figure says so with `null`.
+    /// Panels; default one. Figures of a paper have `null`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Option<Layout>>,
     pub(super) x: Axis,
@@ -109,11 +109,11 @@ pub(super) struct Figure {
     pub(super) rules: Option<Vec<Rule>>,
 }
 
-/// How the series of a figure stand to each other.
+/// Arrangement of the series of a figure.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Layout {
-    /// A panel for each.
+    /// One panel per series.
     SmallMultiples,
 }
 
@@ -126,10 +126,10 @@ pub(super) struct Axis {
     pub(super) min: Option<End>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max: Option<f64>,
-    /// `log`, or linear.
+    /// `log`; `None` means linear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scale: Option<&'static str>,
-    /// What stands below columns.
+    /// Labels below columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) categories: Option<Vec<String>>,
 }
@@ -147,21 +147,21 @@ impl Axis {
         Self { label: label.to_string(), unit: unit.to_string(), ..Self::default() }
     }
 
-    /// The same from 0 on.
+    /// An axis that begins at 0.
     pub(super) fn from_zero(label: &str, unit: &str) -> Self {
         Self { min: Some(End::Whole(0)), ..Self::new(label, unit) }
     }
 }
 
-/// One line of a figure.
+/// A line of a figure.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Series {
     pub(super) name: Option<String>,
-    /// Of a model: the line that it stands beside.
+    /// For a model: the line that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beside: Option<String>,
     pub(super) points: Points,
-    /// Whiskers of each point: lower and upper end along x, the same along y.
+    /// Whiskers of each point: lower and upper end along x, then along y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bars: Option<Vec<Option<[Option<f64>; 4]>>>,
 }
@@ -170,9 +170,9 @@ pub(super) struct Series {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Points {
-    /// x and y; y is none where there is a gap.
+    /// x and y; y is `None` in a gap.
     Places(Vec<(f64, Option<f64>)>),
-    /// A share for each number of packets.
+    /// Fraction of time by number of packets.
     Shares(Vec<(usize, f64)>),
 }
 
@@ -183,12 +183,12 @@ impl Default for Points {
 }
 
 impl Points {
-    /// Without gaps.
+    /// Points without gaps.
     pub(super) fn of(all: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::Places(all.into_iter().map(|(x, y)| (x, Some(y))).collect())
     }
 
-    /// x and y of each.
+    /// x and y of each point.
     pub(super) fn places(&self) -> Vec<(f64, Option<f64>)> {
         match self {
             Self::Places(all) => all.clone(),
@@ -216,18 +216,18 @@ pub(super) struct Column {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
-    /// Of numbers.
+    /// Whether it has numbers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) numeric: bool,
 }
 
 impl Column {
-    /// Of words.
+    /// A column of text.
     pub(super) fn words(name: &str) -> Self {
         Self { name: name.to_string(), ..Self::default() }
     }
 
-    /// Of numbers.
+    /// A column of numbers.
     pub(super) fn numbers(name: &str, unit: &str) -> Self {
         Self { name: name.to_string(), unit: Some(unit.to_string()), numeric: true }
     }
@@ -238,15 +238,15 @@ impl Column {
 #[serde(untagged)]
 pub(super) enum Cell {
     Text(String),
-    /// Ours, of which the paper printed no number.
+    /// Our value; the paper has no number.
     Ours {
         text: String,
     },
-    /// Ours and what the paper printed.
+    /// Our value and that of the paper.
     Beside {
         text: String,
         printed: String,
-        /// How ours lies to the tolerance, where it does not hold.
+        /// Our value relative to the tolerance, unless it holds.
         outcome: Option<Outcome>,
     },
 }

@@ -16,14 +16,14 @@ const COLUMNS: [Column; 7] = [
     ("utilisation", "", "utilisation"),
     ("dropped", "", "loss_ratio"),
     ("goodput", "of capacity", "goodput_ratio"),
-    ("settling", "s; a run that never settles counts in full", "settling_s"),
+    ("settling", "s; runs that never settle count with their full duration", "settling_s"),
     ("overshoot", "packets", "overshoot_pkts"),
 ];
 
-/// Shown where there are such losses.
-const WIRE: Column = ("lost on the wire", "of those sent", "wire_loss_ratio");
+/// Shown if there are losses on the wire.
+const WIRE: Column = ("lost on the wire", "of packets sent", "wire_loss_ratio");
 
-/// Those of a table of `runs`.
+/// The columns of a table of `runs`.
 fn columns(runs: &Runs) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if runs.entries.iter().flat_map(|e| &e.runs).any(|run| run.summary.wire_lost_pkts > 0) {
@@ -46,7 +46,7 @@ fn headings(columns: &[Column]) -> Vec<shapes::Column> {
     all
 }
 
-/// Two tables for each case.
+/// Two tables per case: means and differences.
 pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let (columns, several) = (&columns(runs), runs.are_several());
@@ -86,7 +86,7 @@ fn means(entry: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// The mean with how many of the runs settle, unless all or none.
+/// The mean, and how many runs settle unless all or none do.
 fn settling(entry: &Entry, mean: String) -> String {
     let all = entry.runs.len();
     match entry.runs.iter().filter(|r| r.summary.settling_s.is_some()).count() {
@@ -105,7 +105,7 @@ fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// `7.1 ± 0.2`: as many digits as the half-width supports, two of its own.
+/// `7.1 ± 0.2`: the digits that two significant digits of the half-width justify.
 pub(super) fn plus_minus(interval: &Interval) -> String {
     if !interval.mean.is_finite() {
         return "–".to_string();
@@ -117,7 +117,7 @@ pub(super) fn plus_minus(interval: &Interval) -> String {
     format!("{:.digits$} ± {:.digits$}", interval.mean, interval.half)
 }
 
-/// Four significant digits, without an exponent where that reads well.
+/// Four significant digits, without an exponent where possible.
 pub(super) fn significant(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_follow_the_interval() {
+    fn interval_width_sets_the_digits() {
         let of = |mean, half| plus_minus(&Interval { mean, half, n: 10 });
         assert_eq!(of(7.1234, 0.234), "7.12 ± 0.23");
         assert_eq!(of(82.28, 1.5), "82.3 ± 1.5");

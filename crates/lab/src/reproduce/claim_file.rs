@@ -1,4 +1,4 @@
-//! `claims.toml`: reads it, and says what is wrong with it.
+//! Reads and checks `claims.toml`.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use crate::claims::{Claim, Section};
 use crate::figures::level::Seeds;
 use crate::results::quantity::Quantity;
 
-/// A `claims.toml`.
+/// A claims file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimFile {
-    /// Format, 1.
+    /// Format version, 1.
     pub version: u32,
-    /// The paper's word on the command line.
+    /// Name of the paper on the command line.
     pub paper: String,
-    /// The paper's title.
+    /// Title of the paper.
     pub title: String,
-    /// Its authors.
+    /// Authors of the paper.
     pub authors: String,
-    /// Seeds by level; where it says nothing, those of [`Level::seeds`](crate::figures::level::Level::seeds).
+    /// Seeds by level; default those of [`Level::seeds`](crate::figures::level::Level::seeds).
     #[serde(default)]
     pub seeds: Seeds,
-    /// Experiments.
+    /// Sections.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
     /// Claims.
@@ -38,7 +38,7 @@ pub struct ClaimFile {
     pub tables: Vec<Table>,
 }
 
-/// Reads a `claims.toml`.
+/// Reads and checks a `claims.toml`.
 pub fn parse(text: &str) -> Result<ClaimFile, String> {
     let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
     if file.version != 1 {
@@ -50,22 +50,25 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
         }
         let ways = [claim.theorem.is_some(), claim.not_run.is_some(), !claim.checks.is_empty()];
         if ways.iter().filter(|way| **way).count() != 1 {
-            return Err(format!("{}: one of check, theorem and not_run decides it", claim.id));
+            return Err(format!("{}: needs exactly one of check, theorem and not_run", claim.id));
         }
         if claim.why.as_ref().is_some_and(|why| claim.not_run.is_some() || why.trim().is_empty()) {
-            return Err(format!("{}: why is a sentence about a claim that is tried", claim.id));
+            return Err(format!("{}: why needs text and a claim that is tested", claim.id));
         }
         for check in &claim.checks {
             let compared = check.other().is_some() && check.against.is_none();
             if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
-                return Err(format!("{}: the check '{}' cannot be of so many times another", claim.id, check.what));
+                return Err(format!(
+                    "{}: the check '{}' has times without a contender to compare with, or not above 0",
+                    claim.id, check.what
+                ));
             }
             for quantity in std::iter::once(&check.quantity).chain(&check.against) {
                 Quantity::parse(quantity).map_err(|e| format!("{}: {e}", claim.id))?;
             }
         }
         if let Some(check) = claim.checks.iter().find(|check| check.relative_to.is_some() && check.against.is_some()) {
-            return Err(format!("{}: the check '{}' asks for a quotient of curves", claim.id, check.what));
+            return Err(format!("{}: the check '{}' has relative_to with against", claim.id, check.what));
         }
         if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
             return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
@@ -78,7 +81,7 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
     Ok(file)
 }
 
-/// What is wrong with the figures and tables of a file.
+/// Checks the figures and tables of a file.
 fn check_exhibits(file: &ClaimFile) -> Result<(), String> {
     let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check(), f.is_theory()));
     let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check(), false));

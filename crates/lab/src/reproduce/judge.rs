@@ -1,4 +1,4 @@
-//! Tries claims on finished runs.
+//! Decides claims from finished runs.
 
 use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
 use crate::figures::stats::{Interval, interpolate, mean};
@@ -6,16 +6,16 @@ use crate::results::record::{self, RunRecord};
 use crate::run::compare::{Group, groups};
 use crate::run::plan::Plan;
 
-/// Points at which two curves are compared.
+/// Number of x at which two curves are compared.
 const CURVE_POINTS: usize = 21;
 
-/// The runs that checks may ask about.
+/// The runs that checks refer to.
 pub struct Runs<'a> {
     plan: &'a Plan,
     groups: Vec<Group<'a>>,
-    /// Where on the axes, unless a check says so itself.
+    /// Values of axes, unless a check names others.
     point: Point,
-    /// Straddling intervals are decided by their mean.
+    /// Whether straddling intervals are decided by their mean.
     provisional: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Runs<'a> {
 struct Bound {
     lo: f64,
     hi: f64,
-    /// The ends themselves do not count.
+    /// Whether the ends are excluded.
     strict: bool,
     words: String,
 }
@@ -62,7 +62,7 @@ impl Check {
     }
 }
 
-/// The verdict that a list of answers amounts to.
+/// The verdict from the results of all checks.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
     let any = |outcome| results.iter().any(|r| r.outcome == outcome);
     if any(Outcome::Fails) {
@@ -75,17 +75,17 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs of `plan`.
+    /// All runs of `plan`.
     pub fn new(plan: &'a Plan, records: &'a [RunRecord], provisional: bool) -> Self {
         Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
     }
 
-    /// The same, at these values of some axes; checks that name them go elsewhere.
+    /// The runs at these values of some axes; checks may name other values.
     pub fn at(self, point: &Point) -> Self {
         Self { point: point.clone(), ..self }
     }
 
-    /// Answers a check about `subject`, at each point it asks for.
+    /// Results of a check for `subject`, one per combination of axes that the check covers.
     pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
         let bound = check.bound()?;
         let template = |name: Option<&str>| match name {
@@ -148,8 +148,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// A check of a curve: for each seed its value at `check.at`, or its mean distance from the other's where
-    /// both exist. Unless every seed's curve reaches there, what the paper shows is not there to be seen: it fails.
+    /// A check of a curve, per seed: its value at `check.at`, or its mean distance from the other curve where
+    /// both exist. It fails unless the curves of all seeds reach there.
     fn answer_curve(
         &self,
         check: &Check,
@@ -165,7 +165,7 @@ impl<'a> Runs<'a> {
             let others = self.curves(check, against, other)?;
             curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
         } else {
-            let at = check.at.ok_or_else(|| format!("the check '{}' does not say where on the curve", check.what))?;
+            let at = check.at.ok_or_else(|| format!("the check '{}' needs at or another contender", check.what))?;
             curves.iter().map(|curve| interpolate(curve, at)).collect()
         };
         let asked = samples.len();
@@ -179,7 +179,7 @@ impl<'a> Runs<'a> {
         Ok(result)
     }
 
-    /// How far a contender's curve goes, in words: for checks that ask beyond its ends.
+    /// Text on the ends of a contender's curve, for checks beyond them.
     fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
         let mut means = Vec::new();
         for case in self.cases(&check.at_points)? {
@@ -195,7 +195,7 @@ impl<'a> Runs<'a> {
         ))
     }
 
-    /// By seed, the points (x, y) of a contender over all cases that the check is about.
+    /// The curves of a contender by seed: points (x, y) over all cases of the check.
     fn curves(&self, check: &Check, x: &str, template: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
         let y = &check.quantity;
         let mut curves = vec![Vec::new(); self.plan.seeds.len()];
@@ -208,7 +208,7 @@ impl<'a> Runs<'a> {
         Ok(curves)
     }
 
-    /// The cases that agree with `point`, and with our own on the axes that it does not name; at least one.
+    /// The cases with the values in `point`, and with ours on other axes; at least one.
     fn cases(&self, point: &Point) -> Result<Vec<usize>, String> {
         let mut whole = self.point.clone();
         whole.extend(point.clone());
@@ -219,7 +219,7 @@ impl<'a> Runs<'a> {
         if cases.is_empty() { Err(format!("no case of the scenario has {point:?}")) } else { Ok(cases) }
     }
 
-    /// The contender that the scenario writes as `template`, with the axes' values put in.
+    /// The contender that the scenario writes as `template`, with the values of axes filled in.
     fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
         let it = &self.plan.cases[case];
         let text = it.axes.iter().fold(template.to_string(), |text, (k, v)| text.replace(&format!("{{{k}}}"), v));
@@ -230,7 +230,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Each of `a` less so many times its partner.
+/// Each of `a` minus `times` its partner in `b`.
 fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_decide() {
+    fn intervals_decide_outcomes() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() };
         assert_eq!(outcome(&within, &[49.0, 50.0, 51.0]), Outcome::Holds);
         assert_eq!(outcome(&within, &[9.0, 10.0, 11.0]), Outcome::Fails);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn no_difference_is_not_less() {
+    fn equal_values_are_not_less() {
         let less = Check { less_than: Some("pi".into()), ..Check::default() };
         assert_eq!(outcome(&less, &[0.0, 0.0, 0.0]), Outcome::Fails);
         assert_eq!(outcome(&less, &[-3.0, -2.0, -4.0]), Outcome::Holds);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_times_the_others() {
+    fn times_scales_the_other_value() {
         let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
         assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
         assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_is_not_a_difference() {
+    fn relative_to_compares_quotients() {
         let twice = Check { relative_to: Some("pi".into()), within: Some([2.0, 4.0]), ..Check::default() };
         assert_eq!((twice.other(), outcome(&twice, &[2.9, 3.0, 3.1])), (Some("pi"), Outcome::Holds));
         assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_compared_where_both_exist() {
+    fn curves_are_compared_on_their_common_range() {
         let a = [(0.0, 1.0), (10.0, 2.0)];
         let b = [(5.0, 0.0), (20.0, 0.0)];
         assert!((distance(&a, &b).unwrap() - 1.75).abs() < 1e-12);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_add_up() {
+    fn verdict_combines_all_checks() {
         let result = |outcome| CheckResult {
             what: String::new(),
             value: None,

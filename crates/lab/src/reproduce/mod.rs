@@ -1,4 +1,4 @@
-//! A paper's experiments from its scenario files to verdicts.
+//! Reproduces a paper: from its scenario files to verdicts.
 
 pub mod claim_file;
 pub mod judge;
@@ -22,27 +22,27 @@ use crate::scenario::Overrides;
 use claim_file::ClaimFile;
 use trial::Finished;
 
-/// What is to be reproduced.
+/// A reproduction: paper, level and chosen claims.
 pub struct Reproduction {
     paper: &'static Paper,
     file: ClaimFile,
-    /// Claims chosen, in the file's order.
+    /// Chosen claims, in file order.
     chosen: Vec<Claim>,
     level: Level,
-    /// By scenario name.
+    /// Plans by scenario name.
     plans: Vec<(String, Plan)>,
-    /// Which build of the program runs them.
+    /// Build of the program that runs them.
     revision: String,
 }
 
 /// Why a reproduction did not finish.
 #[derive(Debug)]
 pub enum ReproduceError {
-    /// The paper's own files are wrong; a defect of this program.
+    /// The paper's own files are invalid: a defect of this program.
     Files(String),
     /// A batch did not finish.
     Batch(BatchError),
-    /// A result could not be kept.
+    /// A result could not be stored.
     Store(StoreError),
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for ReproduceError {
 impl std::error::Error for ReproduceError {}
 
 impl Reproduction {
-    /// The claims of `paper` for which `wanted` is true, at `level`.
+    /// The claims of `paper` that `wanted` selects, at `level`.
     pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
         let file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
@@ -73,34 +73,34 @@ impl Reproduction {
         Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
     }
 
-    /// The same, run by this build of the program.
+    /// Sets the build of the program.
     pub fn with_revision(mut self, revision: &str) -> Self {
         self.plans = self.plans.into_iter().map(|(name, plan)| (name, plan.with_revision(revision))).collect();
         self.revision = revision.to_string();
         self
     }
 
-    /// Ids of every claim of `paper`.
+    /// Ids of all claims of `paper`.
     pub fn claim_ids(paper: &Paper) -> Vec<String> {
         claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
     }
 
-    /// The paper's word.
+    /// The paper.
     pub const fn paper(&self) -> &'static Paper {
         self.paper
     }
 
-    /// Simulated seconds in all.
+    /// Total simulated seconds.
     pub fn simulated_s(&self) -> f64 {
         self.plans.iter().map(|(_, plan)| plan.simulated_s()).sum()
     }
 
-    /// Runs in all.
+    /// Total number of runs.
     pub fn runs(&self) -> usize {
         self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
     }
 
-    /// The seeds of its runs: a number, or in words the least and the most where scenarios differ.
+    /// Seeds per run: a number, or a range as text if scenarios differ.
     fn seeds(&self) -> SeedCount {
         let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
         match (counts.clone().min(), counts.max()) {
@@ -110,14 +110,14 @@ impl Reproduction {
         }
     }
 
-    /// How many of them `dir` holds already.
+    /// Number of runs that `dir` has already.
     pub fn finished(&self, dir: &Path) -> usize {
         self.plans.iter().map(|(name, plan)| store::finished(&dir.join(name), plan)).sum()
     }
 
-    /// Runs everything into `dir` (a run directory for each scenario), judges the claims, writes
-    /// `claims.json`; claims of the same paper, level and build that it holds beside the chosen ones stay.
-    /// `origin` is what `meta.json` says beside the plans' own facts. Gives the claims, and the lock of `dir` for its report.
+    /// Runs everything into `dir` (one run directory per scenario), decides the claims and writes
+    /// `claims.json`. Other claims in `dir` of the same paper, level and build are kept. `origin` goes into
+    /// `meta.json`. Returns the claims, and the lock of `dir` for its report.
     pub fn run(
         &self,
         dir: &Path,
@@ -132,7 +132,7 @@ impl Reproduction {
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
             stores.push((name, plan, store));
         }
-        // Section by section: the runs of all at once can be more than fits into memory.
+        // By section: the runs of all sections may not fit into memory.
         let mut results = Vec::new();
         for section in &self.file.sections {
             let claims = || self.chosen.iter().filter(|claim| claim.section == section.id);
@@ -152,12 +152,12 @@ impl Reproduction {
         Ok((results, lock))
     }
 
-    /// The results that `dir` holds already and that still count; an error if it is not ours to write to.
+    /// The results in `dir` that are still valid; an error if the directory has other content.
     fn earlier(&self, dir: &Path) -> Result<Vec<ClaimResult>, StoreError> {
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         let meta_path = dir.join("meta.json");
         if !meta_path.exists() {
-            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are no results") };
+            return if store::is_free(dir, "")? { Ok(Vec::new()) } else { refuse("files that are not results") };
         }
         let Meta::Paper(known) = Meta::read(dir)? else { return refuse("the results of a scenario") };
         if known.paper != self.paper.name {
@@ -173,15 +173,15 @@ impl Reproduction {
         Ok(disk::read_json::<Verdicts>(&path)?.claims)
     }
 
-    /// New results in place of earlier ones, in the order of the paper's file.
+    /// The results with new ones in place of earlier ones, in the order of the paper's file.
     fn merged(&self, earlier: Vec<ClaimResult>, new: &[ClaimResult]) -> Vec<ClaimResult> {
         let find = |results: &[ClaimResult], id: &str| results.iter().find(|r| r.id == id).cloned();
         self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
     }
 
-    /// Locks `dir` and makes it this paper's; gives the results there that still count.
+    /// Locks `dir` for this paper; returns the results there that are still valid.
     fn open(&self, dir: &Path, origin: &Origin, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
-        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        // Checked before locking, so that nothing is written into an unrelated directory.
         self.earlier(dir)?;
         let lock = WriteLock::take(dir, wait)?;
         let earlier = self.earlier(dir)?;
@@ -250,7 +250,7 @@ impl Reproduction {
     }
 }
 
-/// Does one of the `chosen` claims need this section, for itself or for a figure or table that belongs to it?
+/// Whether one of the `chosen` claims needs this section, for itself or for one of its figures or tables.
 fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
     let figures = file.figures.iter().map(|f| (&f.section, &f.claims));
     let exhibits = figures.chain(file.tables.iter().map(|t| (&t.section, &t.claims)));
@@ -258,7 +258,7 @@ fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
     chosen.iter().any(|c| c.section == section.id) || here.any(|id| chosen.iter().any(|c| c.id == *id))
 }
 
-/// What a scenario of `paper` asks for.
+/// The plan of a scenario of `paper`.
 fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
@@ -267,7 +267,7 @@ fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
 }
 
-/// Seeds of a scenario: the most that a section with it asks for.
+/// Seeds of a scenario: the largest number among its sections.
 fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
     let usual = file.seeds.at(level).unwrap_or(level.seeds());
     let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));

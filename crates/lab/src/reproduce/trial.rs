@@ -1,4 +1,5 @@
-//! One claim tried on finished runs: by the paper's rule at its own place, by other rules, and at other places.
+//! Decides one claim from finished runs: with the paper's rule and axes, with other rules, and with other axes
+//! and scenarios.
 
 use serde_json::json;
 
@@ -7,15 +8,15 @@ use crate::reproduce::judge::{self, Runs};
 use crate::results::record::{self, RunRecord};
 use crate::run::plan::Plan;
 
-/// A scenario by name, with its runs.
+/// A scenario: name, plan and runs.
 pub type Finished<'a> = (&'a str, &'a Plan, Vec<RunRecord>);
 
-/// A claim that nothing here can try, with the reason.
+/// Verdict and evidence of a claim that cannot be tested, with the reason.
 pub fn not_run(reason: &str) -> (Verdict, Evidence) {
     (Verdict::NotRun, Evidence { detail: detail(json!({ NOT_RUN: reason })), ..Evidence::default() })
 }
 
-/// Verdict and evidence of a claim of `section`; none if it has no scenario or that was not run.
+/// Verdict and evidence of a claim of `section`; `None` if it has no scenario or that was not run.
 pub fn on_runs(
     claim: &Claim,
     section: &Section,
@@ -62,7 +63,7 @@ fn words(point: &Point) -> impl Iterator<Item = (&str, &str)> {
     point.iter().map(|(axis, value)| (axis.as_str(), value.as_str()))
 }
 
-/// Every other choice of values on the axes that `point` names, in the scenario's order.
+/// All other combinations of values of the axes in `point`, in the scenario's order.
 fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for case in &plan.cases {
@@ -74,7 +75,7 @@ fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     points
 }
 
-/// What of `point` lies on axes that `plan` has: another scenario may lack some.
+/// The part of `point` on axes that `plan` has; another scenario may lack some.
 fn known(plan: &Plan, point: &Point) -> Point {
     let has = |axis: &str| plan.cases.first().is_some_and(|case| case.axes.iter().any(|(name, _)| name == axis));
     point.iter().filter(|(axis, _)| has(axis)).map(|(axis, value)| (axis.clone(), value.clone())).collect()
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_is_that_of_the_point_and_other_values_and_scenarios_stand_beside_it() {
+    fn verdict_uses_point_only() {
         let (own, single) = (plan(SCENARIO), plan(&SCENARIO.replace("\"flows.cbr.count\" = [1, 2]", "")));
         let finished = [("own", &own, records(&own)), ("single", &single, records(&single))];
         let check = Check { quantity: "loss_ratio".into(), at_most: Some(0.0), ..Check::default() };
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(verdict, Verdict::Reproduced);
         assert_eq!(evidence.checks.len(), 1, "one point of the axes");
         let found: Vec<_> = evidence.variants.iter().map(|v| (v.name.as_str(), v.verdict)).collect();
-        // Two of 500 kb/s are as much as the link has, and one is not.
+        // Two flows of 500 kbit/s fill the link, one does not.
         let beside =
             [("droptail, cbr count = 2", Verdict::Reproduced), ("droptail, scenario single", Verdict::Reproduced)];
         assert_eq!(found, beside);

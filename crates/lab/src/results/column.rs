@@ -1,11 +1,11 @@
-//! Quantities of a recorded column over a span of time: of the queue, or of a probe such as `red_tail.q2`.
+//! Quantities of a recorded series over a time span: of the queue, or of a probe such as `red_tail.q2`.
 
 use crate::figures::class_column::growth_per_s;
 use crate::results::metrics;
 use crate::results::record::{RunRecord, SeriesRecord};
 
-/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)`, `share(COLUMN; LO..HI)` or `rate_std(COLUMN; SECONDS)`, with `@a..b`
-/// behind it or over the whole run.
+/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)`, `share(COLUMN; LO..HI)` or `rate_std(COLUMN; SECONDS)`;
+/// optionally with `@a..b`, else over the complete run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// `queue`, in packets, or a probe.
@@ -14,21 +14,21 @@ pub struct Column {
     span: Option<(f64, f64)>,
 }
 
-/// What is asked about the values.
+/// Function of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Mean,
     Std,
-    /// The last value less the first.
+    /// Last value minus the first.
     Growth,
-    /// Which part of them lies between these two.
+    /// Fraction of the values in this range.
     Share(f64, f64),
-    /// The standard deviation of a counter's growth per second, over so many seconds each.
+    /// Standard deviation of a counter's growth per second, over intervals of this many seconds.
     RateStd(f64),
 }
 
 impl Column {
-    /// Reads it; none if it begins otherwise.
+    /// Reads it; `None` if it begins with another name.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let (call, span) = match text.split_once(")@") {
             Some((call, span)) => (Some(call), Some(metrics::parse_span(span)?)),
@@ -46,14 +46,14 @@ impl Column {
             }
             ("rate_std", over) => {
                 let over = over.parse().ok().filter(|over: &f64| *over > 0.0);
-                Asked::RateStd(over.ok_or_else(|| format!("'{text}': rates are over so many seconds each"))?)
+                Asked::RateStd(over.ok_or_else(|| format!("'{text}': rate_std needs an interval in seconds"))?)
             }
             _ => return Ok(None),
         };
         Ok(Some(Self { name: name.trim().to_string(), asked, span }))
     }
 
-    /// Its value in `run`; NaN where the column was not recorded or has no value in the span.
+    /// The value in `run`; NaN if the series was not recorded or has no value in the span.
     pub fn of(&self, run: &RunRecord) -> f64 {
         let (from, to) = self.span.unwrap_or((0.0, run.duration_s));
         self.asked.of(&self.values(&run.series, from, to))
@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// The rows of a column.
+/// The rows of a series.
 fn known(series: &SeriesRecord, name: &str) -> Vec<(f64, Option<f64>)> {
     let times = series.time_s.iter().copied();
     if name == "queue" {
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn column_quantities_match_hand_calculation() {
         assert_eq!(value("mean(queue)@1..3"), 12.0);
         assert_eq!(value("std(queue)@1..3"), 2.0);
         assert_eq!(value("share(queue; 10..50)"), 0.75);
         assert_eq!(value("growth(red_tail.q2)"), 7.0);
         assert_eq!(value("mean(red_tail.q2)"), 8.0, "what is not known does not count");
-        // From 5 at 1 s to 7 at 3 s and 12 at 4 s; what was before the span does not count.
+        // From 5 at 1 s to 7 at 3 s and 12 at 4 s; values before the span are ignored.
         assert_eq!(value("rate_std(red_tail.q2; 1)@1..4"), 2.0);
         assert!(value("mean(red_tail.q2)@1..2").is_nan() && value("mean(pi.p)").is_nan());
     }
 
     #[test]
-    fn what_is_no_column() {
+    fn other_names_and_errors_are_refused() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

@@ -1,4 +1,4 @@
-//! `meta.json`: whose results a directory holds, and how they came about.
+//! `meta.json`: what a directory of results belongs to, and the origin of the results.
 
 use std::path::Path;
 
@@ -12,85 +12,85 @@ use crate::disk::store_error::StoreError;
 /// `meta.json` of a directory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meta {
-    /// Of the runs of one scenario.
+    /// Runs of one scenario.
     Run(Box<RunMeta>),
-    /// Of a paper's reproduction.
+    /// Reproduction of a paper.
     Paper(Box<PaperMeta>),
-    /// Of several papers.
+    /// Reproductions of several papers.
     Papers(Box<PapersMeta>),
 }
 
-/// `kind` of a paper's reproduction.
+/// `kind` of the reproduction of a paper.
 const PAPER: &str = "reproduction";
-/// `kind` of several papers.
+/// `kind` of the reproductions of several papers.
 const PAPERS: &str = "reproductions";
-/// `kind` of a command behind a link.
+/// `kind` of a command behind an emulated link.
 const LINK: &str = "link";
 
-/// How results came about, as the caller says it.
+/// Origin of results, as given by the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Of the program that made them; none where they were not made by the program.
+    /// Revision of the program; `None` if another program made them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// What was typed or called.
+    /// The command or call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// The revision that a program was built from; none if it was not known.
+/// Revision that a program was built from; `None` if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(pub Option<String>);
 
 impl Revision {
-    /// The revision that a build script has found; it finds none where the words are empty.
+    /// The revision that a build script found; an empty text means none.
     pub fn of(found: &str) -> Self {
         Self(Some(found.to_string()).filter(|found| !found.is_empty()))
     }
 }
 
 impl Origin {
-    /// The revision, where it is known.
+    /// The revision, if known.
     pub fn revision(&self) -> Option<&str> {
         self.revision.as_ref()?.0.as_deref()
     }
 }
 
-/// The machine that figures were made on.
+/// The machine of the runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
     /// Operating system.
     pub os: String,
-    /// Architecture of the processor.
+    /// Processor architecture.
     pub arch: String,
-    /// Release of the kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// Model of the processor, where the system tells.
+    /// Processor model, if known.
     pub cpu: Option<String>,
-    /// Threads that run at a time.
+    /// Number of hardware threads.
     pub threads: usize,
 }
 
-/// What a report says about how the runs were made, from the first case.
+/// Facts about the runs for reports, from the first case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Simulated seconds of a run.
+    /// Simulated seconds per run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
-    /// How many of them do not count.
+    /// Seconds of warm-up, included in the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// Processing times of hosts are uniform from 0 to this.
+    /// Longest processing time of hosts in microseconds; uniform from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_us: Option<f64>,
-    /// Curves that the scenario asks for.
+    /// Curves that the scenario requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<String>>,
 }
 
-/// The version of a directory that does not say its version.
+/// Version of a directory that does not record one.
 fn unknown() -> String {
     "?".to_string()
 }
@@ -98,80 +98,80 @@ fn unknown() -> String {
 /// `meta.json` of the runs of one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunMeta {
-    /// Format, 1.
+    /// Format version, 1.
     #[serde(default)]
     pub version: u32,
     /// Version of the laboratory.
     #[serde(default = "unknown")]
     pub forebay: String,
-    /// Version and build: runs of another engine do not count. Empty in directories of before there were engines.
+    /// Version and build; runs of another build are not reused. Empty in old directories.
     #[serde(default)]
     pub engine: String,
-    /// What tells its plan from others.
+    /// Hash of the plan.
     #[serde(default)]
     pub hash: String,
     /// Title of the scenario.
     #[serde(default)]
     pub title: String,
-    /// Seeds of every contender.
+    /// Seeds per contender.
     #[serde(default)]
     pub seeds: Vec<u64>,
     /// Number of cases.
     #[serde(default)]
     pub cases: usize,
-    /// Where they ran.
+    /// Machine.
     #[serde(default)]
     pub machine: Machine,
-    /// How they were made.
+    /// Facts about the runs.
     #[serde(flatten)]
     pub facts: Facts,
-    /// How they came about.
+    /// Origin.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What stands below the title in the report, in place of the usual line.
+    /// Text below the title in the report, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
-    /// `link` for a command behind a link; otherwise none.
+    /// `link` for a command behind an emulated link; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The timing of a command behind a link.
+    /// Timing of a command behind an emulated link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
 }
 
 impl RunMeta {
-    /// Those of a command behind a link, with this timing.
+    /// The metadata of a command behind an emulated link, with this timing.
     pub fn of_link(self, timing: Timing) -> Self {
         Self { kind: Some(LINK.to_string()), timing: Some(timing), ..self }
     }
 
-    /// The timing of a command behind a link; none if the directory is of a scenario.
+    /// Timing of a command behind an emulated link; `None` for a scenario.
     pub fn link(&self) -> Option<Timing> {
         self.kind.as_ref().filter(|kind| *kind == LINK).map(|_| self.timing.clone().unwrap_or_default())
     }
 }
 
-/// A section of a paper's reproduction.
+/// A section of a reproduction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SectionMeta {
-    /// Its name.
+    /// Name.
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What it does.
+    /// Description.
     pub text: String,
-    /// Its scenario; theory has none.
+    /// Scenario; `None` for theory.
     pub scenario: Option<String>,
 }
 
-/// How many seeds each contender ran with.
+/// Number of seeds per contender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SeedCount {
-    /// The same number in every scenario.
+    /// Equal in all scenarios.
     Each(u64),
-    /// In words, the least and the most.
+    /// Range, as text.
     Words(String),
 }
 
@@ -184,10 +184,10 @@ impl std::fmt::Display for SeedCount {
     }
 }
 
-/// `meta.json` of a paper's reproduction.
+/// `meta.json` of the reproduction of a paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperMeta {
-    /// Format, 1.
+    /// Format version, 1.
     #[serde(default)]
     pub version: u32,
     /// Version of the laboratory.
@@ -198,40 +198,40 @@ pub struct PaperMeta {
     pub engine: String,
     /// `reproduction`.
     pub kind: String,
-    /// The paper's word.
+    /// Name of the paper.
     #[serde(default)]
     pub paper: String,
-    /// Its title.
+    /// Title.
     #[serde(default)]
     pub title: String,
-    /// Its authors.
+    /// Authors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authors: Option<String>,
-    /// Word of the level.
+    /// Name of the level.
     #[serde(default)]
     pub level: String,
     /// Seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<SeedCount>,
-    /// Its experiments.
+    /// Sections.
     #[serde(default)]
     pub sections: Vec<SectionMeta>,
-    /// Its figures; directories of before there were figures have none.
+    /// Figures; empty in old directories.
     #[serde(default)]
     pub figures: Vec<Figure>,
     /// Its tables.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// Where it ran.
+    /// Machine.
     #[serde(default)]
     pub machine: Machine,
-    /// How its runs were made.
+    /// Facts about the runs.
     #[serde(flatten)]
     pub facts: Facts,
-    /// How they came about.
+    /// Origin.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What stands below the title in the report, in place of the usual line.
+    /// Text below the title in the report, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
 }
@@ -259,20 +259,20 @@ impl Default for PaperMeta {
     }
 }
 
-/// Where a paper's results are.
+/// Location of a paper's results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Folder {
-    /// The paper's word.
+    /// Name of the paper.
     pub paper: String,
-    /// Its folder, from that of the index.
+    /// Folder, relative to the index.
     pub dir: String,
 }
 
 /// `meta.json` of several papers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PapersMeta {
-    /// Format, 1.
+    /// Format version, 1.
     #[serde(default)]
     pub version: u32,
     /// Version of the laboratory.
@@ -280,22 +280,22 @@ pub struct PapersMeta {
     pub forebay: String,
     /// `reproductions`.
     pub kind: String,
-    /// Word of the level.
+    /// Name of the level.
     #[serde(default)]
     pub level: String,
-    /// Where each paper is.
+    /// Locations of the papers.
     #[serde(default)]
     pub papers: Vec<Folder>,
-    /// Where they ran.
+    /// Machine.
     #[serde(default)]
     pub machine: Machine,
-    /// How they came about.
+    /// Origin.
     #[serde(flatten)]
     pub origin: Origin,
 }
 
 impl PapersMeta {
-    /// Of papers reproduced at this level.
+    /// Metadata of papers reproduced at this level.
     pub fn new(level: &str, papers: Vec<Folder>, machine: Machine, origin: Origin) -> Self {
         let (forebay, kind) = (env!("CARGO_PKG_VERSION").to_string(), PAPERS.to_string());
         Self { version: 1, forebay, kind, level: level.to_string(), papers, machine, origin }
@@ -306,7 +306,7 @@ impl Meta {
     /// Reads the `meta.json` of `dir`.
     ///
     /// # Errors
-    /// Without that file a directory can only be left or deleted.
+    /// The file is missing or damaged: the directory can then only be left or deleted.
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join("meta.json");
         let bytes = disk::read_regular(&path).map_err(disk::io_error(&path))?;

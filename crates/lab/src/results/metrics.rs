@@ -1,9 +1,9 @@
-//! Quantities of one run by name: of its summary, or worked out from its recorded queue over a span of time.
+//! Quantities of one run by name: from its summary, or computed from its recorded queue over a time span.
 
 use crate::figures::settling::{overshoot, resettling, rms_error, seconds, settling, swing};
 use crate::results::record::{Reference, RunRecord, SeriesRecord};
 
-/// Standard deviation of the queue as it was sampled in (from, to]; NaN without a sample.
+/// Standard deviation of the sampled queue in (from, to]; NaN without samples.
 fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
     let rows = series.time_s.iter().zip(&series.queue_pkts);
     let queue: Vec<f64> = rows.filter(|(t, _)| **t > from && **t <= to).map(|(_, q)| *q).collect();
@@ -11,8 +11,9 @@ fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
     (queue.iter().map(|q| (q - mean) * (q - mean)).sum::<f64>() / queue.len() as f64).sqrt()
 }
 
-/// A quantity of the whole run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or one of the
-/// series over a span of time (`settling_s@50..150`). Settling that does not happen counts as the whole span.
+/// A quantity of a run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or computed from the
+/// series over a time span (`settling_s@50..150`). A settling time that does not exist counts as the complete
+/// span.
 pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
     let (name, span) = match name.split_once('@') {
         None => (name, None),
@@ -24,7 +25,7 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
         Reference::Given(q) | Reference::SteadyMean(q) => q,
     };
     Ok(match name {
-        // Over the whole run they were worked out when it ended.
+        // For the complete run they were computed when it ended.
         "settling_s" if span.is_none() => run.summary.settling_s.unwrap_or(run.duration_s),
         "overshoot_pkts" if span.is_none() => run.summary.overshoot_pkts,
         "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deviation_is_that_of_the_samples_in_the_span() {
+    fn deviation_uses_samples_within_the_span() {
         let series = SeriesRecord {
             time_s: vec![1.0, 2.0, 3.0, 4.0],
             queue_pkts: vec![100.0, 10.0, 14.0, 100.0],

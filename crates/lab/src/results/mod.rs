@@ -1,8 +1,8 @@
-//! The documents of a result directory as types: what is written is what is read.
+//! The documents of a result directory as types, for writing and reading.
 //!
-//! `meta.json` is [`meta::Meta`], `summary.json` is [`summary::Summary`], `claims.json` is [`verdicts::Verdicts`], `timing.json` is a list of
-//! [`timing::RunTiming`]. Names and order of the fields are the published format; a field that older versions did not write has a
-//! default.
+//! `meta.json` is [`meta::Meta`], `summary.json` is [`summary::Summary`], `claims.json` is
+//! [`verdicts::Verdicts`], `timing.json` is a list of [`timing::RunTiming`]. Names and order of fields are the
+//! published format. Fields that older versions did not write have defaults.
 
 pub mod column;
 pub mod metrics;

@@ -1,4 +1,4 @@
-//! Values by name, in the order in which they were added.
+//! Values by name, in insertion order.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// Values by name: an object in JSON, whose members keep their order.
+/// Values by name: an object in JSON whose members keep their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<T>(Vec<(String, T)>);
 
-/// A point on the axes of `[vary]`: axis and value.
+/// Values of the axes of `[vary]`.
 pub type Axes = Named<String>;
 
 impl<T> Default for Named<T> {
@@ -20,12 +20,12 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// Is there nothing?
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value of this name.
+    /// The value with this name.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
@@ -37,7 +37,7 @@ impl<T> Named<T> {
 }
 
 impl Named<String> {
-    /// Names and words in order.
+    /// Names and texts in order.
     pub fn words(&self) -> impl Iterator<Item = (&str, &str)> {
         self.iter().map(|(name, value)| (name, value.as_str()))
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::Named;
 
     #[test]
-    fn members_keep_their_order() {
+    fn json_members_keep_their_order() {
         let text = r#"{"b":1,"a":2}"#;
         let read: Named<u64> = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);

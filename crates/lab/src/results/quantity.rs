@@ -1,5 +1,5 @@
-//! Quantities as claims write them: a number of a run, of some of its classes, or worked out of such numbers.
-//! `docs/claims.md` is their reference.
+//! Quantities as claims write them: a number of a run, of some of its classes, or computed from these.
+//! `docs/claims.md` is the reference.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::results::record::{ClassSummary, RunRecord, RunSummary, Spread};
 pub enum Quantity {
     /// One number.
     One(Term),
-    /// One over another: `A / B`.
+    /// A quotient: `A / B`.
     Ratio(Term, Term),
-    /// One and a number: `A + 0.2`.
+    /// A sum with a constant: `A + 0.2`.
     Shifted(Term, f64),
 }
 
@@ -28,63 +28,63 @@ pub fn of(run: &RunRecord, text: &str) -> Result<f64, String> {
 /// A part of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
-    /// Of the run, as [`metrics::of_run`] knows it.
+    /// Of the run, by [`metrics::of_run`].
     Run(String),
-    /// Of a recorded column.
+    /// Of a recorded series.
     Column(Column),
-    /// Of some classes taken together.
+    /// Of some classes together.
     Classes(Classes),
-    /// Of several classes, each by itself and as a multiple of its target: `jain(class.0-3.goodput_bps; 1/2/3/4)`.
+    /// Over several classes, each divided by its target: `jain(class.0-3.goodput_bps; 1/2/3/4)`.
     Across(Over, Classes, Vec<f64>),
-    /// How far the queue's distribution is from a model's, or that of one model from another's.
+    /// Distance of the queue distribution from a model's, or between two models.
     Apart(Model, Option<Model>),
 }
 
-/// What is asked about the numbers of several classes.
+/// Function over the numbers of several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Jain's index.
+    /// Jain's fairness index.
     Jain,
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// The largest.
+    /// Maximum.
     Max,
 }
 
-/// A figure of classes or of a colour: `class.0-4.in.loss_ratio`.
+/// A value of classes or of a colour: `class.0-4.in.loss_ratio`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// Which classes; none means all.
+    /// The classes; `None` means all.
     set: Option<BTreeSet<u8>>,
-    /// `in` or `out`; none means both.
+    /// `in` or `out`; `None` means both.
     colour: Option<String>,
-    /// Which figure.
+    /// Name of the value.
     field: String,
 }
 
-/// Figures of packets at the link; what a colour has of them adds up.
+/// Values at the link; those of the colours can be summed.
 const AT_THE_LINK: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "loss_ratio", "utilisation"];
-/// Spreads of packets at the link.
+/// Distributions at the link.
 const SPREADS_AT_THE_LINK: [&str; 1] = ["sojourn_ms"];
-/// Figures from end to end, which a class has whatever the colour of its packets.
+/// End-to-end values, which a class has only once for both colours.
 const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
-/// Spreads from end to end.
+/// End-to-end distributions.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
-/// What a spread consists of.
+/// Fields of a distribution.
 const PARTS: [&str; 5] = ["mean", "std", "p50", "p99", "max"];
 
 impl Quantity {
-    /// Reads it.
+    /// Reads a quantity.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some((above, below)) = text.split_once(" / ") {
             return Ok(Self::Ratio(Term::parse(above)?, Term::parse(below)?));
         }
         let Some((term, number)) = text.split_once(" + ") else { return Ok(Self::One(Term::parse(text)?)) };
-        let number = number.trim().parse().map_err(|_| format!("'{number}' is no number to add"))?;
+        let number = number.trim().parse().map_err(|_| format!("'{number}' is not a number to add"))?;
         Ok(Self::Shifted(Term::parse(term)?, number))
     }
 
-    /// Its value in `run`; NaN where there is nothing to measure.
+    /// The value in `run`; NaN without a measurement.
     pub fn of(&self, run: &RunRecord) -> Result<f64, String> {
         Ok(match self {
             Self::One(term) => term.of(run)?,
@@ -115,7 +115,7 @@ impl Term {
         };
         let (each, targets) = inside.split_once(';').unwrap_or((inside, ""));
         let classes = Classes::parse(each.trim())?.filter(|classes| classes.set.is_some());
-        let classes = classes.ok_or_else(|| format!("{name}({inside}): not a figure of classes"))?;
+        let classes = classes.ok_or_else(|| format!("{name}({inside}): not a quantity of classes"))?;
         let targets = targets.trim().split('/').filter(|target| !target.is_empty());
         let targets: Vec<f64> = targets
             .map(|target| target.parse().ok().filter(|t| *t > 0.0))
@@ -159,11 +159,12 @@ impl Over {
 }
 
 impl Classes {
-    /// `class.SET.FIELD`, `class.SET.COLOUR.FIELD` or `colour.COLOUR.FIELD`; none if it begins otherwise.
+    /// Reads `class.SET.FIELD`, `class.SET.COLOUR.FIELD` or `colour.COLOUR.FIELD`; `None` if it begins
+    /// otherwise.
     fn parse(text: &str) -> Result<Option<Self>, String> {
         let (set, rest) = if let Some(rest) = text.strip_prefix("class.") {
-            let (set, rest) = rest.split_once('.').ok_or_else(|| format!("'{text}' names no figure"))?;
-            (Some(parse_set(set).ok_or_else(|| format!("'{set}' is no set of classes such as 0-4 or 1+5"))?), rest)
+            let (set, rest) = rest.split_once('.').ok_or_else(|| format!("'{text}' has no field"))?;
+            (Some(parse_set(set).ok_or_else(|| format!("'{set}' is not a set of classes such as 0-4 or 1+5"))?), rest)
         } else if let Some(rest) = text.strip_prefix("colour.") {
             (None, rest)
         } else {
@@ -171,7 +172,7 @@ impl Classes {
         };
         let (colour, field) = match rest.split_once('.') {
             Some((colour @ ("in" | "out"), field)) => (Some(colour.to_string()), field),
-            _ if set.is_none() => return Err(format!("'{text}' names no colour: colour.in or colour.out")),
+            _ if set.is_none() => return Err(format!("'{text}' has no colour: colour.in or colour.out")),
             _ => (None, rest),
         };
         let spread = field.split_once('.').filter(|(_, part)| PARTS.contains(part)).map(|(spread, _)| spread);
@@ -179,18 +180,18 @@ impl Classes {
         let end = END_TO_END.contains(&field) || spread.is_some_and(|s| SPREADS_END_TO_END.contains(&s));
         match (link, end, &colour) {
             (true, _, _) | (_, true, None) => Ok(Some(Self { set, colour, field: field.to_string() })),
-            (_, true, Some(_)) => Err(format!("'{text}': a class has one {field}, whatever the colour")),
+            (_, true, Some(_)) => Err(format!("'{text}': {field} is per class, not per colour")),
             _ => Err(format!("a class has no number called '{field}'")),
         }
     }
 
-    /// Each class by itself.
+    /// Each class separately.
     fn each(&self) -> impl Iterator<Item = Self> {
         let classes = self.set.iter().flatten();
         classes.map(|class| Self { set: Some(BTreeSet::from([*class])), ..self.clone() })
     }
 
-    /// All of them together.
+    /// The value of all classes together.
     fn of(&self, run: &RunSummary) -> Result<f64, String> {
         let asked = |c: &&ClassSummary| {
             self.set.as_ref().is_none_or(|set| set.contains(&c.class))
@@ -220,7 +221,8 @@ impl Classes {
         let spreads: Vec<(f64, Spread)> = match name {
             "sojourn_ms" => rows.iter().filter_map(|c| Some((delivered(c), c.sojourn_ms?))).collect(),
             "owd_ms" => by_class(rows).iter().filter_map(|c| Some((of_class(c.class), c.owd_ms?))).collect(),
-            // How many flows ended is not on record, so those of several classes cannot be joined.
+            // The number of finished flows is not recorded, so completion times of several classes cannot be
+            // combined.
             _ => self.only(&by_class(rows))?.fct_s.into_iter().map(|s| (1.0, s)).collect(),
         };
         joined(&spreads, part).ok_or_else(|| format!("{part} of several classes or colours cannot be joined: {nested}"))
@@ -234,7 +236,7 @@ impl Classes {
     }
 }
 
-/// `3`, `0-4`, `1+5+8` or `0-2+7`.
+/// Reads a set of classes: `3`, `0-4`, `1+5+8` or `0-2+7`.
 fn parse_set(text: &str) -> Option<BTreeSet<u8>> {
     let mut set = BTreeSet::new();
     for part in text.split('+') {
@@ -248,7 +250,7 @@ fn parse_set(text: &str) -> Option<BTreeSet<u8>> {
     Some(set)
 }
 
-/// The row of each class that has its figures from end to end: that of IN packets, where there is one.
+/// The row of each class with its end-to-end values: that of IN packets, if there is one.
 fn by_class<'a>(rows: &[&'a ClassSummary]) -> Vec<&'a ClassSummary> {
     let first = |(i, c): (usize, &&'a ClassSummary)| (!rows[..i].iter().any(|d| d.class == c.class)).then_some(*c);
     rows.iter().enumerate().filter_map(first).collect()
@@ -258,7 +260,7 @@ const fn offered(c: &ClassSummary) -> f64 {
     c.offered_pkts as f64
 }
 
-/// A whole number: the ratio is on record, the count is not.
+/// Rounded: the ratio is recorded, the count is not.
 fn dropped(c: &ClassSummary) -> f64 {
     (c.loss_ratio * offered(c)).round()
 }
@@ -267,8 +269,8 @@ fn delivered(c: &ClassSummary) -> f64 {
     offered(c) - dropped(c)
 }
 
-/// A part of the spread of all values together, each spread with its number of values. Percentiles of several
-/// cannot be had; NaN if there is none.
+/// A field of the combined distribution, given each distribution with its number of values. Percentiles of
+/// several cannot be combined; NaN without values.
 fn joined(spreads: &[(f64, Spread)], part: &str) -> Option<f64> {
     let total: f64 = spreads.iter().map(|(n, _)| n).sum();
     let moment = |of: fn(&Spread) -> f64| spreads.iter().map(|(n, s)| n * of(s)).sum::<f64>() / total;
@@ -332,22 +334,22 @@ mod tests {
     }
 
     #[test]
-    fn counts_add_up_and_ratios_are_weighted() {
+    fn counts_are_summed_and_ratios_weighted() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
-        // 10 + 150 of 400.
+        // (10 + 150) / 400.
         close("class.0.loss_ratio", 0.4);
-        // 10 + 0 + 10 of 350.
+        // (10 + 0 + 10) / 350.
         close("colour.in.loss_ratio", 20.0 / 350.0);
         close("colour.out.dropped_pkts", 150.0);
         close("class.0-1.delivered_pkts", 440.0);
-        // 90 + 200 + 40 of the 480 sent in half of the time.
+        // 90 + 200 + 40 of 480 packets sent, in half of the time.
         close("colour.in.utilisation", 0.5 * 330.0 / 480.0);
         assert!(value("class.9.loss_ratio").unwrap().is_nan(), "no such class was seen");
     }
 
     #[test]
-    fn classes_have_one_goodput_whatever_the_colour() {
+    fn goodput_of_a_class_ignores_colour() {
         close("class.0.goodput_bps", 1000.0);
         close("class.0+2.goodput_bps", 4000.0);
         close("class.0+2.received_bps", 4400.0);
@@ -356,22 +358,22 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_those_of_all_packets_together() {
-        // 90 of 4 and 150 of 8.
+    fn distributions_combine_all_packets() {
+        // 90 packets with 4 ms and 150 with 8 ms.
         close("class.0.sojourn_ms.mean", (90.0 * 4.0 + 150.0 * 8.0) / 240.0);
         close("class.0.sojourn_ms.std", 4.0 * (90.0f64 * 150.0).sqrt() / 240.0);
         close("class.1.sojourn_ms.std", 3.0);
         close("class.0-2.sojourn_ms.max", 18.0);
         close("class.1.sojourn_ms.p99", 13.0);
         assert!(value("class.0.sojourn_ms.p99").is_err(), "percentiles cannot be joined");
-        // Both colours of class 0 weigh.
+        // Weighted by both colours of class 0.
         close("class.0-1.owd_ms.mean", 4.0);
         close("class.0+2.owd_ms.mean", (240.0 * 4.0 + 40.0 * 2.0) / 280.0);
         assert!(value("class.0.fct_s.mean").unwrap().is_nan(), "no flow has an end");
     }
 
     #[test]
-    fn across_classes_by_hand() {
+    fn functions_across_classes_match_hand_calculation() {
         let across = |text: &str| match Term::parse(text).unwrap() {
             Term::Across(over, classes, targets) => {
                 let each: Vec<f64> = classes.each().map(|c| c.of(&run()).unwrap()).collect();
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_and_slips() {
+    fn class_sets_are_parsed_and_errors_refused() {
         assert_eq!(parse_set("0-2+7"), Some(BTreeSet::from([0, 1, 2, 7])));
         for bad in ["", "a", "3-1", "256", "1+", "-3"] {
             assert_eq!(parse_set(bad), None, "{bad}");

@@ -1,4 +1,4 @@
-//! One run's results under their fixed names, and how they are made from the simulator's outcome.
+//! Results of one run under their published names, made from the simulator's outcome.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
@@ -38,13 +38,13 @@ impl Spread {
 /// Drops by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// By choice of the discipline.
+    /// Dropped by decision of the discipline.
     pub early: u64,
-    /// For want of room.
+    /// Dropped because the buffer was full.
     pub overflow: u64,
 }
 
-/// Figures of one class and colour.
+/// Results of a class and colour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassSummary {
     /// Service class.
@@ -57,27 +57,27 @@ pub struct ClassSummary {
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
-    /// One-way delay from host to host, of flows whose data passes any link under study: the run's, the same at each.
+    /// One-way delay between hosts, for flows whose data crosses any link under study; equal at all links.
     pub owd_ms: Option<Spread>,
-    /// Mean difference of consecutive one-way delays of a flow: the run's, as `owd_ms`.
+    /// Mean absolute difference of consecutive one-way delays of a flow; equal at all links.
     pub jitter_ms: Option<f64>,
-    /// Flow completion time; none where no flow has an end of its own.
+    /// Flow completion time; `None` if no flow has a defined end.
     pub fct_s: Option<Spread>,
-    /// Payload that reached the receivers for the first time, in bits per second.
+    /// Payload that reached the receivers for the first time, in bit/s.
     pub goodput_bps: f64,
-    /// The same with headers.
+    /// Goodput including headers, in bit/s.
     #[serde(default)]
     pub received_bps: f64,
 }
 
-/// One run at one link, as `summary.json` shows it.
+/// One run at one link, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Unique for the discipline and the case.
+    /// Unique per discipline and case.
     pub label: String,
-    /// The discipline of the link: the contender as it was written; where that is not compared, the link's own.
+    /// Discipline of the link: the contender as written, or the link's own if it is not compared.
     pub aqm: String,
-    /// The point on the axes of `[vary]`.
+    /// Values of the axes of `[vary]`.
     pub axes: Axes,
     /// Seed.
     pub seed: u64,
@@ -85,23 +85,23 @@ pub struct RunSummary {
     pub link: String,
     /// Waiting packets, time-weighted over the measurement window.
     pub queue_pkts: Spread,
-    /// Waiting time.
+    /// Waiting time in milliseconds.
     pub sojourn_ms: Option<Spread>,
     /// Bits sent / capacity.
     pub utilisation: f64,
-    /// Dropped / offered; what is lost on the wire is not in it.
+    /// Dropped / offered, without losses on the wire.
     pub loss_ratio: f64,
     /// Marked / offered.
     pub mark_ratio: f64,
-    /// Goodput (RFC 2647 section 3.17): payload of the flows whose data passes the link that reached the receivers for the first
-    /// time within the window, in bits per second.
+    /// Goodput (RFC 2647 section 3.17): payload that reached the receivers for the first time within the
+    /// window, of flows whose data crosses the link, in bit/s.
     pub goodput_bps: f64,
-    /// The same as a share of the link's capacity.
+    /// Goodput as a fraction of the link's capacity.
     pub goodput_ratio: f64,
-    /// The same with headers, in bits per second.
+    /// Goodput including headers, in bit/s.
     #[serde(default)]
     pub received_bps: f64,
-    /// The same with headers, as a share of the link's capacity.
+    /// Goodput including headers, as a fraction of the link's capacity.
     #[serde(default)]
     pub received_ratio: f64,
     /// Packets offered.
@@ -110,60 +110,60 @@ pub struct RunSummary {
     pub delivered_pkts: u64,
     /// Packets dropped.
     pub dropped: Dropped,
-    /// Packets sent and lost on the wire; `delivered_pkts` has them too.
+    /// Packets lost on the wire after transmission; `delivered_pkts` includes them.
     #[serde(default)]
     pub wire_lost_pkts: u64,
-    /// Jain's fairness index of the flows whose data passes the link and that are active in nearly the whole window;
-    /// none if there are none.
+    /// Jain's fairness index of flows whose data crosses the link and that are active in nearly the complete
+    /// window; `None` without flows.
     pub jain: Option<f64>,
-    /// Events simulated in the whole network: the run's, the same at every link.
+    /// Events simulated in the complete network; equal at all links.
     pub events: u64,
-    /// Packets served at the link in the whole run.
+    /// Packets served at the link in the complete run.
     pub packets: u64,
-    /// CPU time of the run, the same at every link.
+    /// CPU seconds of the run; equal at all links.
     pub cpu_seconds: f64,
-    /// Hash of every packet event of the run, the same at every link.
+    /// Hash of all packet events of the run; equal at all links.
     pub fingerprint: String,
-    /// By class and colour.
+    /// Results by class and colour.
     pub classes: Vec<ClassSummary>,
-    /// Seconds until the queue stays near its reference; none if it never does.
+    /// Seconds until the queue stays near its reference; `None` if it never does.
     pub settling_s: Option<f64>,
-    /// How far the queue exceeds its reference at most, in means over a second.
+    /// Largest excess of the queue over its reference, in 1 s means.
     pub overshoot_pkts: f64,
 }
 
 impl RunSummary {
-    /// The contender under the name that the scenario gives it, whatever the link has.
+    /// Name of the contender in the scenario, whatever discipline the link has.
     pub fn contender(&self) -> &str {
         contender_of(&self.label, &self.axes)
     }
 
-    /// The contender, and what the link has in place of it.
+    /// The contender, and the link's discipline if it differs.
     pub fn contender_here(&self) -> String {
         let contender = self.contender();
         if self.aqm == contender { contender.to_string() } else { format!("{contender} ({} here)", self.aqm) }
     }
 }
 
-/// What the queue is measured against, in packets.
+/// What the queue is compared with, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reference {
-    /// What the scenario says the experiment aims at.
+    /// The target in the scenario.
     Given(f64),
-    /// The mean over the second half, where it says nothing.
+    /// The mean over the second half of the run, if the scenario has no target.
     SteadyMean(f64),
 }
 
-/// Recorded columns, a row each sampling interval.
+/// Recorded series, one row per sampling interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
     /// Seconds.
     pub time_s: Vec<f64>,
-    /// Queue at that moment.
+    /// Queue at the sampling time.
     pub queue_pkts: Vec<f64>,
-    /// Mean queue since the row before.
+    /// Mean queue since the previous row.
     pub queue_mean_pkts: Vec<f64>,
-    /// Probes such as `raqm.p`, and what the scenario asks for of classes; NaN is written as none.
+    /// Probes such as `raqm.p`, and requested counters of classes; NaN is written as `null`.
     pub probes: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -176,29 +176,29 @@ pub struct FlowRecord {
     pub class: u8,
     /// Payload that reached the receiver for the first time within the window.
     pub goodput_bytes: u64,
-    /// The same with headers.
+    /// The same payload including headers.
     #[serde(default)]
     pub received_bytes: u64,
-    /// Seconds active in the window.
+    /// Seconds active within the window.
     pub active_s: f64,
-    /// Packets sent in the whole run.
+    /// Packets sent in the complete run.
     pub sent_pkts: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among them.
     pub retransmitted_pkts: u64,
-    /// Timeouts in the whole run.
+    /// Timeouts in the complete run.
     pub timeouts: u64,
 }
 
-/// All that is kept of one run.
+/// Everything stored of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The fixed summary.
+    /// The summary at the first link.
     pub summary: RunSummary,
     /// Simulated seconds.
     pub duration_s: f64,
-    /// What settling and overshoot refer to.
+    /// Reference for settling and overshoot.
     pub reference: Reference,
-    /// Share of the time at each queue length, from 0.
+    /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
     /// The series.
     pub series: SeriesRecord,
@@ -210,10 +210,10 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Reads one as JSON has it; why it is none. Whatever the bytes, what is read can be put into tables.
+    /// Reads a record from JSON. It is valid for tables, whatever the bytes.
     ///
     /// # Errors
-    /// They are no JSON of a record, or its columns have different lengths.
+    /// The bytes are not the JSON of a record, or its series have different lengths.
     pub fn from_json(bytes: &[u8]) -> Result<Self, String> {
         let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if let Some((link, _)) = record.all_series().find(|(_, series)| !series.is_even()) {
@@ -222,19 +222,19 @@ impl RunRecord {
         Ok(record)
     }
 
-    /// The summaries of all links under study.
+    /// Summaries of all links under study.
     pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
         std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))
     }
 
-    /// The series of all links under study, each with the link's name.
+    /// Series of all links under study, with the name of the link.
     pub fn all_series(&self) -> impl Iterator<Item = (&str, &SeriesRecord)> {
         let first = (self.summary.link.as_str(), &self.series);
         std::iter::once(first).chain(self.others.iter().map(|link| (link.summary.link.as_str(), &link.series)))
     }
 
-    /// The run without what grows with its length and its flows: enough for every mean, and small enough to
-    /// hold thousands. The names of its probes stay.
+    /// The record without the parts that grow with the length of the run and the number of flows: enough for
+    /// all means, and small enough to keep thousands. Names of probes stay.
     pub fn slim(self) -> Self {
         let others = self.others.into_iter().map(|link| {
             let (series, queue_shares) = (link.series.slim(), Vec::new());
@@ -246,7 +246,7 @@ impl RunRecord {
 }
 
 impl SeriesRecord {
-    /// Have the columns of the queue a value in each row? Those of probes may have fewer.
+    /// Whether the queue series have a value in each row. Probes may have fewer.
     fn is_even(&self) -> bool {
         let rows = self.time_s.len();
         self.queue_pkts.len() == rows && self.queue_mean_pkts.len() == rows
@@ -258,45 +258,45 @@ impl SeriesRecord {
     }
 }
 
-/// What is kept of a further link under study; the first one speaks for the run.
+/// Results at a further link under study. Those of the first link are in the run's own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// The summary of the run at this link.
     pub summary: RunSummary,
-    /// What settling and overshoot refer to.
+    /// Reference for settling and overshoot.
     pub reference: Reference,
-    /// Share of the time at each queue length, from 0.
+    /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
     /// The series.
     pub series: SeriesRecord,
 }
 
-/// The label of a contender at a point of the axes: `raqm q0=50 [n=40]`.
+/// The label of a contender in a case: `raqm q0=50 [n=40]`.
 pub fn label(contender: &Contender, case: &Case) -> String {
     let axes = case.axes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     contender.label.clone() + &label_end(axes)
 }
 
-/// What a label has after the contender's: ` [n=40]`, or nothing without axes.
+/// The end of a label: ` [n=40]`, or empty without axes.
 fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let axes: Vec<String> = axes.map(|(name, value)| format!("{name}={value}")).collect();
     if axes.is_empty() { String::new() } else { format!(" [{}]", axes.join(" ")) }
 }
 
-/// The contender that this label at a point of the axes begins with.
+/// The contender part of a label.
 pub fn contender_of<'a>(label: &'a str, axes: &Axes) -> &'a str {
     let end = label_end(axes.words());
     label.strip_suffix(end.as_str()).unwrap_or(label)
 }
 
-/// What stands at the link of this name: the contender if it is compared, else the link's own discipline.
+/// The discipline at a link: the contender if the link is compared, else the link's own.
 fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
     let links = scenario.topology.links();
     let own = links.iter().find(|own| own.name == link && !scenario.compared.contains(&own.name));
     own.map_or_else(|| contender.label.clone(), |own| short_words(&own.link.discipline))
 }
 
-/// A discipline by its name and the parameters that are not the default.
+/// A discipline with its parameters that differ from the defaults.
 fn short_words(spec: &Spec) -> String {
     let plain = own::parse(spec.name()).map_or_else(|_| String::new(), |plain| plain.canonical());
     let usual: Vec<&str> = plain.split(' ').skip(1).collect();
@@ -304,7 +304,8 @@ fn short_words(spec: &Spec) -> String {
     words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// An axis in words: `ftp count` for the path `flows.ftp.count`, `count of each group` for `flows.*.count`.
+/// Readable name of an axis: `ftp count` for the path `flows.ftp.count`, `count of each group` for
+/// `flows.*.count`.
 pub fn axis_name(axis: &str) -> String {
     match axis.split('.').collect::<Vec<_>>().as_slice() {
         ["flows", "*", key] => format!("{key} of each group"),
@@ -313,7 +314,7 @@ pub fn axis_name(axis: &str) -> String {
     }
 }
 
-/// A point on the axes in words: `ftp count = 40`.
+/// Readable values of axes: `ftp count = 40`.
 pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
@@ -356,7 +357,7 @@ pub fn record(
 }
 
 impl Run<'_> {
-    /// What it was at one link.
+    /// The record at one link.
     fn at(&self, id: LinkId, link: &LinkOutcome) -> LinkRecord {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
@@ -367,7 +368,7 @@ impl Run<'_> {
         let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
         let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
         let window_s = duration_s - scenario.warmup.secs();
-        // The flows whose data it carries.
+        // Flows whose data crosses the link.
         let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
         let flows: Vec<&FlowOutcome> = outcome.flows.iter().zip(crosses).filter(|(_, c)| *c).map(|(f, _)| f).collect();
         let rate =
@@ -406,17 +407,17 @@ impl Run<'_> {
     }
 }
 
-/// What a link can send within the window, in bits per second.
+/// What a link can send within the window, in bit/s.
 fn capacity(net: &Network, id: LinkId) -> f64 {
     let link = &net.links[id];
     link.conditions.schedule.as_ref().map_or(link.rate.0 as f64, |schedule| {
         let (from, to) = (Instant::ZERO + net.warmup, Instant::ZERO + net.duration);
-        // A link that is down all the time carries nothing of nothing.
+        // A link that is down all the time has no capacity: avoids dividing by 0.
         (schedule.bits(from, to) / (net.duration - net.warmup).secs()).max(1.0)
     })
 }
 
-/// The columns that a link's discipline of this name recorded.
+/// The series of a link, recorded by a discipline of this name.
 fn series(discipline: &str, of: &Series) -> SeriesRecord {
     SeriesRecord {
         time_s: of.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
@@ -430,7 +431,7 @@ fn series(discipline: &str, of: &Series) -> SeriesRecord {
     }
 }
 
-/// The columns of classes that the scenario asks for, behind those of the discipline.
+/// The requested series of classes; they follow those of the discipline.
 fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Vec<Option<f64>>)> {
     let column = |name: &String| {
         let asked = ClassColumn::parse(name)?;
@@ -446,7 +447,7 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
         Some(Depth::Packets(n)) => Reference::Given(n),
         Some(Depth::Bytes(n)) => Reference::Given(n / f64::from(scenario.packet)),
         None => {
-            // Runs shorter than a second or two may have no row in their second half, or none at all.
+            // Runs shorter than about two seconds may have no row in their second half.
             let mean = |from| {
                 let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, from, duration_s);
                 let known: Vec<f64> = seconds.into_iter().filter(|q| q.is_finite()).collect();
@@ -457,8 +458,7 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
     }
 }
 
-/// Jain's index of the goodput, while active, of those flows that were active in at least
-/// nine tenths of the window.
+/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the window.
 fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
     let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
     stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))

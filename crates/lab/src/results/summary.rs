@@ -6,27 +6,27 @@ use super::comparison::Comparison;
 use super::timing::Timings;
 use crate::results::record::RunSummary;
 
-/// `summary.json`, and what `forebay run --json` prints.
+/// `summary.json`, and the output of `forebay run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Format, 1.
+    /// Format version, 1.
     pub version: u32,
     /// Title of the scenario.
     pub scenario: String,
-    /// Every finished run at every link under study.
+    /// Every finished run, at every link under study.
     pub runs: Vec<RunSummary>,
     /// Means and paired differences.
     pub compare: Comparison,
-    /// Of real packets: was the timing of every run that of the network?
+    /// For real packets: whether the timing of every run was valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// Of real packets: the timing.
+    /// For real packets: the timing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timings>,
 }
 
 impl Summary {
-    /// Of simulated runs.
+    /// Summary of simulated runs.
     pub fn new(scenario: &str, runs: Vec<RunSummary>, compare: Comparison) -> Self {
         Self { version: 1, scenario: scenario.to_string(), runs, compare, valid: None, timing: None }
     }

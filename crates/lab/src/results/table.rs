@@ -1,4 +1,4 @@
-//! Tables of results as Parquet: plain columns of numbers and words, Snappy-compressed.
+//! Tables of results as Parquet: columns of numbers and texts, Snappy-compressed.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use parquet::schema::types::Type;
 
 use crate::results::record::{ClassSummary, RunRecord, RunSummary};
 
-/// One column; rows without a value are null.
+/// A column; rows without a value are null.
 pub enum Column {
-    /// Numbers, none of them infinite or NaN.
+    /// Finite numbers.
     Number(Vec<Option<f64>>),
     /// Whole numbers.
     Count(Vec<Option<i64>>),
-    /// Words.
+    /// Texts.
     Words(Vec<Option<String>>),
 }
 
@@ -59,12 +59,12 @@ impl Table {
         self
     }
 
-    /// The columns, by name.
+    /// The columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(name, column)| (name.as_str(), column))
     }
 
-    /// The file's bytes.
+    /// The table as the bytes of a Parquet file.
     pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
         let mut file = Parquet::new(Vec::new(), self)?;
         file.add(self)?;
@@ -72,11 +72,11 @@ impl Table {
     }
 }
 
-/// A file being written, a group of rows for each table of the same columns: memory holds one at a time.
+/// A Parquet file under construction, with one row group per table, so that memory holds one table at a time.
 pub struct Parquet<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> Parquet<W> {
-    /// With the columns of `like`, no rows yet.
+    /// A file with the columns of `like`, without rows.
     pub fn new(out: W, like: &Table) -> Result<Self, ParquetError> {
         let fields = like.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
         let schema = Type::group_type_builder("forebay").with_fields(fields.collect::<Result<_, _>>()?).build()?;
@@ -84,7 +84,7 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?))
     }
 
-    /// More rows.
+    /// Appends rows.
     pub fn add(&mut self, table: &Table) -> Result<(), ParquetError> {
         let mut rows = self.0.next_row_group()?;
         for (_, column) in &table.columns {
@@ -110,13 +110,13 @@ impl<W: Write + Send> Parquet<W> {
         Ok(())
     }
 
-    /// No more rows.
+    /// Ends the file.
     pub fn finish(self) -> Result<W, ParquetError> {
         self.0.into_inner()
     }
 }
 
-/// Definition levels: 1 where there is a value.
+/// Definition levels: 1 for a value, 0 for null.
 fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
     values.iter().map(|v| i16::from(v.is_some())).collect()
 }
@@ -132,7 +132,7 @@ fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
     builder.with_repetition(Repetition::OPTIONAL).build()
 }
 
-/// The classes of a run; a run without any still has a row.
+/// The classes of a run; a run without classes still has a row.
 fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
     match run.classes.as_slice() {
         [] => vec![(run, None)],
@@ -140,7 +140,7 @@ fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
     }
 }
 
-/// `summary.parquet`: a row per run, link and class; the columns of the class are null for a run without.
+/// `summary.parquet`: a row per run, link and class. Columns of the class are null for a run without classes.
 pub fn summary(records: &[RunRecord]) -> Table {
     let rows: Vec<(&RunSummary, Option<&ClassSummary>)> =
         records.iter().flat_map(RunRecord::summaries).flat_map(classes).collect();
@@ -183,7 +183,7 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
 }
 
-/// The names of all probes, in the order they first come.
+/// Names of all probes, in order of first occurrence.
 pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     let mut probes: Vec<&str> = Vec::new();
     for (name, _) in records.iter().flat_map(RunRecord::all_series).flat_map(|(_, series)| &series.probes) {
@@ -194,7 +194,7 @@ pub fn probes(records: &[RunRecord]) -> Vec<&str> {
     probes
 }
 
-/// `series.parquet`: a row per run, link and sampling interval; a probe that a discipline does not have is null.
+/// `series.parquet`: a row per run, link and sampling interval. Probes that a discipline lacks are null.
 pub fn series(records: &[RunRecord], probes: &[&str]) -> Table {
     let links = || records.iter().flat_map(|r| r.all_series().map(move |(link, series)| (r, link, series)));
     let rows = || links().flat_map(|(r, link, series)| (0..series.time_s.len()).map(move |i| (r, link, series, i)));

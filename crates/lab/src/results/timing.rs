@@ -1,4 +1,5 @@
-//! How exactly real packets were delayed and sent: `timing.json`, and `timing` of `meta.json` and `summary.json`.
+//! How accurately real packets were delayed and sent: `timing.json`, and `timing` of `meta.json` and
+//! `summary.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,49 +10,50 @@ use crate::results::record::Spread;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Timing {
-    /// Was it that of the network?
+    /// Whether packets were delayed and sent as specified, within the limits.
     pub valid: bool,
-    /// What was wrong with it.
+    /// Violations of the limits.
     pub faults: Vec<String>,
-    /// How long after its due time a packet was handed on, by direction: `up` and `down`. None without packets.
+    /// Lateness of sent packets relative to their due time, by direction: `up` and `down`. `None` without
+    /// packets.
     pub late_ms: Named<Option<Spread>>,
-    /// Of `forebay link` only.
+    /// For `forebay link` only.
     #[serde(flatten)]
     pub seen: Option<Seen>,
-    /// CPU time of the emulator; none in results of versions that did not measure it.
+    /// CPU seconds of the emulator; `None` in results of old versions.
     pub cpu_seconds: Option<f64>,
-    /// Time of the run on this machine's clock.
+    /// Duration of the run in real time.
     pub wall_seconds: Option<f64>,
 }
 
 /// What the emulator saw of the packets of a command behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// From the arrival of a packet until the emulator read it.
+    /// Time from the arrival of a packet until the emulator read it.
     pub age_ms: Option<Spread>,
-    /// Packets that were lost before it read them.
+    /// Packets lost before the emulator read them.
     pub missed_pkts: u64,
-    /// Packets that an interface refused.
+    /// Packets that an interface refused to send.
     pub refused_pkts: u64,
-    /// Packets that came with work left to hardware which the link could not do.
+    /// Packets with offloaded work (checksum, segmentation) that the link could not do.
     pub unfinished_pkts: u64,
-    /// Packets whose work the link did in place of the hardware.
+    /// Packets whose offloaded work the link did.
     pub completed_pkts: u64,
 }
 
-/// The timing of one of several real runs: an entry of `timing.json`.
+/// Timing of one of several real runs: an entry of `timing.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunTiming {
-    /// Label of the contender; none in directories of one run.
+    /// Label of the contender; `None` in directories of one run.
     #[serde(default)]
     pub label: Option<String>,
     /// Seed.
     #[serde(default)]
     pub seed: u64,
-    /// How often the run was tried.
+    /// Number of attempts.
     #[serde(default)]
     pub attempts: u32,
-    /// Its timing.
+    /// Timing.
     #[serde(default)]
     pub timing: Timing,
 }
@@ -60,8 +62,8 @@ pub struct RunTiming {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Timings {
-    /// Of a command behind a link.
+    /// Timing of a command behind a link.
     Link(Timing),
-    /// Of each run on the kernel.
+    /// Timing of each run on the kernel.
     Kernel(Vec<RunTiming>),
 }

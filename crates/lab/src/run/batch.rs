@@ -1,4 +1,4 @@
-//! Runs a plan on all cores, keeps every finished run, stops when asked.
+//! Runs a plan on all cores, stores every finished run, and stops on request.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +14,18 @@ use crate::results::summary::Summary;
 use crate::run::plan::{Job, Plan};
 use crate::run::store::{Owner, Store, StoreError};
 
-/// How the owner of a batch follows and ends it.
+/// Callbacks and stop flag of a batch.
 pub struct Control<'a> {
-    /// Set to stop: running simulations end within a few milliseconds.
+    /// Set to stop; running simulations end within a few milliseconds.
     pub stop: &'a AtomicBool,
-    /// Called with simulated seconds as they pass, from any thread; finished runs found on disk count too.
+    /// Called with simulated seconds as they pass, from any thread. Finished runs found on disk count too.
     pub progress: &'a (dyn Fn(f64) + Sync),
     /// Called once before waiting for another writer of a directory.
     pub waits: &'a (dyn Fn(&Path, &Owner) + Sync),
 }
 
 impl<'a> Control<'a> {
-    /// One that reports to nobody.
+    /// A control that reports nothing.
     pub fn silent(stop: &'a AtomicBool) -> Self {
         Self { stop, progress: &|_| (), waits: &|_, _| () }
     }
@@ -39,11 +39,11 @@ impl<'a> Control<'a> {
 /// Why a batch did not finish.
 #[derive(Debug)]
 pub enum BatchError {
-    /// It was asked to stop; what had finished is kept.
+    /// Stopped on request; finished runs are kept.
     Interrupted,
     /// A run could not start.
     Run(BadNetwork),
-    /// A result could not be kept.
+    /// A result could not be stored.
     Store(StoreError),
 }
 
@@ -72,9 +72,9 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Runs what `store` does not hold yet, writes the summary, that of what has finished on an interruption, and gives it.
-/// The results are in the store, in the order of [`Plan::jobs`] whatever the number of threads; memory holds
-/// no more of a finished run than its summary.
+/// Runs what `store` does not have yet, and writes and returns the summary; after an interruption, the summary
+/// of the finished runs. The results are in the store, in the order of [`Plan::jobs`] for any number of
+/// threads; memory keeps only summaries.
 pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
     let done = runs(plan, Some(store), control)?;
     let complete = done.len() == plan.jobs().len();
@@ -83,12 +83,12 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, Bat
     if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
 }
 
-/// The finished runs in the order of [`Plan::jobs`], fewer of them on an interruption: in full, or with a `store`, which
-/// has them then, no more of each than its summary.
+/// The finished runs in the order of [`Plan::jobs`], fewer after an interruption. With a `store`, which then
+/// has the complete records, they contain only the summaries.
 pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec<(Job, RunRecord)>, BatchError> {
     let jobs = plan.jobs();
-    // A thread takes the next job when it has finished one: a parallel iterator over the list would give each a share
-    // of it, and dear jobs in one share would leave the other threads idle.
+    // A thread takes the next job when it has finished one. A parallel iterator over the list would split it
+    // into equal parts, and expensive jobs in one part would leave other threads idle.
     let numbered = jobs.into_iter().enumerate().par_bridge();
     let numbered = numbered.map(|(i, job)| Ok(one(plan, job, store, control)?.map(|done| (i, (job, done)))));
     let mut done: Vec<_> = numbered.filter_map(Result::transpose).collect::<Result<_, BatchError>>()?;
@@ -96,7 +96,7 @@ pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec
     Ok(done.into_iter().map(|(_, done)| done).collect())
 }
 
-/// One job, unless `store` holds it, which it does then; none if it was asked to stop.
+/// Runs one job, or loads it from `store`; `None` if stopped on request. The result is stored.
 pub fn one(plan: &Plan, job: Job, store: Option<&Store>, control: &Control) -> Result<Option<RunRecord>, BatchError> {
     if let Some(record) = store.and_then(|store| store.load(plan, job)) {
         (control.progress)(record.duration_s);

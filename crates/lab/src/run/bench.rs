@@ -1,4 +1,4 @@
-//! The speed of this machine on standard cases: whole simulations, each discipline and each marker alone.
+//! Benchmarks of this machine: complete simulations, and each discipline and marker alone.
 
 use std::time::Instant;
 
@@ -15,17 +15,17 @@ use crate::load;
 use crate::scenario::{InputError, Overrides};
 use crate::{build::lower, run::plan};
 
-/// Rounds of the bench of disciplines and markers; the best one counts, for a shared machine only ever adds time.
+/// Rounds per discipline and marker. The fastest counts, as other load only adds time.
 const ROUNDS: usize = 5;
 /// The seed of every simulation.
 const SEED: u64 = 1;
-/// Packets in each round.
+/// Packets per round.
 const PACKETS: u64 = 200_000;
 
-/// A standard simulation: long-lived NewReno flows over a drop-tail dumbbell with one rate everywhere.
+/// A standard simulation: long-lived NewReno flows over a drop-tail dumbbell with equal link rates.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Its name in tables.
+    /// Name in tables.
     pub name: &'static str,
     flows: u32,
     hosts: u32,
@@ -77,7 +77,7 @@ pub const CASES: [Case; 4] = [
     Case { name: "10g-n1000", rate: "10gbit", queue: 10_000, start: "0.5s", duration: "2s", ..FAST },
 ];
 
-/// What the number of flows costs on a link of 1 Gb/s, for which there is `1g-n1000` also, and on one of 100 Mb/s.
+/// Scaling with the number of flows, on a link of 1 Gbit/s (with `1g-n1000`) and on one of 100 Mbit/s.
 pub const SCALING_CASES: [Case; 9] = [
     Case { name: "1g-n10", flows: 10, ..FAST },
     Case { name: "1g-n100", flows: 100, ..FAST },
@@ -90,7 +90,7 @@ pub const SCALING_CASES: [Case; 9] = [
     Case { name: "100m-n100000", flows: 100_000, ..SCALING },
 ];
 
-/// The case of that name.
+/// The case with that name.
 pub fn case(name: &str) -> Option<&'static Case> {
     CASES.iter().chain(&SCALING_CASES).find(|case| case.name == name)
 }
@@ -122,7 +122,7 @@ start = {{ uniform = ["0s", "{start}"] }}
     }
 }
 
-/// One simulation, timed.
+/// Timing of one simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SimRow {
     /// Name of the case.
@@ -131,54 +131,55 @@ pub struct SimRow {
     pub aqm: String,
     /// Packets served by the bottleneck.
     pub packets: u64,
-    /// Packets offered to it after the warm-up, which some cases have none of.
+    /// Packets offered to the bottleneck after the warm-up; 0 in some cases.
     pub offered: u64,
     /// Events simulated.
     pub events: u64,
-    /// CPU time of the process so far, set-up included.
+    /// CPU seconds of the process so far, including set-up.
     pub cpu_seconds: f64,
-    /// Of these, until the simulation began: reading the scenario, building the network.
+    /// CPU seconds before the simulation began: reading the scenario, building the network.
     pub setup_seconds: f64,
     /// `packets / cpu_seconds`.
     pub packets_per_cpu_second: f64,
-    /// Its inverse.
+    /// `1e9 * cpu_seconds / packets`.
     pub ns_per_packet: f64,
-    /// Most memory ever held, where the system tells.
+    /// Peak memory of the process, if the system reports it.
     pub peak_rss_bytes: Option<u64>,
 }
 
-/// One discipline, timed.
+/// Timing of one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisciplineRow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// One enqueue and its dequeue.
+    /// One enqueue and its dequeue, in nanoseconds.
     pub ns_per_packet: f64,
-    /// Share of the load that it dropped: each is a branch that nobody can predict.
+    /// Fraction of the load that it dropped. Random drops cost mispredicted branches.
     pub loss_ratio: f64,
-    /// Share that it marked.
+    /// Fraction of the load that it marked.
     pub mark_ratio: f64,
 }
 
-/// One marker, timed.
+/// Timing of one marker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MarkerRow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// In front of drop-tail one enqueue and its dequeue; at the edge one colour.
+    /// One enqueue and dequeue through the marker and drop-tail; for an edge marker one packet coloured. In
+    /// nanoseconds.
     pub ns_per_packet: f64,
-    /// Share of the load that it dropped.
+    /// Fraction of the load that it dropped.
     pub loss_ratio: f64,
-    /// Share that it marked.
+    /// Fraction of the load that it marked.
     pub mark_ratio: f64,
-    /// Share that it coloured OUT.
+    /// Fraction of the load that it coloured OUT.
     pub out_ratio: f64,
 }
 
 /// Why a case did not run.
 #[derive(Debug)]
 pub enum BenchError {
-    /// Its scenario is wrong.
+    /// Its scenario is invalid.
     Input(InputError),
     /// Its network cannot run.
     Run(BadNetwork),
@@ -195,10 +196,10 @@ impl std::fmt::Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-/// Runs `case` on this thread. The figures are those of the whole process: call it in a fresh one, from
-/// its only thread.
+/// Runs `case` on this thread. Results include the complete process: call it in a new one, from its only
+/// thread.
 pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
-    // Where the system does not tell, this call starts the clock.
+    // Where the system has no thread CPU time, this call starts the clock.
     plan::thread_cpu_seconds();
     let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).map_err(BenchError::Input)?;
     let scenario = &cases[0].scenario;
@@ -230,7 +231,7 @@ fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Times every discipline of the registry with its defaults on a steady load.
+/// Times every discipline of the registry with its defaults, with a steady load.
 pub fn disciplines() -> Vec<DisciplineRow> {
     let specs = ENTRIES.iter().filter_map(|entry| Spec::parse(entry.name).ok());
     specs.map(|spec| discipline(&spec)).collect()
@@ -252,7 +253,7 @@ fn discipline(spec: &Spec) -> DisciplineRow {
     }
 }
 
-/// Times every marker at a load that it has to act on.
+/// Times every marker with a load that it acts on.
 pub fn markers() -> Vec<MarkerRow> {
     MARKERS.iter().filter_map(marker).collect()
 }
@@ -270,7 +271,7 @@ fn marker(marker: &MarkerEntry) -> Option<MarkerRow> {
     })
 }
 
-/// Nanoseconds a packet in the best of several rounds, after one that does not count.
+/// Nanoseconds per packet in the fastest of several rounds, after one warm-up round.
 fn best(mut round: impl FnMut()) -> f64 {
     round();
     let all = (0..ROUNDS).map(|_| {
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_a_scenario() {
+    fn every_case_is_a_valid_scenario() {
         for case in CASES.iter().chain(&SCALING_CASES) {
             let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_case_is_the_papers_case_1() {
+    fn first_case_is_raqm_case_1() {
         let text = CASES[0].scenario();
         for words in ["10mbit", "\"100p\"", "packet = 500", "count = 40", "hosts = 5", "duration = \"200s\""] {
             assert!(text.contains(words), "{words}");

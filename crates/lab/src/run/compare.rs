@@ -1,4 +1,4 @@
-//! Contenders side by side: means with 95 % confidence intervals, and differences paired by seed.
+//! Compares contenders: means with 95 % confidence intervals, and differences paired by seed.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::results::quantity;
 use crate::results::record::{self, RunRecord};
 use crate::run::plan::Plan;
 
-/// The quantities that every comparison shows: name, unit.
+/// Quantities of every comparison: name, unit.
 pub const QUANTITIES: [(&str, &str); 8] = [
     ("queue_pkts.mean", "packets"),
     ("queue_pkts.std", "packets"),
@@ -20,7 +20,7 @@ pub const QUANTITIES: [(&str, &str); 8] = [
     ("overshoot_pkts", "packets"),
 ];
 
-/// One contender at one point of the axes, all its seeds.
+/// One contender in one case, with all seeds.
 pub struct Group<'a> {
     /// Unique label.
     pub label: String,
@@ -33,7 +33,7 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// A quantity of every run with its seed.
+    /// A quantity of every run, with its seed.
     pub fn samples(&self, quantity: &str) -> Result<Vec<(u64, f64)>, String> {
         let sample = |run: &&RunRecord| Ok((run.summary.seed, quantity::of(run, quantity)?));
         self.runs.iter().map(sample).collect()
@@ -45,8 +45,8 @@ impl Group<'_> {
     }
 }
 
-/// The interval of `a - b` over the seeds that both have; `None` if they share none. What an interrupted
-/// batch leaves does not hold the same seeds for every contender.
+/// The interval of `a - b` over common seeds; `None` without any. An interrupted batch may have different
+/// seeds for each contender.
 pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
     let partners: BTreeMap<u64, f64> = b.iter().copied().collect();
     let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partners.get(seed)?)).collect();
@@ -71,8 +71,8 @@ pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The `compare` part of `summary.json`: for each case the contenders' means, and their differences from
-/// the first contender under the same seeds.
+/// The `compare` part of `summary.json`: means of the contenders of each case, and their differences from the
+/// first contender, paired by seed.
 pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
     let groups = groups(plan, records);
     let cases = plan.cases.iter().enumerate().map(|(case, it)| {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_join_on_the_seed() {
+    fn differences_are_paired_by_seed() {
         let a = [(1, 10.0), (3, 31.0), (4, 40.0)];
         let b = [(2, 200.0), (3, 1.0), (4, 12.0)];
         let joined = paired_by_seed(&a, &b).unwrap();

@@ -1,4 +1,4 @@
-//! Cases, contenders and seeds as runs: planned, run on all cores, kept, compared.
+//! Runs experiments: plans of cases, contenders and seeds, batches on all cores, storage, comparison.
 
 pub mod batch;
 pub mod bench;

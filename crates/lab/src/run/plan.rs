@@ -1,4 +1,4 @@
-//! What is to be run: the product of cases, contenders and seeds, in a fixed order.
+//! A plan: the product of cases, contenders and seeds, in a fixed order.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::results::meta::Facts;
 use crate::results::record::{self, RunRecord};
 use crate::scenario::{Case, Found, InputError};
 
-/// One scenario file with its seeds.
+/// A scenario file with its seeds.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its cases; at least one.
+    /// Cases; at least one.
     pub cases: Vec<Case>,
-    /// The seeds of every contender.
+    /// Seeds of every contender.
     pub seeds: Vec<u64>,
-    /// Which build of the program runs it, where that is known; results of another build do not count.
+    /// Build of the program, if known; results of another build are not reused.
     pub revision: String,
 }
 
@@ -35,24 +35,23 @@ pub struct Job {
 }
 
 impl Plan {
-    /// `runs` seeds from `first` on.
+    /// A plan with `runs` seeds, starting at `first`.
     pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
         Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new() }
     }
 
-    /// The same, run by this build of the program.
+    /// Sets the build of the program.
     pub fn with_revision(mut self, revision: &str) -> Self {
         self.revision = revision.to_string();
         self
     }
 
-    /// What runs it: the version and, where it is known, the revision.
+    /// Version, and revision if known.
     pub fn engine(&self) -> String {
         engine(&self.revision)
     }
 
-    /// The first label that two contenders share, and the case of the second: an axis or a comparison
-    /// says something twice, and labels no longer tell the runs apart.
+    /// The first label that two contenders share, and the case of the second. Labels must identify runs.
     pub fn repeated(&self) -> Option<(String, &Case)> {
         let mut seen = BTreeSet::new();
         let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |c| (c, case)));
@@ -60,7 +59,8 @@ impl Plan {
         labels.find(|(label, _)| !seen.insert(label.clone()))
     }
 
-    /// Refuses what cannot run, and what says the same thing twice: its runs would count double. `file` is for the message.
+    /// Refuses networks that cannot run, and identical contenders, whose runs would count twice. `file` is
+    /// used in messages.
     pub fn check(&self, file: &str) -> Result<(), InputError> {
         if let Some((label, case)) = self.repeated() {
             let key = match case.axes.as_slice() {
@@ -76,19 +76,19 @@ impl Plan {
             for contender in &case.scenario.compare {
                 lower::network(&case.scenario, &contender.spec, seed).check().map_err(|error| {
                     let found = Found::thing(format!("a network that cannot run: {error}"));
-                    InputError::new(file, "", found, "one that can")
+                    InputError::new(file, "", found, "a network that can run")
                 })?;
             }
         }
         Ok(())
     }
 
-    /// Its name in reports.
+    /// Title in reports.
     pub fn title(&self) -> &str {
         self.cases.first().map_or("", |c| c.scenario.title.as_str())
     }
 
-    /// Every run. Seeds vary slowest, so that what an interrupted batch leaves is balanced.
+    /// All runs. Seeds vary slowest, so that an interrupted batch is balanced.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
         for &seed in &self.seeds {
@@ -99,13 +99,13 @@ impl Plan {
         jobs
     }
 
-    /// Simulated seconds of all runs together.
+    /// Simulated seconds of all runs.
     pub fn simulated_s(&self) -> f64 {
         let each = |c: &Case| c.scenario.duration.secs() * c.scenario.compare.len() as f64;
         self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
     }
 
-    /// What a report says about how the runs were made, from the first case.
+    /// Facts about the runs for reports, from the first case.
     pub fn facts(&self) -> Facts {
         let Some(Case { scenario, .. }) = self.cases.first() else { return Facts::default() };
         Facts {
@@ -116,14 +116,14 @@ impl Plan {
         }
     }
 
-    /// A hash of the resolved cases: what makes two plans the same experiment. Seeds do not count, so a
-    /// directory can be continued with more of them.
+    /// Hash of the resolved cases, which identifies an experiment. It excludes the seeds, so that a directory
+    /// can be continued with more of them.
     pub fn hash(&self) -> String {
         let text: Vec<String> = self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.to_toml())).collect();
         hex_hash(text.join("\n"))
     }
 
-    /// What identifies one run of this plan on disk.
+    /// Identifies one run of this plan on disk.
     pub fn key(&self, job: Job) -> String {
         let case = &self.cases[job.case];
         let contender = &case.scenario.compare[job.contender];
@@ -137,7 +137,7 @@ impl Plan {
         ))
     }
 
-    /// Runs one job; `None` if the observer ended it.
+    /// Runs one job; `None` if the observer stopped it.
     pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<Option<RunRecord>, BadNetwork> {
         let case = &self.cases[job.case];
         let contender = &case.scenario.compare[job.contender];
@@ -149,27 +149,27 @@ impl Plan {
     }
 }
 
-/// The version of this library with the revision of the program, where that is known.
+/// Version of this library, with the revision of the program if known.
 pub fn engine(revision: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
 }
 
-/// What tells this build of a program from any other: its revision and a hash of the program's file, because a revision does
-/// not tell what was changed since.
+/// Identifies a build of a program: its revision and a hash of its file, because a revision does not cover
+/// later changes.
 pub fn build(revision: &str, file: Option<&Path>) -> String {
     let hash = file.and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
     [revision, &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
 }
 
-/// Twelve hex digits of the SHA-256.
+/// First twelve hex digits of the SHA-256.
 pub fn hex_hash(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// CPU time of this thread in seconds, where the system tells; else the time since the first call.
+/// CPU seconds of this thread, if the system reports them; else seconds since the first call.
 pub fn thread_cpu_seconds() -> f64 {
-    // Linux brings the count up to date at its ticks, milliseconds apart, and whenever a thread yields.
+    // Linux updates the counter at its ticks, milliseconds apart, and when a thread yields.
     std::thread::yield_now();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
@@ -188,9 +188,9 @@ mod tests {
 
     use super::thread_cpu_seconds;
 
-    /// A tenth of a millisecond of work is seen, though the system counts in ticks of some milliseconds.
+    /// A tenth of a millisecond of work is measured, although the system counts in ticks of milliseconds.
     #[test]
-    fn cpu_time_is_that_of_the_moment() {
+    fn cpu_time_is_current() {
         let work = || (0..300_000u64).fold(0, |sum, n| black_box(sum ^ n));
         let times: Vec<f64> = (0..30)
             .map(|_| {

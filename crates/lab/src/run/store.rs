@@ -1,5 +1,5 @@
-//! A run directory: every finished run on disk before the next, so that nothing is lost and a repeated
-//! command goes on where it stopped.
+//! A run directory. Every finished run is on disk before the next one starts: nothing is lost, and a repeated
+//! command continues.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -26,10 +26,10 @@ use crate::scenario::{Case, Overrides};
 
 pub use crate::disk::store_error::{Owner, StoreError};
 
-/// How many runs the tables take into memory at once.
+/// Number of runs in memory while tables are written.
 const RUNS_AT_A_TIME: usize = 64;
 
-/// One run as it lies on disk: whose it is, and the record with the sum over its bytes.
+/// A run on disk: its key, and the record with its checksum.
 #[derive(Serialize, Deserialize)]
 struct Shard<'a> {
     #[serde(default, borrow)]
@@ -43,7 +43,7 @@ struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// What a file says, if it is whole and as it was written.
+    /// Reads a file if it is complete and its checksum is right.
     fn read(text: &'a str) -> Option<Self> {
         let shard: Self = serde_json::from_str(text).ok()?;
         (shard.sha256 == sum(shard.record)).then_some(shard)
@@ -58,16 +58,16 @@ fn sum(record: &RawValue) -> String {
     Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run directory, open for writing or joined.
+/// A run directory, opened for writing or joined.
 pub struct Store {
     dir: PathBuf,
     shards: bool,
-    /// None if it was joined: another process has the lock.
+    /// `None` if joined: another process has the lock.
     lock: Option<WriteLock>,
 }
 
-/// Is there nothing in `dir`, or only what an interrupted first start can leave: files that were never
-/// whole, an empty `runs`, and a `scenario.toml` with just the content of `scenario`?
+/// Whether `dir` is empty, or has only what an interrupted first start leaves: temporary files, an empty
+/// `runs`, and a `scenario.toml` equal to `scenario`.
 pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
     let entries = match dir.read_dir() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
@@ -83,7 +83,7 @@ pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
     }))
 }
 
-/// What `meta.json` says of the runs of `plan`.
+/// `meta.json` for the runs of `plan`.
 fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
     RunMeta {
         version: 1,
@@ -101,33 +101,32 @@ fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
 }
 
 impl Store {
-    /// The directory for `plan`: made if it is not there, refused if it belongs to another plan. It is locked until the
-    /// store is dropped; `wait` says what to do if another writer has it.
-    /// `origin` is what `meta.json` says beside the plan's own facts.
+    /// Opens the directory for `plan`: created if missing, refused if it belongs to another plan. It is locked
+    /// until the store is dropped; `wait` says how to wait for another writer. `origin` goes into `meta.json`.
     pub fn open(dir: &Path, plan: &Plan, origin: &Origin, wait: &Wait<'_>) -> Result<Self, StoreError> {
-        // Before the lock, so that nothing is written into a directory that is somebody else's.
+        // Checked before locking, so that nothing is written into an unrelated directory.
         whose(dir, plan)?;
         let lock = WriteLock::take(dir, wait)?;
         whose(dir, plan)?;
         Self::locked(lock, plan, meta(plan, origin))
     }
 
-    /// The directory of a command behind a link, locked already and empty then: what has come there since stays beside the
-    /// results.
+    /// The directory of a command behind an emulated link. It was locked when empty; files added since then
+    /// are kept.
     pub fn begin(lock: WriteLock, plan: &Plan, origin: &Origin, timing: Timing) -> Result<Self, StoreError> {
         Self::locked(lock, plan, meta(plan, origin).of_link(timing))
     }
 
     fn locked(lock: WriteLock, plan: &Plan, meta: RunMeta) -> Result<Self, StoreError> {
         let store = Self { dir: lock.dir().to_path_buf(), shards: false, lock: Some(lock) };
-        // First of all: from here on the directory says whose it is.
+        // Written first: from now on the directory records its plan.
         write_json(&store.path("meta.json"), &meta)?;
         make_dir(&store.path("runs"))?;
         store.write_scenarios(plan)?;
         Ok(store)
     }
 
-    /// The directory, if it is one that was opened for `plan`: for another process that works on it beside the owner of its
+    /// Joins a directory that was opened for `plan`: for another process that works with the owner of its
     /// lock.
     pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
         let Meta::Run(meta) = Meta::read(dir).ok()? else { return None };
@@ -135,12 +134,12 @@ impl Store {
         same.then(|| Self { dir: dir.to_path_buf(), shards: false, lock: None })
     }
 
-    /// Its lock, if it was opened.
+    /// The lock, if the directory was opened.
     pub fn lock(&self) -> Option<&WriteLock> {
         self.lock.as_ref()
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -162,12 +161,12 @@ impl Store {
         Ok(())
     }
 
-    /// A run that was finished earlier, if it is there, whole, and of this plan and version.
+    /// A run that finished earlier, if it is stored completely and is of this plan and build.
     pub fn load(&self, plan: &Plan, job: Job) -> Option<RunRecord> {
         read_shard(&self.dir, plan, job)
     }
 
-    /// Keeps a finished run.
+    /// Stores a finished run.
     pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
         if self.shards {
             self.save_shard(job, record)?;
@@ -180,7 +179,7 @@ impl Store {
         write_whole(&path, text.as_bytes())
     }
 
-    /// The same, keeping the rows of each run in the summary as a Parquet file of their own too, there as soon as the run is.
+    /// Also stores the rows of each run as Parquet files, as soon as it finishes.
     pub fn with_shards(self) -> Self {
         Self { shards: true, ..self }
     }
@@ -193,12 +192,13 @@ impl Store {
         write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
     }
 
-    /// Every finished run in full, in the order of [`Plan::jobs`].
+    /// All finished runs with complete records, in the order of [`Plan::jobs`].
     pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
         plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
     }
 
-    /// Writes the summary, which it gives, and the tables of what has finished: these jobs, whose records may be slim.
+    /// Writes and returns the summary, and writes the tables, of these finished jobs. Their records may be
+    /// slim.
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records));
@@ -209,7 +209,7 @@ impl Store {
         Ok(summary)
     }
 
-    /// The tables that grow with the runs, read from disk and written some at a time.
+    /// The tables that grow with the number of runs; written in parts, from disk.
     fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
         let (series, flows) = (self.path("series.parquet"), self.path("flows.parquet"));
         let (bad_series, bad_flows) = (damaged(&series), damaged(&flows));
@@ -229,14 +229,14 @@ impl Store {
     }
 }
 
-/// An error if `dir` holds something else than the results of `plan`.
+/// An error if `dir` has other content than results of `plan`.
 fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
     if is_free(dir, &first_scenario(plan))? {
         return Ok(());
     }
     if !dir.join("meta.json").exists() {
-        return refuse("files that are no results");
+        return refuse("files that are not results");
     }
     match Meta::read(dir)? {
         Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),
@@ -244,7 +244,7 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     }
 }
 
-/// A case as a run directory has it, without its axes.
+/// A case as stored in a run directory, without its axes.
 pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
     let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
@@ -252,14 +252,14 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
 
-/// A resolved case; with axes it says at which point.
+/// A resolved case; with axes its values are in the first line.
 fn case_text(plan: &Plan, index: usize) -> String {
     let case = &plan.cases[index];
     let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.to_toml())
 }
 
-/// What stands in `scenario.toml`: the only case, or the first of several.
+/// Content of `scenario.toml`: the only case, or the first of several.
 fn first_scenario(plan: &Plan) -> String {
     match plan.cases.as_slice() {
         [] => String::new(),
@@ -276,24 +276,24 @@ fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
     read_keyed(dir, job, &plan.key(job))
 }
 
-/// The run in `dir` that has this [`Plan::key`], if it is there and whole.
+/// The run in `dir` with this [`Plan::key`], if it is stored completely.
 pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     Shard::read(&text).filter(|shard| shard.key == key)?.record()
 }
 
-/// How many of the runs of `plan` are in `dir`.
+/// Number of runs of `plan` in `dir`.
 pub fn finished(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
-/// The same without a thread beside the caller's, for a process that is going to copy itself.
+/// Number of runs of `plan` in `dir`, counted without other threads: for a process that will fork.
 pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
-/// The runs in a directory that its `meta.json` covers, other seeds passed over; case by case, contender by
-/// contender, each in order of seeds.
+/// The runs in a directory that its `meta.json` covers, without other seeds; ordered by case, contender and
+/// seed.
 pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
     let seeds: BTreeSet<u64> = meta.seeds.iter().copied().collect();
@@ -303,14 +303,14 @@ pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> 
     Ok(jobs)
 }
 
-/// One of them; none if another build has run it, or if its file is not whole.
+/// One of these runs; `None` if it is of another build or not complete.
 pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;
     if shard.engine == meta.engine { shard.record() } else { None }
 }
 
-/// The job whose shard this is, by its name.
+/// The job of a file, from its name.
 fn job_of(path: &Path) -> Option<Job> {
     let name = path.file_name()?.to_str()?.strip_prefix("case")?.strip_suffix(".json")?;
     let (case, rest) = name.split_once("-aqm")?;
@@ -318,7 +318,7 @@ fn job_of(path: &Path) -> Option<Job> {
     Some(Job { case: case.parse().ok()?, contender: contender.parse().ok()?, seed: seed.parse().ok()? })
 }
 
-/// Where the figures were made.
+/// This machine.
 pub fn machine() -> Machine {
     let line = |path: &str, key: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The cases of the axes side by side: what they must share, and what must tell them apart.
+//! Checks on the cases of `[vary]`: what all cases must share, and what must differ between them.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::document::vary::Axis;
 use crate::document::{Node, paths};
 use crate::input::{Found, InputError};
 
-/// Refuses cases that no table can show side by side, and cases that are the same runs under two labels.
+/// Refuses cases that do not fit into one table, and two cases that are identical runs under different labels.
 pub(crate) fn check(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     same_links(axes, cases)?;
     own_disciplines(root, axes, cases)?;
     other_runs(axes, cases)
 }
 
-/// Refuses cases that measure other links than the first one does: a table has one link, and its rows are the cases.
+/// Refuses cases that measure other links than the first case: a table shows one link, with one row per case.
 fn same_links(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     let studied = |case: &Case| -> Vec<String> {
         let links = case.scenario.topology.links();
@@ -28,17 +28,17 @@ fn same_links(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     let Some(other) = cases.iter().find(|case| studied(case) != links) else { return Ok(()) };
     let Some((axis, _)) = moved(axes, first, other) else { return Ok(()) };
     let found = Found::text(&studied(other).join(", "));
-    let accepts = format!("the same links under study in every case, as in the first: {}", links.join(", "));
+    let accepts = format!("the same links under study in every case; the first case has {}", links.join(", "));
     Err(axis.place.error(axis.key(), found, accepts).hint("measure them all in every case".to_string()))
 }
 
-/// The first axis with another value in these two cases. If they are the first two at odds, it is at fault.
+/// The first axis whose value differs between two cases.
 fn moved<'a>(axes: &'a [Axis], one: &'a Case, other: &'a Case) -> Option<(&'a Axis, [&'a str; 2])> {
     let values = one.axes.iter().zip(&other.axes).map(|((_, a), (_, b))| [a.as_str(), b.as_str()]);
     axes.iter().zip(values).find(|(_, [a, b])| a != b)
 }
 
-/// Refuses as an axis the discipline of a link that `[compare]` puts others in the place of.
+/// Refuses the `aqm` key of a link as an axis when `[compare]` replaces the discipline of that link.
 fn own_disciplines(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     let is_written = root.get("compare").is_some() || axes.iter().any(|axis| axis.name.starts_with("compare."));
     let Some(first) = cases.first().filter(|_| is_written) else { return Ok(()) };
@@ -50,7 +50,7 @@ fn own_disciplines(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), Inp
             continue;
         };
         if cases.iter().all(|case| case.scenario.compared.contains(&link.name)) {
-            let accepts = "compare.aqm or --aqm, where {q} stands for the value of an axis q";
+            let accepts = "compare.aqm or --aqm, where {q} is replaced by the value of an axis q";
             let error = axis.place.error(axis.key(), Found::text(&axis.name), accepts);
             return Err(error.hint(not_run(&link.name)));
         }
@@ -59,25 +59,25 @@ fn own_disciplines(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), Inp
 }
 
 fn not_run(link: &str) -> String {
-    format!("with [compare] the own discipline of {link} is not run")
+    format!("[compare] replaces the discipline of {link}")
 }
 
-/// Refuses two cases of the same runs, unless all that differs is a title given to either.
+/// Refuses two cases with identical runs, unless a title distinguishes them.
 fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     let mut seen = BTreeMap::new();
     for case in cases {
         let title = case.axes.iter().find(|(axis, _)| axis == "title");
         let Some(twin) = seen.insert((title, essence(&case.scenario)), case) else { continue };
         let Some((axis, [one, other])) = moved(axes, twin, case) else { continue };
-        let found = Found::thing(format!("'{one}' and '{other}' for the same runs"));
-        let error = axis.place.error(axis.key(), found, "every value to make other runs");
+        let found = Found::thing(format!("'{one}' and '{other}', which give identical runs"));
+        let error = axis.place.error(axis.key(), found, "each value to change the runs");
         return Err(error.hint(overruled(&twin.scenario, &case.scenario).map(|link| not_run(&link))));
     }
     Ok(())
 }
 
-/// What decides over the runs of a scenario and what is recorded of them: all of it but words, and disciplines in whose
-/// place others are run.
+/// SHA-256 of everything that affects the runs of a scenario and their records: not titles and labels, nor
+/// disciplines that `[compare]` replaces.
 fn essence(scenario: &Scenario) -> [u8; 32] {
     let mut bare = Scenario { title: String::new(), ..scenario.clone() };
     bare.compare.iter_mut().for_each(|contender| contender.label.clear());
@@ -89,7 +89,7 @@ fn essence(scenario: &Scenario) -> [u8; 32] {
     Sha256::digest(bare.to_toml()).into()
 }
 
-/// The first link that has another discipline of its own in these two, though others are run in its place in both.
+/// The first link whose discipline differs between two scenarios although `[compare]` replaces it in both.
 fn overruled(one: &Scenario, other: &Scenario) -> Option<String> {
     let pairs = one.topology.links().into_iter().zip(other.topology.links());
     let found = pairs.into_iter().find(|(a, b)| {

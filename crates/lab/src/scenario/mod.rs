@@ -1,4 +1,5 @@
-//! Scenario files: one experiment in TOML, typed, and written back in canonical form. The module `load` reads them.
+//! Scenario files: one experiment in TOML, as typed values, and its canonical text. The module `load` reads
+//! them.
 
 pub(crate) mod cases;
 mod flows;
@@ -17,11 +18,11 @@ pub use read::{Contender, Overlay, Report, Scenario, schema};
 pub(crate) use topology::topology_kinds;
 pub use topology::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, NamedLink, ParkingLot, Topology};
 
-/// One point of the product of the axes.
+/// One combination of the values of all axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Each axis and its value here, in file order; empty without `[vary]`.
+    /// Name and value of each axis, in file order; empty without `[vary]`.
     pub axes: Vec<(String, String)>,
-    /// The experiment.
+    /// The experiment of this case.
     pub scenario: Scenario,
 }

@@ -1,4 +1,4 @@
-//! The document as a [`Scenario`]: the top level, `[compare]` and `[report]`.
+//! Reads a document as a [`Scenario`]: the top level, `[compare]` and `[report]`.
 
 use forebay_aqm::base::text::{BadValue, show_depth, show_span};
 use forebay_aqm::base::time::Span;
@@ -18,53 +18,54 @@ use crate::input::{InputError, did_you_mean, no_such_word};
 use crate::own;
 
 table! {
-    /// A Forebay scenario: network, traffic, and the disciplines to compare.
+    /// A Forebay scenario: network, traffic and the disciplines to compare.
     pub struct Scenario {
-        + need("version", || schema::whole(1, 1), "The version of this format.");
-        /// What reports call it; default the file's name.
+        + need("version", || schema::whole(1, 1), "Version of the scenario format.");
+        /// Title in reports; default the file name.
         title: String = TITLE, or_else |table| Ok(table.setting.title.to_string());
         /// Simulated time, such as 200s.
         duration: Span = Quantity(run_time, show_span);
-        /// Statistics begin here; default 0s.
+        /// Time from which statistics are recorded; default 0s.
         warmup: Span = TIME, or Span::ZERO;
-        /// Data packets in bytes on the wire; default 1500.
+        /// Size of data packets in bytes on the wire; default 1500.
         packet: u32 = whole_number::<u32>(41, 65_535), or 1500;
         + need("topology", topology_schema, "The network.");
         + need("flows", flows::schema, "The traffic.");
-        + may("compare", || schema::table("One run per entry, under the same seeds.", None, COMPARE), "The disciplines to compare; default the bottleneck's own.");
-        + may("report", || table_of::<Report>("What to show."), "What to show.");
+        + may("compare", || schema::table("One run per entry, under the same seeds.", None, COMPARE), "The disciplines to compare; default the aqm of the first bottleneck.");
+        + may("report", || table_of::<Report>("What reports show."), "What reports show.");
         + may(
             "vary",
             || json!({ "type": "object" }),
-            "Axes: a name used as {name} in texts, or a dotted path, each with a list of values.",
+            "Axes: each is a name (used as {name} in texts) or a dotted path, with a list of values.",
         );
         /// The network.
         - topology: Topology = |table: &Table<'_>| topology(table.node("topology", "a [topology] table")?);
         /// The traffic.
         - flows: Vec<FlowGroup> = |_: &Table<'_>| Ok(Vec::new());
-        /// The disciplines compared, under the same seeds; at least one.
+        /// The disciplines compared, with the same seeds; at least one.
         - compare: Vec<Contender> = |_: &Table<'_>| Ok(Vec::new());
-        /// The names of the links that have the discipline compared, in place of their own; at least one.
+        /// Names of the links on which the compared disciplines run, in place of those in the file; at least
+        /// one.
         - compared: Vec<String> = |_: &Table<'_>| Ok(Vec::new());
-        /// What to show.
+        /// What reports show.
         - report: Report = |_: &Table<'_>| Ok(Report::default());
     }
     finish with_traffic;
 }
 
-/// A discipline under its name in the report.
+/// A discipline and its label in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// Unique in its scenario: by default the discipline as it was written.
+    /// Unique in its scenario; default the discipline as written.
     pub label: String,
-    /// The discipline.
+    /// The discipline and its parameters.
     pub spec: Spec,
 }
 
 const COMPARE: &[Key] = &[
     need("aqm", texts, "Disciplines, such as raqm q0=50."),
-    may("labels", texts, "What reports call them; default as written."),
-    may("links", texts, "The links that have them; default every bottleneck, in a graph every link under study."),
+    may("labels", texts, "Labels in reports, one per discipline; default the disciplines as written."),
+    may("links", texts, "Links on which they run; default every bottleneck (graph: every link under study)."),
 ];
 
 fn texts() -> Json {
@@ -72,13 +73,15 @@ fn texts() -> Json {
 }
 
 table! {
-    /// What to show.
+    /// What reports show.
     pub struct Report {
-        /// Curves: queue, a probe such as raqm.p, or of a class class.1.dropped_pkts; default queue.
+        /// Curves: queue, a probe such as raqm.p, or a counter of a class such as class.1.dropped_pkts;
+        /// default queue.
         series: Vec<String> = SERIES, or Self::default().series;
-        /// The queue that the experiment aims at, such as 50p.
+        /// Target queue length, drawn in reports, such as 50p.
         reference: Option<Depth> = Quantity(reference, show_depth), optional;
-        /// What models say, laid over the runs: fluid, on the queue against time; markov and mmpp, on its distribution.
+        /// Models drawn over the runs: fluid over the queue against time; markov and mmpp over the queue
+        /// distribution.
         theory: Vec<Overlay> = MODELS, or Vec::new() => |report: &Self| !report.theory.is_empty();
     }
 }
@@ -89,22 +92,22 @@ impl Default for Report {
     }
 }
 
-/// A model whose answer is laid over the runs.
+/// A model whose result is drawn over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlay {
-    /// TCP as a fluid, over the queue against time.
+    /// Fluid model of TCP, over the queue against time.
     Fluid,
-    /// TCP's queue as a chain, over the distribution of the queue.
+    /// Markov chain of a queue with TCP traffic, over the queue distribution.
     Markov,
-    /// Datagrams that Markov chains bring, over the distribution of the queue.
+    /// Queue with MMPP or MAP datagrams, over the queue distribution.
     Mmpp,
 }
 
 impl Overlay {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 3] = [Self::Fluid, Self::Markov, Self::Mmpp];
 
-    /// Its word.
+    /// Name in scenarios.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Fluid => "fluid",
@@ -115,7 +118,7 @@ impl Overlay {
 }
 
 impl Scenario {
-    /// The scenario as a file that reads back as an equal scenario: every default written out.
+    /// Canonical TOML text, with all defaults; it reads back as an equal scenario.
     pub fn to_toml(&self) -> String {
         let mut out = Text::default();
         out.set("version", 1);
@@ -135,7 +138,7 @@ impl Scenario {
     }
 }
 
-/// The JSON Schema of a scenario file, made from the declarations that read it.
+/// JSON Schema of a scenario file, made from the declarations that read it.
 pub fn schema() -> Json {
     let mut schema = table_of::<Scenario>(Scenario::DOC);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -143,7 +146,7 @@ pub fn schema() -> Json {
     schema
 }
 
-/// Reads one case; `name` is what it is called if it has no title.
+/// Reads one case. `name` is the default title.
 pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> {
     let table = Table::bare(root, "", Setting { title: name, ..Setting::default() })?;
     version(&table)?;
@@ -151,7 +154,7 @@ pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> 
     Scenario::read(&table)
 }
 
-/// With the traffic, which depends on the network and the packet, and what is compared.
+/// Adds the traffic, which depends on network and packet size, and the compared disciplines.
 fn with_traffic(scenario: Scenario, table: &Table<'_>) -> Result<Scenario, InputError> {
     let Scenario { packet, topology, .. } = &scenario;
     if scenario.warmup >= scenario.duration {
@@ -166,7 +169,7 @@ fn with_traffic(scenario: Scenario, table: &Table<'_>) -> Result<Scenario, Input
     Ok(Scenario { flows, compare, compared, report: report.unwrap_or_default(), ..scenario })
 }
 
-/// What results are called by.
+/// The title, default the file name.
 const TITLE: Custom<String> = Custom {
     schema: schema::text,
     read: |_, node, path| name(node, path).map(str::to_string),
@@ -183,8 +186,8 @@ fn version(table: &Table<'_>) -> Result<(), InputError> {
     }
 }
 
-/// The own discipline of the first link that `compare` would be about, under the words of the file; the others keep
-/// theirs.
+/// Without `[compare]`: the discipline of the first link that `[compare]` would apply to, labelled as written.
+/// The other links keep theirs.
 fn own(net: &Node, topology: &Topology) -> (Vec<Contender>, Vec<String>) {
     let (links, names) = (topology.links(), topology.to_compare());
     let first = links.iter().find(|l| names.first().is_some_and(|name| *name == l.name)).unwrap_or(&links[0]);
@@ -193,7 +196,7 @@ fn own(net: &Node, topology: &Topology) -> (Vec<Contender>, Vec<String>) {
     (vec![Contender { label, spec: first.link.discipline.clone() }], vec![first.name.clone()])
 }
 
-/// Single spaces.
+/// Collapses white space to single spaces.
 fn tidy(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -262,7 +265,7 @@ fn each<T>(
     items.iter().enumerate().map(|(i, item)| read(item, &format!("{path}[{i}]"))).collect()
 }
 
-/// The names of models.
+/// Names of models.
 const MODELS: Custom<Vec<Overlay>> = Custom {
     schema: texts,
     read: |_, node, path| {
@@ -277,7 +280,7 @@ const MODELS: Custom<Vec<Overlay>> = Custom {
     accepts: "",
 };
 
-/// The names of curves.
+/// Names of curves.
 const SERIES: Custom<Vec<String>> = Custom {
     schema: texts,
     read: |_, node, path| each(node, path, "a list of texts, such as [\"queue\", \"raqm.p\"]", series),
@@ -285,7 +288,8 @@ const SERIES: Custom<Vec<String>> = Custom {
     accepts: "",
 };
 
-/// The queue, what happened to a class, or a probe that some discipline has; a contender without it leaves it empty.
+/// Checks the name of a curve: `queue`, a counter of a class, or a probe. It stays empty for contenders
+/// without that probe.
 fn series(node: &Node, path: &str) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() {
@@ -300,7 +304,7 @@ fn series(node: &Node, path: &str) -> Result<String, InputError> {
     if let Some((entry, probe)) = known.filter(|(entry, probe)| entry.probes.iter().all(|p| p.name != *probe)) {
         let probes: Vec<String> = entry.probes.iter().map(|p| format!("{}.{}", entry.name, p.name)).collect();
         let accepts = match probes.as_slice() {
-            [] => format!("another series: {} has no probes", entry.name),
+            [] => format!("another series, as {} has no probes", entry.name),
             _ => format!("one of queue, {}", probes.join(", ")),
         };
         let near = did_you_mean(&format!("{}.{probe}", entry.name), probes.iter().map(String::as_str));

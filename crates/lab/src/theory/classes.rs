@@ -1,7 +1,8 @@
-//! A discipline that holds classes to shares of the link in one queue (MSVB), and TCP of several classes.
+//! Linear model of a discipline that enforces class shares of the link in one queue (MSVB), with TCP of
+//! several classes.
 //!
-//! Its rest follows from its parameters: B_i = (1 - p_i) Q, and Q and the sum of B_i/alpha_i never change together, but
-//! where a threshold is at its largest.
+//! The equilibrium follows from its parameters: B_i = (1 - p_i) Q. Q and the sum of B_i/alpha_i change in
+//! proportion, except where a threshold is at its maximum.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::answer::{NoAnswer, Stability};
 use super::controller::{FAST, SLOW, WITHIN};
 use super::setting::{Flows, Setting};
 
-/// How far the shares of the classes that send may be from the whole link: they are written with a few digits.
+/// Tolerance for the sum of the shares of sending classes: they are written with few digits.
 const ROUNDING: f64 = 1e-3;
 
 /// A class that sends.
@@ -24,7 +25,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Its flows with `q` packets waiting.
+    /// The loop of its flows with `q` packets waiting.
     fn at(&self, setting: &Setting, q: f64) -> TcpLoop {
         let queueing = q / setting.capacity;
         let flows = self.flows.iter().map(|kind| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing });
@@ -32,7 +33,7 @@ impl Sender<'_> {
     }
 }
 
-/// What the model says of `spec`; `None` if it holds no classes to shares.
+/// Equilibrium and stability with `spec`; `None` if it does not enforce class shares.
 pub(super) fn of(spec: &Spec, setting: &Setting) -> Option<Result<Stability, NoAnswer>> {
     Some(at_rest(&spec.shares(&setting.link)?, setting))
 }
@@ -62,10 +63,10 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
             sum += threshold / sender.share.alpha;
             above = above.max(threshold - sender.share.bounds_pkts[1]);
         }
-        // What a threshold at its largest does not take is lost to all: it then rests there.
+        // A threshold at its maximum stays there; the excess is lost to the sum.
         sum.max(above)
     };
-    // It grows with q, and is at most 0 where nothing waits.
+    // Increases with q, and is at most 0 for an empty queue.
     let (mut low, mut high) = (0.0, setting.limit);
     if wanting(high) < 0.0 {
         return Err(NoAnswer::NoRest);
@@ -80,7 +81,7 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
     stability(&senders, setting, high)
 }
 
-/// The classes around a queue of `q` packets.
+/// Stability of the classes around a queue of `q` packets.
 fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stability, NoAnswer> {
     let loops: Vec<TcpLoop> = senders.iter().map(|sender| sender.at(setting, q)).collect();
     let classes: Vec<Class> =
@@ -101,7 +102,7 @@ fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stabil
     let rtt_s = mean(&|_, kind| kind.rtt_s);
     let rtts = || loops.iter().flat_map(|own| own.flows.iter().map(|kind| kind.rtt_s));
     let (shortest, longest) = (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max));
-    // So low that each threshold is an integrator and nothing else.
+    // So low that each threshold acts as a pure integrator.
     let mut from = SLOW / longest;
     let own = |i: usize, w: f64| classes[i].alpha * near[i].load(w).to_signals.norm() / (w * q);
     while (0..classes.len()).any(|i| own(i, from) < 100.0) && from > 1e-12 {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_is_svb_whose_own_code_was_driven() {
+    fn one_class_agrees_with_svb() {
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         for (flows, limits) in [
             ("80", "alpha=0.1 b_init=100p b_cap=110p"),
@@ -162,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_are_the_whole_and_what_is_between_them() {
-        // Each half moves its threshold half as far: alpha counts for half. What one half has more than the other
-        // goes through its own threshold alone, which is far from the edge here.
+    fn two_half_classes_agree_with_one_class() {
+        // Each half moves its threshold half as far: alpha counts half. The difference between the halves is
+        // controlled only by their own thresholds, which here is far from the stability limit.
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         let halves = ["topology.access.hosts=2", "flows.ftp.class=host", "flows.ftp.count=80"];
         for (alpha, cap) in [(0.1, 110), (0.2, 200)] {
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_rest_says_why() {
+    fn missing_equilibrium_has_a_reason() {
         assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
         assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
         assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::Threshold));

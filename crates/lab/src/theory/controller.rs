@@ -1,4 +1,4 @@
-//! A discipline near its rest: how p answers the queue over frequency, taken from its own code.
+//! Linearised discipline at its equilibrium: frequency response from queue to p, measured on its own code.
 
 use std::ops::Range;
 
@@ -9,33 +9,33 @@ use super::answer::NoAnswer;
 use super::drive::{self, Driven, Rest};
 use super::setting::Setting;
 
-/// A gain from the queue to p over frequency, looked up between the frequencies where it was taken.
+/// Frequency response from queue to p; interpolated between the measured frequencies.
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
     pub(super) rest: Rest,
-    /// How it was brought there.
+    /// The pace at which its equilibrium was found; see [`PACES`](super::drive::PACES).
     pub(super) pace: usize,
-    /// Logarithm of the first frequency, and how much further each next one is.
+    /// Logarithm of the first frequency, and the step to the next.
     first: f64,
     step: f64,
-    /// Logarithm of the absolute gain, and the phase, unwrapped.
+    /// Logarithm of the absolute gain, and the unwrapped phase.
     points: Vec<[f64; 2]>,
     pub(super) integrators: u32,
-    /// What follows the queue at once, whatever the clock.
+    /// Part of the gain without delay by the clock.
     direct: f64,
 }
 
 /// Frequencies per decade at which a law is driven.
 const PER_DECADE: f64 = 12.0;
-/// Swings below this many radians a mean round trip are slow, above that many fast.
+/// Range of measured frequencies, in radians per mean round trip.
 pub(super) const SLOW: f64 = 0.02;
 pub(super) const FAST: f64 = 40.0;
 
-/// A queue nearer than this part of the buffer to either end of it is at the end: nothing regulates it there.
+/// A queue within this fraction of the buffer from either end counts as at the end, where nothing controls it.
 pub(super) const WITHIN: f64 = 1e-3;
 
 impl Controller {
-    /// From gains at frequencies that rise by an equal factor.
+    /// Made from gains at frequencies that rise by a constant factor.
     fn new(rest: Rest, pace: usize, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
         let mut points: Vec<[f64; 2]> = Vec::new();
         for (_, gain) in gains {
@@ -54,25 +54,27 @@ impl Controller {
         Some(Self { rest, pace, first, step, points, integrators: u32::from(falls > 0.5), direct })
     }
 
-    /// The gain at `w` radians a second.
+    /// The gain at `w` rad/s.
     pub(super) fn at(&self, w: f64) -> Complex64 {
         let place = (libm::log(w) - self.first) / self.step;
-        // The cast takes what lies below the first to 0.
+        // The cast maps places below the first to 0.
         let from = (place as usize).min(self.points.len() - 2);
         let ([size_a, phase_a], [size_b, phase_b]) = (self.points[from], self.points[from + 1]);
         let part = place - from as f64;
         if part > 1.0 {
-            // Faster than the clock sees: what follows at once, and of the rest what a held value lets through.
+            // Beyond the clock's frequency: the part without delay, plus what a sample-and-hold lets through
+            // of the other part.
             let edge = Complex64::from_polar(libm::exp(size_b), phase_b);
             return self.direct + (edge - self.direct) * libm::exp((1.0 - part) * self.step);
         }
-        // Slower than the slowest along the last line in size: an integrator goes on, all else stays.
+        // Below the lowest frequency, the gain of an integrator is extrapolated; other gains stay constant.
         let size = size_a + if part < 0.0 && self.integrators == 0 { 0.0 } else { part * (size_b - size_a) };
         let phase = phase_a + part.max(0.0) * (phase_b - phase_a);
         Complex64::from_polar(libm::exp(size), phase)
     }
 
-    /// What lies between this and `other`, which was taken at the same frequencies, `part` of the way to it.
+    /// Interpolation between this and `other`, measured at the same frequencies; `part` is the weight of
+    /// `other`.
     pub(super) fn towards(&self, other: &Self, part: f64) -> Self {
         let between = |a: f64, b: f64| a + part * (b - a);
         let turns = nearest_turn(other.points[0][1], self.points[0][1]) - other.points[0][1];
@@ -91,14 +93,14 @@ impl Controller {
     }
 }
 
-/// `phase` and as many whole turns as bring it nearest to `other`.
+/// `phase` plus the multiple of 2 pi that brings it closest to `other`.
 fn nearest_turn(phase: f64, other: f64) -> f64 {
     use std::f64::consts::TAU;
     phase + TAU * ((other - phase) / TAU).round()
 }
 
-/// Frequencies from slow to fast for loops whose round trips are within `rtt_s`, in seconds, and none above what a clock
-/// of `tick_s` can see.
+/// Frequencies in ascending order for loops with round trips within `rtt_s` seconds; none above what a clock
+/// of `tick_s` seconds can see.
 pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     let from = SLOW / rtt_s[1];
     let to = (FAST / rtt_s[0]).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
@@ -106,7 +108,7 @@ pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     (0..=steps as u32).map(|i| from * libm::pow(to / from, f64::from(i) / steps)).collect()
 }
 
-/// The discipline in this setting, at rest.
+/// The discipline in this setting, linearised at its equilibrium.
 pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
     let own = |driven: &Driven<'_>, rest: Rest| {
         let rtt_s = setting.at_rest(rest.q, rest.rate).mean_rtt_s();
@@ -115,7 +117,8 @@ pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer>
     driven_at(spec, setting, drive::PACES, &own)
 }
 
-/// The same, brought to rest at one of these paces and driven at the frequencies that `choose` names then.
+/// Linearised at the equilibrium found at one of these paces, and driven at the frequencies that `choose`
+/// returns.
 pub(super) fn driven_at(
     spec: &Spec,
     setting: &Setting,
@@ -138,7 +141,8 @@ pub(super) fn driven_at(
         let gain = if let Some(((from, gain), order)) = line {
             gain * libm::pow(from / w, order)
         } else {
-            // Each from rest: what an integrator kept of the swing before is not its answer to this one.
+            // Each from equilibrium: the state that an integrator kept of the last oscillation must not affect
+            // this one.
             driven = at_rest.clone();
             drive::response(&mut driven, rest, w)
         };
@@ -152,22 +156,23 @@ pub(super) fn driven_at(
     Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
 }
 
-/// Gains in a row that tell a line, how far from it they may be in slope and in phase, and what phase is not heeded:
-/// counters are whole numbers.
+/// Number of consecutive gains that form a straight line, tolerances for its slope and phase, and the phase
+/// that is ignored: counters are whole numbers.
 const STRAIGHT: usize = 4;
 const SLOPE: f64 = 0.02;
 const PHASE: f64 = 0.01;
 const UNHEEDED: f64 = 0.002;
-/// How much slower than a frequency a corner still shows in the phase there.
+/// A corner frequency shows in the phase down to this factor below a frequency.
 const SHOWS: f64 = 100.0;
 
-/// What part of an integrator's growth lies ahead, 0 or 1, if the last of gains at falling frequencies tell: they stay as
-/// they are or grow like that, and what their phase lacks becomes less. Before a corner ahead it would become more.
+/// Integrators (0 or 1) that the gains at falling frequencies imply, if the last of them are on a straight
+/// line: constant or growing like an integrator, with a decreasing phase error. With a corner at a lower
+/// frequency the error would increase.
 fn straight(gains: &[(f64, Complex64)]) -> Option<f64> {
     let last = &gains[gains.len().checked_sub(STRAIGHT)?..];
     let ([(fast, a), .., (slow, b)], lines) = (last, [(0.0, 1.0.into()), (1.0, -Complex64::i())]) else { return None };
     lines.into_iter().find_map(|(order, turn)| {
-        // Of either sign.
+        // Sign does not matter.
         let lacks = |gain: Complex64| (gain / turn).im.abs() / gain.norm();
         let slope = libm::log(b.norm() / a.norm()) / libm::log(fast / slow);
         let near = (slope - order).abs() < SLOPE && last.iter().all(|(_, gain)| lacks(*gain) < PHASE);
@@ -181,8 +186,8 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn a_law_is_linearised_as_its_formula_says() {
-        // p += a (q - ref) - b (before - ref) every 1/170 s, held in between.
+    fn linearised_pi_matches_its_formula() {
+        // p += a (q - ref) - b (before - ref) every 1/170 s, held constant in between.
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let controller = of(&spec, &setting).unwrap();
         assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
@@ -196,9 +201,9 @@ mod tests {
         }
     }
     #[test]
-    fn a_line_that_is_followed_is_what_its_formula_says() {
-        // REM's price near its rest: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1 - p), every 2 ms. Its
-        // gain is a line from far above the slowest frequency on.
+    fn extrapolated_rem_matches_its_formula() {
+        // REM's price near its equilibrium: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1
+        // - p), every 2 ms. Its gain is a straight line from far above the lowest frequency on.
         let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");
         let controller = of(&spec, &setting).unwrap();
         let g = 0.001 * libm::log(1.001) * (1.0 - controller.rest.p);

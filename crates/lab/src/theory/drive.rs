@@ -1,4 +1,4 @@
-//! A law driven by a queue that is not there: what it answers to a queue of our making, asked of its own code.
+//! Drives a law's own code with a synthetic queue, to find its equilibrium and its response.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use num_complex::Complex64;
 
 use super::setting::Setting;
 
-/// A law with its clocks, and what it has been told.
+/// A law with its clocks and counters.
 pub(crate) struct Driven<'a> {
     law: Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -19,7 +19,8 @@ pub(crate) struct Driven<'a> {
     now_s: f64,
     q: f64,
     clocks: [Clock; MAX_CLOCKS],
-    /// Packets so far, whole and in parts: counters are whole numbers, and what a period lacks the next one has.
+    /// Packets so far, as a fraction: counters are whole numbers, and remainders carry over to the next
+    /// period.
     offered: f64,
     dropped: f64,
 }
@@ -37,40 +38,40 @@ impl Clone for Driven<'_> {
 }
 
 impl<'a> Driven<'a> {
-    /// `law` at time 0.
+    /// Wraps `law` at time 0.
     pub(crate) fn new(law: Box<dyn BareLaw>, setting: &'a Setting) -> Self {
         let actuation = law.initial();
         Self { law, setting, actuation, now_s: 0.0, q: 0.0, clocks: Default::default(), offered: 0.0, dropped: 0.0 }
     }
 
-    /// The shortest period of its clocks, in seconds.
+    /// Shortest period of its clocks, in seconds.
     pub(crate) fn period_s(&self) -> f64 {
         (0..self.law.clocks()).map(|i| self.law.period(i).secs()).fold(f64::INFINITY, f64::min)
     }
 
-    /// What has no clock is asked this often from now on.
+    /// Sets the sampling interval of laws without a clock.
     fn look_every(&mut self, seconds: f64) {
-        // Rounded down: never later than what it is to see.
+        // Rounded down, so that it never samples too late.
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
     }
 
-    /// A step of slow flows, in seconds.
+    /// Step of slow flows, in seconds.
     fn slow_step(&self) -> f64 {
         self.period_s().max(self.setting.at_rest(0.0, self.setting.capacity).mean_rtt_s() / 50.0)
     }
 
-    /// The time that its clocks have reached, in seconds.
+    /// Time that its clocks have reached, in seconds.
     pub(crate) fn now_s(&self) -> f64 {
         self.now_s
     }
 
-    /// When a clock is due next, in seconds.
+    /// Time when the next clock is due, in seconds.
     fn due_s(&self) -> f64 {
         let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
         (0..self.law.clocks()).map(due).fold(f64::INFINITY, f64::min)
     }
 
-    /// The probability that a packet of the setting meets with `q` packets waiting.
+    /// Signal probability for a packet of the setting with `q` packets waiting.
     pub(crate) fn p(&self, q: f64) -> f64 {
         let length = f64::from(self.setting.packet);
         let p = match self.actuation.signal {
@@ -81,15 +82,15 @@ impl<'a> Driven<'a> {
         self.actuation.per_byte.map_or(p, |mean| p * length / mean).clamp(0.0, 1.0)
     }
 
-    /// Time passes until `now_s`: so many packets were offered, of which so many dropped, and `q` wait then. Clocks that
-    /// are due meanwhile see what of that had happened, as if all of it went evenly.
+    /// Advances to `now_s` with this many packets offered and dropped, and `q` waiting at the end. Clocks due
+    /// in between see the part up to their time, as if packets were evenly spread.
     pub(crate) fn pass(&mut self, now_s: f64, offered: f64, dropped: f64, q: f64) {
         let (begin_s, from_q) = (self.now_s, self.q);
         let mut part = 0.0;
         loop {
             let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
             let Some(next) = (0..self.law.clocks()).min_by(|&a, &b| due(a).total_cmp(&due(b))) else { break };
-            // A clock that is due by all but the rounding of a sum is due.
+            // A clock counts as due within the rounding error of the sum.
             let due_s = due(next);
             if due_s > now_s + 1e-6 * self.law.period(next).secs() {
                 break;
@@ -105,7 +106,7 @@ impl<'a> Driven<'a> {
         (self.now_s, self.q) = (now_s, q);
     }
 
-    /// Clock `i` is due.
+    /// Runs clock `i`.
     fn look(&mut self, i: usize, now_s: f64, q: f64) {
         let tally = self.tally();
         let clock = &mut self.clocks[i];
@@ -121,45 +122,46 @@ impl<'a> Driven<'a> {
         self.actuation = self.law.update(i, &sample);
     }
 
-    /// What the counters of a port would say.
+    /// The counters as a port would report them.
     fn tally(&self) -> Tally {
         let count = |pkts: f64| Count { pkts: pkts as u64, bytes: (pkts * f64::from(self.setting.packet)) as u64 };
         let accepted = count(self.offered - self.dropped);
         let dropped_early = count(self.dropped);
-        // As at a port: what was offered is what came of it.
+        // As at a port: offered is the sum of accepted and dropped.
         let offered = Count { pkts: accepted.pkts + dropped_early.pkts, bytes: accepted.bytes + dropped_early.bytes };
         Tally { offered, accepted, dropped_early, ..Tally::default() }
     }
 }
 
-/// Where a loop rests.
+/// Equilibrium of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rest {
     /// Packets waiting.
     pub(crate) q: f64,
-    /// Probability of a signal.
+    /// Signal probability.
     pub(crate) p: f64,
-    /// Packets per second that enter: what the link takes, or less if no queue stands.
+    /// Packets per second that enter: the link's rate, or less without a queue.
     pub(crate) rate: f64,
 }
 
-/// How much nearer the queue comes each step to where the flows would have it, the coarsest first.
+/// Fraction of the distance to the wanted queue per step, coarsest first.
 const NEARER: [f64; 7] = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
-/// Steps that are tried with each of them, and steps over which p is watched.
+/// Most steps with each of them, and steps per mean of p.
 const STEPS: usize = 2_000_000;
 const WATCHED: usize = 1000;
-/// p is at rest if its mean moves less than this from watch to watch, and no p is further than this from it: counters
-/// are whole numbers.
+/// p is at equilibrium if its mean changes by less than MOVES from one window to the next, and every p is
+/// within ROUNDING of the mean: counters are whole numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
-/// Watches in which p has to come nearer to rest.
+/// Windows after which p must have come closer to equilibrium.
 const PATIENCE: usize = 20;
 
-/// How slow the flows are made, from fast to slow.
+/// Paces of the flows, from fast to slow.
 pub(crate) const PACES: Range<usize> = 0..NEARER.len();
 
-/// Brings a law to rest on slow flows: the queue follows what p means a little each step, so that only where the loop
-/// rests decides, not whether it swings. `None` where it does not come to rest at any of these paces, else also at which.
+/// Finds the equilibrium of a law with slow flows. The queue moves a little towards what p implies in each
+/// step, so that it converges even if the real loop oscillates. `None` if it does not converge at any of these
+/// paces; else also the pace.
 pub(crate) fn rest<'a>(
     law: &dyn Fn() -> Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -181,12 +183,12 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     for n in 1..=STEPS {
         let p = driven.p(q);
         let wanted = setting.queue_for(p);
-        // No faster than the link empties it: a rule that counts what comes and goes would count another queue.
+        // No faster than the link drains it: otherwise rules that count departures would see another queue.
         let next = (q + nearer * (wanted - q)).max(q - setting.capacity * step);
-        // A queue that only shrinks is gone at some time.
+        // A queue that only shrinks becomes empty.
         let next = if next < 1e-3 && wanted <= 0.0 { 0.0 } else { next };
         let full = next > 0.0 || wanted > 0.0;
-        // A link with a queue sends what it can: a load below that would be no queue.
+        // With a queue the link sends at full rate.
         rate = if full { setting.capacity } else { rate + nearer * (setting.rate_for(p) - rate) };
         let entering = (rate * step + next - q).max(0.0);
         let dropped = setting.dropped_beside(entering, p);
@@ -207,7 +209,7 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
             return Some((driven, Rest { q, p: mean, rate }));
         }
         means.push(mean);
-        // Neither calmer nor on its way: it swings, with steps so large.
+        // Neither converging nor moving: it oscillates with this step size.
         let swings = high - low > ROUNDING * mean && means.len() > PATIENCE && {
             let recent = &means[means.len() - PATIENCE..];
             let rises = recent.windows(2).filter(|two| two[1] > two[0]).count();
@@ -221,17 +223,17 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     None
 }
 
-/// The swing that a law is driven with: a part of the queue at rest, and at least so many packets.
+/// Amplitude of the driving oscillation: a fraction of the queue at equilibrium, at least LEAST packets.
 const PART: f64 = 0.05;
 const LEAST: f64 = 1.0;
-/// Periods of it that count, and looks at p in each at least.
+/// Measured periods, and least samples of p per period.
 const SWINGS: usize = 6;
 const LOOKS: usize = 48;
-/// How often what has no clock is asked from look to look.
+/// For laws without a clock: samplings by the law per sample of p.
 const BETWEEN: f64 = 16.0;
 
-/// What p answers to a queue that swings about `rest` at `w` radians a second, arrivals being what that takes: the
-/// complex gain per packet. Where no queue stands it is the load that swings, and the gain is per packet per second.
+/// Response of p to a queue that oscillates around `rest` at `w` rad/s, with matching arrivals: the complex
+/// gain per packet. Without a queue the load oscillates, and the gain is per packet per second.
 pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64 {
     let setting = driven.setting;
     let stands = rest.q > 0.0;
@@ -240,19 +242,19 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     } else {
         PART * rest.rate
     };
-    // Looks fall together with the clock, where it is not faster than they are.
+    // Samples coincide with the clock, unless the clock is faster.
     let every = (TAU / w) / LOOKS as f64;
     driven.look_every(every / BETWEEN);
     let tick = driven.period_s();
     let step = if tick > every { tick / (tick / every).ceil() } else { every };
-    // From a tick on.
+    // Starts at a tick.
     let due = driven.due_s();
     let entering = rest.rate * (due - driven.now_s());
     let dropped = setting.dropped_beside(entering, rest.p);
     driven.pass(due, entering + dropped, dropped, rest.q);
     let begin = driven.now_s();
     let at = |t: f64| if stands { rest.q + swing * libm::sin(w * t) } else { 0.0 };
-    // What enters in a step that ends at t.
+    // Packets that enter in a step that ends at t.
     let enters = |t: f64, q: f64, next: f64| {
         let swung = if stands { next - q } else { swing * libm::sin(w * (t - 0.5 * step)) * step };
         (rest.rate * step + swung).max(0.0)
@@ -261,7 +263,8 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     let settled = TAU / w;
     let end = settled + SWINGS as f64 * TAU / w;
     let (mut q, mut sum, mut total, mut weight) = (rest.q, Complex64::new(0.0, 0.0), 0.0, 0.0);
-    // All looks, because the mean and what drifts go first: an integrator keeps what it met when the swing began.
+    // All samples are kept, because mean and drift are subtracted first: an integrator keeps the state from
+    // the start of the oscillation.
     let mut seen: Vec<(f64, f64)> = Vec::with_capacity(looks);
     for n in 1..=looks {
         let t = n as f64 * step;
@@ -272,7 +275,8 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
         q = next;
         driven.pass(begin + t, entering + dropped, dropped, q);
         if t > settled && t <= end {
-            // What is held until the next look is seen in its middle; looks further apart than the clock are moments.
+            // A value held until the next sample counts at its middle; samples sparser than the clock count at
+            // their time.
             let middle = if step > tick { t } else { t + 0.5 * step };
             let p = driven.p(at(middle));
             seen.push((middle, p));
@@ -280,7 +284,7 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
             weight += 1.0;
         }
     }
-    // A whole swing has no trend of its own, so its mean tells what drifts.
+    // A complete period has no trend, so the change of its mean is drift.
     let mean_of = |from: f64| {
         let of: Vec<f64> = seen.iter().filter(|(t, _)| *t > from && *t <= from + settled).map(|(_, p)| *p).collect();
         of.iter().sum::<f64>() / of.len().max(1) as f64

@@ -1,4 +1,4 @@
-//! An MMPP for packets that were recorded, ready for a scenario.
+//! Fits an MMPP to a recording of packets, for use in a scenario.
 
 use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::Span;
@@ -6,22 +6,22 @@ use forebay_theory::fit::{self, NoFit, TwoStates};
 
 use crate::scenario::Recorded;
 
-/// The most phases that lengths are given: with more they are as good as all the same.
+/// Most phases of packet sizes; with more they are nearly constant.
 const MOST_PHASES: f64 = 32.0;
 
-/// A source that is as bursty as a recording.
+/// A source with the burstiness of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
     /// Its arrivals.
     pub arrivals: TwoStates,
-    /// Mean length of its packets in bytes.
+    /// Mean packet size in bytes.
     pub packet: u32,
-    /// Phases of Erlang lengths with a spread like that of the recorded ones; `None`: all alike.
+    /// Phases of Erlang sizes with the spread of the recorded ones; `None` for constant sizes.
     pub erlang: Option<u8>,
 }
 
-/// The MMPP of two states whose counts vary as those of the recording do in windows of `short` and `long`, and are as
-/// skew in the latter; all classes of packets together.
+/// The two-state MMPP whose counts in windows of `short` and `long` vary like those of the recording, with the
+/// same skewness in the latter; all classes of packets together.
 pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit> {
     let times: Vec<f64> = recorded.items.iter().map(|item| item.at.secs()).collect();
     let arrivals = fit::two_states(&fit::counts(&times, short.secs(), long.secs())?)?;
@@ -34,7 +34,7 @@ pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit>
 }
 
 impl Fitted {
-    /// The keys of such a group of flows, as a scenario has them behind its name.
+    /// The keys of such a group of flows in a scenario, after its name.
     pub fn keys(&self) -> String {
         let [busy, idle] = self.arrivals.rates;
         let [long, short] = self.arrivals.mean_s.map(|mean| show_span(Span::from_secs(mean)));

@@ -1,4 +1,4 @@
-//! The transient: TCP as a fluid, and the discipline's own code in the loop.
+//! Transient behaviour: TCP as a fluid, with the discipline's own code in the loop.
 
 use forebay_aqm::Spec;
 use forebay_theory::swing::{self, Swing};
@@ -9,18 +9,18 @@ use super::drive::Driven;
 use super::setting::Setting;
 use super::stability::NoAnswer;
 
-/// What the fluid does under one discipline.
+/// Trajectory of the fluid model with one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Course {
     /// Mean queue after the warm-up.
     pub q_mean_pkts: f64,
     /// Its standard deviation.
     pub q_std_pkts: f64,
-    /// Time from one swing to the next; none if it comes to rest.
+    /// Period of the oscillation; `None` if it reaches equilibrium.
     pub period_s: Option<f64>,
     /// Mean signal probability after the warm-up.
     pub p_mean: f64,
-    /// The course: times, queue and probability, thinned.
+    /// Times of the stored points, in seconds.
     pub t_s: Vec<f64>,
     /// Packets waiting.
     pub q_pkts: Vec<f64>,
@@ -28,12 +28,12 @@ pub struct Course {
     pub p: Vec<f64>,
 }
 
-/// Points of a course that are kept.
+/// Most stored points of a trajectory.
 const KEPT: usize = 2000;
-/// Swings smaller than this part of the mean, or of a packet, are what is left of a transient.
+/// Oscillations smaller than this fraction of the mean, or of a packet, are the end of a transient.
 const REST: f64 = 0.01;
 
-/// The course of `seconds`, its figures from `warmup_s` on.
+/// The trajectory of `seconds`; mean, deviation and period from `warmup_s` on.
 pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
     let law = spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let mut driven = Driven::new(law, setting);

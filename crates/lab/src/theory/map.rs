@@ -1,7 +1,7 @@
-//! A map of stability over two of flows, round trip and rate: tens of thousands of loops.
+//! A stability map over two of number of flows, round-trip time and link rate: tens of thousands of loops.
 //!
-//! A discipline is linearised at a few rests only, by its signal probability and the link's rate; what lies between is
-//! looked up, and each loop is then judged with its own flows and exact delays.
+//! A discipline is linearised only at some equilibria, by signal probability and link rate, and interpolated
+//! in between. The stability of each loop is then computed with its own flows and exact delays.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use super::drive::{Driven, PACES};
 use super::setting::{Scaled, Setting};
 use super::stability::{self, NoAnswer, Stability};
 
-/// One side of a map.
+/// A side of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What changes along it.
+    /// The quantity along it.
     pub what: Scaled,
-    /// Factors on what the setting has, rising.
+    /// Factors on the value of the setting, ascending.
     pub factors: Vec<f64>,
 }
 
 impl Axis {
-    /// `cells` factors from `from` to `to`, each larger than the one before by an equal factor.
+    /// `cells` factors from `from` to `to`, in geometric progression.
     pub fn new(what: Scaled, from: f64, to: f64, cells: usize) -> Self {
         let step = libm::log(to / from) / (cells.max(2) - 1) as f64;
         Self { what, factors: (0..cells).map(|i| from * libm::exp(step * i as f64)).collect() }
@@ -34,16 +34,16 @@ impl Axis {
     }
 }
 
-/// What the map says of one loop.
+/// Result for one loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
-    /// Does every mode die out?
+    /// Whether the loop is stable.
     pub stable: bool,
-    /// Packets waiting at rest.
+    /// Packets waiting at equilibrium.
     pub q_rest_pkts: f64,
-    /// Signal probability at rest.
+    /// Signal probability at equilibrium.
     pub p_rest: f64,
-    /// Delay that may be added; none: any.
+    /// Delay that may be added; `None` if unlimited.
     pub delay_margin_ms: Option<f64>,
 }
 
@@ -54,15 +54,17 @@ impl Cell {
     }
 }
 
-/// From rest to rest so many times the flows: few steps for an integrator, whose gain is a power of p.
+/// Factor on the number of flows between equilibria: FAR for an integrator, whose gain is a power of p, else
+/// NEAR.
 const FAR: f64 = 2.5;
 const NEAR: f64 = 1.5;
-/// Paces that are tried from rest to rest.
+/// How many finer paces are tried from one equilibrium to the next.
 const FINER: usize = 2;
-/// Links that a discipline is linearised on for each tenfold of the rate.
+/// Link rates per decade at which a discipline is linearised.
 const RATES: f64 = 8.0;
 
-/// The map of `spec`: a row for each of the second axis' factors, a cell for each of the first one's. `None`: no rest.
+/// The map of `spec`: a row per factor of the second axis, a cell per factor of the first. `None` without
+/// equilibrium.
 pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<Option<Cell>>>, NoAnswer> {
     let setting = Setting { left_out: Vec::new(), ..setting.clone() };
     let at = |fx: f64, fy: f64| setting.scaled(x.what, fx).scaled(y.what, fy);
@@ -84,7 +86,7 @@ pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<
     let cell = |here: &Setting| -> Option<Cell> {
         let next = links.partition_point(|link| link.capacity < here.capacity * (1.0 - 1e-9));
         let after = links.get(next)?;
-        // Slower than the slowest link on which the discipline comes to rest.
+        // Slower than the slowest link on which the discipline has an equilibrium.
         if next == 0 && after.capacity > here.capacity * (1.0 + 1e-9) {
             return None;
         }
@@ -96,16 +98,16 @@ pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<
     Ok(y.factors.iter().map(|fy| x.factors.iter().map(|fx| cell(&at(*fx, *fy))).collect()).collect())
 }
 
-/// A discipline on one link, linearised at rests with rising signal probabilities.
+/// A discipline on one link, linearised at equilibria with ascending signal probabilities.
 struct Family {
     capacity: f64,
     rests: Vec<Controller>,
 }
 
 impl Family {
-    /// Rests on the link of `setting` that cover what the flows of `corners` can bring about.
+    /// Equilibria on the link of `setting` that cover the flows of `corners`.
     fn new(spec: &Spec, setting: &Setting, corners: &[Setting]) -> Result<Self, NoAnswer> {
-        // The window at which the flows of a corner fill the link with no queue, and with a full one.
+        // The window at which the flows of a corner fill the link, for an empty and for a full queue.
         let window = |flows: &Setting, queue: f64| {
             let queueing = queue / flows.capacity;
             flows.capacity / flows.flows.iter().map(|kind| kind.count / (kind.base_s + queueing)).sum::<f64>()
@@ -114,7 +116,7 @@ impl Family {
             corners.iter().map(|corner| window(corner, queue * corner.limit)).fold(start, wanted)
         };
         let [least, most] = [span(f64::min, 0.0, f64::INFINITY), span(f64::max, 1.0, 0.0)];
-        // So many flows, in place of the setting's, for such a window.
+        // Factors on the number of flows of the setting that give such windows.
         let [few, many] = [window(setting, 0.0) / most, window(setting, setting.limit) / least];
         let rtt = |wanted: fn(f64, f64) -> f64, queue: f64, start: f64| {
             let of = |corner: &Setting| corner.at_rest(queue * corner.limit, corner.capacity).mean_rtt_s();
@@ -129,7 +131,7 @@ impl Family {
         let first = with(middle, PACES)?;
         let step = if first.integrators > 0 { FAR } else { NEAR };
         let mut rests = vec![first];
-        // Outwards, until there is no rest or it is not found: further out an integrator is taken along the last line.
+        // Outwards, until no equilibrium is found. Beyond that an integrator is extrapolated.
         for (step, end) in [(step, many), (1.0 / step, few)] {
             let (mut factor, mut pace) = (middle, rests[0].pace);
             while (factor < end) == (step > 1.0) && factor != end {
@@ -147,17 +149,18 @@ impl Family {
         Ok(Self { capacity: setting.capacity, rests })
     }
 
-    /// Does the discipline bring the queue to the same place whatever p that takes?
+    /// Whether the discipline holds the same queue for any p.
     fn integrates(&self) -> bool {
         self.rests.iter().all(|at| at.integrators > 0)
     }
 
-    /// The least and the most signal probability that it may be asked for.
+    /// Smallest and largest signal probability in the family.
     fn span(&self) -> [f64; 2] {
         if self.integrates() { [1e-12, 0.9] } else { [0, self.rests.len() - 1].map(|i| self.rests[i].rest.p) }
     }
 
-    /// At the rest with this signal probability, which is between the least and the most.
+    /// Neighbours of the equilibrium with signal probability `p`, which is within the span, and the weight
+    /// between them.
     fn place(&self, p: f64) -> (&Controller, &Controller, f64) {
         let next = self.rests.partition_point(|at| at.rest.p < p).clamp(1, (self.rests.len() - 1).max(1));
         let (a, b) = (&self.rests[next - 1], &self.rests[next.min(self.rests.len() - 1)]);
@@ -165,7 +168,7 @@ impl Family {
         (a, b, if width > 0.0 { libm::log(p / a.rest.p) / width } else { 0.0 })
     }
 
-    /// Queue and load at that rest.
+    /// Queue and load at that equilibrium.
     fn rest(&self, p: f64) -> [f64; 2] {
         let (a, b, part) = self.place(p);
         [(a.rest.q, b.rest.q), (a.rest.rate, b.rest.rate)].map(|(a, b)| a + part * (b - a))
@@ -177,13 +180,13 @@ impl Family {
     }
 }
 
-/// Where the flows of `here` and a discipline between two links rest.
+/// The linearised discipline at equilibrium with the flows of `here`, between two links.
 fn rest_of(before: &Family, after: &Family, part: f64, here: &Setting) -> Option<Controller> {
     let rest = |p: f64| {
         let ([q_a, rate_a], [q_b, rate_b]) = (before.rest(p), after.rest(p));
         [q_a + part * (q_b - q_a), rate_a + part * (rate_b - rate_a)]
     };
-    // The flows would have more than the discipline has: then p is larger.
+    // If the flows would fill more than the discipline allows, p is larger.
     let excess = |p: f64| {
         let [q, rate] = rest(p);
         here.queue_for(p) + here.rate_for(p) - q - rate
@@ -208,7 +211,7 @@ mod tests {
     use super::*;
     use crate::theory::testing::example;
 
-    /// Cells of a map that disagree with the answer for that loop alone where there is one, of so many.
+    /// Number of cells that disagree with the separate answer for that loop, and number of cells.
     fn disagree(aqm: &str, x: &Axis, y: &Axis) -> (usize, usize) {
         let (spec, setting) = example(&[], aqm);
         let map = of(&spec, &setting, [x, y]).unwrap();
@@ -218,7 +221,7 @@ mod tests {
                 let alone = stability::of(&spec, &setting.scaled(x.what, *fx).scaled(y.what, *fy));
                 let same = match (cell, &alone) {
                     (Some(cell), Ok(alone)) => cell.stable == alone.stable,
-                    // Sought alone, a rest can be missed that the map has along a line.
+                    // The separate search can miss an equilibrium that the map has by extrapolation.
                     (None, Err(_)) | (Some(_), Err(NoAnswer::NotFound)) => true,
                     _ => false,
                 };
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_says_what_each_loop_alone_says() {
+    fn map_agrees_with_separate_loops() {
         let flows = Axis::new(Scaled::Flows, 0.1, 3.0, 4);
         let rtt = Axis::new(Scaled::RoundTrip, 0.3, 3.0, 3);
         let rate = Axis::new(Scaled::Capacity, 0.4, 2.5, 3);
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn margins_between_rests_are_those_of_the_loop_alone() {
+    fn interpolated_margins_agree_with_separate_loops() {
         let (spec, setting) = example(&[], "raqm");
         let (flows, rtt) = (0.7, 1.3);
         let axes = [Axis::new(Scaled::Flows, flows, flows, 1), Axis::new(Scaled::RoundTrip, rtt, rtt, 1)];

@@ -1,5 +1,5 @@
-//! The queue as a Markov chain, RED+Tail's model (section VI): flows whose windows follow from one signal probability set
-//! their rates anew every S seconds, each off by some noise.
+//! The queue as a Markov chain, RED+Tail's model (section VI): flows whose windows follow from one signal
+//! probability set new rates every S seconds, with random deviations.
 
 mod ask;
 
@@ -13,90 +13,92 @@ use super::setting::{Scaled, Setting};
 
 pub use ask::{Ask, Cells, PAPER_SIGMA, Sigma, Step, probability};
 
-/// What the model says.
+/// Result of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Markov {
     /// Signal probability.
     pub p: f64,
     /// W, the window of a flow in packets.
     pub window_pkts: f64,
-    /// q_e, where the rates fill the link.
+    /// q_e, the queue at which the rates fill the link.
     pub q_rest_pkts: f64,
-    /// Round trip there, N W/C: the harmonic mean of the flows'.
+    /// Round-trip time there, N W/C: the harmonic mean over the flows.
     pub rtt_ms: f64,
-    /// S.
+    /// S, the time between changes of the rates.
     pub step_ms: f64,
-    /// f' at q_e.
+    /// f'(q_e), the slope of the map.
     pub slope: f64,
-    /// Does a small deviation die out, |f'(q_e)| < 1?
+    /// Whether a small deviation decays: |f'(q_e)| < 1.
     pub stable: bool,
     /// S at which f'(q_e) is -1.
     pub edge_ms: f64,
-    /// Below this S the whole map contracts (Proposition 6.1).
+    /// Below this S the complete map contracts (Proposition 6.1).
     pub contraction_bound_ms: f64,
     /// Up to this S every orbit ends at q_e (Proposition 6.2), by the corrected bound for unequal round trips.
     pub mixed_bound_ms: f64,
-    /// Standard deviation of a flow's rate, bits per second.
+    /// Standard deviation of a flow's rate, bit/s.
     pub sigma_bits_per_s: f64,
-    /// Standard deviation of the queue with f straight about q_e; none where that does not settle.
+    /// Standard deviation of the queue with f linearised around q_e; `None` if that is unstable.
     pub linear_std_pkts: Option<f64>,
-    /// Mean queue of the chain; this and what follows is missing if the noise is too small for cells.
+    /// Mean queue of the chain. This and the next fields are missing if the noise is too small for the cells.
     pub q_mean_pkts: Option<f64>,
     /// Its standard deviation.
     pub q_std_pkts: Option<f64>,
-    /// The queue that is not exceeded half of the time.
+    /// Median queue.
     pub q_p50_pkts: Option<f64>,
-    /// The queue that is not exceeded 99 % of the time.
+    /// 99th percentile of the queue.
     pub q_p99_pkts: Option<f64>,
-    /// Share of what is sent that finds the buffer full.
+    /// Fraction of the sent data that finds the buffer full.
     pub overflow: Option<f64>,
-    /// Share of the capacity that an empty queue leaves unused.
+    /// Fraction of the capacity that is unused because the queue is empty.
     pub idle: Option<f64>,
-    /// The distribution.
+    /// Queue distribution.
     pub distribution: Option<Shares>,
 }
 
-/// Queues and the share of the time at each.
+/// Queue lengths and the fraction of time at each.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shares {
-    /// Packets.
+    /// Queue lengths in packets.
     pub q_pkts: Vec<f64>,
-    /// Sums to 1.
+    /// Fractions of time; sum 1.
     pub share: Vec<f64>,
 }
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoAnswer {
-    /// No p is given, and the models do not know the discipline.
+    /// No p is given and the discipline has no model.
     NoModel,
-    /// The discipline has no queue at rest within the buffer.
+    /// The discipline has no equilibrium within the buffer.
     NoRest,
-    /// At this p the flows do not rest within the buffer; between these they do.
+    /// At this p the flows have no equilibrium within the buffer.
     Outside {
-        /// What was asked.
+        /// The given p.
         p: f64,
-        /// Where they would fill the buffer.
+        /// The p at which they just fill the buffer.
         from: f64,
-        /// Where they would leave it empty.
+        /// The p at which they just leave it empty.
         to: f64,
     },
 }
 
 impl NoAnswer {
-    /// What would give an answer.
+    /// What would give a result.
     pub fn accepts(&self) -> String {
         match self {
-            Self::NoModel => "a signal probability, as 0.014: no model of this discipline gives one".to_string(),
-            Self::NoRest => "a signal probability, as 0.014: no queue at rest within the buffer gives one".to_string(),
+            Self::NoModel => "a signal probability such as 0.014: no model of this discipline gives one".to_string(),
+            Self::NoRest => {
+                "a signal probability such as 0.014: no equilibrium within the buffer gives one".to_string()
+            }
             Self::Outside { from, to, .. } => {
-                format!("one between {from:.3e} and {to:.3e}: else the flows rest at no queue within the buffer")
+                format!("one between {from:.3e} and {to:.3e}: others have no equilibrium within the buffer")
             }
         }
     }
 }
 
-/// What the model says of `spec` in this setting.
+/// Result of the model for `spec` in this setting.
 pub fn of(spec: &Spec, setting: &Setting, ask: &Ask) -> Result<Markov, NoAnswer> {
     let p = match ask.p {
         Some(p) => p,
@@ -150,15 +152,15 @@ fn answer(one: &Loop, p: f64, sigma: f64, cells: Cells, packet: f64) -> Markov {
     }
 }
 
-/// Without what rounding leaves of differences that should be 0.
+/// Sets differences that are only rounding errors to 0.
 fn rounded(x: f64) -> f64 {
     libm::round(x * 1e12) / 1e12 + 0.0
 }
 
-/// The most cells that a chain has: the elimination takes their cube.
+/// Most cells of a chain: the elimination takes cubic time.
 const MOST_CELLS: f64 = 1200.0;
 
-/// Width of a cell in bits, and the place in it that it is taken for; `None` where the noise would be lost in one.
+/// Width of a cell in bits, and the position that represents it; `None` if the noise is too small for a cell.
 fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> {
     let noise = one.noise(sigma);
     match cells {
@@ -177,7 +179,7 @@ fn bits(setting: &Setting) -> f64 {
     8.0 * f64::from(setting.packet)
 }
 
-/// The setting as the model has it.
+/// The network in terms of the model.
 fn network(setting: &Setting, p: f64) -> Loop {
     let packet = bits(setting);
     Loop {
@@ -189,7 +191,7 @@ fn network(setting: &Setting, p: f64) -> Loop {
     }
 }
 
-/// A round trip for each flow. Those of a range are in parts of flows: rounded in sum, so that none is lost.
+/// A round-trip time per flow. A range gives fractions of flows, rounded so that the total stays.
 fn delays_s(setting: &Setting) -> Vec<f64> {
     let (mut delays, mut sum) = (Vec::new(), 0.0);
     for kind in &setting.flows {
@@ -209,12 +211,12 @@ fn within(setting: &Setting) -> (f64, f64) {
     (p_at(one.buffer).min(1.0), p_at(0.0).min(1.0))
 }
 
-/// The probability at which a discipline rests with this model's windows.
+/// The equilibrium probability of a discipline with this model's windows.
 fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
     spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let fresh = || spec.fluid(&setting.link).unwrap_or_else(|| unreachable!("it was one a line ago"));
-    // There windows are the root of 2/p, here of 1.5/p: the same load from so many fewer flows. And here all that is
-    // sent enters.
+    // There, windows are the root of 2/p, here of 1.5/p: the same load from fewer flows. And here everything
+    // sent enters the queue.
     let ours = Setting { drops: false, ..setting.scaled(Scaled::Flows, libm::sqrt(1.5 / 2.0)) };
     let (_, rest, _) = drive::rest(&fresh, &ours, drive::PACES).ok_or(NoAnswer::NoRest)?;
     let inside = rest.q >= WITHIN * setting.limit && rest.q <= (1.0 - WITHIN) * setting.limit;

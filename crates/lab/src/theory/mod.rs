@@ -1,10 +1,11 @@
-//! What the models say about a scenario: the same file, the same disciplines, no packets.
+//! Models of a scenario: the same file and disciplines, without packets.
 //!
-//! [`setting`] reads the link and its flows as the models see them; [`stability`] linearises the loop, [`fluid`] follows
-//! it from an empty queue. Both ask the discipline's own code; of one that holds classes to shares the first knows the
-//! form ([`classes`]). [`mmpp`] is the queue in the long run under datagrams
-//! that Markov chains bring, [`fit`] such a chain for a recording. [`markov`] has the distribution of TCP's queue at one
-//! signal probability.
+//! - [`setting`]: link and flows as the models see them.
+//! - [`stability`]: linearised loop of TCP and a discipline; [`fluid`]: its trajectory from an empty queue.
+//!   Both run the discipline's own code. For one that enforces class shares the linear model uses formulas
+//!   ([`classes`]).
+//! - [`mmpp`]: stationary queue with datagrams from Markov chains; [`fit`]: such a chain for a recording.
+//! - [`markov`]: queue distribution with TCP at one signal probability.
 
 mod answer;
 mod classes;
@@ -32,12 +33,12 @@ mod testing {
 
     const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
 
-    /// PI's design example with these values, under another discipline.
+    /// PI's design example with these settings and another discipline.
     pub(super) fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
         setting_of(EXAMPLE, sets, aqm)
     }
 
-    /// A scenario with these values, under another discipline.
+    /// A scenario with these settings and another discipline.
     pub(super) fn setting_of(scenario: &str, sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };

@@ -1,4 +1,4 @@
-//! A scenario as the models see it: one link, and TCP flows that always have more to send.
+//! A scenario in terms of the loop models: one link, and TCP flows that always have data to send.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
@@ -10,40 +10,40 @@ use crate::scenario::{
     Access, Case, Class, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, Topology,
 };
 
-/// Flows with one round trip.
+/// Flows with equal round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Flows {
-    /// How many.
+    /// Number of flows.
     pub count: f64,
-    /// Round trip without queueing, transmission included, in seconds.
+    /// Base round-trip time in seconds: without queueing, with transmission.
     pub base_s: f64,
-    /// The class of their packets, where the discipline holds classes to shares; else 0.
+    /// Class of their packets if the discipline enforces class shares, else 0.
     pub class: u8,
 }
 
-/// One link and who shares it.
+/// One link and its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The link, as its discipline knows it.
+    /// The link as its discipline sees it.
     pub link: Link,
     /// Capacity in packets per second.
     pub capacity: f64,
     /// Buffer in packets.
     pub limit: f64,
-    /// A packet in bytes.
+    /// Packet size in bytes.
     pub packet: u32,
-    /// Are signals drops, because the flows or the discipline have no ECN?
+    /// Whether signals are drops: the flows or the discipline have no ECN.
     pub drops: bool,
-    /// The flows by their round trips.
+    /// The flows by round-trip time.
     pub flows: Vec<Flows>,
-    /// What of the scenario the models leave out.
+    /// Features of the scenario that the models ignore.
     pub left_out: Vec<String>,
 }
 
-/// Round trips that stand for a range of them.
+/// Number of round-trip times that represent a range.
 const OF_A_RANGE: u32 = 5;
 
-/// The setting of a case, for the discipline `spec` at its link.
+/// The setting of a case, for the discipline `spec` at the bottleneck.
 pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     let scenario = &case.scenario;
     let wrong = |key: &str, found: &str, accepts: &str| {
@@ -51,7 +51,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         Err(InputError::new(scenario.title.as_str(), key, found, accepts))
     };
     let Topology::Dumbbell(bell) = &scenario.topology else {
-        return wrong("topology.kind", "several links", "a dumbbell: the models know one link");
+        return wrong("topology.kind", "several links", "a dumbbell: the models have one link");
     };
     let packet = scenario.packet;
     let mut left_out = Vec::new();
@@ -73,7 +73,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         let options = &ftp.tcp;
         let whole = group.active == [(Span::ZERO, None)];
         for (key, is_left) in [
-            ("tcp, taken for Reno", !options.variant.profile().is_reno),
+            ("tcp, modelled as Reno", !options.variant.profile().is_reno),
             ("window", options.window.is_some()),
             ("delayed_ack", options.delayed_ack),
             ("pacing", options.pacing),
@@ -85,7 +85,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         }
         for found in round_trips(bell, group, packet) {
             let found = Flows { class: if by_class { found.class } else { 0 }, ..found };
-            // Exactly: equal delays make equal sums.
+            // Exact comparison works: equal delays give equal sums.
             match flows.iter_mut().find(|kind| kind.base_s == found.base_s && kind.class == found.class) {
                 Some(kind) => kind.count += found.count,
                 None => flows.push(found),
@@ -93,10 +93,10 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         }
     }
     if flows.is_empty() {
-        return wrong("flows", "no TCP flow that always has more to send", "at least one of kind ftp");
+        return wrong("flows", "no TCP flow that always has data to send", "at least one of kind ftp");
     }
     if bell.bottleneck.conditions != Default::default() {
-        left_out.push("losses and changes of the bottleneck".to_string());
+        left_out.push("losses and rate changes of the bottleneck".to_string());
     }
     if !spec.common().th.is_off() {
         left_out.push(format!("th of {}", spec.name()));
@@ -107,7 +107,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         Limit::Bytes(b) => b as f64 / f64::from(packet),
     };
     if limit < 1.0 {
-        return wrong("topology.bottleneck.queue", "no room", "room for at least one packet");
+        return wrong("topology.bottleneck.queue", "less than a packet", "at least one packet");
     }
     let capacity = link.rate.bytes_per_sec() / f64::from(packet);
     Ok(Setting { link, capacity, limit, packet, drops: !(spec.ecn() && all_ecn), flows, left_out })
@@ -117,11 +117,11 @@ fn link_of(bell: &Dumbbell, packet: u32) -> Link {
     Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.limit, mean_packet: Bytes(u64::from(packet)) }
 }
 
-/// The flows of a group by their round trips and classes.
+/// Flows of a group by round-trip time and class.
 fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
     let (near, far) = (&bell.access[access], &bell.egress[access]);
-    // What a packet and its acknowledgement take to be sent, on each link.
+    // Transmission times of a packet and its acknowledgement, per link.
     let on =
         |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
     let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
@@ -135,7 +135,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
         let (low, width) = (range.lo.secs(), range.hi.secs() - range.lo.secs());
         let kinds = if width > 0.0 { OF_A_RANGE } else { 1 };
         let middle = |i: u32| low + width * (f64::from(i) + 0.5) / f64::from(kinds);
-        // Hosts have the same round trips then: they differ in their class only.
+        // All hosts have the same round-trip time then, and differ only in their class.
         let alike = if group.class == Class::Host { used } else { 1 };
         let of = |host: u32, i: u32| {
             let count = flows_of(host, alike, group.count) / f64::from(kinds);
@@ -152,50 +152,50 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     (0..used).map(of).collect()
 }
 
-/// The hosts of an access group that so many flows use.
+/// Number of hosts of an access group that `flows` flows use.
 fn hosts(access: &Access, flows: u32) -> u32 {
     access.hosts.min(flows).max(1)
 }
 
-/// Of `flows` flows, those of host `host`: flow i has host i mod hosts.
+/// Number of flows at host `host`: flow i has host i mod hosts.
 fn flows_of(host: u32, hosts: u32, flows: u32) -> f64 {
     f64::from(flows / hosts + u32::from(host < flows % hosts))
 }
 
 impl Setting {
-    /// How many flows there are.
+    /// Number of flows.
     pub fn count(&self) -> f64 {
         self.flows.iter().map(|kind| kind.count).sum()
     }
 
-    /// The loop at the rest that a queue of `q` packets means, with a load of `rate` packets per second.
+    /// The loop at equilibrium with a queue of `q` packets and a load of `rate` packets per second.
     pub fn at_rest(&self, q: f64, rate: f64) -> tcp_loop::TcpLoop {
         let queueing = q / self.capacity;
         let kind = |kind: &Flows| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing };
         tcp_loop::TcpLoop { capacity: rate, drops: self.drops, flows: self.flows.iter().map(kind).collect() }
     }
 
-    /// What is dropped beside so many packets that enter, if signals of probability `p` are drops.
+    /// Packets dropped while `entering` packets enter, if signals of probability `p` are drops.
     pub(crate) fn dropped_beside(&self, entering: f64, p: f64) -> f64 {
-        // Kept finite where all would be dropped.
+        // Finite even if everything would be dropped.
         if self.drops { entering * p / (1.0 - p).max(0.01) } else { 0.0 }
     }
 
-    /// The load of flows that hear signals with probability `p` where no queue stands, in packets per second; at most
-    /// what the link takes.
+    /// Load of flows with signal probability `p` without a queue, in packets per second; at most the link's
+    /// rate.
     pub fn rate_for(&self, p: f64) -> f64 {
         let rate = self.window_for(p) * self.flows.iter().map(|kind| kind.count / kind.base_s).sum::<f64>();
         rate.min(self.capacity)
     }
 
-    /// Of the window that signals of probability `p` mean, the root of 2/p, what enters.
+    /// The part that enters of the window sqrt(2/p) for signal probability `p`.
     fn window_for(&self, p: f64) -> f64 {
         libm::sqrt(2.0 / p) * if self.drops { 1.0 - p } else { 1.0 }
     }
 
-    /// The queue at which flows that hear signals with probability `p` fill the link, within the buffer.
+    /// The queue at which flows with signal probability `p` fill the link, within the buffer.
     pub fn queue_for(&self, p: f64) -> f64 {
-        // What enters of the sum of N W/R is C.
+        // The entering part of the sum of N W/R is C.
         let wanted = self.capacity / self.window_for(p);
         let excess = |q: f64| {
             let queueing = q / self.capacity;
@@ -218,7 +218,7 @@ impl Setting {
         0.5 * (low + high)
     }
 
-    /// The same flows as a fluid.
+    /// The flows as a fluid.
     pub fn fluid(&self) -> tcp_fluid::Fluid {
         let kind = |kind: &Flows| tcp_fluid::Flows { count: kind.count, base_s: kind.base_s };
         tcp_fluid::Fluid {
@@ -229,7 +229,7 @@ impl Setting {
         }
     }
 
-    /// The same with `factor` times the flows, the round trips, or the capacity.
+    /// The setting with the number of flows, the round-trip times or the capacity multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, what: Scaled, factor: f64) -> Self {
         let mut other = self.clone();
@@ -245,12 +245,12 @@ impl Setting {
     }
 }
 
-/// What of a setting may be scaled.
+/// A quantity of a setting that can be scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaled {
-    /// How many flows there are.
+    /// Number of flows.
     Flows,
-    /// Round trips without queueing.
+    /// Base round-trip times.
     RoundTrip,
     /// The link's rate.
     Capacity,

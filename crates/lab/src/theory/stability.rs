@@ -1,6 +1,6 @@
-//! Is a loop of TCP and a discipline stable, and how far from the edge? Nyquist with exact delays.
+//! Stability and margins of a loop of TCP and a discipline: Nyquist criterion with exact delays.
 //!
-//! A law is linearised by driving its own code with a swinging queue ([`super::controller`]).
+//! A law is linearised by driving its own code with an oscillating queue ([`super::controller`]).
 
 use forebay_aqm::Spec;
 use forebay_theory::nyquist;
@@ -11,7 +11,7 @@ use super::controller::{self, Controller, SLOW};
 use super::drive::Rest;
 use super::setting::{Scaled, Setting};
 
-/// What the model says of `spec` in this setting.
+/// Equilibrium and stability with `spec` in this setting.
 pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     match classes::of(spec, setting) {
         Some(found) => found,
@@ -19,7 +19,7 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     }
 }
 
-/// The loop of `controller` and the flows of `setting`, which are at its rest.
+/// The closed loop of `controller` and the flows of `setting`, at its equilibrium.
 pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     let Rest { q, p, rate } = controller.rest;
     let plant = setting.at_rest(q, rate);
@@ -28,7 +28,7 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
         let answer = near.answer(w);
         controller.at(w) * if q > 0.0 { answer.queue } else { answer.load_alone }
     };
-    // So low that only an integrator matters, if there is one: far below where the gain is 1.
+    // So low that only an integrator matters, if there is one: far below the frequency where the gain is 1.
     let mut from = SLOW / rtt_s;
     while controller.integrators > 0 && gain(from).norm() < 100.0 && from > 1e-9 {
         from *= 0.5;
@@ -48,10 +48,10 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     }
 }
 
-/// Where a loop turns from stable to unstable, as a factor on what the setting has: the nearer edge, if there are two.
-/// `None`: none was found within a factor of 16.
+/// The factor on the value of the setting at which a loop becomes unstable or stable; the closer one, if there
+/// are two. `None` if there is none within a factor of 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
-    /// Halvings of the last step.
+    /// Bisections of the last step.
     const HALVINGS: u32 = 6;
     let stable = |factor: f64| of(spec, &setting.scaled(what, factor)).ok().map(|s| s.stable);
     let here = stable(1.0)?;
@@ -81,7 +81,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn the_example_of_the_design_rule() {
+    fn pi_design_example_is_stable() {
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let found = of(&spec, &setting).unwrap();
         assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");
@@ -98,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_model_or_no_rest_says_so() {
+    fn missing_model_or_equilibrium_is_reported() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
-        // Marks alone cannot hold so many back; drops can, for what is dropped does not enter.
+        // Marks alone cannot slow down that many flows; drops can, because dropped packets do not enter.
         let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi q_ref=200");
         assert_eq!(of(&spec, &crowd), Err(NoAnswer::NoRest));
         let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi preset=ns2 q_ref=200");

@@ -1,8 +1,8 @@
-//! Parameters for an aim: sought in the linear model of the loop, by the discipline's own code.
+//! Finds parameters that meet aims, in the linear model of the loop with the discipline's own code.
 //!
-//! A compass search over the logarithms of the parameters that are free: one after the other is made larger and smaller,
-//! what is better stays, and where nothing is, the steps are halved. It ends as soon as every aim is met with something
-//! to spare.
+//! A compass search over the logarithms of the free parameters: each is increased and decreased in turn, and
+//! improvements are kept; without improvement the steps are halved. The search ends when every aim is met with
+//! some slack.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::nearest::nearest;
@@ -14,21 +14,21 @@ use serde::Serialize;
 use super::setting::Setting;
 use super::stability::{self, NoAnswer, Stability};
 
-/// What an aim is about.
+/// Quantity of an aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
-    /// Queue at rest, in milliseconds of the link or in packets.
+    /// Queue at equilibrium, in milliseconds of link time or in packets.
     Queue(Unit),
-    /// Delay that may be added, in milliseconds.
+    /// Delay margin in milliseconds.
     DelayMargin,
-    /// Phase that may be lost, in degrees.
+    /// Phase margin in degrees.
     PhaseMargin,
-    /// Factor by which the gain may grow.
+    /// Gain margin as a factor.
     GainMargin,
 }
 
-/// How a queue is measured.
+/// Unit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -38,25 +38,25 @@ pub enum Unit {
     Pkts,
 }
 
-/// One wish: at most or at least so much.
+/// An aim: an upper or lower bound on a quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aim {
-    /// As it was written.
+    /// The aim as written.
     pub text: String,
-    /// What it is about.
+    /// Its quantity.
     pub figure: Figure,
-    /// At least; otherwise at most.
+    /// Whether the bound is a lower one; otherwise an upper one.
     pub at_least: bool,
-    /// The bound, in the figure's unit.
+    /// The bound, in the unit of the quantity.
     pub bound: f64,
 }
 
-/// What may be written for an aim.
+/// Syntax of aims.
 const ACCEPTS: &str =
     "an aim such as queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 (degrees) or gain-margin>=2";
 
 impl Aim {
-    /// Reads `delay-margin>=50ms` and the like.
+    /// Reads an aim such as `delay-margin>=50ms`.
     pub fn parse(words: &str) -> Result<Self, BadValue> {
         let bad = || BadValue::new(ACCEPTS);
         let (name, bound, at_least) = match (words.split_once(">="), words.split_once("<=")) {
@@ -78,7 +78,7 @@ impl Aim {
                 return Err(BadValue { hint: near.map(|near| format!("did you mean {near}?")), ..bad() });
             }
         };
-        // A margin is wanted large.
+        // Margins only have lower bounds.
         if bound > 0.0 && (at_least || matches!(figure, Figure::Queue(_))) {
             Ok(Self { text: words.to_string(), figure, at_least, bound })
         } else {
@@ -86,7 +86,7 @@ impl Aim {
         }
     }
 
-    /// What the model has of it; `None`: without end.
+    /// The value in the model; `None` if unlimited.
     pub fn figure_of(&self, found: &Stability, setting: &Setting) -> Option<f64> {
         match self.figure {
             Figure::Queue(Unit::Ms) => Some(1e3 * found.q_rest_pkts / setting.capacity),
@@ -97,10 +97,10 @@ impl Aim {
         }
     }
 
-    /// By how much it is met, as a logarithm; negative if it is not.
+    /// Logarithm of the factor by which it is met; negative if it is not met.
     fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
         let Some(figure) = self.figure_of(found, setting) else {
-            // Several loops at once have no phase margin, though their delay has an end.
+            // Several loops together have no phase margin, though they have a delay margin.
             let unknown = matches!(self.figure, Figure::PhaseMargin) && found.delay_margin_ms.is_some();
             return if unknown { -MOST } else { MOST };
         };
@@ -109,28 +109,28 @@ impl Aim {
     }
 }
 
-/// A slack beyond this counts no more.
+/// Largest slack that counts.
 const MOST: f64 = 5.0;
-/// What is to spare when the search ends: a tenth of the bound.
+/// Slack at which the search ends: a tenth of the bound.
 const SPARE: f64 = 0.1;
-/// The first step and the last, as factors; and the most loops that are looked at.
+/// First and last step, as factors; and most model evaluations.
 const FIRST: f64 = 4.0;
 const LAST: f64 = 1.05;
 const MOST_LOOPS: usize = 600;
 
-/// A parameter that may be changed, in the unit it is written in.
+/// A free parameter, in its own unit.
 #[derive(Clone, Debug, PartialEq)]
 struct Knob {
     name: &'static str,
     value: f64,
-    /// What it was at first, and how that was written.
+    /// Initial value, and how it was written.
     first: (f64, String),
     unit: String,
     whole: bool,
 }
 
 impl Knob {
-    /// The parameter as `spec` has it; `None` if that is no number above 0.
+    /// The parameter of `spec`; `None` if it is not a number above 0.
     fn of(spec: &Spec, name: &'static str) -> Option<Self> {
         let text = spec.get(name)?;
         let digits = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
@@ -145,7 +145,7 @@ impl Knob {
         self.value != self.first.0
     }
 
-    /// As it is written: to three digits, if it was changed.
+    /// The value as text: three digits if it was changed.
     fn text(&self) -> String {
         if !self.is_changed() {
             return format!("{}={}", self.name, self.first.1);
@@ -159,31 +159,31 @@ fn rounded(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The discipline with its parameters.
     pub spec: Spec,
-    /// As it is written for `--aqm`.
+    /// The discipline in the syntax of `--aqm`.
     pub text: String,
-    /// What the model says of it in each setting.
+    /// Result of the model in each setting.
     pub model: Vec<Stability>,
-    /// Every aim is met in every setting.
+    /// Whether every aim is met in every setting.
     pub met: bool,
-    /// Loops that were looked at.
+    /// Number of model evaluations.
     pub loops: usize,
 }
 
-/// Why nothing was sought.
+/// Why there was no search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTuned {
-    /// The model has no answer, however the parameters are.
+    /// The model has no result for any parameters.
     Model(NoAnswer),
-    /// Nothing is free that is a number above 0.
+    /// There is no unset numeric parameter above 0.
     NothingFree,
 }
 
-/// The parameters that `words`, `NAME key=value ...`, leaves free: numbers above 0, of the discipline itself.
+/// Parameters that `words` (`NAME key=value ...`) does not set: numbers above 0, of the discipline itself.
 fn free(spec: &Spec, words: &str) -> Vec<Knob> {
     let given = |name: &str| {
         let mut keys = words.split_whitespace().skip(1).filter_map(|word| word.split_once('=')).map(|(key, _)| key);
@@ -193,8 +193,8 @@ fn free(spec: &Spec, words: &str) -> Vec<Knob> {
     params.filter_map(|param| Knob::of(spec, param.name)).collect()
 }
 
-/// Seeks parameters of `words`, a discipline as `--aqm` takes it, for which every aim is met in every setting. What it
-/// gives is the best that was found, met or not.
+/// Searches parameters of `words`, a discipline in the syntax of `--aqm`, that meet every aim in every
+/// setting. Returns the best found, whether or not it meets them.
 pub fn tune(words: &str, spec: &Spec, settings: &[Setting], aims: &[Aim]) -> Result<Tuned, NotTuned> {
     let knobs = free(spec, words);
     if knobs.is_empty() {
@@ -234,15 +234,15 @@ struct Search<'a> {
     why: Option<NoAnswer>,
 }
 
-/// What was found at one place.
+/// Evaluation of one set of parameters.
 struct Look {
-    /// The least slack of all aims; far below where a loop is unstable, further where it has no rest.
+    /// Smallest slack of all aims; far below 0 for an unstable loop, and lower still without equilibrium.
     score: f64,
     answer: Option<(Spec, Vec<Stability>)>,
 }
 
 impl Search<'_> {
-    /// The discipline as it is written with the values that were changed.
+    /// The discipline in the syntax of `--aqm`, with the changed values.
     fn words(&self, knobs: &[Knob]) -> String {
         let changed = knobs.iter().filter(|knob| knob.is_changed());
         changed.fold(self.words.to_string(), |words, knob| format!("{words} {}", knob.text()))
@@ -251,7 +251,7 @@ impl Search<'_> {
     fn look(&mut self, knobs: &[Knob]) -> Look {
         const NO_REST: f64 = -30.0;
         const UNSTABLE: f64 = -10.0;
-        // Out of its range.
+        // The parameters are out of range.
         let Ok(spec) = Spec::parse(&self.words(knobs)) else { return Look { score: 2.0 * NO_REST, answer: None } };
         let (mut score, mut model) = (MOST, Vec::new());
         for setting in self.settings {
@@ -265,7 +265,7 @@ impl Search<'_> {
                     let here = if found.stable {
                         self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MOST, f64::min)
                     } else {
-                        // The less phase is lacking the better.
+                        // An unstable loop scores better the less phase is lacking.
                         UNSTABLE + found.phase_margin_deg.unwrap_or(-180.0).clamp(-180.0, 180.0) / 180.0
                     };
                     score = score.min(here);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn aims_are_read_with_their_units() {
+    fn aims_are_parsed_with_units() {
         let read = |text| Aim::parse(text).map(|aim| (aim.figure, aim.at_least, aim.bound));
         assert_eq!(read("queue<=20ms"), Ok((Figure::Queue(Unit::Ms), false, 20.0)));
         assert_eq!(read("queue >= 50p"), Ok((Figure::Queue(Unit::Pkts), true, 50.0)));
@@ -302,18 +302,18 @@ mod tests {
     }
 
     #[test]
-    fn pi_by_its_design_rule_meets_both_aims() {
+    fn tuned_pi_meets_both_aims() {
         let found = tuned("pi preset=tuned", &[], &["delay-margin>=300ms", "queue<=10ms"]).unwrap();
         let model = &found.model[0];
         assert!(found.met && model.stable, "{found:?}");
         assert!(model.delay_margin_ms.unwrap() >= 300.0 && model.q_rest_pkts <= 37.5, "{found:?}");
-        // What it says is what it looked at.
+        // The text of the result gives the evaluated discipline.
         assert_eq!(Spec::parse(&found.text).unwrap().canonical(), found.spec.canonical());
         assert!(found.text.starts_with("pi preset=tuned q_ref="), "{}", found.text);
     }
 
     #[test]
-    fn what_is_given_stays_and_what_cannot_be_says_so() {
+    fn given_parameters_stay_and_failures_are_reported() {
         let found = tuned("pi preset=tuned q_ref=300", &[], &["queue<=20ms", "delay-margin>=50ms"]).unwrap();
         assert!(!found.met && found.text.contains("q_ref=300") && found.model[0].q_rest_pkts > 290.0, "{found:?}");
         let all = "pi q_ref=300 a=1e-5 b=1e-6 w=170 n=1 rtt=1s";

@@ -1,10 +1,10 @@
-//! Bytes of a file in order, each at its offset.
+//! Reads a binary file sequentially and keeps the offset for errors.
 
 use std::io::{self, BufRead, Read as _};
 
 use super::{BadRecording, Read, Where};
 
-/// Which end of a number comes first.
+/// Byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Little,
@@ -45,18 +45,18 @@ impl<R: BufRead> Bytes<R> {
         Self { inner, offset: 0 }
     }
 
-    /// Where it has come to.
+    /// Current offset.
     pub(super) const fn here(&self) -> Where {
         Where::Byte(self.offset)
     }
 
-    /// Is there nothing more?
+    /// Whether the end of the file is reached.
     pub(super) fn at_end(&mut self) -> Read<bool> {
         let here = self.here();
         self.inner.fill_buf().map(<[u8]>::is_empty).map_err(|error| unreadable(here, &error))
     }
 
-    /// The first four bytes, which stay; zeros where there are fewer.
+    /// The first four bytes, not consumed; zeros if the file is shorter.
     pub(super) fn first4(&mut self) -> Read<[u8; 4]> {
         let here = self.here();
         let bytes = self.inner.fill_buf().map_err(|error| unreadable(here, &error))?;
@@ -65,7 +65,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// The next `N` bytes, which belong to `what`.
+    /// The next `N` bytes, part of `what`.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Read<[u8; N]> {
         let mut out = [0; N];
         let here = self.here();
@@ -79,7 +79,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// Passes over `n` bytes, which belong to `what`.
+    /// Skips `n` bytes, part of `what`.
     pub(super) fn skip(&mut self, n: u64, what: &str) -> Read<()> {
         let here = self.here();
         let passed = io::copy(&mut self.inner.by_ref().take(n), &mut io::sink());
@@ -92,7 +92,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(())
     }
 
-    /// All of it as text, if it is no more than `most` bytes.
+    /// The complete file as text, of at most `most` bytes.
     pub(super) fn text(&mut self, most: u64) -> Read<String> {
         let mut bytes = Vec::new();
         let read = self.inner.by_ref().take(most + 1).read_to_end(&mut bytes);
@@ -103,7 +103,7 @@ impl<R: BufRead> Bytes<R> {
         }
         String::from_utf8(bytes).map_err(|error| {
             let at = Where::Byte(error.utf8_error().valid_up_to() as u64);
-            BadRecording::new(at, "bytes that are not UTF-8 text", "text, or in its place pcap or pcapng for packets")
+            BadRecording::new(at, "bytes that are not UTF-8 text", "text, or pcap or pcapng for packets")
         })
     }
 }

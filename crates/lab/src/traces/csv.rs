@@ -5,9 +5,9 @@ use std::io::BufRead;
 use super::bytes::Bytes;
 use super::{Raw, Read, Recorded, gather, packet_length, room, text};
 
-const ACCEPTS: &str = "time_s,size_bytes or time_s,size_bytes,class, as 0.012,1500";
+const ACCEPTS: &str = "time_s,size_bytes or time_s,size_bytes,class, such as 0.012,1500";
 
-/// Reads it: a heading is passed over, as are empty lines and those that begin with #. Times never go back.
+/// Reads CSV. Skips a heading, empty lines and lines that begin with #. Times may not decrease.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let text = text::of(bytes)?;
     let mut items: Vec<Raw> = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
             _ => return Err(text::bad(at, line, ACCEPTS)),
         };
         if *columns.get_or_insert(fields.len()) != fields.len() {
-            return Err(text::bad(at, line, "as many columns as the lines before"));
+            return Err(text::bad(at, line, "as many columns as in previous lines"));
         }
         let Some(time) = text::decimal(time, 9) else {
             return Err(text::bad(at, time, "a time in seconds of at least 0, such as 0.012"));
@@ -33,7 +33,7 @@ pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
         let size = size.parse().map_err(|_| text::bad(at, size, "a length in bytes, such as 1500"))?;
         let class = class.parse().map_err(|_| text::bad(at, class, "a class from 0 to 255"))?;
         if items.last().is_some_and(|before| time < before.0) {
-            return Err(text::bad(at, fields[0], "a time no earlier than that of the line before"));
+            return Err(text::bad(at, fields[0], "a time at or after that of the previous line"));
         }
         items.push((time, packet_length(size, at)?, class));
     }

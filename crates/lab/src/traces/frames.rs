@@ -1,14 +1,14 @@
-//! Frames of a video, one a line, as the archives of TU Berlin and Arizona State University list them: number, type,
-//! time in ms, length in bytes, and what else there is; or time, type, length alone.
+//! Video frames, one per line, as in the archives of TU Berlin and Arizona State University: number, type,
+//! time in ms, length in bytes and optional further columns; or only time, type, length.
 
 use std::io::BufRead;
 
 use super::bytes::Bytes;
 use super::{LARGEST_FRAME, Raw, Read, Recorded, gather, room, text};
 
-const ACCEPTS: &str = "number, type, time in ms and length in bytes, or time, type and length, as 1 I 0 5312";
+const ACCEPTS: &str = "number, type, time in ms and length in bytes, or time, type and length, such as 1 I 0 5312";
 
-/// Reads it. Times may go back: lists in the order of coding have a frame before those that depend on it.
+/// Reads frames. Times may decrease: in coding order a frame comes before those that depend on it.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let text = text::of(bytes)?;
     let mut items: Vec<Raw> = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
             _ => return Err(text::bad(at, line, ACCEPTS)),
         };
         if *has_numbers.get_or_insert(fields.len() > 3) != (fields.len() > 3) {
-            return Err(text::bad(at, line, "the columns of the lines before"));
+            return Err(text::bad(at, line, "the columns of previous lines"));
         }
         let Some(tag) = letter(kind) else { return Err(text::bad(at, kind, "a type of frame: I, P or B")) };
         let Some(time) = text::decimal(time, 6) else {
@@ -37,7 +37,7 @@ pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     gather(items, false, "frames")
 }
 
-/// The letter of a type; IDR is an I frame.
+/// Letter of a frame type; IDR is an I frame.
 pub(crate) fn letter(kind: &str) -> Option<u8> {
     match kind {
         "I" | "i" | "IDR" => Some(b'I'),

@@ -1,10 +1,10 @@
-//! Recordings in a scenario file itself, which is how one that was run keeps them.
+//! Recordings inline in a scenario; stored scenarios always have them inline.
 
 use std::fmt::Write;
 
 use super::{Item, LARGEST_FRAME, Raw, Read, Recorded, Where, gather, packet_length, room, text};
 
-/// The text of a recording.
+/// Inline text of a recording.
 pub(super) fn show(recorded: &Recorded) -> String {
     let mut out = String::new();
     for Item { at, size, tag } in &recorded.items {
@@ -19,7 +19,7 @@ pub(super) fn show(recorded: &Recorded) -> String {
     out
 }
 
-/// Items, each of some words; where one is wrong its number is the line.
+/// Reads items separated by commas. Errors give the number of the item as line.
 fn items(text: &str, read: impl Fn(&[&str], Where) -> Option<Read<Raw>>, accepts: &str) -> Read<Vec<Raw>> {
     let mut out: Vec<Raw> = Vec::new();
     for (i, item) in text.split(',').enumerate() {
@@ -28,7 +28,7 @@ fn items(text: &str, read: impl Fn(&[&str], Where) -> Option<Read<Raw>>, accepts
         let words: Vec<&str> = item.split_whitespace().collect();
         let raw = read(&words, at).ok_or_else(|| text::bad(at, item.trim(), accepts))??;
         if out.last().is_some_and(|before| raw.0 < before.0) {
-            return Err(text::bad(at, item.trim(), "a time no earlier than that of the item before"));
+            return Err(text::bad(at, item.trim(), "a time at or after that of the previous item"));
         }
         out.push(raw);
     }
@@ -39,7 +39,7 @@ fn nanos(words: &str) -> Option<i128> {
     words.parse::<u64>().ok().map(i128::from)
 }
 
-/// `0 1500, 20000000 1500`, or with a third number, the class.
+/// Packets: `0 1500, 20000000 1500` (nanoseconds, bytes), optionally with the class as third number.
 pub(super) fn packets(text: &str) -> Read<Recorded> {
     let columns = text.split(',').next().map_or(0, |item| item.split_whitespace().count());
     let read = |words: &[&str], at| {
@@ -52,16 +52,16 @@ pub(super) fn packets(text: &str) -> Read<Recorded> {
         let (time, size) = (nanos(time)?, size.parse().ok()?);
         Some(packet_length(size, at).map(|size| (time, size, class)))
     };
-    let items = items(text, read, "nanoseconds and bytes, or nanoseconds, bytes and class, as 20000000 1500")?;
+    let items = items(text, read, "nanoseconds and bytes, or nanoseconds, bytes and class, such as 20000000 1500")?;
     gather(items, columns == 3, "packets")
 }
 
-/// `0 I 5312, 40000000 P 1542`.
+/// Frames: `0 I 5312, 40000000 P 1542` (nanoseconds, type, bytes).
 pub(super) fn frames(text: &str) -> Read<Recorded> {
     let read = |words: &[&str], _| {
         let [time, kind, size] = words else { return None };
         let size = size.parse().ok().filter(|size| *size <= LARGEST_FRAME)?;
         Some(Ok((nanos(time)?, size, super::frames::letter(kind)?)))
     };
-    gather(items(text, read, "nanoseconds, type and bytes of a frame, as 40000000 P 1542")?, false, "frames")
+    gather(items(text, read, "nanoseconds, type and bytes of a frame, such as 40000000 P 1542")?, false, "frames")
 }

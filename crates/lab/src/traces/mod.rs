@@ -1,7 +1,8 @@
-//! Recordings of traffic in files: packets from CSV, pcap and pcapng, frames of video from TUB's and ASU's lists.
+//! Recordings of traffic: packets from CSV, pcap and pcapng files, video frames from lists of TU Berlin and
+//! ASU.
 //!
-//! Only times and lengths are read. A reader takes any bytes and either understands all of them or says where it
-//! does not.
+//! Only times and lengths are read. A reader accepts any bytes: it understands all of them or returns an error
+//! with the place.
 
 mod bytes;
 mod csv;
@@ -23,55 +24,55 @@ use bytes::Bytes;
 
 use crate::input::Found;
 
-/// The most items of a recording: it is kept in memory, and written out with what was run.
+/// Most items of a recording: it is kept in memory and written inline with the results.
 pub(crate) const MOST_ITEMS: usize = 500_000;
-/// The longest recording.
+/// Longest recording.
 pub(crate) const LONGEST: Span = Span::from_millis(1_000_000_000);
-/// The longest packet.
+/// Largest packet in bytes.
 pub(crate) const LONGEST_PACKET: u32 = 65_535;
-/// The largest frame, in bytes.
+/// Largest frame in bytes.
 pub(crate) const LARGEST_FRAME: u32 = 1 << 24;
 
 /// A packet or a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// When, from the first on.
+    /// Time since the first item.
     pub at: Span,
-    /// How long, in bytes.
+    /// Length in bytes.
     pub size: u32,
-    /// The class of a packet, or the letter of a frame's type.
+    /// Class of a packet, or letter of a frame type.
     pub tag: u8,
 }
 
-/// What was recorded, in order of time; at least one item.
+/// A recording: items in order of time, at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// The items.
+    /// Packets or frames.
     pub items: Vec<Item>,
-    /// Does each packet have a class of its own?
+    /// Whether packets have classes.
     pub has_classes: bool,
 }
 
-/// Where a file is wrong.
+/// Place of an error in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Where {
     /// Line, from 1.
     Line(usize),
-    /// Byte, from 0.
+    /// Byte offset, from 0.
     Byte(u64),
-    /// As a whole.
+    /// The complete file.
     File,
-    /// It could not be opened.
+    /// The file could not be opened.
     Nowhere,
 }
 
-/// Why a file is no recording.
+/// Why a file is not a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadRecording {
     pub(crate) at: Where,
-    /// What stood there.
+    /// What was found.
     pub(crate) found: Found,
-    /// What is accepted instead.
+    /// What is accepted.
     pub(crate) accepts: String,
 }
 
@@ -82,23 +83,24 @@ impl BadRecording {
 }
 
 impl Recorded {
-    /// The text that stands for them in a scenario: an item after the other, each its nanoseconds, the letter of a frame
-    /// and its bytes, or a packet's bytes and, where packets have them, class.
+    /// Inline text for a scenario. Each item is its nanoseconds, then type and bytes of a frame, or bytes and
+    /// optional class of a packet.
     pub(crate) fn inline(&self) -> String {
         inline::show(self)
     }
 
-    /// The classes of its packets, in order; none where they have none.
+    /// Classes of its packets, ascending; empty without classes.
     pub(crate) fn classes(&self) -> BTreeSet<u8> {
         self.items.iter().filter(|_| self.has_classes).map(|item| item.tag).collect()
     }
 
-    /// The longest of its items, in bytes.
+    /// Largest item in bytes.
     pub(crate) fn largest(&self) -> u32 {
         self.items.iter().map(|item| item.size).max().unwrap_or(0)
     }
 
-    /// The items as the simulator plays them, all or those of a class; these repeat with all the others.
+    /// The recording for the simulator: all items, or those of one class. All classes repeat with the same
+    /// period.
     pub(crate) fn recording(&self, class: Option<u8>) -> Option<Recording> {
         let of = |class: Option<u8>| {
             let items = self.items.iter().filter(|item| class.is_none_or(|class| class == item.tag));
@@ -112,32 +114,32 @@ impl Recorded {
     }
 }
 
-/// The packets that this text stands for.
+/// Reads packets from inline text.
 pub(crate) fn inline_packets(text: &str) -> Read<Recorded> {
     inline::packets(text)
 }
 
-/// The frames that this text stands for.
+/// Reads frames from inline text.
 pub(crate) fn inline_frames(text: &str) -> Read<Recorded> {
     inline::frames(text)
 }
 
 pub(crate) type Read<T> = Result<T, BadRecording>;
 
-/// An item before the first one's time is known: time in nanoseconds, size, tag.
+/// An item with absolute time: nanoseconds, size, tag.
 type Raw = (i128, u32, u8);
 
-/// The packets of a file, told by its first bytes: pcap, pcapng, else CSV.
+/// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, else CSV.
 pub(crate) fn packets(file: &Path) -> Read<Recorded> {
     packets_in(&mut open(file)?)
 }
 
-/// The frames of a file.
+/// Reads frames from a file.
 pub(crate) fn frames(file: &Path) -> Read<Recorded> {
     frames::read(&mut open(file)?)
 }
 
-/// The packets in these bytes.
+/// Reads packets of any format.
 fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let start = bytes.first4()?;
     if start == pcapng::SECTION {
@@ -149,7 +151,7 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     }
 }
 
-/// Reads bytes as every kind of recording there is: what they are of each, or why not.
+/// Reads bytes in every format; for each, the recording or an error text.
 pub fn read_all(bytes: &[u8]) -> [Result<Recorded, String>; 4] {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let readers = [
@@ -175,7 +177,7 @@ fn open(file: &Path) -> Read<Bytes<BufReader<File>>> {
     Ok(Bytes::new(BufReader::new(File::open(file).map_err(bad)?)))
 }
 
-/// Puts items in the order of their times, the first at 0. Those of one time keep their order.
+/// Sorts items by time (stable) and sets the first to 0.
 fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     raw.sort_by_key(|item| item.0);
     let Some(&(first, ..)) = raw.first() else {
@@ -190,16 +192,16 @@ fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     Ok(Recorded { items: items.ok_or_else(found)?, has_classes })
 }
 
-/// Refuses one item too many.
+/// Refuses an item beyond the maximum.
 fn room(items: &[Raw], at: Where) -> Read<()> {
     if items.len() < MOST_ITEMS {
         return Ok(());
     }
     let found = format!("more than {MOST_ITEMS} of them");
-    Err(BadRecording::new(at, found, format!("at most {MOST_ITEMS}: cut it to the part that matters")))
+    Err(BadRecording::new(at, found, format!("at most {MOST_ITEMS}; cut out the relevant part")))
 }
 
-/// A length that a packet can have.
+/// Checks the length of a packet.
 fn packet_length(length: u32, at: Where) -> Read<u32> {
     if (1..=LONGEST_PACKET).contains(&length) {
         return Ok(length);

@@ -1,4 +1,4 @@
-//! libpcap's files (pcap-savefile(5)): both byte orders, micro- and nanoseconds.
+//! Reads pcap files (pcap-savefile(5)): both byte orders, microseconds and nanoseconds.
 
 use std::io::BufRead;
 
@@ -8,7 +8,7 @@ use super::{BadRecording, Raw, Read, Recorded, gather, packet_length, room};
 const MICROS: u32 = 0xa1b2_c3d4;
 const NANOS: u32 = 0xa1b2_3c4d;
 
-/// The order of the numbers, and the nanoseconds of a fraction's unit.
+/// Byte order and nanoseconds per fraction unit, from the magic number.
 fn units(magic: [u8; 4]) -> Option<(Order, u32)> {
     [Order::Little, Order::Big].into_iter().find_map(|order| match order.u32(magic) {
         MICROS => Some((order, 1000)),
@@ -17,12 +17,12 @@ fn units(magic: [u8; 4]) -> Option<(Order, u32)> {
     })
 }
 
-/// Does such a file begin like this?
+/// Whether a file that begins like this is pcap.
 pub(super) fn is_magic(start: [u8; 4]) -> bool {
     units(start).is_some()
 }
 
-/// Reads times and original lengths. Packets of several processors may lie in another order than that of their times.
+/// Reads times and original lengths. Records may be out of order: several processors write them.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     const HEADER: &str = "a header of 24 bytes";
     const RECORD: &str = "a packet's header of 16 bytes";

@@ -1,15 +1,15 @@
-//! pcapng (draft-ietf-opsawg-pcapng): sections of either byte order, interfaces with a clock each.
+//! Reads pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, with a clock per interface.
 
 use std::io::BufRead;
 
 use super::bytes::{Bytes, Order};
 use super::{BadRecording, Raw, Read, Recorded, Where, gather, packet_length, room};
 
-/// How a section begins, in either order.
+/// First bytes of a section, equal in both byte orders.
 pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
-/// What the draft calls obsolete, and still is around.
+/// Obsolete according to the draft, but still in use.
 const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
@@ -17,7 +17,7 @@ const ENHANCED: u32 = 6;
 /// The clock of an interface.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Units in a second: ten or two to the power of so much.
+    /// Units per second, as in the option if_tsresol: a power of ten or, with the high bit, of two.
     resolution: u8,
     /// Seconds to add.
     offset: i64,
@@ -31,7 +31,7 @@ impl Clock {
         let scaled = u128::from(stamp) * 1_000_000_000;
         let power = self.resolution & 0x7f;
         let nanos = if self.resolution & 0x80 == 0 {
-            // Beyond 10^38 units a second every stamp is 0.
+            // With more than 10^38 units per second every stamp is 0.
             10u128.checked_pow(u32::from(power)).map_or(0, |units| scaled / units)
         } else {
             scaled >> power
@@ -43,7 +43,7 @@ impl Clock {
 /// A block whose body is being read.
 struct Block {
     start: Where,
-    /// Bytes of the body not yet read.
+    /// Unread bytes of the body.
     left: u64,
 }
 
@@ -57,7 +57,7 @@ impl Block {
         bytes.take("a block")
     }
 
-    /// Passes over `n` bytes of the body.
+    /// Skips `n` bytes of the body.
     fn skip<R: BufRead>(&mut self, bytes: &mut Bytes<R>, n: u64) -> Read<()> {
         let n = n.min(self.left);
         self.left -= n;
@@ -113,7 +113,7 @@ fn byte_order<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Order> {
     order.ok_or_else(|| BadRecording::new(at, format!("{magic:02x?}"), "a byte order, 1a2b3c4d or 4d3c2b1a"))
 }
 
-/// Link type, reserved, snapshot length, then options of which two are about the clock.
+/// Reads link type, reserved field, snapshot length, and the two options about the clock.
 fn interface<R: BufRead>(block: &mut Block, bytes: &mut Bytes<R>, order: Order) -> Read<Clock> {
     let mut clock = Clock::DEFAULT;
     block.take::<8, R>(bytes)?;

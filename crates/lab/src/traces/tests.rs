@@ -10,7 +10,7 @@ fn frames_of(text: &str) -> Read<Recorded> {
     super::frames::read(&mut Bytes::new(text.as_bytes()))
 }
 
-/// Times in nanoseconds and sizes.
+/// Times in nanoseconds, and sizes.
 fn shown(recorded: &Recorded) -> Vec<(u64, u32)> {
     recorded.items.iter().map(|item| (item.at.nanos(), item.size)).collect()
 }
@@ -46,8 +46,8 @@ impl Writer {
     }
 }
 
-/// Three packets of 60, 1514 and 9000 bytes, of which at most 96 are kept, at 0, 1 and 2.000002 s; the second and
-/// third lie in the wrong order.
+/// Three packets of 60, 1514 and 9000 bytes, truncated to 96 bytes, at 0, 1 and 2.000002 s; the second and
+/// third are out of order.
 fn pcap(big: bool, nanos: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     out.u32(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }).u16(2).u16(4).u32(0).u32(0).u32(96).u32(1);
@@ -65,7 +65,7 @@ fn section(out: &mut Writer) {
     });
 }
 
-/// An interface with a clock of this resolution, in seconds that begin at this offset.
+/// An interface with a clock of this resolution and this offset in seconds.
 fn interface(out: &mut Writer, resolution: Option<u8>, offset: u32) {
     out.block(1, |body| {
         body.u16(1).u16(0).u32(0);
@@ -90,8 +90,8 @@ fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
     });
 }
 
-/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a section of the
-/// other byte order, beside blocks of no concern.
+/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a
+/// section of the other byte order, next to blocks that are ignored.
 fn pcapng(big: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     section(&mut out);
@@ -118,7 +118,7 @@ const CSV: &str = "time_s,size_bytes\n# a remark\n1700000000.000005,60\n\n170000
 const FRAMES: &str = "# No. type time length\n1 I 0 5312\n2\tP\t120\t1542 37.1\n3 B 40 134 36.9\n4 B 80 0 35\n";
 
 #[test]
-fn pcap_of_either_order_and_unit_says_the_same() {
+fn pcap_byte_orders_and_units_are_equivalent() {
     for (big, nanos) in [(false, false), (false, true), (true, false), (true, true)] {
         let recorded = packets_of(&pcap(big, nanos)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1514), (2_000_002_000, 9000)], "{big} {nanos}");
@@ -126,7 +126,7 @@ fn pcap_of_either_order_and_unit_says_the_same() {
 }
 
 #[test]
-fn pcapng_has_clocks_and_sections() {
+fn pcapng_reads_clocks_and_sections() {
     for big in [false, true] {
         let recorded = packets_of(&pcapng(big)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (999_995_000, 1514), (2_000_002_000, 9000)], "{big}");
@@ -134,7 +134,7 @@ fn pcapng_has_clocks_and_sections() {
 }
 
 #[test]
-fn csv_keeps_the_nanoseconds_of_a_clock() {
+fn csv_times_are_exact_to_nanoseconds() {
     let recorded = packets_of(CSV.as_bytes()).unwrap();
     assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1500), (1_499_995_000, 1)]);
     assert!(!recorded.has_classes);
@@ -144,7 +144,7 @@ fn csv_keeps_the_nanoseconds_of_a_clock() {
 }
 
 #[test]
-fn frames_come_at_their_times_in_either_form() {
+fn both_frame_formats_are_read() {
     let recorded = frames_of(FRAMES).unwrap();
     assert_eq!(shown(&recorded), [(0, 5312), (40_000_000, 134), (80_000_000, 0), (120_000_000, 1542)]);
     let types: Vec<u8> = recorded.items.iter().map(|item| item.tag).collect();
@@ -154,7 +154,7 @@ fn frames_come_at_their_times_in_either_form() {
 }
 
 #[test]
-fn what_is_wrong_is_named_at_its_place() {
+fn text_errors_name_line_and_cause() {
     let line = |n| Where::Line(n);
     for (text, at, found, words) in [
         ("", Where::File, "no packets", "one or more packets"),
@@ -163,7 +163,7 @@ fn what_is_wrong_is_named_at_its_place() {
         ("0,100\n1,200,3\n", line(2), "1,200,3", "as many columns"),
         ("0,100\n-1,200\n", line(2), "-1", "at least 0"),
         ("0,100\nnan,200\n", line(2), "nan", "a time in seconds"),
-        ("1,100\n0.5,200\n", line(2), "0.5", "no earlier"),
+        ("1,100\n0.5,200\n", line(2), "0.5", "at or after"),
         ("0,1e3\n", line(1), "1e3", "a length in bytes"),
         ("0,0\n", line(1), "a packet of 0 bytes", "1 to 65535"),
         ("0,65536\n", line(1), "a packet of 65536 bytes", "without offloading"),
@@ -180,7 +180,7 @@ fn what_is_wrong_is_named_at_its_place() {
         ("# x\n1 X 0 10\n", line(2), "X", "I, P or B"),
         ("1 I -4 10\n", line(1), "-4", "milliseconds"),
         ("1 I 0 16777217\n", line(1), "1 I 0 16777217", "at most 16777216"),
-        ("1 I 0 10\n40 P 10\n", line(2), "40 P 10", "the columns of the lines before"),
+        ("1 I 0 10\n40 P 10\n", line(2), "40 P 10", "the columns of previous lines"),
     ] {
         let bad = frames_of(text).unwrap_err();
         assert_eq!((bad.at, bad.found.as_str()), (at, found), "{text:?}");
@@ -191,7 +191,7 @@ fn what_is_wrong_is_named_at_its_place() {
 }
 
 #[test]
-fn what_is_wrong_in_a_capture_is_named_at_its_byte() {
+fn capture_errors_name_byte_and_cause() {
     let change = |mut bytes: Vec<u8>, at: usize, to: &[u8]| {
         bytes[at..at + to.len()].copy_from_slice(to);
         packets_of(&bytes).unwrap_err()
@@ -222,7 +222,7 @@ fn samples() -> Vec<Vec<u8>> {
     captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
 }
 
-/// No panic, and what is read keeps the promises.
+/// No panic, and what is read satisfies its invariants.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
@@ -232,13 +232,13 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused_or_a_beginning() {
+fn truncated_files_are_refused_or_valid_prefixes() {
     for bytes in samples() {
         for end in 0..bytes.len() {
             check(&bytes[..end]).unwrap();
         }
     }
-    // Whole packets are a file; anything else ends where it should not.
+    // Cut after a complete packet the file is valid; elsewhere it ends too early.
     let bytes = pcap(true, true);
     let whole: Vec<usize> = (0..bytes.len()).filter(|&end| packets_of(&bytes[..end]).is_ok()).collect();
     assert_eq!(whole, [24 + 16 + 60, 24 + 16 + 60 + 16 + 96]);
@@ -248,7 +248,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_make_a_reader_panic(
+    fn readers_never_panic_on_random_bytes(
         start in select(samples()),
         keep in any::<Index>(),
         tail in prop::collection::vec(any::<u8>(), 0..200),
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_bytes_makes_a_reader_panic(
+    fn readers_never_panic_on_corrupted_files(
         start in select(samples()),
         changes in prop::collection::vec((any::<Index>(), select(vec![0u8, 1, 0x7f, 0x80, 0xff, b',', b'9'])), 1..8),
     ) {

@@ -1,4 +1,4 @@
-//! Lines of columns.
+//! Text files with columns.
 
 use std::io::BufRead;
 
@@ -6,10 +6,10 @@ use super::bytes::Bytes;
 use super::{BadRecording, Read, Where};
 use crate::input::Found;
 
-/// The longest text.
+/// Largest text file in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// The text of a recording, without the mark that some editors put before it.
+/// Text of a recording without byte-order mark.
 pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
     let mut text = bytes.text(LARGEST)?;
     if text.starts_with('\u{feff}') {
@@ -18,18 +18,18 @@ pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
     Ok(text)
 }
 
-/// Its lines with their numbers, but for empty ones and comments.
+/// Lines with their numbers, without empty lines and comments.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (Where, &str)> {
     let numbered = text.lines().enumerate().map(|(i, line)| (Where::Line(i + 1), line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// A complaint about these words.
+/// An error about these words.
 pub(super) fn bad(at: Where, found: &str, accepts: impl Into<String>) -> BadRecording {
     BadRecording { at, found: Found::text(found), accepts: accepts.into() }
 }
 
-/// A decimal number of at least 0, times 10^`places`, rounded down; exact for what a clock writes.
+/// A decimal number of at least 0, times 10^`places`, rounded down; exact for clock times.
 pub(super) fn decimal(words: &str, places: usize) -> Option<i128> {
     let (whole, part) = words.split_once('.').unwrap_or((words, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -40,7 +40,7 @@ pub(super) fn decimal(words: &str, places: usize) -> Option<i128> {
     format!("{whole}{part}").parse().ok()
 }
 
-/// The same for 1e-3 and its like.
+/// A number in scientific notation such as 1e-3, times 10^`places`.
 fn scientific(words: &str, places: usize) -> Option<i128> {
     let number: f64 = words.parse().ok()?;
     let number = number * 10f64.powi(places as i32);

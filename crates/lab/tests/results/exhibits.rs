@@ -192,7 +192,7 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
     assert_eq!(points(second, 3), [(10.0, 6.0), (20.0, 11.0)], "a rule that slopes ends with the data");
     assert_eq!((&second["series"][3]["name"], &second["rules"]), (&json!("1 + x/2"), &json!([])));
     let caption = second["caption"].as_str().unwrap();
-    assert!(caption.contains("beyond the y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
+    assert!(caption.contains("exceed the y axis: up to ") && caption.contains("Not drawn: no run of 'red'"));
 
     let third = figure(&page, "Fig. 3");
     assert_eq!(points(third, 0).len(), 1);
@@ -219,7 +219,7 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
 fn models_stand_beside_runs_and_alone() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
     let alone = figure(&page, "Fig. 8");
-    assert_eq!(alone["caption"], "Worked out by the model; nothing was simulated.");
+    assert_eq!(alone["caption"], "Computed by the model, without simulation.");
     assert_eq!((&alone["series"][0]["name"], &alone["series"][1]["name"]), (&json!("all"), &json!("aaqm-loss www")));
     assert_eq!((points(alone, 0).len(), points(alone, 0)[14].0), (15, 95.0), "in % of the buffer");
     assert_eq!(page["sections"][1]["figures"], json!(["Fig. 8"]));
@@ -253,7 +253,7 @@ fn printed_numbers_stand_beside_ours() {
     assert_eq!(row[1], json!({ "text": "20.0 ± 0.0", "printed": "20.0, +0.0", "outcome": null }));
     assert_eq!(row[2], json!({ "text": "100 ± 0", "printed": "50, +100.0 %", "outcome": "fails" }));
     assert!(row[3]["printed"].is_null(), "the paper printed none");
-    assert_eq!(table["rows"][1][1]["text"], "2 points of the axes are meant");
+    assert_eq!(table["rows"][1][1]["text"], "2 combinations of the axes match");
 
     let kept: Value = serde_json::from_slice(&fs::read(dir.join("tables.json")).unwrap()).unwrap();
     assert_eq!((&kept["version"], &kept["paper"], &kept["level"]), (&json!(1), &json!("one"), &json!("quick")));
@@ -266,7 +266,7 @@ fn printed_numbers_stand_beside_ours() {
 fn what_was_given_is_not_measured() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
-    assert!(table["caption"].as_str().unwrap().contains("nothing measured"));
+    assert!(table["caption"].as_str().unwrap().contains("not measurements"));
     assert_eq!(table["rows"][0][1], json!({ "text": "1.0", "printed": "1.0, +0.0", "outcome": null }));
     assert_eq!(table["rows"][0][2], json!({ "text": "2.5", "printed": "2.4, +0.1", "outcome": null }));
 }
@@ -310,25 +310,25 @@ fn wrong_exhibits_are_refused() {
         ("section = \"queue\"\nkind = \"series\"", "section = \"theory\"\nkind = \"series\"", "no section 'theory'"),
         ("from = 1, to = 2", "from = 2, to = 1", "ends before it begins"),
         ("{ model = \"aaqm-loss www\" }", "{ model = \"aaqm-loss cbr\" }", "'cbr' is none of"),
-        ("{ model = \"aaqm-loss www\" }", "{ label = \"x\" }", "of a contender or of a model"),
+        ("{ model = \"aaqm-loss www\" }", "{ label = \"x\" }", "either a contender or a model"),
         (
             "{ model = \"aaqm-loss www\" }",
             "{ of = \"droptail\", quantity = \"loss_ratio\" }",
-            "x is an axis or a quantity",
+            "x needs either an axis or a quantity",
         ),
-        ("axis = \"q\", scale = 2", "scale = 2", "x is an axis or a quantity"),
-        ("groups = [\"mean\", \"p99\", \"wrong\"]", "", "bars stand at groups"),
-        ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "a number for each of groups"),
-        ("[20, 50, nan]", "[20, 50]", "a number for each column"),
+        ("axis = \"q\", scale = 2", "scale = 2", "x needs either an axis or a quantity"),
+        ("groups = [\"mean\", \"p99\", \"wrong\"]", "", "bars need either groups"),
+        ("group_scales = [1, 0.5, 1]", "group_scales = [1]", "one number per group"),
+        ("[20, 50, nan]", "[20, 50]", "one number per column"),
         ("tolerance = 0.5", "tolerance = 0.5, tolerance_percent = 1", "absolute or in %"),
-        ("given = [1, 2.5]", "given = [1, nan, 2]", "given has a number for each column"),
-        ("given = [1, 2.5]", "given = [1]", "given has a number for each column"),
+        ("given = [1, 2.5]", "given = [1, nan, 2]", "given needs one number per column"),
+        ("given = [1, 2.5]", "given = [1]", "given needs one number per column"),
         ("given = [1, 2.5]", "of = \"droptail\"", "does not say which quantity"),
-        ("given = [1, 2.5], ", "", "of a contender or of what was given"),
+        ("given = [1, 2.5], ", "", "either a contender or given"),
         ("kind = \"cdf\"", "kind = \"pie\"", "unknown variant `pie`"),
         ("axis = \"y\"", "axis = \"z\"", "x or y"),
         ("axis = \"y\", at = 0.1", "axis = \"y\", slope = 1, at = 0.1", "of a curve has a slope"),
-        ("group_labels = [\"mean\", \"99 %\", \"?\"]", "group_labels = [\"mean\"]", "a word for each of groups"),
+        ("group_labels = [\"mean\", \"99 %\", \"?\"]", "group_labels = [\"mean\"]", "one label per group"),
         ("rate = 1", "rate = 0", "a time above 0 s"),
         (
             "quantity = \"loss_ratio\", log = true",

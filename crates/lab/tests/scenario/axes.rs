@@ -53,7 +53,7 @@ fn the_own_discipline_of_a_link_compared_is_no_axis() {
     let error = read(&format!("{EXAMPLE}\n[vary]\n{bell} = [\"pi\", \"red\"]\n"), &[], &[], &[]).unwrap_err();
     assert_eq!((error.line, error.key.as_str()), (Some(26), "vary.topology.bottleneck.aqm"), "{error}");
     let inside = refused(EXAMPLE, &[], &["topology.bottleneck.aqm.q0=20,50"], &[]);
-    assert!(inside.to_string().contains("the path to end before 'q0'"), "{inside}");
+    assert!(inside.to_string().contains("a path that ends before 'q0'"), "{inside}");
 }
 
 #[test]
@@ -71,32 +71,32 @@ fn the_own_discipline_of_any_other_link_is_one() {
     }
 }
 
-/// Two values for the same runs: the cases would say the same thing under two labels.
+/// Two values which give identical runs: the cases would say the same thing under two labels.
 #[test]
 fn an_axis_that_changes_nothing_is_refused() {
     let named = alone().replace("raqm q0=50", "raqm q0={q}");
     let whole = "topology.bottleneck={rate='1mbit',delay='1ms',queue='9p',aqm='pi'},\
                  {rate='1mbit',delay='1ms',queue='9p',aqm='red'}";
     for (text, vary, aqm, key, found) in [
-        (named.as_str(), &["q=20,50"][..], &["pi"][..], "vary.q", "'20' and '50' for the same runs"),
-        (&named, &["flows.ftp.count=1,2", "q=20,50"], &["pi"], "vary.q", "'20' and '50' for the same runs"),
-        (&named, &["q=20,50", "flows.ftp.count=1,2"], &["pi"], "vary.q", "'20' and '50' for the same runs"),
+        (named.as_str(), &["q=20,50"][..], &["pi"][..], "vary.q", "'20' and '50', which give identical runs"),
+        (&named, &["flows.ftp.count=1,2", "q=20,50"], &["pi"], "vary.q", "'20' and '50', which give identical runs"),
+        (&named, &["q=20,50", "flows.ftp.count=1,2"], &["pi"], "vary.q", "'20' and '50', which give identical runs"),
         (EXAMPLE, &["flows.ftp.count=5,6,5"], &[], "vary.flows.ftp.count", "'5' twice"),
         (
             EXAMPLE,
             &["topology.bottleneck.rate=1mbit,2mbit,1000kbit"],
             &[],
             "vary.topology.bottleneck.rate",
-            "'1mbit' and '1000kbit' for the same runs",
+            "'1mbit' and '1000kbit', which give identical runs",
         ),
         (
             EXAMPLE,
             &["compare.labels=['a','b','c','d'],['e','f','g','h']"],
             &[],
             "vary.compare.labels",
-            r#"'["a", "b", "c", "d"]' and '["e", "f", "g", "h"]' for the same runs"#,
+            r#"'["a", "b", "c", "d"]' and '["e", "f", "g", "h"]', which give identical runs"#,
         ),
-        (EXAMPLE, &[whole], &[], "vary.topology.bottleneck", "for the same runs"),
+        (EXAMPLE, &[whole], &[], "vary.topology.bottleneck", "which give identical runs"),
     ] {
         let error = refused(text, &[], vary, aqm);
         assert_eq!((error.file.as_str(), error.key.as_str()), ("--vary", key), "{error}");
@@ -127,7 +127,7 @@ fn what_is_set_and_varies_is_refused_or_held() {
         let error = refused(EXAMPLE, &[set], &[vary], &[]);
         let path = vary.split('=').next().unwrap();
         assert_eq!((error.file.as_str(), error.key.as_str()), ("--vary", path), "{error}");
-        assert!(error.accepts.contains("a path that --set leaves alone"), "{error}");
+        assert!(error.accepts.contains("a path that --set does not set"), "{error}");
     }
     let above = read(EXAMPLE, &["topology.egress={delay='1ms'}"], &["topology.egress.delay=2ms,3ms"], &[]);
     assert_eq!(above.unwrap().len(), 2, "the axis changes a part of what is set");
@@ -142,7 +142,7 @@ fn what_is_set_and_varies_is_refused_or_held() {
     assert_eq!(counts("flows.0.count=3"), [3, 3]);
     let error = refused(&varied, &["topology.access.delays.0=3ms"], &[], &[]);
     assert_eq!((error.file.as_str(), error.key.as_str()), ("--set", "topology.access.delays.0"), "{error}");
-    assert!(error.accepts.contains("topology.access.delays alone, which varies"), "{error}");
+    assert!(error.accepts.contains("does not overlap topology.access.delays, which varies"), "{error}");
 }
 
 /// `*` in a path is every item of a list.
@@ -160,10 +160,10 @@ fn one_value_for_every_item_of_a_list() {
     assert_eq!(counts(&[], &["flows.*.count=1,2"]), [[1, 1], [2, 2]]);
     for (set, vary) in [("flows.*.count=3", "flows.other.count=1,2"), ("flows.other.count=3", "flows.*.count=1,2")] {
         let error = refused(&two, &[set], &[vary], &[]);
-        assert!(error.accepts.contains("a path that --set leaves alone"), "{error}");
+        assert!(error.accepts.contains("a path that --set does not set"), "{error}");
     }
     let error = refused(&two, &[], &["flows.*.count=1,2", "flows.other.count=3,4"], &[]);
-    assert!(error.accepts.contains("leaves flows.*.count alone"), "{error}");
+    assert!(error.accepts.contains("does not overlap flows.*.count"), "{error}");
     let error = refused(&two, &["flows.*.cuont=3"], &[], &[]);
     assert_eq!(error.hint.as_deref(), Some("did you mean count?"), "{error}");
     let error = refused(&two, &["topology.*=3"], &[], &[]);
@@ -182,7 +182,7 @@ fn disciplines_come_from_one_place() {
     ] {
         let error = refused(EXAMPLE, sets, vary, &["codel"]);
         assert_eq!(error.file, file, "{error}");
-        assert!(error.accepts.contains("a path that --aqm leaves alone"), "{error}");
+        assert!(error.accepts.contains("a path that --aqm does not replace"), "{error}");
         assert!(read(EXAMPLE, sets, vary, &[]).is_ok() || sets.len() + vary.len() == 1);
     }
     let varied = format!("{EXAMPLE}\n[vary]\nflows.ftp.count = [5, 6]\ncompare.aqm = [[\"pi\"], [\"red\"]]\n");

@@ -105,7 +105,7 @@ fn wrong_arguments_name_the_option() {
         ("topology.botleneck.rate=1mbit", "topology.botleneck", "botleneck", "did you mean bottleneck?"),
         ("topology.bottleneck.rate=30mbps", "topology.bottleneck.rate", "30mbps", "write 30mbit"),
         ("topology.bottleneck.rate=[1", "topology.bottleneck.rate", "[1", "a rate"),
-        ("topology.kind.x=1", "topology.kind.x", "x", "end before 'x'"),
+        ("topology.kind.x=1", "topology.kind.x", "x", "ends before 'x'"),
         ("topology.bottleneck.aqm=raqm q00=1", "topology.bottleneck.aqm q00", "q00", "did you mean q0?"),
         ("topology=dumbbell", "topology", "dumbbell", "a table"),
         ("vary=3", "vary", "vary", "vary.AXIS"),
@@ -247,7 +247,7 @@ fn what_is_no_readable_file_says_so() {
     assert!(refuse("elsewhere/case1.toml").hint.as_deref().unwrap_or_default().contains("no directory"));
     let directory = refuse("");
     assert_eq!(directory.found.as_str(), "a directory");
-    assert!(directory.to_string().contains("it holds case1.toml"), "{directory}");
+    assert!(directory.to_string().contains("it contains case1.toml"), "{directory}");
     let latin1 = refuse("latin1.toml");
     assert_eq!((latin1.line, latin1.column), (Some(2), Some(13)));
     assert!(latin1.accepts.contains("UTF-8"));

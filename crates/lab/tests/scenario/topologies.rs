@@ -171,13 +171,20 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
             "enter = \"last\"\nleave = \"b2\"",
             "flows.cbr.leave",
             "b2",
-            "no earlier",
+            "enter or a bottleneck after it",
         ),
         (LOT, "hosts = \"wifi\"", "hosts = \"wify\"", "flows.ftp.hosts", "wify", "did you mean wifi?"),
         (LOT, "hosts = \"wifi\"", "from = \"b2\"", "flows.ftp.from", "b2", "kind graph"),
-        (LOT, "name = \"wifi\"", "name = \"lan\"", "topology.access.lan.name", "lan", "no other group"),
+        (LOT, "name = \"wifi\"", "name = \"lan\"", "topology.access.lan.name", "lan", "a name unique among groups"),
         (LOT, "name = \"wifi\"", "", "topology.access.1.name", "nothing", "a name for the group"),
-        (LOT, "name = \"last\"", "name = \"first\"", "topology.bottlenecks.2.name", "first", "no other link"),
+        (
+            LOT,
+            "name = \"last\"",
+            "name = \"first\"",
+            "topology.bottlenecks.2.name",
+            "first",
+            "a name unique among links",
+        ),
         (LOT, "name = \"last\"", "name = \"b2-reverse\"", "topology.bottlenecks.2.name", "b2-reverse", "NAME-reverse"),
         (LOT, "name = \"last\"", "name = \"3\"", "topology.bottlenecks.3.name", "3", "not digits alone"),
         (LOT, "\"160kb\"", "\"900b\"", "topology.bottlenecks.1.queue", "900b", "at least 1500b"),
@@ -185,10 +192,10 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
         (LOT, "[\"b2\", \"last\"]", "[\"b2\", \"lost\"]", "compare.links[1]", "lost", "did you mean last?"),
         (LOT, "[\"b2\", \"last\"]", "[\"b2\", \"b2\"]", "compare.links[1]", "b2", "each link once"),
         (GRAPH, "to = \"b\"\nweight", "to = \"x\"\nweight", "topology.links.core.to", "x", "one of a, b, c, 1"),
-        (GRAPH, "to = \"b\"\nweight", "to = \"a\"\nweight", "topology.links.core.to", "a", "another node"),
+        (GRAPH, "to = \"b\"\nweight", "to = \"a\"\nweight", "topology.links.core.to", "a", "a node other than from"),
         (GRAPH, "weight = 2", "weight = 0", "topology.links.core.weight", "0", "from 1"),
-        (GRAPH, "\"c\", \"1\"]", "\"c\", \"c\"]", "topology.nodes[3]", "c", "no other node"),
-        (GRAPH, "to = \"c\"\ncount", "to = \"a\"\ncount", "flows.ftp.to", "a", "another node than from"),
+        (GRAPH, "\"c\", \"1\"]", "\"c\", \"c\"]", "topology.nodes[3]", "c", "a name unique among nodes"),
+        (GRAPH, "to = \"c\"\ncount", "to = \"a\"\ncount", "flows.ftp.to", "a", "a node other than from"),
         (GRAPH, "from = \"a\"\nto = \"c\"", "to = \"c\"", "flows.ftp.from", "nothing", "one of a, b, c, 1"),
         (GRAPH, "from = \"a\"\nto = \"c\"", "hosts = \"a\"\nto = \"c\"", "flows.ftp.hosts", "a", "parking-lot"),
         (GRAPH, "one_way = true", "one_way = true\nreverse = {}", "topology.links.2.reverse", "a table", "no reverse"),
@@ -280,7 +287,7 @@ fn a_node_without_a_way_back_is_no_end_of_a_flow() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);
     let error = read(&cut).unwrap_err();
     assert_eq!((error.key.as_str(), error.found.as_str()), ("flows.short-tcp.to", "1"), "{error}");
-    assert!(error.accepts.contains("a way"), "{error}");
+    assert!(error.accepts.contains("a route"), "{error}");
 }
 
 /// The scenarios in `examples`, as far as their title says what to expect of them.

@@ -77,17 +77,22 @@ fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
 #[test]
 fn what_the_model_cannot_take_is_refused_with_its_reason() {
     for (sets, aqm, key, words) in [
-        (&["flows.ftp.erlang=4"][..], &[][..], "flows.ftp.packet", "the model has one service"),
-        (&["flows.www.ecn=ect1"], &["raqm th=0.8"], "flows.www.ecn", "the model drops what its marker signals"),
-        (&["flows.ftp.packet=1000"], &[], "flows.ftp.packet", "Erlang-2 lengths of mean 1282"),
-        (&["flows.ftp.active=[\"10s\", \"end\"]"], &[], "flows.ftp.active", "flows for all of the run"),
+        (&["flows.ftp.erlang=4"][..], &[][..], "flows.ftp.packet", "the model has one size distribution"),
+        (&["flows.www.ecn=ect1"], &["raqm th=0.8"], "flows.www.ecn", "in the model signals are drops"),
+        (&["flows.ftp.packet=1000"], &[], "flows.ftp.packet", "Erlang-2 sizes of mean 1282"),
+        (
+            &["flows.ftp.active=[\"10s\", \"end\"]"],
+            &[],
+            "flows.ftp.active",
+            "flows that are active in the complete run",
+        ),
         (&["topology.bottleneck.queue=99kb"], &[], "compare.aqm", "a buffer in packets"),
         (&["topology.bottleneck.rate_steps=[[\"50s\", \"2mbit\"]]"], &[], "topology.bottleneck", "a constant rate"),
         (&["flows.*.count=9"], &[], "flows.www", "at most 512 states together"),
         (&["topology.bottleneck.queue=1000000p"], &[], "compare.aqm", "a smaller buffer"),
         (&[], &["red"], "compare.aqm", "droptail, or a discipline behind a threshold marker"),
         (&[], &["droptail front=on"], "compare.aqm", "droptail, or a discipline behind a threshold marker"),
-        (&[], &["droptail th=0.95/125s:0.5"], "compare.aqm th", "one threshold for all of the run"),
+        (&[], &["droptail th=0.95/125s:0.5"], "compare.aqm th", "a constant threshold"),
     ] {
         let error = refused(PRESET, sets, aqm);
         assert_eq!(error.key, key, "{error}");

@@ -135,5 +135,5 @@ fn what_cannot_be_is_refused() {
         rtt = "64ms"
     "#;
     let graph = case(graph).unwrap_err().to_string();
-    assert!(graph.contains("it belongs to topologies of kind dumbbell and parking-lot"), "{graph}");
+    assert!(graph.contains("which belongs to topologies of kind dumbbell and parking-lot"), "{graph}");
 }

@@ -16,61 +16,63 @@ use crate::declare::{Key, Number, Parsed, RATE, STATE_TIME, Table, may, schema, 
 use crate::input::InputError;
 
 const MEAN_RATE: Key =
-    may("mean_rate", schema::quantity, "Mean rate of each flow over on and off times; or else rate.");
+    may("mean_rate", schema::quantity, "Mean rate of each flow over on and off times; in place of rate.");
 const TRANSPORT: Key = may(
     "transport",
     || schema::word(&["udp", "tcp"]),
-    "What carries the packets; over tcp, with its keys, they are sent when the connection may. Default udp.",
+    "Transport: udp, or tcp with its keys, which sends when its window allows. Default udp.",
 );
 
 table! {
-    /// A constant rate while on, nothing while off; both times exponential.
+    /// A constant rate while on, nothing while off; on and off times are exponential.
     pub struct OnOff {
         + START;
-        /// The packets while on, and both mean times.
+        /// Packets while on, and both mean times.
         ..bursts: Bursts;
         + TRANSPORT;
         + ECN;
-        /// What carries the packets if not datagrams.
+        /// The TCP connection; `None` for UDP.
         ..tcp: Option<TcpOptions>;
     }
 }
 
 table! {
-    /// A constant rate while on, nothing while off; both times Pareto. Many together are self-similar.
+    /// A constant rate while on, nothing while off; on and off times are Pareto. Many flows together are
+    /// self-similar.
     pub struct Pareto {
         + START;
-        /// The packets while on, and both mean times.
+        /// Packets while on, and both mean times.
         ..bursts: Bursts;
         + TRANSPORT;
-        /// Tail index of both times, from 1.05 to 100; up to 2 the Hurst parameter is (3 - shape)/2. Default 1.5.
+        /// Tail index of both times, from 1.05 to 100; up to 2 the Hurst parameter is (3 - shape)/2. Default
+        /// 1.5.
         shape: f64 = Number(tail_index), or 1.5;
         + ECN;
-        /// What carries the packets if not datagrams.
+        /// The TCP connection; `None` for UDP.
         ..tcp: Option<TcpOptions>;
     }
 }
 
 table! {
-    /// Packets while on.
+    /// Packets and times of an on-off flow.
     pub struct Bursts {
-        /// Rate of each flow while it is on, at most a packet a microsecond; or else mean_rate.
+        /// Rate of each flow while on, at most one packet per microsecond; or give mean_rate.
         rate: Rate = RATE, or Rate(0);
         + MEAN_RATE;
         /// Mean on time.
         on: Span = STATE_TIME;
         /// Mean off time.
         off: Span = STATE_TIME;
-        /// Packet in bytes on the wire; default the scenario's.
+        /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
     }
     finish with_rate;
 }
 
-/// Tail indices: nearer to 1 nearly all states are far shorter than their mean.
+/// Range of tail indices. Close to 1, nearly all times are far shorter than the mean.
 const SHAPES: core::ops::RangeInclusive<f64> = 1.05..=100.0;
 
-/// A Pareto distribution's tail index.
+/// Reads the tail index of a Pareto distribution.
 fn tail_index(words: &str) -> Parsed<f64> {
     let index = text::number(words).ok().filter(|x| SHAPES.contains(x));
     index.ok_or_else(|| BadValue::new("a tail index from 1.05 to 100, such as 1.5"))
@@ -90,7 +92,7 @@ fn with_rate(bursts: Bursts, table: &Table<'_>) -> Result<Bursts, InputError> {
     }
 }
 
-/// Over a connection if there is one.
+/// The pattern over TCP if there is a connection, else over UDP.
 fn carried(pattern: Pattern, tcp: Option<TcpOptions>, ecn: bool) -> Vec<Part> {
     match tcp {
         Some(tcp) => Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Written(pattern))),

@@ -1,4 +1,4 @@
-//! Flows of kind `cbr`: packets at a constant rate, evenly spaced or at random.
+//! Flows of kind `cbr`: packets at a constant mean rate, evenly spaced or Poisson.
 
 use forebay_aqm::base::text::{BadValue, show_rate};
 use forebay_aqm::base::time::Span;
@@ -12,43 +12,43 @@ use crate::declare::{RATE, Table, Whole, Words, table, whole_number};
 use crate::input::InputError;
 
 table! {
-    /// Packets at a constant rate, evenly spaced or at random.
+    /// Packets at a constant mean rate, evenly spaced or as a Poisson process.
     pub struct Cbr {
         + ECN;
         + START;
-        /// Rate of each flow; at most a packet a microsecond.
+        /// Rate of each flow, at most one packet per microsecond.
         rate: Rate = RATE;
-        /// Packet in bytes on the wire; default the scenario's.
+        /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
-        /// Times between packets; default constant.
+        /// Distribution of the times between packets; default constant.
         spacing: Spacing = SPACING, or Spacing::Constant;
-        /// Lengths of packets; exponential, of mean packet, with spacing poisson only. Default constant.
+        /// Distribution of packet sizes; exponential (mean packet) needs spacing poisson. Default constant.
         sizes: Sizes = SIZES, or Sizes::Constant;
     }
     finish sound;
 }
 
-/// A datagram in bytes on the wire.
+/// Size of a datagram in bytes on the wire.
 pub(super) const PACKET: Whole<u32> = whole_number(41, 65_535);
 
-/// Times between packets.
+/// Distribution of the times between packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// All alike.
+    /// Equal times.
     Constant,
-    /// Those of a Poisson process.
+    /// Exponential times.
     Poisson,
 }
 
 const SPACING: Words<Spacing> = Words(&[("constant", Spacing::Constant), ("poisson", Spacing::Poisson)]);
 const SIZES: Words<Sizes> = Words(&[("constant", Sizes::Constant), ("exponential", Sizes::Exponential)]);
 
-/// Lengths are exponential only in a Poisson process, and with a mean far below the longest packet there is.
+/// Exponential sizes need Poisson spacing and a mean far below the largest packet.
 fn sound(cbr: Cbr, table: &Table<'_>) -> Result<Cbr, InputError> {
     spaced(table, "rate", "", cbr.rate, cbr.packet)?;
     let exponential = cbr.sizes == Sizes::Exponential;
     if exponential && cbr.spacing != Spacing::Poisson {
-        return Err(table.bad("sizes", BadValue::new("constant, or spacing = \"poisson\" beside it")));
+        return Err(table.bad("sizes", BadValue::new("constant, or spacing = \"poisson\"")));
     }
     if exponential && cbr.packet > LARGEST_MEAN {
         return Err(table.bad("packet", BadValue::new(format!("at most {LARGEST_MEAN} with exponential sizes"))));
@@ -59,7 +59,7 @@ fn sound(cbr: Cbr, table: &Table<'_>) -> Result<Cbr, InputError> {
 /// The shortest time between two packets of a flow.
 const SHORTEST_GAP: Span = Span::from_micros(1);
 
-/// Refuses a rate at which the time between packets is lost in the clock's nanoseconds, or as good as.
+/// Refuses a rate at which the clock's nanoseconds no longer resolve the time between packets well.
 pub(super) fn spaced(
     table: &Table<'_>,
     key: &'static str,
@@ -71,7 +71,7 @@ pub(super) fn spaced(
         return Ok(());
     }
     let most = show_rate(Rate(u64::from(packet) * 8_000_000));
-    Err(table.bad(key, BadValue::new(format!("{when}at most a packet of {packet} bytes a microsecond: {most}"))))
+    Err(table.bad(key, BadValue::new(format!("{when}at most one packet of {packet} bytes per microsecond: {most}"))))
 }
 
 impl Source for Cbr {

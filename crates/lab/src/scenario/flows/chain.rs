@@ -1,4 +1,4 @@
-//! Flows of kinds `mmpp` and `map`: packets that a Markov chain brings.
+//! Flows of kinds `mmpp` and `map`: packets that a Markov chain generates.
 
 use std::sync::Arc;
 
@@ -15,40 +15,41 @@ use crate::declare::{Key, Keys, Parsed, Table, duration, may, need, quantity, sc
 use crate::document::{Node, Text, Value, list, quote};
 use crate::input::InputError;
 
-/// The most states of a chain.
+/// Most states of a chain.
 const MOST_STATES: usize = 64;
-/// The fastest move or packet, per second: a microsecond in the mean.
+/// Highest rate of transitions or packets, per second: one per microsecond on average.
 const FASTEST: f64 = 1e6;
-/// The most moves, in the mean, to the next packet: beyond it the moves cost more than the packets.
+/// Most transitions, on average, until the next packet. Beyond it transitions cost more run time than packets.
 const MOST_MOVES: f64 = 1e6;
-/// What a row of a generator may be off 0, of its largest cell: sums of decimals are not exact.
+/// Tolerance for the sum of a generator's row, relative to its largest cell: sums of decimals are not exact.
 const OFF: f64 = 1e-9;
-/// The most phases of an Erlang length.
+/// Most phases of an Erlang distribution.
 const MOST_PHASES: u32 = 32;
 
-/// A Markov chain that brings packets; rates are per second.
+/// A Markov chain that generates packets; rates are per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// Moves from state to state without a packet; 0 on the diagonal.
+    /// Rates of transitions without a packet; 0 on the diagonal.
     pub moves: Vec<Vec<f64>>,
-    /// Moves with a packet; in an MMPP each stays in its state.
+    /// Rates of transitions with a packet; diagonal in an MMPP.
     pub packets: Vec<Vec<f64>>,
 }
 
 impl Chain {
-    /// Moves without a packet as a matrix whose rows, with those of [`Chain::with`], sum to 0 (D0).
+    /// D0: transitions without a packet. Its rows together with those of [`Chain::with`] sum to 0.
     pub fn without(&self) -> Matrix {
         let leaves = |i: usize| self.moves[i].iter().chain(&self.packets[i]).sum::<f64>();
         let n = self.moves.len();
         Matrix::from_fn(n, n, |i, j| if i == j { -leaves(i) } else { self.moves[i][j] })
     }
 
-    /// Moves with a packet as a matrix (D1).
+    /// D1: transitions with a packet.
     pub fn with(&self) -> Matrix {
         Matrix::from_fn(self.packets.len(), self.packets.len(), |i, j| self.packets[i][j])
     }
 
-    /// All moves as a matrix whose rows sum to 0. Not D0 + D1, which rounds away slow moves beside fast packets.
+    /// Generator of the chain; its rows sum to 0. Not computed as D0 + D1, which loses slow transitions next
+    /// to high packet rates to rounding.
     pub fn generator(&self) -> Matrix {
         let n = self.moves.len();
         let goes = |i: usize, j: usize| self.moves[i][j] + self.packets[i][j];
@@ -56,19 +57,20 @@ impl Chain {
         Matrix::from_fn(n, n, |i, j| if i == j { -leaves(i) } else { goes(i, j) })
     }
 
-    /// The probability of each state in the long run.
+    /// Stationary probability of each state.
     pub fn shares(&self) -> Vec<f64> {
-        // A chain that was read comes back to every state, so that there is one distribution.
+        // A chain that was read is irreducible, so its stationary distribution is unique.
         let found = stationary(&self.generator()).unwrap_or_default();
         found.into_iter().map(|share| share.max(0.0)).collect()
     }
 
-    /// Packets per second in the long run.
+    /// Mean packets per second.
     pub fn mean_rate(&self) -> f64 {
         self.shares().iter().zip(&self.packets).map(|(share, row)| share * row.iter().sum::<f64>()).sum()
     }
 
-    /// The most moves in the mean, from any state, to the next packet and with it; `None` if it may never come.
+    /// Largest mean number of transitions, over all start states, up to and including the next packet; `None`
+    /// if it may never come.
     fn most_moves(&self) -> Option<f64> {
         let quiet = self.without();
         let n = quiet.rows();
@@ -79,50 +81,51 @@ impl Chain {
 }
 
 table! {
-    /// The lengths of packets.
+    /// Packet sizes.
     pub struct Lengths {
-        /// Packet in bytes on the wire; default the scenario's.
+        /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
-        /// Lengths that vary: sums of so many exponential parts, of mean packet in all. Default all of packet.
+        /// Sizes vary: each is a sum of this many exponential parts, with mean packet. Default all of size
+        /// packet.
         erlang: Option<u8> = whole_number::<u8>(1, MOST_PHASES), optional;
     }
     finish |lengths: Lengths, table: &Table<'_>| match lengths.erlang {
         Some(_) if lengths.packet > LARGEST_MEAN => {
-            Err(table.bad("packet", BadValue::new(format!("at most {LARGEST_MEAN} with lengths that vary"))))
+            Err(table.bad("packet", BadValue::new(format!("at most {LARGEST_MEAN} with erlang sizes"))))
         }
         _ => Ok(lengths),
     };
 }
 
 table! {
-    /// Poisson packets whose rate follows a Markov chain (MMPP), over UDP.
+    /// Poisson packets over UDP whose rate follows a Markov chain (MMPP).
     pub struct Mmpp {
         + ECN;
         + START;
-        /// The packets.
+        /// Packet sizes.
         ..lengths: Lengths;
-        /// What brings them.
+        /// The chain.
         ..chain: MmppChain;
     }
 }
 
 table! {
-    /// Packets that a Markov chain brings with its moves (MAP), over UDP.
+    /// Packets over UDP generated by the transitions of a Markov chain (MAP).
     pub struct Map {
         + ECN;
         + START;
-        /// The packets.
+        /// Packet sizes.
         ..lengths: Lengths;
-        /// What brings them.
+        /// The chain.
         ..chain: MapChain;
     }
 }
 
-/// A chain whose packets come in its states, each at a rate of its own.
+/// A chain that generates packets in its states, at a rate per state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MmppChain(pub Arc<Chain>);
 
-/// A chain whose moves bring packets.
+/// A chain whose transitions generate packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapChain(pub Arc<Chain>);
 
@@ -130,15 +133,15 @@ const OF_MMPP: &[Key] = &[
     need(
         "rates",
         || schema::many(schema::quantity()),
-        "Packets per second in each state, such as 200/s or 0/s; or bit rates.",
+        "Packet rate in each state, such as 200/s or 0/s, or as a bit rate.",
     ),
-    may("generator", matrix, "Moves per second from state to state, rows with sum 0; or else sojourns."),
-    may("sojourns", || schema::many(schema::quantity()), "Mean times in each of two states, in place of generator."),
+    may("generator", matrix, "Transitions per second from state to state; rows sum to 0. Or give sojourns."),
+    may("sojourns", || schema::many(schema::quantity()), "Mean time in each of two states; in place of generator."),
 ];
 
 const OF_MAP: &[Key] = &[
-    need("d0", matrix, "Moves per second without a packet; rows have sum 0 together with those of d1."),
-    need("d1", matrix, "Moves per second that bring a packet, also from a state to itself."),
+    need("d0", matrix, "Transitions per second without a packet; each row sums to 0 together with that of d1."),
+    need("d1", matrix, "Transitions per second with a packet, also from a state to itself."),
 ];
 
 /// Rows of numbers.
@@ -151,7 +154,7 @@ impl Keys for MmppChain {
         OF_MMPP.to_vec()
     }
     fn read(table: &Table<'_>) -> Result<Self, InputError> {
-        // In packets of this length, a bit rate is a rate of packets.
+        // The packet size converts bit rates to packet rates.
         mmpp(table, Lengths::read(table)?.packet).map(|chain| Self(Arc::new(chain)))
     }
     fn write(&self, out: &mut Text) {
@@ -175,7 +178,7 @@ impl Keys for MapChain {
 }
 
 impl Lengths {
-    /// Packets that `chain` brings to all flows of a group, each of which is in a state of its own.
+    /// Packets of `chain` for all flows of a group. Each flow has its own state.
     fn brought_by(&self, chain: &Chain) -> Vec<Part> {
         let chain = Arc::new(chain::Chain::new(&chain.moves, &chain.packets, &chain.shares()));
         Part::datagrams(Pattern::Chain { chain, sizes: self.erlang.map_or(Sizes::Constant, Sizes::Erlang) })
@@ -200,7 +203,7 @@ impl Source for Map {
     }
 }
 
-/// The chain of kind `mmpp`, of packets of `packet` bytes.
+/// The chain of kind `mmpp`, with packets of `packet` bytes.
 fn mmpp(table: &Table<'_>, packet: u32) -> Result<Chain, InputError> {
     const RATES: &str = "a list of rates, one for each state, such as [\"200/s\", \"0/s\"]";
     let node = table.node("rates", RATES)?;
@@ -236,7 +239,7 @@ fn map(table: &Table<'_>) -> Result<Chain, InputError> {
     sound(table, "d0", "d1", Chain { moves: without_diagonal(moves), packets })
 }
 
-/// Refuses a chain that stays in some of its states for good, or brings no packets, or hardly any.
+/// Refuses a chain that is not irreducible, or that generates no packets or too few per transition.
 fn sound(
     table: &Table<'_>,
     of_moves: &'static str,
@@ -245,7 +248,7 @@ fn sound(
 ) -> Result<Chain, InputError> {
     if let Some((from, to)) = cut_off(&chain.generator()) {
         let accepts =
-            format!("a chain that comes from every state to every other, not one without a way from {from} to {to}");
+            format!("a chain in which every state reaches every other, but state {to} is not reachable from {from}");
         return Err(table.bad(of_moves, BadValue::new(accepts)));
     }
     if chain.packets.iter().flatten().all(|rate| *rate <= 0.0) {
@@ -253,11 +256,11 @@ fn sound(
     }
     match chain.most_moves() {
         Some(most) if most <= MOST_MOVES => Ok(chain),
-        _ => Err(table.bad(of_packets, BadValue::new("a packet in a million moves, on average from every state"))),
+        _ => Err(table.bad(of_packets, BadValue::new("a packet per million transitions, on average from every state"))),
     }
 }
 
-/// Packets per second: `200/s`, also 0, or a bit rate.
+/// Packets per second: `200/s`, 0, or a bit rate.
 fn packet_rate(words: &str, packet: u32) -> Parsed<f64> {
     const ACCEPTS: &str = "packets per second such as 200/s or 0/s, or a bit rate such as 2mbit";
     let bad = || BadValue::new(ACCEPTS);
@@ -288,7 +291,7 @@ fn two_states(table: &Table<'_>, states: usize) -> Result<Vec<Vec<f64>>, InputEr
     Ok(vec![vec![-first, first], vec![second, -second]])
 }
 
-/// A square matrix of numbers, of this size if one is given.
+/// A square matrix of numbers, with `size` rows if given.
 fn square(table: &Table<'_>, key: &'static str, size: Option<usize>) -> Result<Vec<Vec<f64>>, InputError> {
     const ACCEPTS: &str = "rows of numbers per second, such as [[-2, 2], [3, -3]]";
     let rows = table.list(key, ACCEPTS)?;
@@ -309,7 +312,7 @@ fn square(table: &Table<'_>, key: &'static str, size: Option<usize>) -> Result<V
 }
 
 fn cell_rate(words: &str) -> Parsed<f64> {
-    // The diagonal is the sum of a row, of up to 64 moves and as many packets.
+    // A diagonal cell sums a row of up to 64 transitions and 64 packet rates.
     let most = FASTEST * 2.0 * MOST_STATES as f64;
     let rate = text::number(words).ok().filter(|rate| (-most..=FASTEST).contains(rate));
     rate.ok_or_else(|| BadValue::new("a number per second, at most 1e6"))
@@ -318,7 +321,7 @@ fn cell_rate(words: &str) -> Parsed<f64> {
 /// Refuses negative rates off the diagonal, and rows whose sum, with that of `more`, is not 0.
 fn sums(table: &Table<'_>, key: &'static str, moves: &[Vec<f64>], more: Option<&[Vec<f64>]>) -> Result<(), InputError> {
     if let Some(cell) = cells(moves).find(|(i, j)| i != j && moves[*i][*j] < 0.0) {
-        return Err(at_cell(table, key, cell, "a rate of at least 0 beside the diagonal"));
+        return Err(at_cell(table, key, cell, "a rate of at least 0 off the diagonal"));
     }
     for (i, row) in moves.iter().enumerate() {
         let all = || row.iter().chain(more.map_or(&[][..], |more| &more[i]));
@@ -356,7 +359,7 @@ fn without_diagonal(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     matrix
 }
 
-/// A matrix as the file has it.
+/// A matrix as a scenario writes it.
 fn show(matrix: &Matrix) -> String {
     let row = |i: usize| {
         let cells = matrix.row(i).iter().map(|cell| format!("{cell:?}"));

@@ -1,34 +1,34 @@
-//! `ecn` of `[[flows]]`: the ECN codepoint of data.
+//! `ecn` of `[[flows]]`: the ECN codepoint of data packets.
 
 use crate::declare::{Key, Table, may, schema};
 use crate::document::{Value, quote};
 use crate::input::{InputError, did_you_mean};
 
-/// What a group asks for.
+/// The value of `ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ect {
-    /// `false`: Not-ECT; DCTCP, which needs ECN, sends as with [`Own`](Self::Own).
+    /// `false`: Not-ECT. DCTCP needs ECN and sends as with [`Own`](Self::Own).
     Off,
-    /// `true`: the sender's own, ECT(1) for DCTCP with `l4s`, else ECT(0).
+    /// `true`: the default of the sender, ECT(1) for DCTCP with `l4s`, else ECT(0).
     Own,
-    /// `"ect0"`.
+    /// `"ect0"`: ECT(0).
     Ect0,
-    /// `"ect1"`.
+    /// `"ect1"`: ECT(1).
     Ect1,
 }
 
 const WORDS: [&str; 2] = ["ect0", "ect1"];
 
-/// The key, of every kind but `sctp`.
+/// The key; every kind but `sctp` has it.
 pub(super) const ECN: Key = may(
     "ecn",
     || schema::flag_or(&WORDS),
-    "ECN codepoint of data: ect0, ect1 (L4S), false for Not-ECT, or true for the sender's own, ect1 for dctcp with l4s, else \
-     ect0. Default false; dctcp then sends its own. bbr and datagrams take no notice of marks, rtp takes them for losses.",
+    "ECN codepoint of data: ect0, ect1 (L4S), false (Not-ECT) or true (ect1 for dctcp with l4s, else ect0). Default \
+     false; dctcp then sends as with true. bbr and datagrams ignore marks; rtp counts them as losses.",
 );
 
 impl Ect {
-    /// It as it is written in a scenario.
+    /// The value as written in a scenario.
     pub(super) fn show(self) -> String {
         match self {
             Self::Off => "false".to_string(),
@@ -39,7 +39,7 @@ impl Ect {
     }
 }
 
-/// Reads it.
+/// Reads the key; default [`Ect::Off`].
 pub(super) fn ecn(table: &Table<'_>) -> Result<Ect, InputError> {
     let Some(node) = table.get(ECN.name) else { return Ok(Ect::Off) };
     match (&node.value, node.text()) {

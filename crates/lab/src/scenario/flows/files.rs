@@ -1,4 +1,4 @@
-//! `kind = "file"` and `"web"`: files over connections, and the amounts they are drawn from.
+//! Flows of kinds `file` and `web`: files over TCP, and the distributions of their sizes and think times.
 
 use forebay_aqm::base::text::{self, BadValue, show_span};
 use forebay_aqm::base::time::Span;
@@ -18,51 +18,53 @@ use crate::declare::{
 use crate::document::{Node, Value, quote};
 use crate::input::InputError;
 
-/// Bytes on the wire of a request for a page, unless the scenario says: a GET with its usual headers. Ours.
+/// Default size of a page request in bytes on the wire: a GET with its usual headers. Our choice.
 const REQUEST: u16 = 400;
-/// The largest file in bytes.
+/// Largest file in bytes.
 const LARGEST: u64 = 1_000_000_000_000;
-/// Files or pages of a flow.
+/// Number of files or pages of a flow.
 const REPEAT: WholeOr = WholeOr(1, 1_000_000_000, "forever");
 
 table! {
-    /// TCP that sends files, one after the other.
+    /// TCP flows that each send files, one after the other.
     pub struct File {
         + START;
-        /// A file in bytes on the wire, headers included, such as 30000b, or in packets, 30p; or drawn.
+        /// File size in bytes on the wire including headers, such as 30000b, or in packets, 30p; or a
+        /// distribution.
         size: Draw = Amount::Size;
-        /// How many files a flow sends, one after the other; default 1.
+        /// Number of files that a flow sends, one after the other; default 1.
         repeat: Option<u32> = REPEAT, or Some(1);
-        /// Time between the end of a file and the next; default 0s.
+        /// Time between the end of a file and the start of the next; default 0s.
         think: Draw = Amount::Think, or Draw::Constant(0.0);
-        /// Do the files of a flow share a connection, or has each its own?
+        /// Whether the files of a flow share a connection; default false.
         persistent: bool = Flag, or false;
-        /// Does a connection begin with a SYN and its answer? Then a file's time runs from the SYN; default false.
+        /// Whether a connection begins with a SYN handshake; file times then start at the SYN. Default false.
         handshake: bool = Flag, or false;
         + ECN;
-        /// The connections.
+        /// The TCP connections.
         ..tcp: TcpOptions;
     }
 }
 
 table! {
-    /// Users who ask for pages over TCP, read, and ask for more: each page waits for its request.
+    /// Web users over TCP: each requests a page, waits for it, reads it and requests the next.
     pub struct Web {
         + START;
-        /// A file in bytes on the wire, headers included, such as 30000b, or in packets, 30p; or drawn.
+        /// Page size in bytes on the wire including headers, such as 30000b, or in packets, 30p; or a
+        /// distribution.
         size: Draw = Amount::Size;
-        /// How many pages a user asks for; default forever.
+        /// Number of pages that a user requests; default forever.
         repeat: Option<u32> = REPEAT, or None;
-        /// Time from the arrival of a page to the request for the next.
+        /// Time from the arrival of a page to the next request.
         think: Draw = Amount::Think;
-        /// Do the files of a flow share a connection, or has each its own?
+        /// Whether the pages of a flow share a connection; default true.
         persistent: bool = Flag, or true;
-        /// Does a connection begin with a SYN and its answer? Then a file's time runs from the SYN; default false.
+        /// Whether a connection begins with a SYN handshake; page times then start at the SYN. Default false.
         handshake: bool = Flag, or false;
-        /// A request in bytes on the wire; default 400.
+        /// Size of a request in bytes on the wire; default 400.
         request: u16 = whole_number::<u16>(40, 65_535), or REQUEST;
         + ECN;
-        /// The connections.
+        /// The TCP connections.
         ..tcp: TcpOptions;
     }
 }
@@ -93,28 +95,28 @@ impl Source for Web {
 }
 
 const DISTRIBUTION: &[Key] = &[
-    may("uniform", || schema::many(schema::quantity()), "Between the two."),
+    may("uniform", || schema::many(schema::quantity()), "Uniform distribution between two values."),
     may("exponential", schema::quantity, "Mean of an exponential distribution."),
     may("pareto", schema::quantity, "Smallest value of a Pareto distribution; with shape."),
     may("lognormal", schema::quantity, "Median of a lognormal distribution; with sigma."),
     may("shape", schema::quantity, "Tail index of a Pareto distribution, 0.1 to 100."),
     may("sigma", schema::quantity, "Standard deviation of the logarithm, 0 to 10."),
-    may("most", schema::quantity, "What is larger is drawn again (pareto, lognormal); default no bound."),
+    may("most", schema::quantity, "Upper bound; larger values are drawn again (pareto, lognormal). Default none."),
 ];
 
-/// One number, or a distribution.
+/// A number or a distribution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
-    /// Of bytes.
+    /// A size in bytes.
     Size,
-    /// Of time.
+    /// A think time.
     Think,
 }
 
 impl Form for Amount {
     type Value = Draw;
     fn schema(&self) -> Json {
-        let doc = if *self == Self::Size { "A size by one distribution." } else { "A time by one distribution." };
+        let doc = if *self == Self::Size { "A size; give one distribution." } else { "A time; give one distribution." };
         schema::either(&[schema::quantity(), schema::table(doc, None, DISTRIBUTION)])
     }
     fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Draw, InputError> {
@@ -138,7 +140,7 @@ impl Form for Amount {
     }
 }
 
-/// A size in bytes: with its unit, or in packets.
+/// A size in bytes, from a text with a unit or in packets.
 fn bytes(words: &str, packet: u32) -> Parsed<f64> {
     let bad = || BadValue::new(format!("a size of 1b to {LARGEST}b such as 30000b, or in packets, 30p"));
     let bytes = match text::limit(words).map_err(|error| BadValue { hint: error.hint, ..bad() })? {
@@ -185,23 +187,23 @@ fn amount(around: &Table<'_>, node: &Node, path: &str, read: impl Fn(&str) -> Pa
         ("most", most.is_some() && least.is_none() && median.is_none()),
     ];
     if let Some((key, _)) = stranger.iter().find(|(_, strange)| *strange) {
-        return Err(table.bad(key, BadValue::new(format!("no {key}: this distribution has none"))));
+        return Err(table.bad(key, BadValue::new(format!("no {key}, as this distribution has none"))));
     }
     if bound < least.unwrap_or(0.0) {
-        return Err(table.bad("most", BadValue::new("no less than the smallest value")));
+        return Err(table.bad("most", BadValue::new("at least the smallest value")));
     }
     Ok(draw)
 }
 
-/// Two numbers in order.
+/// Two numbers in ascending order.
 fn pair(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<f64>) -> Result<(f64, f64), InputError> {
     let Value::List(items) = &node.value else { return Err(node.error(path, "two values, [smallest, largest]")) };
     let [lo, hi] = items.as_slice() else { return Err(node.error(path, "two values, [smallest, largest]")) };
     let (least, most) = (quantity(lo, &format!("{path}[0]"), &read)?, quantity(hi, &format!("{path}[1]"), &read)?);
-    if least <= most { Ok((least, most)) } else { Err(hi.error(path, "a value no less than the first")) }
+    if least <= most { Ok((least, most)) } else { Err(hi.error(path, "a value at least as large as the first")) }
 }
 
-/// An amount as a scenario writes it, each value by `show`, which quotes.
+/// A distribution as a scenario writes it; `show` writes each value with its quotes.
 fn show(draw: &Draw, show: impl Fn(f64) -> String) -> String {
     let most = |most: f64| if most.is_finite() { format!(", most = {}", show(most)) } else { String::new() };
     match *draw {

@@ -14,57 +14,58 @@ use crate::document::{Text, quote};
 use crate::input::InputError;
 use crate::scenario::topology::{Access, Ends, Topology};
 
-/// When flows begin, of every kind but `short-tcp`, whose flows begin when they arrive.
+/// Start times. `short-tcp` has no such key: its flows begin at random arrivals.
 pub(super) const START: Key = may(
     "start",
     || TIMES.schema(),
-    "When a flow begins, after the start of an active window; default uniform in 0s..1s.",
+    "Start of a flow, relative to the start of an active window; default uniform in 0s..1s.",
 );
 
-const HOSTS: Key = may("hosts", schema::text, "The access group whose hosts send; default the first.");
+const HOSTS: Key = may("hosts", schema::text, "Access group whose hosts send; default the first.");
 const ENTER: Key =
-    may("enter", schema::text, "The first bottleneck of a parking lot on the way; default the first of all.");
+    may("enter", schema::text, "First bottleneck of a parking lot on the path; default the first in the row.");
 const LEAVE: Key =
-    may("leave", schema::text, "The last bottleneck of a parking lot on the way; default the last of all.");
-const FROM: Key = may("from", schema::text, "The node of a graph that sends, and needed there.");
-const TO: Key = may("to", schema::text, "The node of a graph that receives, and needed there.");
+    may("leave", schema::text, "Last bottleneck of a parking lot on the path; default the last in the row.");
+const FROM: Key = may("from", schema::text, "Sending node; needed in a graph.");
+const TO: Key = may("to", schema::text, "Receiving node; needed in a graph.");
 
 table! {
-    /// Flows that are alike.
+    /// A group of flows with the same keys.
     pub struct FlowGroup {
-        /// What they send.
+        /// Kind of traffic.
         - kind: FlowKind = FlowKind::read;
-        /// What the group is called; default its kind.
+        /// Name of the group; default its kind.
         name: String = NAME, or_else |table| Ok(table.name().to_string());
-        /// How many flows; default 1. A scenario has at most 1000000.
+        /// Number of flows; default 1. A scenario has at most 1000000.
         count: u32 = whole_number::<u32>(0, MOST_FLOWS), or 1;
-        /// Which way the data goes; default forward.
+        /// Direction of the data; default forward.
         direction: Direction = DIRECTION, or Direction::Forward;
-        /// The class of the packets; default 0.
+        /// Traffic class of the packets; default 0.
         class: Class = CLASS, or Class::Fixed(0);
-        /// When the flows may send; default the whole run.
+        /// Windows in which the flows may send; default the complete run.
         active: Vec<(Span, Option<Span>)> = WINDOWS, or vec![(Span::ZERO, None)];
         + HOSTS;
         + ENTER;
         + LEAVE;
         + FROM;
         + TO;
-        /// Between whom they go.
+        /// Sending and receiving hosts.
         - ends: Ends = |_: &Table<'_>| Ok(Ends::Pairs { access: 0, enter: 0, leave: 0 });
-        /// Two-way propagation delay of each flow, all links included: each then has a link of its own to its first router.
+        /// Two-way propagation delay of each flow, all links included: each flow then has its own access link.
         /// Default that of its hosts.
         rtt: Option<Uniform> = TIMES, optional;
-        /// What colours packets; default all are IN.
+        /// Token bucket that colours packets IN or OUT; default all are IN.
         marker: Option<Marker> = TOKEN_BUCKET, optional;
-        /// The ECN codepoint of their data, as it was asked for.
+        /// ECN codepoint of the data, as requested.
         - ecn: Ect = ecn;
-        /// How long after the start of an active window a flow begins; of no effect where flows arrive.
+        /// Start of a flow, relative to the start of an active window; unused where flows arrive at random.
         - start: Uniform = start;
     }
 }
 
 impl FlowGroup {
-    /// The ECN codepoint of their data. That of a control that always uses ECN is ECN-capable whatever `ecn` says.
+    /// ECN codepoint of the data. A congestion control that always uses ECN sends ECN-capable packets even
+    /// with `ecn = false`.
     pub fn codepoint(&self) -> Ecn {
         let own = |ecn| self.kind.tcp().map(|tcp| forebay_sim::tcp::TcpOptions { ecn, ..tcp }.codepoint());
         match self.ecn {
@@ -75,27 +76,27 @@ impl FlowGroup {
         }
     }
 
-    /// The active windows, each ended by the end of a run of `duration`.
+    /// The active windows, clipped at `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
     }
 }
 
-/// Which way the data of a flow goes.
+/// Direction of a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From senders to receivers, through the bottlenecks in their order; in a graph along `from` and `to`.
+    /// From senders to receivers, through the bottlenecks in their order; in a graph from `from` to `to`.
     Forward,
-    /// Against it.
+    /// From receivers to senders.
     Reverse,
 }
 
 const DIRECTION: Words<Direction> = Words(&[("forward", Direction::Forward), ("reverse", Direction::Reverse)]);
 
-/// The class that packets carry.
+/// Traffic class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// This one.
+    /// This class.
     Fixed(u8),
     /// The number of the flow's host.
     Host,
@@ -119,7 +120,7 @@ fn start(table: &Table<'_>) -> Result<Uniform, InputError> {
     Ok(table.given(START.name, &TIMES)?.unwrap_or(default))
 }
 
-/// The keys that say where flows go, and the networks that have them.
+/// The keys that place flows in the network, and the kinds of network that have them.
 const PLACES: [(&str, &str); 5] = [
     (HOSTS.name, "dumbbell and parking-lot"),
     (ENTER.name, "parking-lot"),
@@ -132,14 +133,16 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
     let refuse = |keys: &[(&'static str, &str)]| {
         let stranger = keys.iter().find(|(key, _)| table.get(key).is_some());
         stranger.map_or(Ok(()), |(key, kinds)| {
-            Err(table.bad(key, BadValue::new(format!("no {key}: it belongs to topologies of kind {kinds}"))))
+            Err(table.bad(key, BadValue::new(format!("no {key}, which belongs to topologies of kind {kinds}"))))
         })
     };
     let access = |names: &[Access]| {
         let names: Vec<(&str, usize)> =
             names.iter().enumerate().filter_map(|(i, group)| Some((group.name.as_deref()?, i))).collect();
         match (names.as_slice(), table.get("hosts")) {
-            ([], Some(_)) => Err(table.bad("hosts", BadValue::new("no hosts: topology.access is no list of groups"))),
+            ([], Some(_)) => {
+                Err(table.bad("hosts", BadValue::new("no hosts, as topology.access is not a list of groups")))
+            }
             _ => table.word("hosts", Some(0), &names),
         }
     };
@@ -155,7 +158,7 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
             let enter = table.word("enter", Some(0), &names)?;
             let leave = table.word("leave", Some(names.len() - 1), &names)?;
             if enter > leave {
-                return Err(table.bad("leave", BadValue::new("a bottleneck no earlier in the row than enter")));
+                return Err(table.bad("leave", BadValue::new("enter or a bottleneck after it")));
             }
             Ok(Ends::Pairs { access: access(&lot.access)?, enter, leave })
         }
@@ -164,25 +167,25 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
             let names: Vec<(&str, usize)> = graph.nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
             let (from, to) = (table.word("from", None, &names)?, table.word("to", None, &names)?);
             if from == to {
-                return Err(table.bad("to", BadValue::new("another node than from")));
+                return Err(table.bad("to", BadValue::new("a node other than from")));
             }
             Ok(Ends::Nodes { from, to })
         }
     }
 }
 
-/// Reads a group whose flows go through `net`. Refuses an `rtt` that is shorter than what all flows between its ends share,
-/// and a bucket that no packet fits into.
+/// Reads a group whose flows cross `net`. Refuses an `rtt` below the delay of the links that all its flows
+/// share, and a token bucket smaller than a packet.
 pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, InputError> {
     let mut group = FlowGroup::read(table)?;
     group.ends = ends(table, net)?;
     if let Some(range) = group.rtt {
         let Some(shared) = net.shared_delay(group.ends) else {
-            let accepts = "no rtt: it belongs to topologies of kind dumbbell and parking-lot";
+            let accepts = "no rtt, which belongs to topologies of kind dumbbell and parking-lot";
             return Err(table.bad("rtt", BadValue::new(accepts)));
         };
         if range.lo < shared {
-            let accepts = format!("at least {}, which bottleneck and egress links take both ways", show_span(shared));
+            let accepts = format!("at least {}, the two-way delay of bottleneck and egress links", show_span(shared));
             return Err(table.bad("rtt", BadValue::new(accepts)));
         }
     }
@@ -192,7 +195,7 @@ pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, Inpu
     Ok(group)
 }
 
-/// Keys in the order of the canonical text; others follow as they are declared.
+/// Order of keys in the canonical text. Other keys follow in the order of their declaration.
 const ORDER: [&str; 28] = [
     "name",
     "kind",
@@ -224,7 +227,7 @@ const ORDER: [&str; 28] = [
     "transport",
 ];
 
-/// Writes a group, whose flows go through `net`.
+/// Writes a group whose flows cross `net`.
 pub(crate) fn write(group: &FlowGroup, net: &Topology, out: &mut Text) {
     let mut keys = Text::default();
     group.write(&mut keys);

@@ -10,29 +10,29 @@ use crate::declare::{Custom, Form, Key, Keys, Quantity, Table, Words, inline, ma
 use crate::document::Text;
 use crate::input::InputError;
 
-/// A token bucket: what exceeds it is OUT of its profile.
+/// A token bucket. Packets that exceed it are OUT of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     /// Committed information rate.
     pub cir: Rate,
     /// Committed burst size, in packets of the group or in bytes.
     pub cbs: Limit,
-    /// Who has one.
+    /// Which flows share a bucket.
     pub per: Per,
 }
 
-/// Who has a bucket.
+/// Which flows share a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Each host, for all flows of the group that it sends.
+    /// One bucket per host, for all flows of the group that it sends.
     Host,
-    /// Each flow.
+    /// One bucket per flow.
     Flow,
-    /// Each host, for all flows that it sends of groups with this very marker.
+    /// One bucket per host, for the flows that it sends of all groups with an equal marker.
     Edge,
 }
 
-/// What the library says of the keys.
+/// Documentation of the keys, from the library.
 const CIR: &ParamSpec = &BUCKET_KEYS[0];
 const CBS: &ParamSpec = &BUCKET_KEYS[1];
 const WHO: &ParamSpec = &BUCKET_KEYS[2];
@@ -77,7 +77,7 @@ impl Keys for Marker {
 /// The table of a token bucket.
 pub(super) const TOKEN_BUCKET: Custom<Marker> = Custom {
     schema: || {
-        let doc = "IN as long as there are tokens, which come at cir up to cbs; what is OUT takes none.";
+        let doc = "Packets are IN while there are tokens, which arrive at cir up to cbs; OUT packets take none.";
         schema::table(doc, Some("token-bucket"), &Marker::keys()[1..])
     },
     read: |table, node, path| Table::whole_of(node, path, table.setting),
@@ -85,13 +85,13 @@ pub(super) const TOKEN_BUCKET: Custom<Marker> = Custom {
     accepts: "",
 };
 
-/// Refuses a burst that no packet of `packet` bytes fits into, and one beyond what the library counts.
+/// Refuses a burst smaller than a packet of `packet` bytes or larger than the library can count.
 pub(super) fn fits(marker: &Marker, packet: u32, group: &Table<'_>) -> Result<(), InputError> {
     if (u64::from(packet)..=LARGEST_BURST).contains(&marker.burst(packet).0) {
         return Ok(());
     }
     let Some(node) = group.get("marker") else { return Ok(()) };
-    let accepts = format!("at least a packet, {packet}b, and at most {LARGEST_BURST}b");
+    let accepts = format!("at least one packet, {packet}b, and at most {LARGEST_BURST}b");
     let bad = BadValue::new(accepts);
     Err(Table::bare(node, &group.path_of("marker"), group.setting)?.bad(CBS.name, bad))
 }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_those_that_the_library_explains() {
+    fn marker_values_match_the_library() {
         let words: Option<Vec<_>> = WHO.words().map(Iterator::collect);
         assert_eq!(words, Some(PER.0.iter().map(|(word, _)| *word).collect()));
         assert_eq!((WHO.default)(), PER.word(Per::Host));

@@ -1,4 +1,4 @@
-//! `[[flows]]`: the traffic. A kind of traffic is one file with its table and its line in `kinds!`.
+//! `[[flows]]`: the traffic. Each kind of traffic is one file with its table, and one line in `kinds!`.
 
 mod bursts;
 mod cbr;
@@ -36,69 +36,70 @@ pub use voip::{Codec, Voip};
 
 pub(crate) use group::write;
 
-/// The most flows of a scenario, as expected from the rates of arrival. Each takes memory from the start.
+/// Most flows of a scenario, expected arrivals included. Memory for all of them is allocated at the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
 
-/// The largest mean of exponential packet lengths: a ten millionth of it lies beyond 65,535 bytes.
+/// Largest mean of exponential packet sizes: a fraction of 1e-7 of the packets exceeds 65,535 bytes.
 const LARGEST_MEAN: u32 = 4096;
 
 /// A kind of traffic in the simulator.
 pub(crate) trait Source {
-    /// Its connection, if it has one.
+    /// TCP options, if it uses TCP or SCTP.
     fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
         None
     }
 
-    /// A packet of data in bytes, the longest of a recording; the scenario's packet is the default.
+    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's.
     fn packet(&self, default: u32) -> u32 {
         default
     }
 
-    /// The longest packet of the receivers in bytes; 0 if they send none.
+    /// Largest packet that receivers send, in bytes; 0 if they send none.
     fn answer(&self) -> u32 {
         self.tcp().map_or(0, |tcp| u32::from(tcp.ack))
     }
 
-    /// New flows per second (Poisson), and how long each lives; `None` where flows begin with their active windows.
+    /// New flows per second (Poisson) and their lifetime; `None` if flows begin with their active windows.
     fn arrivals(&self) -> Option<(f64, Uniform)> {
         None
     }
 
-    /// What it plays.
+    /// The recording that it replays, if any.
     fn recorded(&self) -> Option<&Recorded> {
         None
     }
 
-    /// What each flow carries; a connection has ECN if `ecn`. Several parts are as many flows with the same times.
+    /// Traffic of each flow; connections use ECN if `ecn`. Several parts become several flows with the same
+    /// times.
     fn parts(&self, ecn: bool) -> Vec<Part>;
 }
 
-/// A part of what a flow carries.
+/// A part of the traffic of a flow.
 pub(crate) struct Part {
-    /// The class of its packets, where a recording says it.
+    /// Class of its packets, if a recording says it.
     pub(crate) class: Option<u8>,
-    /// What it carries, given where in a recording it begins, from 0 to 1.
+    /// The traffic, given where in a recording it begins (0 to 1).
     pub(crate) traffic: Box<dyn Fn(f64) -> Traffic>,
 }
 
 impl Part {
-    /// The only part, of which all flows carry the same.
+    /// A single part that is the same for all flows.
     fn only(traffic: Traffic) -> Vec<Self> {
         vec![Self { class: None, traffic: Box::new(move |_| traffic.clone()) }]
     }
 
-    /// The only part: datagrams.
+    /// A single part of datagrams.
     fn datagrams(pattern: Pattern) -> Vec<Self> {
         Self::only(Traffic::Datagrams(pattern))
     }
 }
 
-/// Declares every kind: its type, the word for it, and keys that are not supported yet.
+/// Declares every kind: type, name, and keys that are not supported yet.
 macro_rules! kinds {
     (@later) => { &[] };
     (@later $later:expr) => { $later };
     ($( $Kind:ident $word:literal $(later $later:expr)? ),* $(,)?) => {
-        /// What a flow sends.
+        /// Kind of traffic of a group.
         #[derive(Clone, Debug, PartialEq)]
         pub enum FlowKind { $( #[doc = concat!("Kind `", $word, "`.")] $Kind($Kind), )* }
 
@@ -111,7 +112,7 @@ macro_rules! kinds {
         } ),*];
 
         impl FlowKind {
-            /// Its word in a scenario.
+            /// Name in scenarios.
             pub const fn word(&self) -> &'static str {
                 match self { $( Self::$Kind(_) => $word, )* }
             }
@@ -154,7 +155,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// The keys of its groups, but for `kind`.
+    /// Keys of a group of this kind, except `kind`.
     fn all_keys(&self) -> Vec<Key> {
         [FlowGroup::keys(), (self.keys)()].concat()
     }
@@ -163,67 +164,67 @@ impl Kind {
         [vec!["kind"], names(&self.all_keys())].concat()
     }
 
-    /// That of the group `table`.
+    /// The kind of the group `table`.
     fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
         table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
     }
 }
 
 impl FlowKind {
-    /// The kind of the group `table`, all of whose keys must be of that kind.
+    /// Reads the kind of the group `table` and its keys; refuses keys of other kinds.
     fn read(table: &Table<'_>) -> Result<Self, InputError> {
         let kind = Kind::of(table)?;
         table.expect(&kind.all_names(), kind.later).map_err(|error| belongs_elsewhere(error, kind))?;
         (kind.read)(table)
     }
 
-    /// Its connection, if it has one.
+    /// TCP options, if it uses TCP or SCTP.
     pub fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
         self.source().tcp()
     }
 
-    /// A packet of data in bytes, the longest of a recording, where the scenario's has `default`.
+    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's.
     pub fn packet(&self, default: u32) -> u32 {
         self.source().packet(default)
     }
 
-    /// The longest packet of the receivers in bytes; 0 if they send none.
+    /// Largest packet that receivers send, in bytes; 0 if they send none.
     pub(crate) fn answer(&self) -> u32 {
         self.source().answer()
     }
 
-    /// New flows per second (Poisson), and how long each lives; `None` where flows begin with their active windows.
+    /// New flows per second (Poisson) and their lifetime; `None` if flows begin with their active windows.
     pub fn arrivals(&self) -> Option<(f64, Uniform)> {
         self.source().arrivals()
     }
 
-    /// What it plays.
+    /// The recording that it replays, if any.
     pub fn recorded(&self) -> Option<&Recorded> {
         self.source().recorded()
     }
 
-    /// What each flow carries; see [`Source::parts`].
+    /// Traffic of each flow; see [`Source::parts`].
     pub(crate) fn parts(&self, ecn: bool) -> Vec<Part> {
         self.source().parts(ecn)
     }
 
-    /// Does its table have this key?
+    /// Whether groups of this kind have `key`.
     fn has(&self, key: &Key) -> bool {
         KINDS.iter().any(|kind| kind.word == self.word() && (kind.keys)().iter().any(|other| other.name == key.name))
     }
 }
 
-/// Every kind of flows.
+/// All kinds of flows.
 pub(crate) fn flow_kinds() -> Vec<declare::Kind> {
     KINDS.iter().map(|kind| declare::Kind { word: kind.word, doc: kind.doc, keys: kind.all_keys() }).collect()
 }
 
-/// The schema of the groups.
+/// JSON Schema of `[[flows]]`.
 pub(crate) fn schema() -> Json {
     schema::many(schema::one_of(flow_kinds().iter().map(declare::Kind::schema).collect()))
 }
 
-/// Points a key of other kinds of flows to them.
+/// Adds a hint that names the kinds a key belongs to.
 fn belongs_elsewhere(error: InputError, kind: &Kind) -> InputError {
     let key = error.found.as_str();
     if kind.later.contains(&key) {
@@ -236,7 +237,7 @@ fn belongs_elsewhere(error: InputError, kind: &Kind) -> InputError {
     error.hint(hint)
 }
 
-/// Reads every group; `packet` and `net` are the scenario's.
+/// Reads every group. `packet` and `net` are the scenario's.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
     const ACCEPTS: &str = "one or more [[flows]] tables";
     let items = match &node.value {
@@ -251,7 +252,7 @@ pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<Flow
         let group = group::group(&Table::bare(item, &format!("flows.{name}"), setting)?, net)?;
         if out.iter().any(|other| other.name == group.name) {
             let at = item.get("name").unwrap_or(item);
-            return Err(at.error(format!("flows.{name}.name"), "a name that no other group has"));
+            return Err(at.error(format!("flows.{name}.name"), "a name unique among groups"));
         }
         out.push(group);
     }

@@ -1,4 +1,4 @@
-//! Flows of kind `trace`: packets recorded elsewhere.
+//! Flows of kind `trace`: they replay recorded packets.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,40 +18,41 @@ use crate::input::{Found, InputError};
 use crate::traces::{self, BadRecording, Read, Recorded, Where};
 
 table! {
-    /// How flows play a recording.
+    /// How flows replay a recording.
     pub struct Play {
-        /// Begin anew after the last, a mean interval later? Default false.
+        /// Whether to restart after the last packet, one mean interval later; default false.
         repeat: bool = Flag, or false;
-        /// Where in the recording each flow begins: at its start, or anywhere, and then once around. Default together.
+        /// Where each flow begins in the recording: together (at its start) or random (and then once around).
+        /// Default together.
         begin: Begin = BEGIN, or Begin::Together;
     }
 }
 
-/// Where in a recording the flows of a group begin.
+/// Where the flows of a group begin in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// All at its start.
     Together,
-    /// Each at a place of its own.
+    /// Each at a random place.
     Random,
 }
 
 const BEGIN: Words<Begin> = Words(&[("together", Begin::Together), ("random", Begin::Random)]);
 
 table! {
-    /// Packets that were recorded: their times and lengths, over UDP.
+    /// Recorded packets over UDP, with their times and sizes.
     pub struct Trace {
         + ECN;
         + START;
         /// The packets.
         ..recorded: Packets;
-        /// How they are played.
+        /// How they are replayed.
         ..play: Play;
     }
     finish |trace: Trace, table: &Table<'_>| trace.play.sound(&trace.recorded.0, table).map(|()| trace);
 }
 
-/// Packets that were recorded, from a file or written out.
+/// Recorded packets, from a file or inline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packets(pub Arc<Recorded>);
 
@@ -59,13 +60,9 @@ const KEYS: &[Key] = &[
     may(
         "file",
         schema::text,
-        "A CSV (time_s,size_bytes or with a third column, the class), pcap or pcapng file, from this one's folder.",
+        "CSV (time_s,size_bytes and optionally class), pcap or pcapng file; relative to this file's folder.",
     ),
-    may(
-        "packets",
-        schema::text,
-        "The packets themselves in place of file: nanoseconds, bytes and, if they have one, class of each.",
-    ),
+    may("packets", schema::text, "Inline packets in place of file: nanoseconds, bytes and optionally class of each."),
 ];
 
 impl Keys for Packets {
@@ -75,9 +72,9 @@ impl Keys for Packets {
     fn read(table: &Table<'_>) -> Result<Self, InputError> {
         const ACCEPTS: &str = "the name of a CSV, pcap or pcapng file";
         let recorded = one_of(table, ACCEPTS, traces::packets, ("packets", traces::inline_packets))?;
-        recorded.map(Self).ok_or_else(|| table.missing("file", &format!("{ACCEPTS}, or else packets")))
+        recorded.map(Self).ok_or_else(|| table.missing("file", &format!("{ACCEPTS}, or packets")))
     }
-    /// Written out, so that what is on disk depends on its content and on no other file.
+    /// Written inline, so that a stored scenario does not depend on other files.
     fn write(&self, out: &mut Text) {
         out.text("packets", &self.0.inline());
     }
@@ -90,7 +87,7 @@ impl Source for Trace {
     fn recorded(&self) -> Option<&Recorded> {
         Some(&self.recorded.0)
     }
-    /// A flow has one class, so that a recording of several is as many flows, played together.
+    /// A flow has one class: a recording with several classes becomes one flow per class, replayed together.
     fn parts(&self, _: bool) -> Vec<Part> {
         let recorded = &self.recorded.0;
         let classes: Vec<Option<u8>> = match recorded.classes() {
@@ -107,7 +104,7 @@ impl Source for Trace {
 }
 
 impl Play {
-    /// The recording from where a flow begins, which is at the share `place` of it if it is at random.
+    /// The recording as one flow replays it. `place` (0 to 1) is its start if starts are random.
     pub(super) fn replay(&self, recording: &Arc<Recording>, place: f64) -> Replay {
         let from = match self.begin {
             Begin::Together => Span::ZERO,
@@ -116,21 +113,21 @@ impl Play {
         Replay { recording: recording.clone(), from, repeat: self.repeat }
     }
 
-    /// Refuses to repeat a recording that lasts hardly any time.
+    /// Refuses to repeat a recording that is too short.
     pub(super) fn sound(&self, recorded: &Recorded, table: &Table<'_>) -> Result<(), InputError> {
         let lasts = recorded.items.last().map_or(Span::ZERO, |item| item.at);
         if self.repeat && lasts < SHORTEST_GAP * recorded.items.len() as u64 {
-            let accepts = "false, or a recording that lasts a microsecond an item";
+            let accepts = "false, or a recording that lasts at least a microsecond per item";
             return Err(table.bad("repeat", BadValue::new(accepts)));
         }
         Ok(())
     }
 }
 
-/// The shortest mean time between the items of a recording that is repeated.
+/// Shortest mean time between the items of a repeated recording.
 const SHORTEST_GAP: Span = Span::from_micros(1);
 
-/// The recording of a file or of the scenario itself; `None` if there is neither key.
+/// Reads a recording from a file or from inline text; `None` if neither key is given.
 pub(super) fn one_of(
     table: &Table<'_>,
     accepts: &str,

@@ -1,4 +1,4 @@
-//! Flows of kind `rtp`: video over RTP, recorded or synthetic, whose sender follows the receiver's reports.
+//! Flows of kind `rtp`: recorded or synthetic video over RTP. The sender adapts to receiver reports.
 
 use std::sync::Arc;
 
@@ -23,37 +23,37 @@ use crate::traces::{self, Recorded};
 const FILE: Key = may(
     "file",
     schema::text,
-    "A list of frames, from this file's folder: number, type, ms, bytes; or time, type, bytes. Or else synthetic.",
+    "List of frames (number, type, ms, bytes; or time, type, bytes), relative to this file's folder. Or synthetic.",
 );
-const FRAMES: Key =
-    may("frames", schema::text, "The frames themselves in place of file: nanoseconds, type and bytes of each.");
+const FRAMES: Key = may("frames", schema::text, "Inline frames in place of file: nanoseconds, type and bytes of each.");
 const SYNTHETIC: Key =
-    may("synthetic", || table_of::<Synthetic>(Synthetic::DOC), "Frames that are made up, in place of file.");
+    may("synthetic", || table_of::<Synthetic>(Synthetic::DOC), "Synthetic frames, in place of file.");
 
 table! {
-    /// Video over RTP: frames at their times; a sender that lowers its rate by a fifth when more than 2 % are lost.
+    /// Video over RTP: frames at their times; the sender lowers its rate by a fifth when more than 2 % are
+    /// lost.
     pub struct Rtp {
         + ECN;
         + START;
         + FILE;
         + FRAMES;
         + SYNTHETIC;
-        /// Longest packet in bytes on the wire; default the scenario's.
+        /// Largest packet in bytes on the wire; default the scenario's packet.
         packet: u32 = whole_number::<u32>(SHORTEST, 65_535), or_else scenarios;
-        /// Time between two reports of the receiver; default 900ms.
+        /// Interval between receiver reports; default 900ms.
         report: Span = Quantity(report_time, show_span), or Span::from_millis(900);
-        /// A report in bytes on the wire; default 80.
+        /// Size of a report in bytes on the wire; default 80.
         report_size: u16 = whole_number::<u16>(40, 65_535), or REPORT;
-        /// The smallest share of its full rate that a sender goes down to; 1 does not listen. Default 0.1.
+        /// Smallest fraction of its full rate that a sender uses; 1 disables adaptation. Default 0.1.
         floor: f64 = Number(|words| within(words, 0.001..=1.0, "a share from 0.001 to 1")), or 0.1;
-        /// Where its frames come from.
+        /// Source of the frames.
         ..frames: Frames;
     }
 }
 
-/// Packets: 40 bytes of them are headers.
+/// Smallest allowed packet; 40 bytes are headers.
 const SHORTEST: u32 = 100;
-/// A receiver report of one source with its SDES, 20 + 8 bytes of IP and UDP before them.
+/// A receiver report with one source and its SDES, plus 20 + 8 bytes of IP and UDP headers.
 const REPORT: u16 = 80;
 
 /// The scenario's packet, which may be too short.
@@ -62,50 +62,50 @@ fn scenarios(table: &Table<'_>) -> Result<u32, InputError> {
     if packet >= SHORTEST {
         return Ok(packet);
     }
-    Err(table.bad("packet", BadValue::new(format!("at least {SHORTEST}, and the scenario has {packet}"))))
+    Err(table.bad("packet", BadValue::new(format!("at least {SHORTEST}; the scenario has {packet}"))))
 }
 
-/// Where the frames of a video come from.
+/// Source of the frames of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frames {
-    /// They were recorded.
+    /// Recorded frames.
     Recorded(Arc<Recorded>, Play),
-    /// They are made up.
+    /// Synthetic frames.
     Synthetic(Synthetic),
 }
 
 table! {
-    /// Frames that are made up: groups of pictures IBBPBBP..., lengths lognormal with means 5 : 2 : 1 for I, P, B.
+    /// Synthetic frames: groups of pictures IBBPBBP..., sizes lognormal with means 5 : 2 : 1 for I, P, B.
     pub struct Synthetic {
-        /// Mean rate of the frames, headers of packets not counted.
+        /// Mean rate of the frames, without packet headers.
         rate: Rate = RATE;
         /// Frames per second; default 25.
         fps: f64 = Number(|words| within(words, 0.1..=1000.0, "frames per second, from 0.1 to 1000")), or 25.0;
-        /// Frames from one I to the next; default 12.
+        /// Frames from one I frame to the next; default 12.
         gop: u32 = whole_number::<u32>(1, 1000), or 12;
-        /// Standard deviation of the logarithm of a length, by type; default 0.3.
+        /// Standard deviation of the logarithm of a frame size, by type; default 0.3.
         sigma: f64 = Number(|words| within(words, 0.0..=3.0, "a standard deviation from 0 to 3")), or 0.3;
     }
     finish |synthetic: Synthetic, table: &Table<'_>| match synthetic.mean() {
         mean if (1.0..=LARGEST_MEAN).contains(&mean) => Ok(synthetic),
         mean => {
-            let accepts = format!("frames of 1 to {LARGEST_MEAN} bytes on average, not {mean:.3}");
+            let accepts = format!("frames of 1 to {LARGEST_MEAN} bytes on average; this gives {mean:.3}");
             Err(table.bad("rate", BadValue::new(accepts)))
         }
     };
 }
 
-/// The largest mean of frames that are made up.
+/// Largest mean size of synthetic frames, in bytes.
 const LARGEST_MEAN: f64 = (1 << 20) as f64;
 
 impl Synthetic {
-    /// The mean length of a frame in bytes.
+    /// Mean size of a frame in bytes.
     fn mean(&self) -> f64 {
         self.rate.bytes_per_sec() / self.fps
     }
 }
 
-/// The keys that play a recording; those that say which stand before them in the table.
+/// The keys that replay a recording. The keys that choose the source come before them in the table.
 impl Keys for Frames {
     fn keys() -> Vec<Key> {
         Play::keys()
@@ -114,13 +114,11 @@ impl Keys for Frames {
         const ACCEPTS: &str = "the name of a list of frames";
         let recorded = one_of(table, ACCEPTS, traces::frames, (FRAMES.name, traces::inline_frames))?;
         match (table.get(SYNTHETIC.name), recorded) {
-            (Some(_), Some(_)) => {
-                Err(table.bad(SYNTHETIC.name, BadValue::new("file, frames or synthetic, one of them")))
-            }
-            (None, None) => Err(table.missing(FILE.name, &format!("{ACCEPTS}, or else synthetic = {{ rate }}"))),
+            (Some(_), Some(_)) => Err(table.bad(SYNTHETIC.name, BadValue::new("one of file, frames and synthetic"))),
+            (None, None) => Err(table.missing(FILE.name, &format!("{ACCEPTS}, or synthetic = {{ rate }}"))),
             (Some(node), None) => {
                 if let Some(key) = names(&Play::keys()).into_iter().rfind(|key| table.get(key).is_some()) {
-                    let accepts = format!("no {key} beside synthetic: such frames have no end");
+                    let accepts = format!("no {key}, as synthetic frames have no end");
                     return Err(table.bad(key, BadValue::new(accepts)));
                 }
                 Table::whole_of(node, &table.path_of(SYNTHETIC.name), table.setting).map(Self::Synthetic)
@@ -130,7 +128,7 @@ impl Keys for Frames {
                 play.sound(&recorded, table)?;
                 if recorded.largest() == 0 {
                     let key = if table.get(FILE.name).is_some() { FILE.name } else { FRAMES.name };
-                    return Err(table.bad(key, BadValue::new("frames of which one at least is not empty")));
+                    return Err(table.bad(key, BadValue::new("at least one frame that is not empty")));
                 }
                 Ok(Self::Recorded(recorded, play))
             }
@@ -178,7 +176,7 @@ impl Source for Rtp {
     }
 }
 
-/// More reports than this are no packets on the way back, but a stream of its own.
+/// More than 1000 reports per second would be a stream of its own.
 fn report_time(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < Span::from_millis(1) => Err(BadValue::new("a time of at least 1ms")),

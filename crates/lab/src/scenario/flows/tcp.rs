@@ -1,4 +1,4 @@
-//! Flows over TCP or SCTP with always more to send, and the keys of a connection.
+//! Flows over TCP or SCTP that always have data to send, and the keys of a connection.
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
@@ -15,18 +15,18 @@ use crate::declare::{
 use crate::document::{Text, quote};
 use crate::input::InputError;
 
-/// The widest window in packets.
+/// Largest window in packets.
 const WIDEST: u32 = 1_000_000;
 
 table! {
     impl TcpOptions [..Self::default()] {
         /// Congestion control; default newreno.
         variant as "tcp": Variant = CONTROL, or Variant::default();
-        /// Of dctcp: is its own codepoint ECT(1), that of L4S (RFC 9331), and not ECT(0)? Default false.
+        /// For dctcp: send ECT(1), the codepoint of L4S (RFC 9331), in place of ECT(0). Default false.
         l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
-        /// First window in packets; default 2.
+        /// Initial window in packets; default 2.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or Self::default().initial_window;
-        /// Acknowledge every second packet only? Default false.
+        /// Whether to acknowledge only every second packet; default false.
         delayed_ack: bool = Flag, or false;
         /// Retransmission timeout before the first measurement, at most max_rto; default 3s.
         initial_rto: Option<Span> = DURATION, optional;
@@ -34,15 +34,15 @@ table! {
         min_rto: Span = DURATION, or Self::default().min_rto;
         /// Largest retransmission timeout, backoff included, at least min_rto; default 60s.
         max_rto: Span = DURATION, or_else at_least_min;
-        /// Granularity of the retransmission clock; default 10ms.
+        /// Granularity of the retransmission timer; default 10ms.
         tick: Span = DURATION, or Self::default().tick;
-        /// An acknowledgement in bytes on the wire; default 40.
+        /// Size of an acknowledgement in bytes on the wire; default 40.
         ack: u16 = whole_number::<u16>(1, 65_535), or Self::default().ack;
         /// Receiver's window in packets; default unlimited.
         window: Option<u32> = WINDOW, or None;
-        /// A new packet for each of the first two duplicate ACKs? Default true.
+        /// Whether to send a new packet for each of the first two duplicate ACKs; default true.
         limited_transmit: bool = Flag, or true;
-        /// Spread packets over the round trip, as Linux does? Default false; bbr always does.
+        /// Whether to spread packets over the round trip, as Linux does; default false. bbr always does.
         pacing: bool = Flag, or false;
     }
     finish sound;
@@ -50,25 +50,25 @@ table! {
 
 const WINDOW: WholeOr = WholeOr(1, WIDEST, "unlimited");
 
-/// The largest timeout where the table does not say, no less than its smallest one.
+/// Default of the largest timeout: at least the smallest one.
 fn at_least_min(table: &Table<'_>) -> Result<Span, InputError> {
     let most = TcpOptions::default().max_rto;
     Ok(table.given("min_rto", &DURATION)?.map_or(most, |min| most.max(min)))
 }
 
 fn in_order(min_rto: Span, max_rto: Span, table: &Table<'_>) -> Result<(), InputError> {
-    if max_rto >= min_rto { Ok(()) } else { Err(table.bad("max_rto", BadValue::new("a time no shorter than min_rto"))) }
+    if max_rto >= min_rto { Ok(()) } else { Err(table.bad("max_rto", BadValue::new("a time of at least min_rto"))) }
 }
 
 fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
     in_order(tcp.min_rto, tcp.max_rto, table)?;
     if tcp.initial_rto.is_some_and(|first| first > tcp.max_rto) {
-        return Err(table.bad("initial_rto", BadValue::new("a time no longer than max_rto")));
+        return Err(table.bad("initial_rto", BadValue::new("a time of at most max_rto")));
     }
     if tcp.l4s && !tcp.variant.profile().is_scalable {
         let known = Variant::tcps().into_iter().filter(|(_, variant)| variant.profile().is_scalable);
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
-        return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable} beside it"))));
+        return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
     }
     Ok(tcp)
 }
@@ -81,7 +81,7 @@ const CONTROL: Custom<Variant> = Custom {
     accepts: "",
 };
 
-/// The keys of TCP where `transport = "tcp"` asks for it; without that they are refused.
+/// The keys of TCP for `transport = "tcp"`; refused without it.
 impl Keys for Option<TcpOptions> {
     fn keys() -> Vec<Key> {
         TcpOptions::keys()
@@ -91,7 +91,7 @@ impl Keys for Option<TcpOptions> {
             return TcpOptions::read(table).map(Some);
         }
         match names(&TcpOptions::keys()).into_iter().find(|key| table.get(key).is_some()) {
-            Some(key) => Err(table.bad(key, BadValue::new(format!("no {key}, or transport = \"tcp\" beside it")))),
+            Some(key) => Err(table.bad(key, BadValue::new(format!("no {key}, or transport = \"tcp\"")))),
             None => Ok(None),
         }
     }
@@ -104,11 +104,11 @@ impl Keys for Option<TcpOptions> {
 }
 
 table! {
-    /// TCP with always more to send.
+    /// TCP that always has data to send.
     pub struct Ftp {
         + START;
         + ECN;
-        /// The connections.
+        /// The TCP connections.
         ..tcp: TcpOptions;
     }
 }
@@ -123,14 +123,14 @@ impl Source for Ftp {
 }
 
 table! {
-    /// TCP flows that arrive, send greedily and leave.
+    /// TCP flows that arrive at random, send greedily for their lifetime and leave.
     pub struct ShortTcp {
         /// New flows per second (Poisson), such as 10/s; at most 1000000 flows in all.
         arrivals: f64 = PER_SECOND;
-        /// How long a flow lives.
+        /// Lifetime of a flow.
         lifetime: Uniform = TIMES;
         + ECN;
-        /// The connections.
+        /// The TCP connections.
         ..tcp: TcpOptions;
     }
     finish |short: ShortTcp, table: &Table<'_>| match short.lifetime.hi {
@@ -152,20 +152,21 @@ impl Source for ShortTcp {
 }
 
 table! {
-    /// SCTP with always more to send (RFC 9260): one stream of chunks as large as the packets, one address.
+    /// SCTP that always has data to send (RFC 9260): one stream of chunks as large as the packets, one
+    /// address.
     pub struct Sctp {
         + START;
-        /// First window in packets; default 2. rfc9260: what section 7.2.1 says.
+        /// Initial window in packets; default 2. rfc9260: as section 7.2.1 says.
         initial_window: u32 = FIRST_WINDOW, or TcpOptions::default().initial_window;
-        /// Acknowledge every second packet only, within 200ms? Default true.
+        /// Whether to acknowledge only every second packet, within 200ms; default true.
         delayed_ack: bool = Flag, or true;
         /// Smallest retransmission timeout (RTO.Min); default 1s.
         min_rto: Span = DURATION, or RTO_MIN;
-        /// Largest one, backoff included (RTO.Max), at least min_rto; default 60s.
+        /// Largest retransmission timeout, backoff included (RTO.Max), at least min_rto; default 60s.
         max_rto: Span = DURATION, or_else at_least_min;
-        /// Granularity of the retransmission clock; default 10ms.
+        /// Granularity of the retransmission timer; default 10ms.
         tick: Span = DURATION, or TcpOptions::default().tick;
-        /// An acknowledgement in bytes on the wire; default 48.
+        /// Size of an acknowledgement in bytes on the wire; default 48.
         ack: u16 = whole_number::<u16>(1, 65_535), or SACK;
         /// Receiver's window in packets; default unlimited.
         window: Option<u32> = WINDOW, or None;
@@ -173,9 +174,9 @@ table! {
     finish |sctp: Sctp, table: &Table<'_>| in_order(sctp.min_rto, sctp.max_rto, table).map(|()| sctp);
 }
 
-/// RFC 9260 section 16.
+/// RTO.Min of RFC 9260 section 16.
 const RTO_MIN: Span = Span::from_millis(1000);
-/// An IP header, SCTP's and a SACK chunk without blocks.
+/// Size of a SACK: IP header, SCTP header and a SACK chunk without blocks.
 const SACK: u16 = 48;
 
 impl Source for Sctp {
@@ -190,7 +191,7 @@ impl Source for Sctp {
     }
 }
 
-/// SCTP's first window: a number of packets, or that of the RFC.
+/// Initial window of SCTP: a number of packets, or `rfc9260`.
 const FIRST_WINDOW: Custom<u32> = Custom {
     schema: || RFC_WINDOW.schema(),
     read: |table, node, path| {
@@ -201,8 +202,8 @@ const FIRST_WINDOW: Custom<u32> = Custom {
 };
 const RFC_WINDOW: WholeOr = WholeOr(1, WIDEST, "rfc9260");
 
-/// RFC 9260 section 7.2.1: min(4 PMDCS, max(2 PMDCS, 4404 bytes)), in packets; a part of one lets it leave. The PMDCS is
-/// what headers of 20 and 12 bytes leave of a packet.
+/// RFC 9260 section 7.2.1: min(4 PMDCS, max(2 PMDCS, 4404 bytes)), in packets, rounded up: a partly filled
+/// packet may be sent. The PMDCS is the packet size less headers of 20 and 12 bytes.
 fn rfc_window(packet: u32) -> u32 {
     4404u32.div_ceil(packet - 32).clamp(2, 4)
 }
@@ -211,9 +212,9 @@ fn rfc_window(packet: u32) -> u32 {
 mod tests {
     use super::rfc_window;
 
-    /// 4404 bytes are exactly three chunks of packets of 1500 bytes.
+    /// 4404 bytes are exactly three chunks of 1500-byte packets.
     #[test]
-    fn the_first_window_of_the_rfc() {
+    fn sctp_initial_window_follows_rfc9260() {
         for (packet, window) in [(500, 4), (1282, 4), (1499, 4), (1500, 3), (2234, 2), (9000, 2)] {
             assert_eq!(rfc_window(packet), window, "{packet}");
         }

@@ -1,4 +1,4 @@
-//! Flows of kind `voip`: packets of a speech codec while somebody talks.
+//! Flows of kind `voip`: packets of a speech codec during talkspurts.
 
 use forebay_aqm::base::time::Span;
 use forebay_sim::source::Pattern;
@@ -9,11 +9,12 @@ use super::{Part, Source};
 use crate::declare::{STATE_TIME, Words, table};
 
 table! {
-    /// Telephony over UDP: packets of a codec in talkspurts, nothing in pauses, both exponential (ITU-T P.59).
+    /// Telephony over UDP: codec packets in talkspurts, nothing in pauses, both exponential (ITU-T P.59).
     pub struct Voip {
         + ECN;
         + START;
-        /// g711: 160 bytes each 20 ms; g729: 20 bytes. Both with 40 of IP, UDP and RTP. Default g711.
+        /// g711: 160 bytes every 20 ms; g729: 20 bytes. Both plus 40 bytes of IP, UDP and RTP headers. Default
+        /// g711.
         codec: Codec = Words(&[("g711", Codec::G711), ("g729", Codec::G729)]), or Codec::G711;
         /// Mean length of a talkspurt; default 1.004s.
         talk: Span = STATE_TIME, or TALK;
@@ -22,18 +23,18 @@ table! {
     }
 }
 
-/// A codec, and how its speech is packetised.
+/// A speech codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// 64 kb/s.
+    /// 64 kbit/s.
     G711,
-    /// 8 kb/s.
+    /// 8 kbit/s.
     G729,
 }
 
 /// IP, UDP and RTP: 20 + 8 + 12 bytes.
 const HEADERS: u32 = 40;
-/// Speech in a packet.
+/// Packetisation interval.
 const EVERY: Span = Span::from_millis(20);
 /// Means of ITU-T P.59 (1993), table 1: a talkspurt and a pause of artificial conversational speech.
 const TALK: Span = Span::from_millis(1004);

@@ -1,4 +1,5 @@
-//! Access networks by name: what the last hop to a wireless station is like. docs/access-networks.md has the sources.
+//! Named access networks: properties of the last hop to a wireless station. docs/access-networks.md has the
+//! sources.
 
 use crate::declare::{Key, may, schema};
 use forebay_aqm::base::time::Span;
@@ -6,33 +7,33 @@ use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 
-/// Figures of a last hop, for either direction.
+/// Properties of a last hop, for either direction.
 #[derive(Debug)]
 pub(super) struct Preset {
-    /// What it is called.
+    /// Name in scenarios.
     name: &'static str,
-    /// The rates that it moves between, in bits per second of IP packets.
+    /// Rates that it switches between, in bit/s of IP packets.
     rates: &'static [u64],
-    /// Mean time between two moves.
+    /// Mean time between two switches.
     hold: Span,
-    /// One-way delay, that of the base station included.
+    /// One-way delay, including the base station.
     pub(super) delay: Span,
-    /// Buffer at the base station, and at the station.
+    /// Buffer of the base station and of the station.
     pub(super) queue: Limit,
-    /// Chance of a bad spell, its end, and of a loss in it, for each packet; a Gilbert-Elliott chain that loses nothing
-    /// in its good state.
+    /// Gilbert-Elliott loss without losses in the good state: per packet, the probabilities to enter the bad
+    /// state, to leave it, and to lose a packet in it.
     loss: [f64; 3],
 }
 
-/// The key that asks for one.
+/// The key that selects an access network.
 pub(super) const PRESET: Key = may(
     "preset",
     || schema::word(&PRESETS.each_ref().map(|preset| preset.name)),
-    "An access network, whose figures hold where other keys do not say.",
+    "An access network; sets the defaults of the other keys.",
 );
 
 static PRESETS: [Preset; 5] = [
-    // IEEE 802.11g at 6, 12, 24, 36 and 54 Mb/s, net of the MAC's overhead for packets of 1500 bytes.
+    // IEEE 802.11g at 6, 12, 24, 36 and 54 Mbit/s, less the MAC overhead for packets of 1500 bytes.
     Preset {
         name: "wifi",
         rates: &[5_400_000, 10_000_000, 17_600_000, 23_600_000, 30_500_000],
@@ -41,7 +42,7 @@ static PRESETS: [Preset; 5] = [
         queue: Limit::Packets(100),
         loss: [0.0005, 0.2, 0.5],
     },
-    // IEEE 802.11b at 1, 2, 5.5 and 11 Mb/s, the same.
+    // IEEE 802.11b at 1, 2, 5.5 and 11 Mbit/s, less the MAC overhead for packets of 1500 bytes.
     Preset {
         name: "wifi-b",
         rates: &[910_000, 1_730_000, 3_940_000, 6_230_000],
@@ -50,7 +51,7 @@ static PRESETS: [Preset; 5] = [
         queue: Limit::Packets(100),
         loss: [0.0005, 0.2, 0.5],
     },
-    // IEEE 802.16e, 10 MHz, PUSC: 720 subcarriers, 28 symbols of a frame of 5 ms, 1 to 4 bits each.
+    // IEEE 802.16e, 10 MHz, PUSC: 720 subcarriers, 28 symbols per frame of 5 ms, 1 to 4 bits each.
     Preset {
         name: "wimax",
         rates: &[4_032_000, 8_064_000, 12_096_000, 16_128_000],
@@ -68,7 +69,8 @@ static PRESETS: [Preset; 5] = [
         queue: Limit::Packets(50),
         loss: [0.0002, 0.1, 0.5],
     },
-    // HSDPA of UMTS release 5: transport blocks of CQI 10, 15, 18 and 22 in 3GPP TS 25.214 table 7A, one in 2 ms.
+    // HSDPA of UMTS release 5: transport blocks of CQI 10, 15, 18 and 22 in 3GPP TS 25.214 table 7A, one every
+    // 2 ms.
     Preset {
         name: "hsdpa",
         rates: &[631_000, 1_659_500, 2_332_000, 3_584_000],
@@ -80,17 +82,17 @@ static PRESETS: [Preset; 5] = [
 ];
 
 impl Preset {
-    /// Every preset with its name.
+    /// All presets by name.
     pub(super) fn all() -> Vec<(&'static str, &'static Self)> {
         PRESETS.iter().map(|preset| (preset.name, preset)).collect()
     }
 
-    /// How its rate varies.
+    /// How the rate varies.
     pub(super) fn levels(&self) -> Levels {
         Levels { rates: self.rates.iter().map(|&rate| Rate(rate)).collect(), hold: self.hold }
     }
 
-    /// What it loses after all retransmissions of its own.
+    /// Residual loss after link-layer retransmissions.
     pub(super) const fn losses(&self) -> LossModel {
         let [p, r, bad] = self.loss;
         LossModel::GilbertElliott { p, r, bad, good: 0.0 }
@@ -106,12 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_loses_little() {
+    fn presets_have_low_loss() {
         assert!(PRESETS.iter().all(|preset| preset.losses().is_sound() && preset.losses().mean() < 0.01));
     }
 
-    /// A packet of 1500 bytes takes the medium for this many microseconds, whose mean backoff is half of the smallest
-    /// contention window; 36 bytes of MAC and LLC headers and check sum. Three digits are given.
+    /// Checks rates to 1 %. A packet of 1500 bytes occupies the medium for `micros`: the mean backoff is half
+    /// the smallest contention window, and MAC and LLC add 36 bytes of headers and checksum.
     fn takes(rates: &[u64], micros: &[f64]) {
         assert_eq!(rates.len(), micros.len());
         for (rate, micros) in rates.iter().zip(micros) {
@@ -120,19 +122,21 @@ mod tests {
         }
     }
 
-    /// IEEE 802.11g: slots of 9 us, SIFS 10, DIFS 28, 15 slots, 20 us of preamble, symbols of 4 us with 16 + 6 bits around
-    /// the frame, 6 us of signal extension; the acknowledgement of 14 bytes at the highest basic rate.
+    /// IEEE 802.11g: slots of 9 us, SIFS 10, DIFS 28, 15 slots, 20 us of preamble, symbols of 4 us with 16 + 6
+    /// bits around the frame, 6 us of signal extension; the acknowledgement of 14 bytes at the highest basic
+    /// rate.
     #[test]
-    fn wifi_is_802_11g_with_its_overhead() {
+    fn wifi_rates_match_802_11g_less_overhead() {
         let frame = |bits: f64, bytes: f64| 20.0 + 4.0 * ((22.0 + 8.0 * bytes) / bits).ceil() + 6.0;
         let each = [(24.0, 24.0), (48.0, 48.0), (96.0, 96.0), (144.0, 96.0), (216.0, 96.0)];
         let micros = each.map(|(data, ack)| 28.0 + 7.5 * 9.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
         takes(rates("wifi"), &micros);
     }
 
-    /// IEEE 802.11b: slots of 20 us, SIFS 10, DIFS 50, 31 slots, long preambles of 192 us; acknowledgements at 1 or 2 Mb/s.
+    /// IEEE 802.11b: slots of 20 us, SIFS 10, DIFS 50, 31 slots, long preambles of 192 us; acknowledgements at
+    /// 1 or 2 Mbit/s.
     #[test]
-    fn wifi_b_is_802_11b_with_its_overhead() {
+    fn wifi_b_rates_match_802_11b_less_overhead() {
         let frame = |rate: f64, bytes: f64| 192.0 + 8.0 * bytes / rate;
         let each = [(1.0, 1.0), (2.0, 2.0), (5.5, 2.0), (11.0, 2.0)];
         let micros = each.map(|(data, ack)| 50.0 + 15.5 * 20.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn wimax_and_hsdpa_are_what_fits_into_their_frames() {
+    fn wimax_and_hsdpa_rates_match_their_frames() {
         assert!(rates("wimax").iter().zip(1..).all(|(rate, bits)| *rate == 720 * 28 * bits * 200));
         assert!(rates("hsdpa").iter().zip([1262, 3319, 4664, 7168]).all(|(rate, bits)| *rate == bits * 500));
     }

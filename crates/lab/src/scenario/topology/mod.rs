@@ -23,11 +23,11 @@ use sides::{JITTER, SIDES, sides, write_sides};
 pub use net::{Bottleneck, Dumbbell, Edge, Ends, Graph, NamedLink, ParkingLot, Topology};
 pub use sides::{Access, Egress};
 
-/// The most nodes and the most links of a graph, and the most groups of hosts.
+/// Most nodes, links of a graph, and groups of hosts.
 const MOST_NODES: usize = 10_000;
-/// The most bottlenecks: with the links of the hosts as many as a route may have.
+/// Most bottlenecks: with the hosts' links, the longest route.
 const MOST_BOTTLENECKS: usize = 253;
-/// The largest weight of a link.
+/// Largest weight of a link.
 const HEAVIEST: u32 = 1_000_000;
 
 table! {
@@ -36,27 +36,27 @@ table! {
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way propagation delay, such as 10ms.
         delay: Span = TIME, or_like |link| link.delay;
-        /// Buffer, such as 100p or 160kb; in bytes it holds the largest packet.
+        /// Buffer, such as 100p or 160kb; in bytes, at least the largest packet.
         limit as "queue": Limit = BUFFER, or_like |link| link.limit;
         /// Discipline, such as raqm q0=50; default droptail.
         discipline as "aqm": Spec = AQM, or Spec::default();
         + REVERSE;
-        /// Losses on the wire and changes of the rate.
+        /// Losses and rate changes.
         ..conditions: Conditions;
-        /// A link between two routers is measured by default.
+        /// Whether the link is measured. Default: only links between two routers.
         - study: bool = |table: &Table<'_>| table.given(STUDY.name, &Flag).map(|study| study.unwrap_or(false));
     }
 }
 
-const REVERSE: Key = may("reverse", reverse_table, "The other direction of the link.");
-const STUDY: Key = may("study", schema::flag, "Measure it? Default true.");
-const NO_STUDY: Key = may("study", schema::flag, "Measure it? Default false.");
+const REVERSE: Key = may("reverse", reverse_table, "The reverse direction of the link.");
+const STUDY: Key = may("study", schema::flag, "Record results for this link; default true.");
+const NO_STUDY: Key = may("study", schema::flag, "Record results for this link; default false.");
 
-/// Before the keys of the wire.
+/// Keys of `reverse`; those of the wire follow.
 const OF_REVERSE: &[Key] = &[
-    may("rate", schema::quantity, "Capacity; default that of the link."),
-    may("delay", schema::quantity, "One-way propagation delay; default that of the link."),
-    may("queue", schema::quantity, "Buffer; default that of the link."),
+    may("rate", schema::quantity, "Capacity; default that of the forward direction."),
+    may("delay", schema::quantity, "One-way propagation delay; default that of the forward direction."),
+    may("queue", schema::quantity, "Buffer; default that of the forward direction."),
     may("aqm", schema::text, "Discipline; default droptail."),
 ];
 
@@ -65,28 +65,28 @@ fn reverse_keys() -> Vec<Key> {
 }
 
 fn reverse_table() -> Json {
-    let doc = "The other direction of a link: rate, delay and queue are the link's unless given, the rest is its own.";
+    let doc = "Reverse direction of a link: rate, delay and queue default to the forward direction's.";
     schema::table(doc, None, &reverse_keys())
 }
 
-/// What a bottleneck of a parking lot, and a link of a graph, have beside the keys of a link.
-const OF_BOTTLENECK: &[Key] = &[may("name", schema::text, "What it is called; default b1, b2, ...")];
+/// Further keys of a bottleneck of a parking lot, and of a link of a graph.
+const OF_BOTTLENECK: &[Key] = &[may("name", schema::text, "Name; default b1, b2, ...")];
 const OF_EDGE: &[Key] = &[
-    may("name", schema::text, "What it is called; default from-to."),
-    need("from", schema::text, "The node where it begins."),
-    need("to", schema::text, "The node where it ends."),
-    may("weight", || WEIGHT.schema(), "What it costs a route, either way; default 1."),
-    may("one_way", schema::flag, "Has it no reverse? Default false."),
+    may("name", schema::text, "Name; default from-to."),
+    need("from", schema::text, "Node where the link begins."),
+    need("to", schema::text, "Node where the link ends."),
+    may("weight", || WEIGHT.schema(), "Routing cost in either direction; default 1."),
+    may("one_way", schema::flag, "Whether the link has no reverse direction; default false."),
 ];
 
 const WEIGHT: Whole<u32> = whole_number(1, HEAVIEST);
 
-/// The keys of a link with others before them.
+/// The keys of a link after those in `before`.
 fn link_keys(before: &[Key], study: Key) -> Vec<Key> {
     [before.to_vec(), Lane::keys(), vec![study]].concat()
 }
 
-/// A kind of network: its word, its keys, and how they are read.
+/// A kind of network: name, keys and reader.
 struct Kind {
     word: &'static str,
     doc: &'static str,
@@ -97,7 +97,7 @@ struct Kind {
 static KINDS: [Kind; 3] = [
     Kind {
         word: "dumbbell",
-        doc: "Hosts on either side of one bottleneck.",
+        doc: "One bottleneck with hosts on either side.",
         keys: &[
             &[need(
                 "bottleneck",
@@ -110,12 +110,12 @@ static KINDS: [Kind; 3] = [
     },
     Kind {
         word: "parking-lot",
-        doc: "Bottlenecks in a row, and hosts at the routers between them: flows say where they enter and leave.",
+        doc: "Bottlenecks in a row, with hosts at their routers; flows choose where they enter and leave.",
         keys: &[
             &[need(
                 "bottlenecks",
-                || schema::many(schema::table("One of the bottlenecks.", None, &link_keys(OF_BOTTLENECK, STUDY))),
-                "The bottlenecks in their order.",
+                || schema::many(schema::table("A bottleneck.", None, &link_keys(OF_BOTTLENECK, STUDY))),
+                "The bottlenecks in order.",
             )],
             SIDES,
         ],
@@ -123,30 +123,30 @@ static KINDS: [Kind; 3] = [
     },
     Kind {
         word: "graph",
-        doc: "Nodes, each of them a host, and links; routes have the least sum of weights, the first link deciding ties.",
+        doc: "Nodes, each a host, and links. Routes minimise the sum of weights; the link declared first decides ties.",
         keys: &[&[
-            need("nodes", || schema::any_of(schema::text()), "The names of the nodes."),
+            need("nodes", || schema::any_of(schema::text()), "Names of the nodes."),
             need(
                 "links",
                 || schema::many(schema::table("A link between two nodes.", None, &link_keys(OF_EDGE, NO_STUDY))),
-                "The links, both ways unless they say otherwise.",
+                "The links; bidirectional unless one_way is true.",
             ),
             may(
                 "jitter",
                 schema::quantity,
-                "Processing time of a packet at its host, uniform from 0 to this; default 10us.",
+                "Processing time of a packet at its sending host, uniform from 0 to this; default 10us.",
             ),
         ]],
         read: |table| graph(table).map(Topology::Graph),
     },
 ];
 
-/// Every kind of network.
+/// All kinds of network.
 pub(crate) fn topology_kinds() -> Vec<declare::Kind> {
     KINDS.iter().map(|kind| declare::Kind { word: kind.word, doc: kind.doc, keys: kind.keys.concat() }).collect()
 }
 
-/// The schema of the table.
+/// JSON Schema of `[topology]`.
 pub(super) fn topology_schema() -> Json {
     schema::one_of(topology_kinds().iter().map(declare::Kind::schema).collect())
 }
@@ -195,7 +195,7 @@ fn graph(table: &Table<'_>) -> Result<Graph, InputError> {
             return Err(item.error(path, "a name of letters, digits, - and _"));
         }
         if nodes.iter().any(|other| other == node) {
-            return Err(item.error(path, "a name that no other node has"));
+            return Err(item.error(path, "a name unique among nodes"));
         }
         nodes.push(node.to_string());
     }
@@ -215,24 +215,25 @@ fn edge(node: &Node, path: &str, nodes: &[(&str, usize)]) -> Result<Edge, InputE
     table.expect(&names(&link_keys(OF_EDGE, NO_STUDY)), &[])?;
     let (from, to) = (table.word("from", None, nodes)?, table.word("to", None, nodes)?);
     if from == to {
-        return Err(table.bad("to", BadValue::new("another node than from")));
+        return Err(table.bad("to", BadValue::new("a node other than from")));
     }
     let (link, reverse) = both(&table, OF_EDGE, false)?;
     let one_way = table.given("one_way", &Flag)?.unwrap_or(false);
     if one_way && table.get(REVERSE.name).is_some() {
-        return Err(table.bad(REVERSE.name, BadValue::new("no reverse beside one_way = true")));
+        return Err(table.bad(REVERSE.name, BadValue::new("no reverse with one_way = true")));
     }
     let name = table.given("name", &NAME)?.unwrap_or_else(|| format!("{}-{}", nodes[from].0, nodes[to].0));
     let weight = table.given("weight", &WEIGHT)?.unwrap_or(1);
     Ok(Edge { name, from, to, weight, link, reverse: (!one_way).then_some(reverse) })
 }
 
-/// Links are told apart by their names in results and random streams.
+/// Refuses two links with one name: results and random streams identify links by name.
 fn names_are_unique(node: &Node, topology: &Topology) -> Result<(), InputError> {
     let links = topology.links();
     let mut seen = BTreeSet::new();
     let Some(twice) = links.iter().find(|l| !seen.insert(l.name.as_str())) else { return Ok(()) };
-    // The table of the link, also where its reverse is at fault: that has its name.
+    // If the name of a reverse direction is taken, the fault is in the table of its link, which has the key
+    // `name`.
     let path = if twice.is_forward { twice.path.as_slice() } else { &twice.path[..twice.path.len() - 1] };
     let table = path.iter().try_fold(node, |at, key| at.step(key)).unwrap_or(node);
     let key = ["topology".to_string()].iter().chain(path).map(String::as_str).collect::<Vec<_>>().join(".");
@@ -240,12 +241,12 @@ fn names_are_unique(node: &Node, topology: &Topology) -> Result<(), InputError> 
         Some(name) => (&name.place, format!("{key}.name")),
         None => (&table.place, key),
     };
-    let error = place.error(key, Found::text(&twice.name), "a name that no other link has");
-    Err(error.hint("the reverse of a link is called NAME-reverse".to_string()))
+    let error = place.error(key, Found::text(&twice.name), "a name unique among links");
+    Err(error.hint("the reverse direction of a link is called NAME-reverse".to_string()))
 }
 
-/// Both directions of the link that a table with these further keys describes, the first of which is measured unless it
-/// says otherwise if `study`.
+/// Forward and reverse direction of the link that a table with the keys `further` describes. `study` is the
+/// default of its key `study`.
 fn both(table: &Table<'_>, further: &[Key], study: bool) -> Result<(Lane, Lane), InputError> {
     table.expect(&names(&link_keys(further, STUDY)), &[])?;
     let mut there = Lane::read(table)?;
@@ -262,7 +263,7 @@ fn both(table: &Table<'_>, further: &[Key], study: bool) -> Result<(Lane, Lane),
     Ok((there, back))
 }
 
-/// The tables of a list, at least one, with paths that name them where they have a name.
+/// The tables of a list, at least one; their paths use names where given.
 fn tables<'a>(table: &Table<'a>, key: &'static str, most: usize) -> Result<Vec<(&'a Node, String)>, InputError> {
     let accepts = format!("one or more [[topology.{key}]] tables, at most {most}");
     let items = table.list(key, &accepts)?;

@@ -1,4 +1,4 @@
-//! The network of a scenario, typed: links, hosts, and the names that results call them by.
+//! The network of a scenario as typed values: links, hosts, and their names in results.
 
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Lane;
@@ -8,9 +8,9 @@ use super::sides::{Access, Egress};
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
-    /// Hosts on either side of one bottleneck.
+    /// One bottleneck with hosts on either side.
     Dumbbell(Box<Dumbbell>),
-    /// Bottlenecks in a row, and hosts at the routers between them.
+    /// Bottlenecks in a row, with hosts at their routers.
     ParkingLot(ParkingLot),
     /// Nodes and links with shortest-path routes.
     Graph(Graph),
@@ -19,108 +19,108 @@ pub enum Topology {
 /// Access links, one bottleneck, egress links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dumbbell {
-    /// Towards the receivers.
+    /// From senders to receivers.
     pub bottleneck: Lane,
-    /// The other direction (`bottleneck.reverse` in the file).
+    /// The reverse direction (`bottleneck.reverse` in the file).
     pub reverse: Lane,
-    /// The senders' side, by groups of hosts; at least one.
+    /// Groups of senders; at least one.
     pub access: Vec<Access>,
-    /// The receivers' side, by access group: one link per host.
+    /// Receivers' links by access group; one link per host.
     pub egress: Vec<Egress>,
 }
 
 /// Access links, bottlenecks in a row, egress links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParkingLot {
-    /// The bottlenecks in their order; at least one.
+    /// The bottlenecks in order; at least one.
     pub bottlenecks: Vec<Bottleneck>,
-    /// The senders' side, by groups of hosts; at least one. Each span of bottlenecks that flows of a group cross has
-    /// hosts of its own.
+    /// Groups of senders; at least one. Each span of bottlenecks that flows of a group cross has its own
+    /// hosts.
     pub access: Vec<Access>,
-    /// The receivers' side, by access group: one link per host.
+    /// Receivers' links by access group; one link per host.
     pub egress: Vec<Egress>,
 }
 
-/// One of several bottlenecks.
+/// A bottleneck of a parking lot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// Unique.
+    /// Unique name.
     pub name: String,
-    /// Towards the receivers.
+    /// From senders to receivers.
     pub forward: Lane,
-    /// The other direction.
+    /// The reverse direction.
     pub reverse: Lane,
 }
 
 /// Nodes and links. Every node is a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// Their names; at least two.
+    /// Names of the nodes; at least two.
     pub nodes: Vec<String>,
-    /// The links, in the order that decides between equal routes; at least one.
+    /// The links; at least one. Between routes of equal cost, the link that comes first decides.
     pub links: Vec<Edge>,
-    /// Each packet sent takes a random processing time from 0 to this.
+    /// Longest processing time of a sent packet; uniform from 0 to this.
     pub jitter: Span,
 }
 
 /// A link of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
-    /// Unique.
+    /// Unique name.
     pub name: String,
-    /// The node where it begins.
+    /// Number of the node where it begins.
     pub from: usize,
-    /// The node where it ends.
+    /// Number of the node where it ends.
     pub to: usize,
-    /// What it costs a route, either way.
+    /// Routing cost in either direction.
     pub weight: u32,
-    /// From the one to the other.
+    /// The direction from `from` to `to`.
     pub link: Lane,
-    /// The other direction; `None` if it is one-way.
+    /// The reverse direction; `None` if the link is one-way.
     pub reverse: Option<Lane>,
 }
 
-/// A link that has a discipline, by the name that results give it.
+/// A link that has a discipline, with its name in results.
 #[derive(Clone, Debug)]
 pub struct NamedLink<'a> {
-    /// Its name.
+    /// Name in results.
     pub name: String,
-    /// What it is.
+    /// The link.
     pub link: &'a Lane,
-    /// Is it the way there, rather than the reverse of another?
+    /// Whether this is the forward direction of a link.
     pub is_forward: bool,
-    /// Where it stands in the file, below `topology`, by keys and numbers of items.
+    /// Keys and item numbers that lead to it in the file, below `topology`.
     pub(crate) path: Vec<String>,
 }
 
-/// Between whom flows go, by numbers of the topology.
+/// Hosts that flows connect, as numbers in the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// The pairs of hosts of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
+    /// Host pairs of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
     Pairs {
-        /// The group.
+        /// Number of the access group.
         access: usize,
-        /// The first bottleneck on the way there.
+        /// First bottleneck on the forward path.
         enter: usize,
-        /// The last bottleneck on the way there, not before the first.
+        /// Last bottleneck on the forward path, not before `enter`.
         leave: usize,
     },
     /// Two nodes of a graph.
     Nodes {
-        /// One.
+        /// Number of the sending node.
         from: usize,
-        /// The other.
+        /// Number of the receiving node.
         to: usize,
     },
 }
 
-/// What the reverse of the link `name` is called.
+/// Name of the reverse direction of link `name`.
 fn reverse_name(name: &str) -> String {
     format!("{name}-reverse")
 }
 
 impl Topology {
-    /// Every link that has a discipline, in the order of results.
+    /// All links that have a discipline, in the order of results.
     pub fn links(&self) -> Vec<NamedLink<'_>> {
         let mut out = Vec::new();
         let mut add = |name: &str, reverse: &str, path: &[&str], there, back: Option<_>| {
@@ -151,7 +151,7 @@ impl Topology {
         out
     }
 
-    /// The links of [`Self::links`] in the same order, to be changed.
+    /// The links of [`Self::links`] in the same order, mutable.
     pub(crate) fn links_mut(&mut self) -> Vec<&mut Lane> {
         match self {
             Self::Dumbbell(bell) => vec![&mut bell.bottleneck, &mut bell.reverse],
@@ -165,7 +165,7 @@ impl Topology {
         }
     }
 
-    /// The groups of hosts; a graph has none.
+    /// The groups of senders; empty for a graph.
     pub fn access(&self) -> &[Access] {
         match self {
             Self::Dumbbell(bell) => &bell.access,
@@ -174,8 +174,8 @@ impl Topology {
         }
     }
 
-    /// What the links that all flows between these ends share take, there and back: bottlenecks and egress. A graph has
-    /// no such links.
+    /// Two-way delay of the links that all flows between these ends share: bottlenecks and egress. `None` for
+    /// a graph.
     pub(crate) fn shared_delay(&self, ends: Ends) -> Option<Span> {
         let Ends::Pairs { access, enter, leave } = ends else { return None };
         let both = |there: &Lane, back: &Lane| there.delay + back.delay;
@@ -190,7 +190,7 @@ impl Topology {
         Some(links + self.egress().get(access)?.delay * 2)
     }
 
-    /// The receivers' links, by groups of hosts; a graph has none.
+    /// The receivers' links by access group; empty for a graph.
     pub fn egress(&self) -> &[Egress] {
         match self {
             Self::Dumbbell(bell) => &bell.egress,
@@ -199,7 +199,7 @@ impl Topology {
         }
     }
 
-    /// The longest processing time of any host.
+    /// Longest processing time of a packet at any host.
     pub fn jitter(&self) -> Span {
         match self {
             Self::Graph(graph) => graph.jitter,
@@ -207,8 +207,7 @@ impl Topology {
         }
     }
 
-    /// The links that `compare` is about unless it says otherwise: every bottleneck, or the links of a graph that are
-    /// under study.
+    /// The links that `compare` applies to by default: every bottleneck, or every link under study of a graph.
     pub(crate) fn to_compare(&self) -> Vec<String> {
         let links = self.links();
         let is_default = |l: &&NamedLink<'_>| match self {

@@ -1,4 +1,4 @@
-//! The hosts' links on either side of a dumbbell or parking lot.
+//! The hosts' links on both sides of a dumbbell or parking lot.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -14,37 +14,37 @@ use crate::declare::{
 use crate::document::{Node, Text, Value};
 use crate::input::InputError;
 
-/// The keys of dumbbells and parking lots.
+/// The keys of both sides.
 pub(super) const SIDES: &[Key] = &[
     need(
         "access",
-        || schema::either(&[table_of::<Access>("The senders' links, either way alike."), schema::many(named_access())]),
-        "The senders' links; a list of groups, each with a name.",
+        || schema::either(&[table_of::<Access>("The senders' links, equal both ways."), schema::many(named_access())]),
+        "The senders' links, or a list of groups, each with a name.",
     ),
-    may("egress", egress_table, "The receivers' links, one per host; of access groups without their own."),
+    may("egress", egress_table, "The receivers' links, one per host, of access groups without a key egress."),
 ];
 
-/// What a group of hosts has beside the keys of [`Access`].
+/// Keys of a group of hosts, in addition to those of [`Access`].
 const NAMED: &[Key] = &[
-    need("name", schema::text, "What flows call the group."),
-    may("egress", egress_table, "The links of its receivers; default topology.egress."),
+    need("name", schema::text, "Name of the group, for flows.hosts."),
+    may("egress", egress_table, "The receivers' links of this group; default topology.egress."),
 ];
 
 fn egress_table() -> Json {
-    table_of::<Egress>("The receivers' links, one per host, either way alike.")
+    table_of::<Egress>("The receivers' links, one per host, equal in both directions.")
 }
 
 fn named_access() -> Json {
     let keys = [NAMED.to_vec(), Access::keys()].concat();
-    schema::table("The links of a group of senders, either way alike.", None, &keys)
+    schema::table("The links of a group of senders, equal in both directions.", None, &keys)
 }
 
 table! {
     /// The senders' links.
     pub struct Access {
-        /// What flows call the group; the only one may have no name.
+        /// Name of the group, for `flows.hosts`; `None` only if there is one group.
         - name: Option<String> = |table: &Table<'_>| table.given("name", &NAME);
-        /// Hosts on either side; default as many as there are delays.
+        /// Hosts on either side; default the number of delays.
         hosts: u32 = whole_number::<u32>(1, MOST_HOSTS), or_else |table| Ok(table.needed("delays", &DELAYS)?.len() as u32);
         /// Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
@@ -54,7 +54,7 @@ table! {
         queue: Limit = BUFFER, or Limit::Packets(10_000);
         /// Processing time of a packet, uniform from 0 to this; default 10us.
         jitter: Span = TIME, or JITTER;
-        /// Losses and changes of the rate of each link, either way by itself.
+        /// Losses and rate changes of each link, independent in each direction.
         ..wire: Conditions;
     }
 }
@@ -75,7 +75,7 @@ table! {
             Some(preset) => Ok(preset.queue),
             None => table.setting.like.map_or_else(|| table.needed("queue", &BUFFER), |like| Ok(like.limit)),
         };
-        /// Losses and changes of the rate of each link, either way by itself.
+        /// Losses and rate changes of each link, independent in each direction.
         ..wire: Conditions;
     }
     finish |egress: Egress, table: &Table<'_>| {
@@ -93,13 +93,13 @@ table! {
 
 const DELAYS: Quantities<Span> = Quantities(TIME, "a list of times, such as [\"10ms\", \"50ms\"]");
 
-/// The default processing time of hosts.
+/// Default longest processing time of hosts.
 pub(super) const JITTER: Span = Span::from_micros(10);
 
-/// The most hosts on a side.
+/// Most hosts on a side.
 const MOST_HOSTS: u32 = 10_000;
 
-/// What says how fast a link is; any of them takes the place of the preset's.
+/// Keys that set the rate of a link; each replaces the rates of the preset.
 const RATES: [&str; 4] = ["rate", "rate_steps", "rate_trace", "rate_levels"];
 
 fn preset(table: &Table<'_>) -> Result<Option<&'static Preset>, InputError> {
@@ -107,37 +107,37 @@ fn preset(table: &Table<'_>) -> Result<Option<&'static Preset>, InputError> {
 }
 
 impl Access {
-    /// Each link of the group, but for its delay.
+    /// A link of the group, without its delay.
     pub fn lane(&self) -> Lane {
         Lane { conditions: self.wire.clone(), ..Lane::plain(self.rate, Span::ZERO, self.queue) }
     }
 }
 
 impl Egress {
-    /// Each of the links.
+    /// A link of the group.
     pub fn lane(&self) -> Lane {
         Lane { conditions: self.wire.clone(), ..Lane::plain(self.rate, self.delay, self.queue) }
     }
 }
 
-/// Reads `access` and `egress`: the links of the senders and of the receivers, by access group.
+/// Reads `access` and `egress`: the senders' and the receivers' links, by access group.
 pub(super) fn sides(table: &Table<'_>) -> Result<(Vec<Access>, Vec<Egress>), InputError> {
     let groups = access(table)?;
     let shared = table.get("egress");
     let first = groups.first().map_or(Rate(0), |(group, _)| group.rate);
     let (mut senders, mut receivers) = (Vec::new(), Vec::new());
     for (group, own) in groups {
-        // Also where no group needs it, what is written has to be sound.
+        // Checked even if no group uses it.
         let like = Lane::plain(first, Span::ZERO, group.queue);
         let of_all = shared.map(|node| egress(node, &table.path_of("egress"), &like)).transpose()?;
-        let missing = || table.missing("egress", "a table with delay, or one of its own in each access group");
+        let missing = || table.missing("egress", "a table with delay, or a key egress in each access group");
         receivers.push(own.or(of_all).ok_or_else(missing)?);
         senders.push(group);
     }
     Ok((senders, receivers))
 }
 
-/// One table `egress`, whose rate and buffer are by default those of `like`.
+/// Reads a table `egress`; rate and buffer default to those of `like`.
 fn egress(node: &Node, path: &str, like: &Lane) -> Result<Egress, InputError> {
     Table::whole_of(node, path, Setting { like: Some(like), ..Setting::default() })
 }
@@ -152,25 +152,25 @@ fn access(table: &Table<'_>) -> Result<Vec<(Access, Option<Egress>)>, InputError
         let group = named_group(item, &path)?;
         if out.iter().any(|(other, _)| other.name == group.0.name) {
             let at = item.get("name").unwrap_or(item);
-            return Err(at.error(format!("{path}.name"), "a name that no other group has"));
+            return Err(at.error(format!("{path}.name"), "a name unique among groups"));
         }
         out.push(group);
     }
     Ok(out)
 }
 
-/// A group, and the links of its receivers if it says what they are.
+/// A group, and the links of its receivers if given.
 fn named_group(node: &Node, path: &str) -> Result<(Access, Option<Egress>), InputError> {
     let table = Table::bare(node, path, Setting::default())?;
     table.expect(&names(&[NAMED.to_vec(), Access::keys()].concat()), &[])?;
-    table.node("name", "a name for the group, which flows call it by")?;
+    table.node("name", "a name for the group, for flows.hosts")?;
     let access = Access::read(&table)?;
     let like = access.lane();
     let own = table.get("egress").map(|node| egress(node, &table.path_of("egress"), &like)).transpose()?;
     Ok((access, own))
 }
 
-/// Writes them: `egress` once, if it is the same for all groups.
+/// Writes both sides: `egress` once if it is the same for all groups.
 pub(super) fn write_sides(out: &mut Text, access: &[Access], egress: &[Egress]) {
     let is_shared = egress.windows(2).all(|pair| pair[0] == pair[1]);
     for (group, egress) in access.iter().zip(egress) {

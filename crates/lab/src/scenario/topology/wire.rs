@@ -1,4 +1,4 @@
-//! What the wire of a link does beside sending at a fixed rate: losses, steps of its rate, a trace.
+//! Keys of a link for losses and for a rate that changes: steps, a trace, random levels.
 
 use std::fs;
 use std::path::Path;
@@ -20,57 +20,58 @@ use crate::declare::{
 use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
 
-/// The keys of every link.
+/// Keys of every link.
 const WIRE: &[Key] = &[
     may(
         "loss",
         || schema::either(&[schema::quantity(), table_of::<Gilbert>(Gilbert::DOC)]),
-        "Loss on the wire: a probability such as 0.02 or 2%; default none.",
+        "Random loss on the wire: a probability such as 0.02 or 2%; default none.",
     ),
     may(
         "rate_steps",
         || schema::many(schema::pair()),
-        "Times and the rates from then on, such as [[\"50s\", \"2mbit\"]]; disciplines are told rate all the same.",
+        "Steps [time, new rate], such as [[\"50s\", \"2mbit\"]]; disciplines still see rate.",
     ),
     may(
         "rate_trace",
         || schema::either(&[schema::text(), schema::many(json!({ "type": "integer" }))]),
-        "A mahimahi trace, by its file (from this one's folder) or its milliseconds; rate is what disciplines are told.",
+        "Mahimahi trace: a file (relative to this file's folder) or a list of milliseconds; disciplines see rate.",
     ),
     may(
         "rate_levels",
         || table_of::<RateLevels>(RateLevels::DOC),
-        "Rates between which it moves by lot, as a radio link does; rate, by default their mean, is what disciplines are told.",
+        "Rates the link switches between at random, like a radio link; disciplines see rate (default: their mean).",
     ),
 ];
 
 table! {
-    /// A rate that moves up or down to the next of a list, after exponential times.
+    /// A rate that steps up or down to the next rate of a list, after exponential times.
     struct RateLevels {
-        /// The rates, in their order.
+        /// The rates, in order.
         rates: Vec<Rate> = Quantities(LINK_RATE, "a list of rates, such as [\"1mbit\", \"2mbit\"]");
-        /// Mean time between two moves, at least 10ms.
+        /// Mean time between two steps, at least 10ms.
         hold: Span = Quantity(hold, show_span);
     }
 }
 
 table! {
-    /// Losses in bursts, as netem's gemodel: a chain of a good and a bad state with a step per packet.
+    /// Losses in bursts, like netem's gemodel: a Markov chain with a good and a bad state, one step per
+    /// packet.
     struct Gilbert {
         /// Probability to go from good to bad.
         p: f64 = SHARE;
         /// Probability to go from bad to good; default 1 - p.
         r: f64 = SHARE, or_else |table| Ok(1.0 - table.needed("p", &SHARE)?);
-        /// Loss in the bad state; default 1.
+        /// Loss probability in the bad state; default 1.
         bad as "1-h": f64 = SHARE, or 1.0;
-        /// Loss in the good state; default 0.
+        /// Loss probability in the good state; default 0.
         good as "1-k": f64 = SHARE, or 0.0;
     }
 }
 
-/// A trace is recorded by a program; more than this is another kind of file.
+/// Largest trace file in bytes. A larger file is probably not a trace.
 const LARGEST: u64 = 16 << 20;
-/// The most delivery opportunities of a trace: they are kept in memory for each case.
+/// Most delivery opportunities of a trace: each case keeps them in memory.
 const MOST_OPPORTUNITIES: usize = 1_000_000;
 
 impl Keys for Conditions {
@@ -92,7 +93,7 @@ impl Keys for Conditions {
             return Err(table.bad("rate_steps", BadValue::new("rate_steps or rate_trace, not both")));
         }
         let schedule = match (steps, trace) {
-            // The rate of the link is that of the first step.
+            // The first step has the link's rate.
             (Some(node), _) => Some(rate_steps(node, &table.path_of("rate_steps"), rate(table, None)?)?),
             (None, Some(node)) => Some(Schedule::Trace(rate_trace(node, &table.path_of("rate_trace"))?)),
             (None, None) => None,
@@ -114,20 +115,20 @@ impl Keys for Conditions {
             None => {}
             Some(Schedule::Steps(steps)) => {
                 let rate = |rate: Rate| if rate.0 == 0 { "0bit".to_string() } else { show_rate(rate) };
-                // The first is the link's rate.
+                // The first step is the link's rate.
                 let steps = steps.iter().skip(1);
                 let step =
                     steps.map(|&(at, r)| list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&rate(r))]));
                 out.set("rate_steps", list(step));
             }
-            // Written out, so that what is on disk depends on its content and on no other file.
+            // Written inline, so that a stored scenario does not depend on other files.
             Some(Schedule::Trace(trace)) => out.set("rate_trace", list(trace.millis().iter().map(u32::to_string))),
         }
     }
 }
 
-/// The rate of a link that may not say it: then the mean of its levels or its trace, or else that of the link it is
-/// like or, where there is one, `default`.
+/// The rate of a link without the key `rate`: the mean of its levels or trace; else the rate of the link it is
+/// like; else `default`.
 pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, InputError> {
     if let Some(rate) = table.given("rate", &LINK_RATE)? {
         return Ok(rate);
@@ -154,7 +155,7 @@ fn levels(table: &Table<'_>) -> Result<Option<Levels>, InputError> {
     Ok(Some(Levels { rates, hold }))
 }
 
-/// The mean time between two rates: shorter ones cost more than the packets.
+/// Mean time between two steps. Shorter times would cost more run time than packets do.
 fn hold(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < Span::from_millis(10) => Err(BadValue::new("a mean time of at least 10ms")),
@@ -162,7 +163,7 @@ fn hold(words: &str) -> Parsed<Span> {
     }
 }
 
-/// A share of all packets.
+/// A fraction of all packets.
 const SHARE: Custom<f64> = Custom {
     schema: schema::quantity,
     read: |_, node, path| quantity(node, path, share),
@@ -197,17 +198,17 @@ fn rate_steps(node: &Node, path: &str, first: Rate) -> Result<Schedule, InputErr
     for (i, item) in items.iter().enumerate() {
         let path = format!("{path}[{i}]");
         let Value::List(pair) = &item.value else { return Err(item.error(path, ACCEPTS)) };
-        let [at, rate] = pair.as_slice() else { return Err(item.error(path, "a time and the rate from then on")) };
+        let [at, rate] = pair.as_slice() else { return Err(item.error(path, "a time and the new rate")) };
         let from = Instant::ZERO + quantity(at, &format!("{path}[0]"), time)?;
         if steps.last().is_some_and(|(before, _)| from <= *before) {
-            return Err(at.error(format!("{path}[0]"), "a time after that of the step before, and after 0s"));
+            return Err(at.error(format!("{path}[0]"), "a time after that of the previous step, and after 0s"));
         }
         steps.push((from, quantity(rate, &format!("{path}[1]"), rate_or_none)?));
     }
     Schedule::steps(steps).map_err(|bad| node.error(path, bad.accepts))
 }
 
-/// The capacity of a link, 0 while it is down.
+/// The capacity of a link; 0 while it is down.
 fn rate_or_none(words: &str) -> Parsed<Rate> {
     if matches!(words.trim(), "0" | "0bit") { Ok(Rate(0)) } else { link_rate(words) }
 }
@@ -241,7 +242,7 @@ fn rate_trace(node: &Node, path: &str) -> Result<Trace, InputError> {
     Ok(trace)
 }
 
-/// The text of a trace, or why there is none.
+/// Text of a trace, or why it cannot be read.
 fn trace_text(file: &Path) -> Result<String, String> {
     let why = |what: &str| format!("{}: {what}", file.display());
     let size = fs::metadata(file).map_err(|error| match error.kind() {

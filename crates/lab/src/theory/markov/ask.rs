@@ -1,18 +1,18 @@
-//! What the chain is asked, as the command line writes it.
+//! Parameters of the Markov chain, in the syntax of the command line.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::text::{self, BadValue};
 
-/// What the model is asked.
+/// Parameters of the chain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
-    /// The signal probability; none: that at which the discipline rests.
+    /// Signal probability; `None`: that of the discipline's equilibrium.
     pub p: Option<f64>,
-    /// How far a flow's rate is off.
+    /// Random deviation of a flow's rate.
     pub sigma: Sigma,
-    /// S.
+    /// S, the time between changes of the rates.
     pub step: Step,
-    /// How the chain is cut.
+    /// Discretisation of the chain.
     pub cells: Cells,
 }
 
@@ -22,20 +22,20 @@ impl Default for Ask {
     }
 }
 
-/// The paper's noise with 20 flows on 6 Mb/s: 77021 bit/s of the 300 kb/s that each sends.
+/// The paper's noise with 20 flows on 6 Mbit/s: 77021 bit/s of the 300 kbit/s that each sends.
 pub const PAPER_SIGMA: f64 = 77021.0 / 300e3;
 
 /// Standard deviation of one flow's rate over a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sigma {
-    /// Bits per second.
+    /// In bit/s.
     Rate(f64),
-    /// A part of what a flow sends in the mean, the capacity over the flows.
+    /// As a fraction of a flow's mean rate, which is capacity / number of flows.
     Part(f64),
 }
 
 impl Sigma {
-    /// `77kbit`, `26%` or 0.
+    /// Reads `77kbit`, `26%` or 0.
     pub fn parse(text: &str) -> Result<Self, BadValue> {
         const ACCEPTS: &str = "a rate of at least 0 such as 77kbit, or a part of a flow's mean rate such as 26%";
         match text::split(text) {
@@ -49,10 +49,10 @@ impl Sigma {
     }
 }
 
-/// S, the time from one setting of the rates to the next.
+/// S, the time between changes of the rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// In round trips at the rest, queueing included.
+    /// In round trips at equilibrium, queueing included.
     RoundTrips(f64),
     /// In seconds.
     Time(f64),
@@ -62,7 +62,7 @@ pub enum Step {
 const LONGEST: f64 = 1000.0;
 
 impl Step {
-    /// `0.5rtt` or `50ms`.
+    /// Reads `0.5rtt` or `50ms`.
     pub fn parse(text: &str) -> Result<Self, BadValue> {
         let bad = |hint| BadValue { accepts: "a time above 0, such as 50ms or 0.5rtt".into(), hint };
         let (n, unit) = text::split(text).ok_or_else(|| bad(None))?;
@@ -76,16 +76,16 @@ impl Step {
     }
 }
 
-/// What queue a cell of the chain is taken for.
+/// Queue that represents a cell of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cells {
     /// Its middle.
     Middle,
-    /// Its lower end, cells being packets, as in the paper's eq. (19): the mean comes out lower.
+    /// Its lower end, with cells of one packet, as in the paper's eq. (19): the mean is lower.
     Lower,
 }
 
-/// A signal probability: above 0, at most 1.
+/// Reads a signal probability: above 0, at most 1.
 pub fn probability(text: &str) -> Result<f64, BadValue> {
     let bad = || BadValue::new("a probability above 0 and at most 1, such as 0.014");
     text::number(text).ok().filter(|p| *p > 0.0 && *p <= 1.0).ok_or_else(bad)

@@ -1,7 +1,8 @@
 use super::*;
 use crate::theory::testing::setting_of;
 
-/// RED+Tail's example of Figs. 17 to 21: 6 Mb/s, 1000-byte packets, 64 ms in all, 1.403307 ms of it on the wire.
+/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, 64 ms in total, 1.403307 ms of it on the
+/// wire.
 const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
@@ -17,7 +18,7 @@ fn near(found: f64, want: f64, within: f64) {
 }
 
 #[test]
-fn the_papers_example() {
+fn matches_the_red_tail_example() {
     let (spec, setting) = example(&[], "droptail");
     let found = of(&spec, &setting, &ask(0.014, 1.0)).unwrap();
     near(found.window_pkts, 10.351, 5e-4);
@@ -36,7 +37,7 @@ fn the_papers_example() {
 }
 
 #[test]
-fn beyond_the_edge_there_is_a_chain_and_no_line() {
+fn unstable_map_has_only_a_chain() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
@@ -46,7 +47,7 @@ fn beyond_the_edge_there_is_a_chain_and_no_line() {
 }
 
 #[test]
-fn a_law_gives_p_where_its_queue_rests() {
+fn p_defaults_to_equilibrium_of_the_law() {
     let (spec, setting) = example(&[], "pi preset=ns2 q_ref=100");
     let found = of(&spec, &setting, &Ask::default()).unwrap();
     near(found.q_rest_pkts, 100.0, 0.5);
@@ -60,7 +61,7 @@ fn a_law_gives_p_where_its_queue_rests() {
 }
 
 #[test]
-fn unequal_round_trips_keep_every_flow() {
+fn unequal_round_trips_keep_the_flow_count() {
     let (spec, setting) = example(&["flows.ftp.count=7", "flows.ftp.rtt={uniform=[\"40ms\",\"140ms\"]}"], "droptail");
     assert_eq!(delays_s(&setting).len(), 7);
     let found = of(&spec, &setting, &ask(0.003, 1.0)).unwrap();
@@ -74,7 +75,7 @@ fn unequal_round_trips_keep_every_flow() {
 }
 
 #[test]
-fn without_a_rest_within_the_buffer_it_says_which_p_have_one() {
+fn p_without_equilibrium_gives_the_valid_range() {
     let (spec, setting) = example(&[], "droptail");
     for p in [0.5, 1e-4] {
         let Err(NoAnswer::Outside { from, to, .. }) = of(&spec, &setting, &ask(p, 1.0)) else {
@@ -88,7 +89,7 @@ fn without_a_rest_within_the_buffer_it_says_which_p_have_one() {
 }
 
 #[test]
-fn noise_that_cells_cannot_show_leaves_the_map() {
+fn too_little_noise_gives_only_the_map() {
     let (spec, setting) = example(&[], "droptail");
     for sigma in [0.0, 1.0] {
         let found = of(&spec, &setting, &Ask { sigma: Sigma::Rate(sigma), ..ask(0.014, 0.5) }).unwrap();
@@ -102,7 +103,7 @@ fn noise_that_cells_cannot_show_leaves_the_map() {
 }
 
 #[test]
-fn the_words_of_the_command_line() {
+fn arguments_are_parsed() {
     assert_eq!(Sigma::parse("77kbit"), Ok(Sigma::Rate(77e3)));
     assert_eq!(Sigma::parse("25%"), Ok(Sigma::Part(0.25)));
     assert_eq!([Sigma::parse("0"), Sigma::parse("77021bit")], [Ok(Sigma::Rate(0.0)), Ok(Sigma::Rate(77021.0))]);
