@@ -210,7 +210,7 @@ fn every_wrong_axis_is_refused() {
     let many = ["sweep", "varied.toml", "--vary", "packet=501..10500/10000"];
     refused(&place, "many", &many, &["varied.toml:", "vary: found 2 x 10000 cases, expected at most 10000 cases"]);
     let runs = ["sweep", "short.toml", "--vary", "packet=501..1500/1000", "--runs", "100000"];
-    refused(&place, "runs", &runs, &["--runs: found 200000000 runs", "at most 200000 in all", "1000 cases"]);
+    refused(&place, "runs", &runs, &["--runs: found 200000000 runs", "at most 200000 in total", "1000 cases"]);
     let seeds = ["run", "short.toml", "--seed", "9007199254740991", "--runs", "3"];
     refused(&place, "seeds", &seeds, &["--seed: found '9007199254740991'", "at most 9007199254740990 for 3 runs"]);
     refused(&place, "none", &["sweep", "short.toml"], &["short.toml: found no axis, expected --vary PATH=VALUES"]);
