@@ -12,9 +12,9 @@ use crate::interrupt;
 /// The exit codes, fixed by the command-line contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// A run failed, its results could not be written, or the timing of a live run was invalid.
+    /// Done.
     Done,
-    /// A run failed, or its results could not be kept, or a live run's timing was invalid.
+    /// A run failed, its results could not be written, or the timing of a live run was invalid.
     Failed,
     /// Wrong input.
     Input,

@@ -80,7 +80,7 @@ pub struct Times {
 }
 
 /// How long processes may take to exit after the network has ended, ns.
-const PATIENCE: u64 = 3_000_000_000;
+const EXIT_TIMEOUT: u64 = 3_000_000_000;
 
 /// Runs until the end time, the end of the command or a signal. `ports` lead to the client and server ends.
 pub fn run(
@@ -99,7 +99,7 @@ pub fn run(
     let took_ns = clock::monotonic().min(times.end.unwrap_or(u64::MAX)).saturating_sub(start);
     let in_time = match over {
         // The processes watch the clock themselves.
-        Over::Time => process::wait(&[command.descriptor()], Some(PATIENCE))?[0].read,
+        Over::Time => process::wait(&[command.descriptor()], Some(EXIT_TIMEOUT))?[0].read,
         Over::Ended => true,
         Over::Asked | Over::Vanished(_) => false,
     };
@@ -128,7 +128,7 @@ enum Over {
 }
 
 /// Retry interval for an interface without buffer space, ns.
-const AGAIN: u64 = 200_000;
+const RETRY: u64 = 200_000;
 
 impl Emulator<'_> {
     fn now(&self) -> Instant {
@@ -149,7 +149,7 @@ impl Emulator<'_> {
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
             let left = end.map(|end| end.saturating_sub(clock::monotonic()));
-            let next = next.into_iter().chain(left).chain(blocked.then_some(AGAIN)).min();
+            let next = next.into_iter().chain(left).chain(blocked.then_some(RETRY)).min();
             let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
             let ready = process::wait(&descriptors, next)?;
             if let Some(end) = ready[..2].iter().position(|port| port.failed) {

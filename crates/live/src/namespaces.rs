@@ -22,7 +22,7 @@ use crate::sys::process::{self, Child, Namespaces};
 use crate::sys::ring::RingSocket;
 use crate::sys::tun::Tunnel;
 
-/// Environment variable in the client namespace: the number of links around it, minus one.
+/// Environment variable in the client namespace: the depth of its link (0: outermost).
 pub const DEPTH: &str = "FOREBAY_LINK";
 /// Maximum nesting depth. Each link has its own /24 in 100.64.0.0/16.
 pub const MOST: u8 = 30;
@@ -66,7 +66,7 @@ const USERS: &str = "unprivileged user namespaces may be disabled: see forebay d
 /// Addresses of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
-    /// Number of links around it.
+    /// Depth of this link: 0 for the outermost.
     pub depth: u8,
 }
 
@@ -212,8 +212,9 @@ impl Site {
     }
 }
 
-/// Number of links around this process if it runs in a client namespace. The variable alone is not enough: the
-/// address must exist too. A stale variable could otherwise connect a link to the machine's own network.
+/// Depth of the innermost link around this process (0: outermost) if it runs in a client namespace. The variable
+/// alone is not enough: the address must exist too. A stale variable could otherwise connect a link to the
+/// machine's own network.
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
@@ -298,7 +299,7 @@ fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -
 }
 
 /// Maximum MTU of a veth interface, bytes.
-const MOST_MTU: u32 = 65_535;
+const MAX_MTU: u32 = 65_535;
 
 /// Connects both ends to the middle, the namespace of this process, by veth pairs. Returns the ports in the
 /// middle.
@@ -309,11 +310,11 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
         let (mac, namespace) = (addresses.mac(side as u8), Some(ends[side].as_fd()));
         let there = End { name: &names[side], mac, mtu: None, namespace };
         // The MTU is set by the ends; the middle accepts any length.
-        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), mtu: Some(MOST_MTU), namespace: None };
+        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), mtu: Some(MAX_MTU), namespace: None };
         let pair = || Netlink::open().and_then(|netlink| netlink.pair([here, there]));
         // The kernel deletes the interface of a previous link with a delay.
         let mut made = pair();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
             made = pair();
@@ -358,12 +359,12 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     }
 }
 
-/// How long to wait for a server to listen.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for a server to listen, or for an old interface to disappear.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Waits until a process in that namespace listens. Limited, because the command may not be a server.
 fn listens(process: u32) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let listening = || {
         ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
             let text = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();

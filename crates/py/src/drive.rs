@@ -51,7 +51,7 @@ struct Driven {
     call: Arc<Call>,
     now: Instant,
     serial: u32,
-    /// Is the queue the caller's? `None` until the first packet.
+    /// Is the queue the caller's? `None` until the first use.
     advises: Option<bool>,
 }
 

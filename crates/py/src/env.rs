@@ -33,7 +33,7 @@ use crate::turn::Turn;
 use crate::watch::{Call, pool};
 
 /// Maximum number of simulations per environment.
-const LARGEST: usize = 1_000_000;
+const MAX_SIMULATIONS: usize = 1_000_000;
 
 /// A probability set from outside, as the bits of an f64.
 type Cell = Arc<AtomicU64>;
@@ -434,8 +434,12 @@ impl Env {
         if !(step_s.is_finite() && (1e-6..=1e3).contains(&step_s)) {
             return Err(errors::argument("step", &step_s.to_string(), "1e-6 to 1000 seconds"));
         }
-        if count > LARGEST {
-            return Err(errors::argument("count", &count.to_string(), &format!("at most {LARGEST} simulations")));
+        if count > MAX_SIMULATIONS {
+            return Err(errors::argument(
+                "count",
+                &count.to_string(),
+                &format!("at most {MAX_SIMULATIONS} simulations"),
+            ));
         }
         let spec = match (parameters.as_slice(), case.scenario.compare.first()) {
             ([], _) => external(ecn)?,

@@ -36,7 +36,7 @@ use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::significant;
 
 /// Upper bound on the duration of the command: 366 days.
-const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
+const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
 
 /// Runs the command behind the link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -49,7 +49,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
-    let fabric = Fabric::new(&net, args.seed, rows, HORIZON, args.record);
+    let fabric = Fabric::new(&net, args.seed, rows, MAX_DURATION, args.record);
     // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
@@ -273,7 +273,7 @@ fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
         "packets",
         "queue pkts",
         "p99",
-        "delay ms",
+        "sojourn ms",
         "p99",
         "dropped",
         "marked",

@@ -33,11 +33,11 @@ mod here {
 
     /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);
-    const LOOK: Duration = Duration::from_millis(50);
+    const POLL_INTERVAL: Duration = Duration::from_millis(50);
     /// How long the leftovers of a dead daemon may take to disappear.
     const BRIEF: Duration = Duration::from_millis(300);
     /// How long attaching and detaching may take.
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(2);
     /// Index of the one text column.
     const LAW: usize = 10;
     /// ANSI: cursor home, clear screen.
@@ -54,7 +54,7 @@ mod here {
         loop {
             let begun = Instant::now();
             while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             let now = looks(args, stop);
             if stop.load(Ordering::Relaxed) {
@@ -106,12 +106,12 @@ mod here {
                 look.is_err() && state.name().is_some() && (state.is_served() || begun.elapsed() < BRIEF)
             };
             let waits = states.iter().zip(&looked).any(passing);
-            if !waits || begun.elapsed() > PATIENCE || stop.load(Ordering::Relaxed) {
+            if !waits || begun.elapsed() > TIMEOUT || stop.load(Ordering::Relaxed) {
                 let some = looked.iter().any(Result::is_ok);
                 let kept = looked.into_iter().filter(|look| !some || look.is_ok());
                 return kept.map(|look| look.map_err(|fault| failure("top", fault))).collect();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -23,12 +23,12 @@ use crate::sys::interfaces;
 use crate::sys::netlink::Netlink;
 
 /// Minimum rate, bit/s. Below it one packet takes seconds.
-const LEAST_RATE: Rate = Rate(8_000);
-/// Default buffer: 1/BUFFER_PARTS s at the rate, at least LEAST_PACKETS packets.
+const MIN_RATE: Rate = Rate(8_000);
+/// Default buffer: 1/BUFFER_PARTS s at the rate, at least MIN_PACKETS packets.
 const BUFFER_PARTS: u64 = 5;
-const LEAST_PACKETS: u64 = 30;
+const MIN_PACKETS: u64 = 30;
 /// Range of packet sizes, bytes: the Ethernet minimum to the largest packet that a kernel sends.
-const PACKETS: std::ops::RangeInclusive<u32> = 64..=65_535;
+const PACKET_SIZES: std::ops::RangeInclusive<u32> = 64..=65_535;
 
 /// What to attach, and how.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Order {
 impl Order {
     /// The link as given to the law.
     fn link(&self) -> Link {
-        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(LEAST_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
+        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(MIN_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
         let limit = self.limit.unwrap_or(Limit::Bytes(fifth));
         self.spec.link(&Link { rate: self.rate, limit, mean_packet: Bytes(u64::from(self.packet)) })
     }
@@ -77,11 +77,11 @@ impl Order {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        if self.rate < LEAST_RATE {
-            return Err(Fault::input("--rate", show_rate(self.rate), format!("at least {}", show_rate(LEAST_RATE))));
+        if self.rate < MIN_RATE {
+            return Err(Fault::input("--rate", show_rate(self.rate), format!("at least {}", show_rate(MIN_RATE))));
         }
-        if !PACKETS.contains(&self.packet) {
-            let accepts = format!("from {} to {} bytes", PACKETS.start(), PACKETS.end());
+        if !PACKET_SIZES.contains(&self.packet) {
+            let accepts = format!("from {} to {} bytes", PACKET_SIZES.start(), PACKET_SIZES.end());
             return Err(Fault::input("--packet", self.packet.to_string(), accepts));
         }
         if self.link().limit_bytes() < f64::from(self.packet) {

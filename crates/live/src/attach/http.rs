@@ -1,8 +1,8 @@
 //! A small HTTP/1.x server, single-threaded, one request per connection. No client can block it.
 //!
-//! A client has [`WITHIN`] from connecting to the last byte of its response. At most [`MOST`] connections are
-//! open; one more closes the oldest. The Host header must name this machine: a web page can point its own name
-//! here (DNS rebinding), but it cannot make the browser send another Host.
+//! A client has [`TIMEOUT`] from connecting to the last byte of its response. At most [`MAX_CONNECTIONS`]
+//! connections are open; one more closes the oldest. The Host header must name this machine: a web page can
+//! point its own name here (DNS rebinding), but it cannot make the browser send another Host.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use crate::sys::process::wait_for_any;
 
 /// Lifetime of a connection.
-const WITHIN: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum of open connections.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Longest request header, bytes.
-const LONGEST: usize = 8192;
+const MAX_HEADER: usize = 8192;
 /// How often `is_over` is checked, and the pause when the process has no file descriptors left.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// HTTP status and body.
 pub(super) type Answer = (&'static str, String);
@@ -29,8 +29,8 @@ pub(super) fn serve(listener: &TcpListener, page: &dyn Fn() -> Answer, is_over: 
     while !is_over() {
         let all = clients.iter().map(|client| (client.stream.as_fd(), client.writes()));
         // If polling fails, fall back to a slower loop.
-        if wait_for_any([(listener.as_fd(), false)].into_iter().chain(all), LOOK).is_err() {
-            std::thread::sleep(LOOK);
+        if wait_for_any([(listener.as_fd(), false)].into_iter().chain(all), POLL_INTERVAL).is_err() {
+            std::thread::sleep(POLL_INTERVAL);
         }
         accept(listener, &mut clients);
         let now = Instant::now();
@@ -38,21 +38,21 @@ pub(super) fn serve(listener: &TcpListener, page: &dyn Fn() -> Answer, is_over: 
     }
 }
 
-/// Accepts pending connections, at most `MOST` at once so that open ones are served too.
+/// Accepts pending connections, at most `MAX_CONNECTIONS` at once so that open ones are served too.
 fn accept(listener: &TcpListener, clients: &mut Vec<Client>) {
-    for _ in 0..MOST {
+    for _ in 0..MAX_CONNECTIONS {
         match listener.accept() {
             // A connection that cannot be made non-blocking is closed.
             Ok((stream, _)) => clients.extend(Client::new(stream)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             // The process may have run out of file descriptors.
             Err(_) => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 break;
             }
         }
     }
-    clients.drain(..clients.len().saturating_sub(MOST));
+    clients.drain(..clients.len().saturating_sub(MAX_CONNECTIONS));
 }
 
 /// State of a connection.
@@ -75,7 +75,7 @@ struct Client {
 impl Client {
     fn new(stream: TcpStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, until: Instant::now() + WITHIN, state: State::Asks(Vec::new()) })
+        Some(Self { stream, until: Instant::now() + TIMEOUT, state: State::Asks(Vec::new()) })
     }
 
     /// Is it waiting to write?
@@ -132,11 +132,11 @@ fn read(stream: &mut TcpStream, asked: &mut Vec<u8>) -> io::Result<()> {
 fn answer(asked: &[u8], page: &dyn Fn() -> Answer) -> Option<Vec<u8>> {
     let end = asked.windows(4).position(|end| end == b"\r\n\r\n");
     let (status, body) = match end {
-        Some(end) if end <= LONGEST => {
+        Some(end) if end <= MAX_HEADER => {
             judge(&String::from_utf8_lossy(&asked[..end])).map_or_else(|refusal| refusal, |()| page())
         }
-        None if asked.len() <= LONGEST => return None,
-        _ => ("431 Request Header Fields Too Large", format!("more than {LONGEST} bytes\n")),
+        None if asked.len() <= MAX_HEADER => return None,
+        _ => ("431 Request Header Fields Too Large", format!("more than {MAX_HEADER} bytes\n")),
     };
     let (kind, length) = ("text/plain; version=0.0.4; charset=utf-8", body.len());
     Some(

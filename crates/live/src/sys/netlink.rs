@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::{check, owned, set_option};
 
 /// Receive timeout, s. The kernel answers at once or never.
-const PATIENCE_S: i64 = 2;
+const TIMEOUT_S: i64 = 2;
 /// Length of the message header, bytes.
 const HEADER: usize = size_of::<libc::nlmsghdr>();
 /// Attempts to dump a list that changes during the dump.
@@ -89,8 +89,8 @@ impl Netlink {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: integer arguments only.
         let socket = owned(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
-        let patience = libc::timeval { tv_sec: PATIENCE_S, tv_usec: 0 };
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
+        let timeout = libc::timeval { tv_sec: TIMEOUT_S, tv_usec: 0 };
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout)?;
         Ok(Self { socket, number: Cell::new(0) })
     }
 

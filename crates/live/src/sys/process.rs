@@ -323,14 +323,14 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[R
 
 /// Polls any number of descriptors for input, or for output where the flag is set, with a timeout.
 #[cfg(feature = "attach")]
-pub fn wait_for_any<'a>(all: impl Iterator<Item = (BorrowedFd<'a>, bool)>, patience: Duration) -> io::Result<()> {
+pub fn wait_for_any<'a>(all: impl Iterator<Item = (BorrowedFd<'a>, bool)>, timeout: Duration) -> io::Result<()> {
     let polled = |(descriptor, writes): (BorrowedFd<'_>, bool)| libc::pollfd {
         fd: descriptor.as_raw_fd(),
         events: if writes { libc::POLLOUT } else { libc::POLLIN },
         revents: 0,
     };
     let mut polled: Vec<libc::pollfd> = all.map(polled).collect();
-    let millis = patience.as_millis().min(i32::MAX as u128) as i32;
+    let millis = timeout.as_millis().min(i32::MAX as u128) as i32;
     // SAFETY: the array has that many entries and outlives the call, like its descriptors.
     match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) }) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),

@@ -23,7 +23,7 @@ const VIRTIO: usize = 10;
 /// The virtio header of a complete frame.
 static COMPLETE: [u8; VIRTIO] = [0; VIRTIO];
 /// The longest packet with Ethernet header and VLAN tag, bytes.
-const LONGEST: usize = 65_535 + 18;
+const MAX_FRAME: usize = 65_535 + 18;
 /// Socket buffer for frames longer than a slot, bytes. Only root gets the full size.
 const QUEUE: i32 = 8 << 20;
 
@@ -215,7 +215,7 @@ impl RingSocket {
 
     /// Moves the next frame from the socket buffer to `long`. Returns whether it fitted.
     fn receive_long(&mut self) -> io::Result<bool> {
-        self.long.resize(VIRTIO + LONGEST, 0);
+        self.long.resize(VIRTIO + MAX_FRAME, 0);
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_TRUNC | libc::MSG_DONTWAIT);
         // SAFETY: the kernel writes at most `long.len()` bytes.
         let mut recv =

@@ -77,9 +77,9 @@ pub fn listen(port: u16, manner: &Manner) -> io::Result<TcpListener> {
 }
 
 /// A UDP socket on a port, with a receive timeout.
-pub fn datagrams(port: u16, patience: Duration) -> io::Result<UdpSocket> {
+pub fn datagrams(port: u16, timeout: Duration) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
-    socket.set_read_timeout(Some(patience))?;
+    socket.set_read_timeout(Some(timeout))?;
     Ok(socket)
 }
 

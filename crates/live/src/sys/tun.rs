@@ -13,7 +13,7 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 /// ports.
 const HEADER: usize = 14;
 /// The longest packet with this header, bytes.
-const LONGEST: usize = 65_535 + HEADER;
+const MAX_FRAME: usize = 65_535 + HEADER;
 
 /// Our end of a tun device; the other end is an interface.
 pub struct Tunnel {
@@ -38,7 +38,7 @@ impl Tunnel {
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         // SAFETY: for this request the kernel reads and writes `request`, which outlives the call.
         check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) })?;
-        Ok(Self { file, buffer: vec![0; LONGEST], len: 0, came: 0 })
+        Ok(Self { file, buffer: vec![0; MAX_FRAME], len: 0, came: 0 })
     }
 
     /// Time at which the waiting packet was read, ns since 1970 (tun has no timestamps); `None` if none waits.

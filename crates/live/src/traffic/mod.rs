@@ -28,11 +28,11 @@ pub const BEFORE_DATA: u32 = 14 + 20 + 32;
 /// Header bytes of a datagram: Ethernet, IP, UDP.
 pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
 /// Maximum frame length, bytes.
-const LONGEST: u16 = 1514;
+const MAX_FRAME: u16 = 1514;
 /// Receive windows of at least this many bytes are not set.
-const ENDLESS: u64 = 1 << 22;
+const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Minimum frame length of segments, bytes; kernels enforce a minimum MSS.
-const LEAST_SEGMENT: u32 = BEFORE_DATA + 76;
+const MIN_FRAME: u32 = BEFORE_DATA + 76;
 /// Reported for a congestion control that no kernel has.
 const NO_COUNTERPART: &str = "no kernel counterpart for this congestion control; supported: reno, cubic, bbr, dctcp";
 /// How often a waiting thread checks for the end of the run.
@@ -55,8 +55,8 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
     }
     net.flows.iter().find_map(|flow| {
         let name = &flow.name;
-        if flow.packet > LONGEST {
-            return Some(format!("{name}: packets of {} bytes; the maximum is {LONGEST}", flow.packet));
+        if flow.packet > MAX_FRAME {
+            return Some(format!("{name}: packets of {} bytes; the maximum is {MAX_FRAME}", flow.packet));
         }
         match &flow.traffic {
             Traffic::Rtp(_) => Some(format!("{name}: RTP video is not supported on the kernel")),
@@ -74,9 +74,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if flow.ecn == Ecn::Ect1 {
                     return Some(format!("{name}: ECT(1) over TCP; kernel TCP sends ECT(0)"));
                 }
-                let small = u32::from(flow.packet) < LEAST_SEGMENT;
+                let small = u32::from(flow.packet) < MIN_FRAME;
                 small.then(|| {
-                    format!("{name}: packets of {} bytes; the minimum of kernel TCP is {LEAST_SEGMENT}", flow.packet)
+                    format!("{name}: packets of {} bytes; the minimum of kernel TCP is {MIN_FRAME}", flow.packet)
                 })
             }
         }
@@ -145,7 +145,7 @@ fn manner(flow: &FlowSpec) -> Manner {
     let control = options.variant.profile().kernel.unwrap_or_default().to_string();
     // Do not set a window so large that it never limits; this leaves the kernel's autotuning on.
     let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
-    let window = window.filter(|bytes| *bytes < ENDLESS).unwrap_or(0) as u32;
+    let window = window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32;
     // TCP_MAXSEG includes TCP options.
     Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
 }
