@@ -1,6 +1,6 @@
-"""Learns to mark: a policy of four numbers, by the cross-entropy method, against PI at ns-2's defaults on RAQM's case 1.
+"""Learns an AQM: a policy of four weights, by the cross-entropy method, against PI of ns-2 on case 1 of RAQM.
 
-Run it: python examples/learn_an_aqm.py. It needs gymnasium, half a minute, and says the same each time.
+Run: python examples/learn_an_aqm.py. Needs gymnasium and half a minute. The output is deterministic.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ CANDIDATES, ELITE, ROUNDS = 24, 6, 8
 
 
 def reward(seen):
-    """Utilisation less how far, in targets, the delay is from 20 ms: 50 packets of 500 bytes, PI's reference below."""
+    """Utilisation minus half the delay error in targets. Target: 20 ms = 50 packets of 500 bytes, PI's reference."""
     return seen["utilisation"] - 0.5 * numpy.abs(seen["queue_delay_s"] / TARGET_S - 1.0)
 
 
 def episode(weights, seed):
-    """The mean reward of each row of weights: p moves with the delay's error, its change and the excess of arrivals."""
+    """Mean reward per row of weights. p changes with the delay error, its difference, and the excess arrival rate."""
     env = AqmVectorEnv(CASE, len(weights), observation=SEEN, reward=reward, step_s=STEP_S, set=SET)
     seen, _ = env.reset(seed=[seed] * len(weights))
     p, before, total = numpy.full(len(weights), 0.02), numpy.zeros(len(weights)), 0.0
@@ -39,7 +39,7 @@ def episode(weights, seed):
 
 
 def pi(seed):
-    """The same reward under PI: an action that only says again what PI's reference is."""
+    """The same reward with PI; the action only repeats PI's reference."""
     options = {"observation": SEEN, "reward": reward, "step_s": STEP_S, "set": SET}
     env = AqmVectorEnv(CASE, 1, aqm="pi preset=ns2 q_ref=50", action={"q_ref": (50, 50)}, **options)
     env.reset(seed=[seed])
@@ -55,7 +55,7 @@ def main():
         best = weights[numpy.argsort(rewards)[-ELITE:]]
         mean, spread = best.mean(axis=0), best.std(axis=0) + 0.02
         print(f"round {number + 1}: best {rewards.max():.4f}, mean of the elite {numpy.sort(rewards)[-ELITE:].mean():.4f}")
-    # Seeds that were not learnt on.
+    # Seeds that were not used for learning.
     seeds = range(1, 6)
     learnt = [float(episode(mean[None], seed)[0]) for seed in seeds]
     against = [pi(seed) for seed in seeds]

@@ -1,4 +1,4 @@
-//! Tells the program, and the module of Python, its version and, in a checkout with git at hand, its revision.
+//! Passes the version and, in a git checkout, the revision to the program and the Python module.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,13 +9,14 @@ fn git(words: &[&str]) -> Option<String> {
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
 }
 
-/// The short revision, if this folder is where the project's own checkout has it.
+/// The short revision, if this crate is at its usual place in a checkout of the project.
 fn revision() -> Option<String> {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").ok()?;
     let own = format!("crates/{}/", Path::new(&manifest).file_name()?.to_string_lossy());
     git(&["rev-parse", "--show-prefix"]).filter(|prefix| *prefix == own)?;
     let folder = git(&["rev-parse", "--absolute-git-dir"])?;
-    // The log of HEAD grows with every commit and checkout; a path that does not exist would always rebuild.
+    // logs/HEAD changes with every commit and checkout. A path that does not exist would force a rebuild each
+    // time.
     for name in ["HEAD", "logs/HEAD"] {
         let path = Path::new(&folder).join(name);
         if path.exists() {

@@ -5,9 +5,9 @@
 >>> print(results)
 >>> results.plot()
 
-Scenarios are read from files or built (`scenarios`), run here (`run`) or as sweeps anywhere (`sweep`); the models are in
-`theory`, pictures in `plots`. `Discipline` is any discipline by itself; subclasses of `Law` and `Aqm` are disciplines of one's
-own, which `testing` checks. `forebay.gym` has environments for reinforcement learning.
+Read scenarios from files or build them (`scenarios`). Run them here (`run`) or as sweeps on any executor (`sweep`).
+`theory` has the analytical models, `plots` the figures. `Discipline` is a single discipline without a link. Subclass
+`Law` or `Aqm` for a custom discipline; `testing` checks it. `forebay.gym` has environments for reinforcement learning.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ __all__ = [
 
 
 def compare(scenario: scenarios.ScenarioLike, aqm: Sequence[Any], *, seeds: int = 10, **options: Any) -> dict[str, Any]:
-    """Runs disciplines against each other with the same seeds.
+    """Compares disciplines with the same seeds.
 
     Args:
         scenario: A scenario file's path, or a scenario.
-        aqm: Disciplines; differences are from the first.
-        seeds: Runs of each.
-        options: As for `run`.
+        aqm: Disciplines; differences are relative to the first.
+        seeds: Number of runs per discipline.
+        options: See `run`.
 
     Returns:
         The ``compare`` of ``summary.json``: means with 95 % confidence intervals and paired differences.
@@ -82,8 +82,8 @@ def disciplines() -> list[str]:
 
 
 def explain(name: str) -> dict[str, Any]:
-    """All there is to know about a discipline, a marker, a congestion control or a kind of traffic: rule, parameters (unit,
-    default, range, symbol, source), probes, presets, differences from the source."""
+    """Describes a discipline, marker, congestion control or traffic kind: rule, parameters (unit, default, range,
+    symbol, source), probes, presets, differences from the source."""
     found: dict[str, Any] = json.loads(_native.explain(name))
     return found
 
@@ -91,13 +91,13 @@ def explain(name: str) -> dict[str, Any]:
 def reproduce(
     *names: str, level: str = "normal", output: str | PathLike[str] | None = None, progress: bool = False
 ) -> dict[str, Any]:
-    """Reproduces papers or claims, such as ``"raqm"`` or ``"RAQM-1a"``; all papers if none is named.
+    """Reproduces papers or claims, e.g. ``"raqm"`` or ``"RAQM-1a"``; without names, all papers.
 
     Args:
-        names: Papers (``msc``, ``aaqm``, ``raqm``, ``red-tail``, ``msvb``) or ids of claims.
+        names: Papers (``msc``, ``aaqm``, ``raqm``, ``red-tail``, ``msvb``) or claim ids.
         level: ``"quick"``, ``"normal"`` or ``"full"``.
-        output: A directory; beneath ``runs`` if not given.
-        progress: Say on stderr how far it is.
+        output: Output directory; default: a directory in ``runs``.
+        progress: Show progress on stderr.
 
     Returns:
         ``claims``, each with ``id``, ``verdict`` and ``evidence``, and a ``summary``.
@@ -112,7 +112,7 @@ def reproduce(
 
 
 def __getattr__(name: str) -> Any:
-    # Gymnasium is imported where it is asked for.
+    # Import Gymnasium only on demand.
     if name == "gym":
         import importlib
 

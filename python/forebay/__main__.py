@@ -1,4 +1,4 @@
-"""``python -m forebay``: the program, the same code as the binary."""
+"""``python -m forebay``: the command-line program, with the same code as the binary."""
 
 import sys
 
@@ -6,7 +6,7 @@ from forebay import _native
 
 
 def main() -> None:
-    """Runs the program with the words of this process."""
+    """Runs the program with the arguments of this process."""
     sys.exit(_native.main(sys.argv[1:]))
 
 

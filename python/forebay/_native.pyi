@@ -1,4 +1,4 @@
-"""The compiled part of the package. Use what `forebay` offers in its place."""
+"""The compiled part of the package. Use the public API in `forebay` instead."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -43,7 +43,7 @@ _Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
 @final
 class Scenario:
-    """A scenario: the text of a file with what is changed in it. Immutable; pickles."""
+    """A scenario: a file's text with overrides. Immutable; can be pickled."""
 
     def __new__(
         cls,
@@ -60,53 +60,54 @@ class Scenario:
     def changed(
         self, set: Sequence[str] = ..., vary: Sequence[str] = ..., aqm: Sequence[str] = ...
     ) -> Scenario:
-        """The same with more changes: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines in place of those compared."""
+        """The scenario with more overrides: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines that replace those
+        compared."""
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """The title."""
 
     @property
     def name(self) -> str:
-        """The file's name in messages."""
+        """The file name used in messages."""
 
     @property
     def hash(self) -> str:
-        """What makes two scenarios the same experiment: a hash of their cases."""
+        """Hash of the resolved cases. Scenarios with the same hash are the same experiment."""
 
     @property
     def duration_s(self) -> float:
-        """Simulated seconds of a run of its first case."""
+        """Simulated duration of a run of the first case, s."""
 
     @property
     def aqm(self) -> list[str]:
-        """What is compared, as it was written."""
+        """The disciplines compared, as written."""
 
     @property
     def axes(self) -> list[dict[str, str]]:
-        """The point of each case on the axes."""
+        """The axis values of each case."""
 
     def to_toml(self, case: int = 0) -> str:
-        """A case with every default written out."""
+        """A case as TOML, with all defaults written out."""
 
     def parts(self) -> tuple[str, str, list[str], list[str], list[str]]:
-        """What the program takes for it: text, name, set, vary, aqm."""
+        """Text, name, set, vary and aqm, as passed to the native code."""
 
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Table:
-    """Named columns of equal length, for Arrow and numpy. Immutable; pickles."""
+    """Named columns of equal length, for Arrow and numpy. Immutable; can be pickled."""
 
     def __new__(cls, columns: Sequence[tuple[str, str, bytes, bytes, Sequence[str]]]) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def column_names(self) -> list[str]:
-        """The names of its columns."""
+        """The column names."""
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, name: str, /) -> numpy.ndarray[Any, Any]: ...
@@ -114,21 +115,21 @@ class Table:
         """All columns by name, as numpy arrays of shape `(num_rows,)`."""
 
     def write_parquet(self, path: _Path) -> None:
-        """Writes it as a Parquet file."""
+        """Writes a Parquet file."""
 
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """The Arrow PyCapsule interface."""
 
 @final
 class Column:
-    """A column of numbers that numpy looks into."""
+    """A numeric column, shared with numpy without a copy."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
 @final
 class Results:
-    """Finished runs. Where they are in a directory, memory holds their summaries only."""
+    """Finished runs. Results in a directory keep only their summaries in memory."""
 
     def __new__(
         cls,
@@ -139,28 +140,28 @@ class Results:
     ) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def to_json(self) -> str:
-        """`summary.json` as text: its names are fixed."""
+        """`summary.json` as text; its keys are stable."""
 
     def text(self) -> str:
-        """The tables that the program prints."""
+        """The tables that the command line prints."""
 
     @property
     def summary(self) -> Table:
-        """A row per run, link and class."""
+        """One row per run, link and class."""
 
     @property
     def series(self) -> Table:
-        """A row per run, link and sampling interval."""
+        """One row per run, link and sampling interval."""
 
     @property
     def flows(self) -> Table:
-        """A row per run and flow."""
+        """One row per run and flow."""
 
     def quantity(self, name: str) -> list[float]:
-        """What a quantity of claims and tables is in each run; NaN where a run has none."""
+        """A quantity, named as in claims and tables, of each run; NaN where a run does not have it."""
 
     def queue_shares(self, label: str) -> list[list[float]]:
-        """Share of the time that the queue had each length, from 0 on, in each run of this label."""
+        """Fraction of time at each queue length, from 0 packets on, for each run with this label."""
 
     @property
     def labels(self) -> list[str]:
@@ -172,13 +173,13 @@ class Results:
 
     @property
     def directory(self) -> Path | None:
-        """Where they are; none if in memory only."""
+        """The directory of the results; `None` if in memory only."""
 
     def __len__(self) -> int: ...
 
 @final
 class Packet:
-    """A packet, as a discipline sees it. Immutable; pickles."""
+    """A packet as seen by a discipline. Immutable; can be pickled."""
 
     def __new__(
         cls,
@@ -194,69 +195,69 @@ class Packet:
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def length(self) -> int:
-        """Length on the wire in bytes."""
+        """Length on the wire, bytes."""
 
     @property
     def arrived_s(self) -> float:
-        """When it was offered, in seconds."""
+        """Arrival time, s."""
 
     @property
     def flow(self) -> int:
-        """Its connection."""
+        """Flow id (connection)."""
 
     @property
     def pair(self) -> int:
-        """Its source and destination."""
+        """Id of the pair of source and destination."""
 
     @property
     def service_class(self) -> int:
-        """Its service class."""
+        """Service class."""
 
     @property
     def ecn_capable(self) -> bool:
-        """May it be marked instead of dropped?"""
+        """Can it be marked instead of dropped?"""
 
     @property
     def ce(self) -> bool:
-        """Was it marked before?"""
+        """Is it already CE-marked?"""
 
     @property
     def ecn(self) -> str:
-        """`not-ect`, `ect0`, `ect1` or `ce`."""
+        """ECN codepoint: `not-ect`, `ect0`, `ect1` or `ce`."""
 
     @property
     def colour(self) -> str:
-        """`in` or `out` of its profile."""
+        """`in` or `out` of profile."""
 
     @property
     def protocol(self) -> str:
-        """`tcp` or `udp`."""
+        """Transport protocol: `tcp` or `udp`."""
 
 @final
 class Level:
-    """The queue that a packet meets, itself and the packet in transmission not counted. Immutable; pickles."""
+    """The queue state at a packet, without this packet and the packet in transmission. Immutable; can be pickled."""
 
     def __new__(cls, packets: int, bytes: int, limit_packets: float, rate_bps: float) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def packets(self) -> int:
-        """Packets waiting."""
+        """Backlog, packets."""
 
     @property
     def bytes(self) -> int:
-        """Bytes waiting."""
+        """Backlog, bytes."""
 
     @property
     def limit_packets(self) -> float:
-        """The buffer, in packets of mean size where it is in bytes."""
+        """Buffer, packets; a buffer in bytes is divided by the mean packet size."""
 
     @property
     def rate_bps(self) -> float:
-        """The link's rate in bits per second."""
+        """Link rate, bit/s."""
 
 @final
 class Sample:
-    """What happened in a period of a law. Immutable; pickles."""
+    """What a law observes of one period. Immutable; can be pickled."""
 
     def __new__(
         cls,
@@ -278,23 +279,23 @@ class Sample:
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def now_s(self) -> float:
-        """Its end, in seconds."""
+        """End of the period, s."""
 
     @property
     def dt_s(self) -> float:
-        """Its length, in seconds."""
+        """Length of the period, s."""
 
     @property
     def backlog_packets(self) -> float:
-        """Packets waiting now."""
+        """Backlog at the end of the period, packets."""
 
     @property
     def backlog_bytes(self) -> float:
-        """Bytes waiting now."""
+        """Backlog at the end of the period, bytes."""
 
     @property
     def rate_bps(self) -> float:
-        """The link's rate in bits per second."""
+        """Link rate, bit/s."""
 
     @property
     def offered_packets(self) -> int:
@@ -322,11 +323,11 @@ class Sample:
 
     @property
     def dropped_early_packets(self) -> int:
-        """Packets dropped by the rule."""
+        """Packets dropped early, by the discipline."""
 
     @property
     def dropped_overflow_packets(self) -> int:
-        """Packets dropped for want of room."""
+        """Packets dropped because the buffer was full."""
 
     @property
     def marked_packets(self) -> int:
@@ -334,33 +335,33 @@ class Sample:
 
 @final
 class Context:
-    """Time and chance, for the length of a call."""
+    """Time and random numbers; valid during one call."""
 
     @property
     def now_s(self) -> float:
-        """The present, in seconds."""
+        """Current time, s."""
 
     def uniform(self) -> float:
-        """The next number of the discipline's own random stream, from 0 up to and without 1."""
+        """The next number of the discipline's random stream, uniform in [0, 1)."""
 
 @final
 class Discipline:
-    """Any discipline by itself, in front of a link, driven packet by packet. Calls of several threads wait for each other."""
+    """A single discipline in front of a link, driven packet by packet. Calls from several threads are serialized."""
 
     def __new__(
         cls, aqm: str, rate: str = "10mbit", queue: str = "100p", packet: int = 1500, seed: int = 1
     ) -> Self: ...
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
 
     @property
     def canonical(self) -> str:
-        """Name and every parameter, defaults written out."""
+        """Name and all parameters, with defaults."""
 
     @property
     def rung(self) -> str:
-        """`law`, `aqm` or `queue`: what it sees."""
+        """Kind: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues)."""
 
     def arrival(
         self,
@@ -371,8 +372,9 @@ class Discipline:
         ecn: bool | Literal["ect0", "ect1"] = False,
         flow: int = 0,
     ) -> str:
-        """A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
-        `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided. `ecn`: see `enqueue`."""
+        """A packet of `length` bytes arrives at `now` (s) at a backlog of `backlog` packets: of mean size, or of
+        `backlog_bytes` in total. Returns `"accepted"`, `"marked"` or `"dropped"`, and counts it. For `ecn` see
+        `enqueue`."""
 
     def enqueue(
         self,
@@ -382,36 +384,36 @@ class Discipline:
         ecn: bool | Literal["ect0", "ect1"] = False,
         service_class: int = 0,
     ) -> str:
-        """Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`. `ecn` is its codepoint: `"ect0"`,
-        `"ect1"`, `True` for ECT(0), `False` for Not-ECT."""
+        """Offers a packet to the queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
+        `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT."""
 
     def dequeue(self, now: float) -> Packet | None:
-        """The next packet to send, if there is one."""
+        """The next packet to send, or `None`."""
 
     @property
     def backlog(self) -> tuple[int, int]:
-        """Packets and bytes in its queue."""
+        """Packets and bytes in the queue."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """Packets so far: offered, accepted, departed, dropped_early, dropped_overflow, marked."""
+        """Packet counters: offered, accepted, departed, dropped_early, dropped_overflow, marked."""
 
     @property
     def probes(self) -> dict[str, float]:
-        """Its inner state by name, as `forebay explain` lists it."""
+        """Internal state by name, as listed by `forebay explain`."""
 
     def __getitem__(self, name: str, /) -> str: ...
     def set(self, **values: Any) -> None:
-        """Other values of parameters from now on, its state kept."""
+        """Changes parameters and keeps the state."""
 
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Env:
-    """Simulations of one scenario, stepped together on all cores. Calls of several threads wait for each other."""
+    """Simulations of one scenario, stepped in parallel. Calls from several threads are serialized."""
 
     OBSERVABLE: ClassVar[tuple[str, ...]]
-    """The names of what can be observed whatever the discipline."""
+    """Names that can be observed with every discipline."""
 
     def __new__(
         cls,
@@ -424,37 +426,37 @@ class Env:
         ecn: bool = False,
     ) -> Self: ...
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> _Floats:
-        """Begins some of them anew, each with its seed; what all look like then, a row for each."""
+        """Restarts the simulations `which` with these seeds. Returns all observations, shape `(count, names)`."""
 
     def step(self, actions: _Floats) -> tuple[_Floats, numpy.ndarray[Any, numpy.dtype[numpy.bool_]]]:
-        """A step of all of them: what they look like then, and which have come to their end."""
+        """Advances all simulations by one step. Returns their observations and which have ended."""
 
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __setstate__(self, state: Sequence[tuple[int, bytes, int] | None]) -> None: ...
 
 def main(words: Sequence[str]) -> int:
-    """The program `forebay` with these words; its exit code."""
+    """Runs the program `forebay` with these arguments. Returns the exit code."""
 
 def disciplines() -> list[str]:
     """The names of all built-in disciplines."""
 
 def explain(name: str) -> str:
-    """All there is to know about a name."""
+    """Describes a discipline, marker, congestion control or traffic kind, as JSON."""
 
 def stability(scenario: Scenario, critical: bool) -> str:
-    """Rest and margins of the linear loop under each discipline."""
+    """Equilibrium and margins of the linear loop with each discipline, as JSON."""
 
 def fluid(scenario: Scenario) -> str:
-    """The course of the nonlinear loop under each discipline."""
+    """Trajectory of the nonlinear loop with each discipline, as JSON."""
 
 def markov(scenario: Scenario, p: str | None = None, step: str | None = None, sigma: str | None = None) -> str:
-    """The distribution of the queue at one signal probability under each discipline."""
+    """Distribution of the queue at one signal probability, for each discipline, as JSON."""
 
 def mmpp(scenario: Scenario) -> str:
-    """The queue in the long run under datagrams that Markov chains bring."""
+    """The stationary queue under Markov-modulated arrivals, as JSON."""
 
 def stability_map(scenario: Scenario, x: str, y: str, cells: int) -> str:
-    """Where the linear loop is stable, over two of its figures."""
+    """Stability of the linear loop over two parameters, as JSON."""
 
 def tune(
     scenario: Scenario,
@@ -465,7 +467,7 @@ def tune(
     seeds: int,
     force: bool,
 ) -> str:
-    """Parameters that meet aims in the model, tried in the simulator."""
+    """Parameters that meet aims in the model, checked in simulation, as JSON."""
 
 def reproduce(
     names: Sequence[str],
@@ -473,13 +475,13 @@ def reproduce(
     output: _Path | None = None,
     bar: Callable[[float, float], None] | None = None,
 ) -> str:
-    """The verdicts on papers or claims; every paper if there are no names. `bar` is called with how far a paper is."""
+    """The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper."""
 
 def register(class_: type) -> None:
-    """Makes a class known under its name; a class of the same name that was known before is not any more."""
+    """Registers a class under its name. Replaces an earlier class of the same name."""
 
 def conformance(aqm: str, seed: int) -> str | None:
-    """The first rule that a discipline breaks, if it breaks one."""
+    """The first conformance rule that a discipline violates, or `None`."""
 
 def run(
     scenario: Scenario,
@@ -491,20 +493,20 @@ def run(
     force: bool = False,
     sweep: Sweep | None = None,
 ) -> Results:
-    """Runs every case under every discipline with every seed; what `output` holds already is not run again. The lock of
-    `output` is that of `sweep`, if it is given."""
+    """Runs all cases, disciplines and seeds. Skips runs that `output` already holds. The lock of `output` is that of
+    `sweep`, if given."""
 
 def work(
     scenario: Scenario, seeds: Sequence[int], places: Sequence[_Place], directory: _Path | None
 ) -> list[bytes | None]:
-    """Does some runs of a sweep; each is kept in its directory where this process reaches that, else given as bytes."""
+    """Does some runs of a sweep. Stores each in the directory if it can be reached, else returns it as bytes."""
 
 @final
 class Sweep:
-    """The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed."""
+    """The directory of a distributed sweep, open and locked until `run` takes it over or it is closed."""
 
     def __new__(cls, scenario: Scenario, seeds: Sequence[int], directory: _Path, workers: int, force: bool) -> Self:
-        """Opens the directory of a sweep on which `workers` work at a time; waits for another writer."""
+        """Opens the directory of a sweep with `workers` parallel workers. Waits for another writer."""
 
     @property
     def left(self) -> list[_Place]:
@@ -516,4 +518,4 @@ class Sweep:
 def bring(
     scenario: Scenario, seeds: Sequence[int], directory: _Path, brought: Sequence[tuple[_Place, bytes]]
 ) -> None:
-    """Keeps records that `work` gave in the directory of their sweep."""
+    """Stores records returned by `work` in the directory of their sweep."""

@@ -1,4 +1,4 @@
-"""How far a call is: a bar that is drawn anew on its line, in terminals and in notebooks."""
+"""Progress of a call: a bar redrawn on one line, in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _rough(seconds: float) -> str:
 
 
 def _shows(wanted: bool | None) -> bool:
-    """Is a bar wanted: if not said, on a terminal and in a notebook."""
+    """Show a bar? Default: on a terminal and in a notebook."""
     if wanted is not None:
         return wanted
     return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
 
 
 class Bar:
-    """A bar towards ``total``; calling it with how much is done draws it."""
+    """A bar towards ``total``. Call it with the amount done to redraw it."""
 
     def __init__(self, total: float, wanted: bool | None) -> None:
         self._total = max(total, 1e-9)
@@ -54,7 +54,7 @@ class Bar:
 
 
 class Bars:
-    """A bar for each of several batches, one after the other; calling it with how much of how much is done draws it."""
+    """One bar per batch, one after the other. Call it with the amount done and the total to redraw it."""
 
     def __init__(self) -> None:
         self._total, self._bar = 0.0, Bar(0.0, False)

@@ -1,4 +1,4 @@
-"""Values of Python as TOML, for scenarios that are built rather than read."""
+"""Python values as TOML, for scenarios built from objects."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def key(name: str) -> str:
-    """A key, in quotes where it needs them; ``class_`` is ``class``, which Python keeps for itself."""
+    """A TOML key, quoted if needed. A trailing underscore is removed: write ``class_`` for ``class``."""
     name = name.removesuffix("_")
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else words(name)
 
 
 def table(value: Any) -> dict[str, Any]:
-    """The entries of a mapping or a dataclass that are given; those of its ``more`` beside them."""
+    """The entries of a mapping or dataclass that are not None, merged with those of ``more``."""
     if isinstance(value, Mapping):
         return {str(name): entry for name, entry in value.items() if entry is not None}
     found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -27,7 +27,7 @@ def table(value: Any) -> dict[str, Any]:
 def value(of: Any) -> str:
     """One value on one line."""
     if hasattr(of, "tolist"):
-        # numpy's numbers and arrays.
+        # numpy numbers and arrays.
         return value(of.tolist())
     if isinstance(of, bool):
         return "true" if of else "false"
@@ -40,17 +40,17 @@ def value(of: Any) -> str:
     if isinstance(of, (list, tuple, range)):
         return "[" + ", ".join(value(entry) for entry in of) + "]"
     if of is None:
-        raise TypeError("a scenario has no value for None")
+        raise TypeError("None has no TOML value")
     return words(str(of))
 
 
 def words(text: str) -> str:
-    """Words in quotes."""
+    """A quoted string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def document(of: Mapping[str, Any]) -> str:
-    """A whole file: plain entries first, then tables, then lists of tables."""
+    """A complete file: plain entries first, then tables, then arrays of tables."""
 
     def is_table(entry: Any) -> bool:
         return isinstance(entry, Mapping) or (dataclasses.is_dataclass(entry) and not isinstance(entry, type))

@@ -1,4 +1,4 @@
-"""What can go wrong, with the message that the program `forebay` has for it."""
+"""Exceptions, with the messages of the command line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["ForebayError", "RunError", "ScenarioError", "StoreError"]
 
 
 class ForebayError(Exception):
-    """Any of them.
+    """Base class of all errors.
 
     Attributes:
-        error: What the JSON document of the program says under ``error``.
+        error: The ``error`` object of the command line's JSON document.
     """
 
     error: dict[str, Any]
@@ -30,7 +30,7 @@ class ScenarioError(ForebayError, ValueError):
 
     @property
     def file(self) -> str | None:
-        """The file as it was named, or the argument."""
+        """The file as named by the caller, or the argument."""
         return self.error.get("file")
 
     @property
@@ -45,23 +45,23 @@ class ScenarioError(ForebayError, ValueError):
 
     @property
     def found(self) -> str | None:
-        """What stood there."""
+        """The value found."""
         return self.error.get("found")
 
     @property
     def accepts(self) -> str | None:
-        """What would have been accepted."""
+        """The accepted values."""
         return self.error.get("accepts")
 
     @property
     def hint(self) -> str | None:
-        """How to mend it."""
+        """How to correct it."""
         return self.error.get("hint")
 
 
 class StoreError(ForebayError, OSError):
-    """A directory of results that cannot be used."""
+    """A results directory that cannot be used."""
 
 
 class RunError(ForebayError, RuntimeError):
-    """A run that could not be done."""
+    """A run that failed."""

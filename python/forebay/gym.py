@@ -1,7 +1,7 @@
-"""Environments for reinforcement learning: an agent in place of a discipline, or at its knobs.
+"""Environments for reinforcement learning: an agent replaces a discipline or sets its parameters.
 
-``import forebay.gym`` makes ``gymnasium.make("forebay/AqmControl-v0", ...)`` and ``gymnasium.make_vec`` know it. `AqmVectorEnv`
-steps many simulations in one call on all cores.
+``import forebay.gym`` registers ``forebay/AqmControl-v0`` for ``gymnasium.make`` and ``gymnasium.make_vec``.
+`AqmVectorEnv` steps many simulations in one call on all cores.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ __all__ = ["ID", "OBSERVATION", "AqmControl", "AqmVectorEnv", "Power", "Reward"]
 ID = "forebay/AqmControl-v0"
 
 OBSERVATION = ("queue_delay_s", "arrival_rate_bps", "departure_rate_bps", "p")
-"""What is observed if nothing is asked for."""
+"""The default observation."""
 
 Array = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 Reward = Callable[[Mapping[str, Array]], Array]
-"""From what was observed in a step, arrays of shape ``(count,)`` by name, to a reward for each simulation."""
+"""Maps the observations of a step, arrays of shape ``(count,)`` by name, to a reward for each simulation."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """A reward of the link's utilisation less ``weight`` times how far, in targets, the delay is above ``target_s``."""
+    """Reward: utilisation minus ``weight`` times ``max(delay / target_s - 1, 0)``."""
 
     target_s: float = 0.02
     weight: float = 1.0
@@ -45,23 +45,23 @@ class Power:
 class AqmVectorEnv(VectorEnv[Any, Any, Any]):
     """``num_envs`` simulations of one scenario, stepped together.
 
-    An observation is a row of numbers for each simulation, in the order of ``observation``; an action a row with the
-    probability of a signal, or with a value for each of ``parameters``. An episode ends, truncated, with the scenario's
-    duration; the next step begins another one, with a seed of its own drawn from that of ``reset``.
+    An observation is one row per simulation, in the order of ``observation``. An action is one row per simulation: the
+    signal probability, or a value for each of ``parameters``. An episode is truncated at the scenario's duration. The
+    next step starts a new episode, with a seed derived from that of ``reset``.
 
     Args:
-        scenario: A scenario file's path, or a scenario; its first case counts, and of its disciplines the first.
-        num_envs: How many simulations.
+        scenario: A scenario file's path, or a scenario. Its first case and first discipline are used.
+        num_envs: Number of simulations.
         observation: Names: ``time_s``, ``queue_packets``, ``queue_bytes``, ``queue_delay_s``, ``arrival_rate_bps``,
             ``departure_rate_bps``, ``utilisation``, ``loss_ratio``, ``mark_ratio``, ``p``, and probes of the discipline.
-        action: ``"p"``: the agent is the discipline. Else parameters of the scenario's discipline, each with the range
-            from which its values are: ``{"q0": (10, 100)}``.
-        reward: From what is observed to a reward; it may ask for all names above, observed or not. `Power` if not given.
-        step_s: Simulated seconds a step.
-        aqm: A discipline in place of the scenario's.
-        set: Values of the scenario by path.
-        ecn: Mark ECN-capable packets instead of dropping them, where the agent is the discipline.
-        jobs: Threads; as many as there are cores if not given.
+        action: ``"p"``: the agent replaces the discipline. Otherwise parameters of the scenario's discipline, each with
+            its range: ``{"q0": (10, 100)}``.
+        reward: Maps observations to rewards; may use all names above, observed or not. Default: `Power`.
+        step_s: Simulated time per step, s.
+        aqm: A discipline that replaces the scenario's.
+        set: Scenario values by path.
+        ecn: If the agent replaces the discipline: mark ECN-capable packets instead of dropping them.
+        jobs: Number of threads; default: one per core.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
@@ -81,9 +81,9 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         jobs: int | None = None,
     ) -> None:
         if num_envs < 1:
-            raise ValueError(f"num_envs: at least 1, not {num_envs}")
+            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         if action != "p" and not action:
-            raise ValueError("action: 'p', or parameters with their ranges")
+            raise ValueError("action must be 'p' or parameters with their ranges")
         found = read(scenario, aqm=aqm, set=set)
         self.num_envs = num_envs
         self._observation = list(observation)
@@ -107,15 +107,15 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         return rows[:, : len(self._observation)]
 
     def _begin(self, which: numpy.ndarray[Any, Any]) -> Array:
-        """Begins some anew, each with the next seed of its own."""
+        """Restarts simulations, each with its next seed."""
         seeds = [int(self._seeds[at].integers(0, 2**53)) for at in which]
         return self._native.reset([int(at) for at in which], seeds)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins all anew; the same seed, the same simulations. One number is that of the first, which the others count on
-        from, as with Gymnasium's own vector environments; each goes on with seeds of its own after that."""
+        """Restarts all simulations; the same seed gives the same simulations. A single number is the seed of the first;
+        the others count up from it, as in Gymnasium's vector environments. Later episodes derive their own seeds."""
         super().reset(seed=None if isinstance(seed, list) else seed)
         given = seed if isinstance(seed, list) else [None if seed is None else seed + i for i in range(self.num_envs)]
         if len(given) != self.num_envs:
@@ -126,7 +126,7 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         return self._seen(self._native.reset(list(range(self.num_envs)), seeds)).copy(), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Any, Any, dict[str, Any]]:
-        """A step of all: observations, rewards, terminations (never), truncations, nothing more."""
+        """Steps all simulations: observations, rewards, terminations (always false), truncations, empty info."""
         given = numpy.asarray(actions, dtype=numpy.float64).reshape(self.num_envs, -1)
         given = numpy.clip(given, self._low, self._high)
         begun = self._ended
@@ -134,7 +134,7 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
         columns = {name: rows[:, i] for i, name in enumerate(self._observation + self._rewarded)}
         rewards = numpy.asarray(self._reward(columns), dtype=numpy.float64)
         if begun.any():
-            # Gymnasium's next-step reset: what had ended begins anew, and its action counts for nothing.
+            # Gymnasium's next-step reset: ended simulations restart, and their actions are ignored.
             rows = self._begin(numpy.flatnonzero(begun))
             rewards, ended = numpy.where(begun, 0.0, rewards), ended & ~begun
         self._ended = ended
@@ -142,7 +142,7 @@ class AqmVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 class AqmControl(gymnasium.Env[Any, Any]):
-    """One simulation: as `AqmVectorEnv`, which see, without the first dimension."""
+    """A single simulation: `AqmVectorEnv` without the first dimension."""
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
@@ -154,7 +154,7 @@ class AqmControl(gymnasium.Env[Any, Any]):
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begins anew; the same seed, the same simulation."""
+        """Restarts the simulation; the same seed gives the same simulation."""
         super().reset(seed=seed)
         self._over = False
         if seed is None:
@@ -163,15 +163,15 @@ class AqmControl(gymnasium.Env[Any, Any]):
         return rows[0], info
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """A step: observation, reward, terminated (never), truncated, nothing more."""
+        """A step: observation, reward, terminated (always false), truncated, empty info."""
         if self._over:
-            raise gymnasium.error.ResetNeeded("reset() comes before step(), at the start and after the end of an episode")
+            raise gymnasium.error.ResetNeeded("call reset() before step(), at the start and after an episode has ended")
         rows, rewards, _, truncated, info = self._all.step(numpy.asarray(action, dtype=numpy.float64)[None])
         self._over = bool(truncated[0])
         return rows[0], float(rewards[0]), False, bool(truncated[0]), info
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no resources are held."""
 
 
 gymnasium.register(ID, entry_point="forebay.gym:AqmControl", vector_entry_point="forebay.gym:AqmVectorEnv")

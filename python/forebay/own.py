@@ -1,6 +1,6 @@
-"""Disciplines of one's own: subclass `Law` or `Aqm`, give it a ``name``, and it stands beside the built-in ones.
+"""Custom disciplines: subclass `Law` or `Aqm` and set ``name``; the class can then be used like a built-in discipline.
 
-Annotated attributes with a default are parameters: words such as ``"my_pi gain=0.02"`` set them, in scenarios too.
+Annotated attributes with a default are parameters. Set them with ``"my_pi gain=0.02"``, also in scenarios.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from forebay import _native
 __all__ = ["Actuation", "Aqm", "Law"]
 
 KNOWN: dict[str, type[_Own]] = {}
-"""By name, the last class of each."""
+"""The last class registered under each name."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORD = re.compile(r"[^\s=]+")
 _KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 _TAKEN = {"ecn", "th", "hard_limit", "preset", "code"}
-"""Words that all disciplines have."""
+"""Parameters that all disciplines have."""
 _OURS = {"name", "probes", "next_tick_s"}
-"""Attributes that are no parameters, annotated or not."""
+"""Attributes that are never parameters."""
 
 
 def _content(of: Any) -> Any:
-    """What makes a piece of a class what it is, without where it lies in memory."""
+    """A representation of a class member that does not depend on memory addresses."""
     of = getattr(of, "__func__", of)
     if isinstance(of, property):
         return [_content(of.fget), _content(of.fset)]
@@ -46,7 +46,7 @@ def _content(of: Any) -> Any:
 
 
 def _held(cell: CellType) -> Any:
-    """What a function has from around it; nothing where that is the class that is being made."""
+    """The value of a closure cell; None while it refers to the class under construction."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -54,7 +54,7 @@ def _held(cell: CellType) -> Any:
 
 
 def _code(cls: type) -> str:
-    """A hash of a class and of the classes that it extends: with other code its results are others."""
+    """Hash of the code of a class and its bases: results of other code must not be reused."""
     kinds = [base for base in cls.__mro__ if issubclass(base, _Own) and base.__module__ != __name__]
     entries = [[name, _content(entry)] for base in kinds for name, entry in sorted(vars(base).items()) if _counts(name)]
     return hashlib.sha256(repr(entries).encode()).hexdigest()[:12]
@@ -67,23 +67,23 @@ def _counts(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Actuation:
-    """What a `Law` has done to packets until its next update; a plain probability is one too."""
+    """What a `Law` applies to packets until its next update. A plain probability can be returned instead."""
 
     p: float
-    """Probability of a signal."""
+    """Signal probability."""
     q0_packets: float | None = None
     """If given, the probability is ``p * queue / q0_packets``."""
     mean_packet: float | None = None
-    """If given, the probability is multiplied by the packet's length over this many bytes."""
+    """If given, the probability is multiplied by the packet's length divided by this many bytes."""
     marks_at_departure: bool = False
-    """ECN-capable packets are signalled when they leave."""
+    """Signal ECN-capable packets at departure instead of arrival?"""
 
 
 class _Own:
-    """What both have in common."""
+    """Common base of `Law` and `Aqm`."""
 
     name: ClassVar[str] = ""
-    """How words name it; a class without a name of its own is not registered."""
+    """Name of the discipline. A class that does not define ``name`` itself is not registered."""
     probes: ClassVar[Sequence[str]] = ()
     """Attributes that can be recorded over time, as ``NAME.PROBE`` in a scenario's ``report.series``."""
     _rung: ClassVar[str]
@@ -110,20 +110,20 @@ class _Own:
     def _parameter(cls, name: str, hint: Any, value: Any) -> None:
         """Makes an annotated attribute a parameter, if it can be one."""
         if name in _TAKEN:
-            raise ValueError(f"{cls.__name__}.{name}: every discipline has a {name} already")
+            raise ValueError(f"{cls.__name__}.{name}: reserved: every discipline has a parameter {name}")
         kind = _KINDS.get(getattr(hint, "__name__", str(hint)), type(value))
         value = float(value) if kind is float and type(value) is int else value
         if not isinstance(value, (bool, int, float, str)):
-            raise TypeError(f"{cls.__name__}.{name}: a parameter is a number, a word or a bool, not {type(value).__name__}")
+            raise TypeError(f"{cls.__name__}.{name}: a parameter is a number, str or bool, not {type(value).__name__}")
         if isinstance(value, str) and not _WORD.fullmatch(value):
-            raise ValueError(f"{cls.__name__}.{name}: a word without spaces, not {value!r}")
+            raise ValueError(f"{cls.__name__}.{name}: a string without spaces or =, not {value!r}")
         cls._values[name], cls._kinds[name] = value, kind
 
     @classmethod
     def _register(cls) -> None:
-        """Its name means this class from now on."""
+        """Registers this class under its name."""
         if not _NAME.fullmatch(cls.name):
-            raise ValueError(f"{cls.__name__}.name: letters, digits and _, not {cls.name!r}")
+            raise ValueError(f"{cls.__name__}.name must consist of letters, digits and _, not {cls.name!r}")
         _native.register(cls)
         KNOWN[cls.name] = cls
 
@@ -133,7 +133,7 @@ class _Own:
 
     @classmethod
     def _read(cls, name: str, text: str) -> Any:
-        """A parameter as its default's type; the error says what is accepted."""
+        """Converts a value to the type of the parameter's default; the error states what is accepted."""
         kind = cls._kinds[name]
         if kind is bool:
             if text in {"on", "true", "yes", "1"}:
@@ -168,17 +168,17 @@ class _Own:
         return [getattr(type(self), method) is not getattr(Aqm, method) for method in methods]
 
     def start(self, rate_bps: float, limit_packets: float, mean_packet: int) -> None:
-        """It stands in front of a link from now on: set up what it remembers.
+        """Called when the discipline is placed in front of a link: initialize the state here.
 
         Args:
-            rate_bps: Capacity in bits per second.
-            limit_packets: Buffer, in packets of mean size where it is in bytes.
-            mean_packet: Bytes of a typical packet.
+            rate_bps: Link rate, bit/s.
+            limit_packets: Buffer, packets; a buffer in bytes is divided by the mean packet size.
+            mean_packet: Typical packet size, bytes.
         """
 
 
 class Law(_Own):
-    """A control law: it sees counters once a period, never a packet.
+    """A control law: called once per period with counters; it does not see packets.
 
     Example:
         >>> class MyPi(forebay.Law):
@@ -196,22 +196,22 @@ class Law(_Own):
 
     _rung = "law"
     period: Any = "10ms"
-    """Time between updates, such as ``"6ms"``, or seconds. Annotate it and it is a parameter."""
+    """Interval between updates: ``"6ms"``, or a number of seconds. If annotated, it is a parameter."""
 
     def initial(self) -> float | Actuation:
-        """What holds before the first update."""
+        """Returns the signal probability before the first update."""
         return 0.0
 
     def update(self, sample: _native.Sample) -> float | Actuation:
-        """A period has passed: the probability of a signal from now on."""
+        """Called after each period; returns the new signal probability."""
         raise NotImplementedError
 
 
 class Aqm(_Own):
-    """A per-packet opinion: it sees every packet and holds none.
+    """A per-packet AQM: decides on each packet at arrival or departure; it does not own the queue.
 
-    A verdict is ``True`` or ``"signal"`` (mark if the packet is ECN-capable, else drop), ``"mark"``, ``"drop"``, and
-    ``False``, ``None`` or ``"accept"``.
+    Verdicts: ``True`` or ``"signal"`` (mark if ECN-capable, else drop); ``"mark"``; ``"drop"``; ``False``, ``None`` or
+    ``"accept"``.
 
     Example:
         >>> class Slope(forebay.Aqm):
@@ -223,27 +223,27 @@ class Aqm(_Own):
 
     _rung = "aqm"
     next_tick_s: float | None = None
-    """When ``tick`` is to be called next, in seconds."""
+    """Time of the next call of ``tick``, s."""
 
     def arrival(self, packet: _native.Packet, level: _native.Level, cx: _native.Context) -> bool | str | None:
-        """Every packet that is offered, also when the buffer is full. Draw the same number of randoms each time."""
+        """Called for every offered packet, also if the buffer is full. Draw equally many random numbers each time."""
 
     def departure(self, packet: _native.Packet, level: _native.Level, cx: _native.Context) -> bool | str | None:
-        """Every packet that is taken from the queue; ``level`` is what is left behind."""
+        """Called for every packet taken from the queue; ``level`` is the queue without it."""
 
     def settled(self, packet: _native.Packet, fate: str, cx: _native.Context) -> None:
-        """What really happened: ``queued``, ``marked``, ``delivered``, ``dropped-early``, ``dropped-overflow`` or
-        ``dropped-threshold``."""
+        """Called with a packet's fate: ``queued``, ``marked``, ``delivered``, ``dropped-early``, ``dropped-overflow``
+        or ``dropped-threshold``."""
 
     def emptied(self, cx: _native.Context) -> None:
-        """Nothing waits: the link goes idle."""
+        """Called when the queue is empty and the link becomes idle."""
 
     def tick(self, level: _native.Level, cx: _native.Context) -> None:
-        """The time that ``next_tick_s`` asked for has come."""
+        """Called at the time ``next_tick_s``."""
 
 
 def words_of(discipline: Any) -> str:
-    """What `run` and others take for a discipline, as words; a class that is given is known from now on."""
+    """The discipline string of any value that `run` accepts as a discipline. Registers a class if needed."""
     if isinstance(discipline, str):
         return discipline
     if isinstance(discipline, _native.Discipline):
@@ -252,4 +252,4 @@ def words_of(discipline: Any) -> str:
         if KNOWN.get(discipline.name) is not discipline:
             discipline._register()
         return discipline.name
-    raise TypeError(f"a discipline is words, a Discipline, or a class of one's own that has a name, not {discipline!r}")
+    raise TypeError(f"a discipline is a string, a Discipline, or a custom class with a name, not {discipline!r}")

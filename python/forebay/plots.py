@@ -1,4 +1,4 @@
-"""Pictures of results, with matplotlib: each draws on ``ax``, or on a new one, and gives it back."""
+"""Figures of results with matplotlib. Each function draws on ``ax`` (default: a new one) and returns it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _names(results: Results) -> dict[str, str]:
-    """What stands in a legend: labels without the point of the axes where there is one only."""
+    """Legend labels; without the axis values if all runs have the same."""
     cases = {label[label.find(" [") :] if label.endswith("]") and " [" in label else "" for label in results.labels}
     point = cases.pop() if len(cases) == 1 else ""
     return {label: label.removesuffix(point) if point else label for label in results.labels}
 
 
 def over_time(results: Results, column: str = "queue_pkts", ax: Axes | None = None) -> Axes:
-    """A column of the series over time, a line for each of what is compared: its first seed."""
+    """A column of the series over time, one line per discipline and case; first seed only."""
     ax = _axes(ax)
     for label, name in _names(results).items():
         time_s, values = results.over_time(column, label)
@@ -43,19 +43,19 @@ def over_time(results: Results, column: str = "queue_pkts", ax: Axes | None = No
 
 
 def cdf(results: Results, ax: Axes | None = None) -> Axes:
-    """The distribution of the queue over time, all seeds together."""
+    """The distribution of the queue length over time, over all seeds."""
     ax = _axes(ax)
     for label, name in _names(results).items():
         length, share = results.queue_cdf(label)
         ax.step(length, share, where="post", label=name)
-    ax.set(xlabel="queue, packets", ylabel="share of the time at or below", ylim=(0, 1.01))
+    ax.set(xlabel="queue, packets", ylabel="fraction of time at or below", ylim=(0, 1.01))
     ax.legend()
     return ax
 
 
 def ellipses(results: Results, ax: Axes | None = None, sigmas: float = 1.0) -> Axes:
-    """Goodput over mean waiting time, an ellipse of ``sigmas`` standard deviations over seeds for each of what is compared,
-    better towards the upper right, as in the reports of Pantheon and RemyCC."""
+    """Goodput over mean waiting time, with an ellipse of ``sigmas`` standard deviations over seeds per discipline.
+    Better is to the upper right, as in the reports of Pantheon and RemyCC."""
     import numpy
     from matplotlib.patches import Ellipse
 
@@ -75,14 +75,14 @@ def ellipses(results: Results, ax: Axes | None = None, sigmas: float = 1.0) -> A
             ax.add_patch(Ellipse(tuple(centre), width, height, angle=angle, color=colour, alpha=0.25))
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
-    ax.set(xlabel="mean waiting time, ms (less is right)", ylabel="goodput, Mb/s")
+    ax.set(xlabel="mean waiting time, ms (axis reversed)", ylabel="goodput, Mb/s")
     ax.legend()
     return ax
 
 
 def stability_map(found: dict[str, Any], ax: Axes | None = None) -> Axes:
-    """A map of `forebay.theory.stability_map`: delay margins where the loop is stable, red where it is not, white where it
-    has no rest."""
+    """A map of `forebay.theory.stability_map`: delay margin where the loop is stable, red where it is unstable, white
+    where there is no equilibrium."""
     import numpy
 
     ax = _axes(ax)

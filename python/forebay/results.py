@@ -1,4 +1,4 @@
-"""What runs have found: tables for Arrow and numpy, means with intervals, pictures."""
+"""Results of runs: tables for Arrow and numpy, means with confidence intervals, plots."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ __all__ = ["Results"]
 
 
 class Results:
-    """Finished runs of a scenario. They pickle: those in memory as they are, those in a directory by their summaries and the
-    directory's path, where the rest is read when it is asked for.
+    """Finished runs of a scenario. They can be pickled: completely if in memory; as summaries and path if in a
+    directory, whose other files are read on demand.
 
-    It is itself a table for Arrow, that of ``summary``: ``polars.DataFrame(results)`` (or ``polars.from_arrow``, a series of
-    rows), ``pyarrow.table(results)`` and ``pandas.DataFrame.from_arrow(results)`` take it without a copy.
+    The object is an Arrow table itself, that of ``summary``: ``polars.DataFrame(results)`` (or ``polars.from_arrow``, a
+    series of rows), ``pyarrow.table(results)`` and ``pandas.DataFrame.from_arrow(results)`` accept it without a copy.
     """
 
     def __init__(self, native: _native.Results) -> None:
         self._native = native
 
     def __reduce__(self) -> tuple[type[Results], tuple[_native.Results]]:
-        # Without the tables and dictionaries that it has been asked for: they come again.
+        # Cached tables and dictionaries are not pickled; they can be computed again.
         return type(self), (self._native,)
 
     @property
     def summary(self) -> _native.Table:
-        """A row per run, link and class: the columns of ``summary.parquet``."""
+        """One row per run, link and class: the columns of ``summary.parquet``."""
         return self._native.summary
 
     @functools.cached_property
     def series(self) -> _native.Table:
-        """A row per run, link and sampling interval: ``label``, ``seed``, ``link``, ``time_s``, ``queue_pkts``,
-        ``queue_mean_pkts`` and what the scenario's ``report.series`` asks for, null where a discipline does not have it."""
+        """One row per run, link and sampling interval: ``label``, ``seed``, ``link``, ``time_s``, ``queue_pkts``,
+        ``queue_mean_pkts`` and the scenario's ``report.series``; null where a discipline does not have one."""
         return self._native.series
 
     @functools.cached_property
     def flows(self) -> _native.Table:
-        """A row per run and flow: ``label``, ``seed``, ``flow``, ``group``, ``class``, ``goodput_bytes`` (payload that
-        arrived for the first time within the window), ``received_bytes`` (with headers), ``active_s``, ``sent_pkts``, ``retransmitted_pkts``, ``timeouts``."""
+        """One row per run and flow: ``label``, ``seed``, ``flow``, ``group``, ``class``, ``goodput_bytes`` (payload
+        that arrived for the first time within the window), ``received_bytes`` (with headers), ``active_s``,
+        ``sent_pkts``, ``retransmitted_pkts``, ``timeouts``."""
         return self._native.flows
 
     @functools.cached_property
@@ -54,13 +55,13 @@ class Results:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """``summary.json`` as a dictionary: its names are fixed."""
+        """``summary.json`` as a dictionary; its keys are stable."""
         found: dict[str, Any] = json.loads(self._native.to_json())
         return found
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """A dictionary per run and link under study."""
+        """One dictionary per run and link under study."""
         runs: list[dict[str, Any]] = self._document["runs"]
         return runs
 
@@ -72,32 +73,32 @@ class Results:
 
     @property
     def labels(self) -> list[str]:
-        """What was compared, in order, each once."""
+        """The distinct labels of the runs, in order."""
         return list(dict.fromkeys(self._native.labels))
 
     @property
     def directory(self) -> Path | None:
-        """Where the results are; none if in memory only."""
+        """The directory of the results; None if in memory only."""
         return self._native.directory
 
     def quantity(self, name: str) -> numpy.ndarray[Any, Any]:
         """A quantity of each run, in the order of ``runs``.
 
         Args:
-            name: As tables and claims have it, such as ``"utilisation"`` or ``"mean(queue)@30..60"``.
+            name: As in tables and claims, e.g. ``"utilisation"`` or ``"mean(queue)@30..60"``.
 
         Returns:
-            Shape ``(len(self),)``, float64, NaN where a run has none.
+            Shape ``(len(self),)``, float64; NaN where a run does not have it.
         """
         import numpy
 
         return numpy.asarray(self._native.quantity(name), dtype=numpy.float64)
 
     def queue_cdf(self, label: str | None = None) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
-        """The distribution of the queue over time, over all seeds of what has this label; the first if not given.
+        """The distribution of the queue length over time, over all seeds of a label (default: the first label).
 
         Returns:
-            Lengths in packets and the share of the time at or below each, both of shape ``(longest + 1,)``.
+            Lengths in packets and the fraction of time at or below each, both of shape ``(longest + 1,)``.
         """
         import numpy
 
@@ -111,7 +112,7 @@ class Results:
     def over_time(self, column: str = "queue_pkts", label: str | None = None, seed: int | None = None) -> tuple[
         numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]
     ]:
-        """A column of one run's series at the first link under study, the first run's if not given.
+        """A column of one run's series at the first link under study (default: the first run).
 
         Returns:
             Times in seconds and values, both of shape ``(rows,)``.
@@ -121,7 +122,7 @@ class Results:
         seed = self._native.seeds[self._native.labels.index(label)] if seed is None else seed
         mine = (series["label"] == label) & (series["seed"] == seed)
         if not mine.any():
-            raise KeyError(f"seed {seed} of {label!r}; there are {self._native.seeds}")
+            raise KeyError(f"no seed {seed} of {label!r}; available: {self._native.seeds}")
         mine &= series["link"] == series["link"][mine.argmax()]
         return series["time_s"][mine], series[column][mine]
 
@@ -130,10 +131,10 @@ class Results:
             return self.labels[0]
         if label in self.labels:
             return label
-        raise KeyError(f"{label!r}; there are {', '.join(self.labels)}")
+        raise KeyError(f"no label {label!r}; available: {', '.join(self.labels)}")
 
     def plot(self, column: str = "queue_pkts", ax: Axes | None = None) -> Axes:
-        """A column of the series over time, a line for each of what is compared; `forebay.plots` has more."""
+        """A column of the series over time, one line per label; see `forebay.plots` for more."""
         from forebay import plots
 
         return plots.over_time(self, column, ax)

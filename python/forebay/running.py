@@ -1,4 +1,4 @@
-"""Running scenarios: here on all cores, or as a sweep that any executor works on."""
+"""Runs scenarios on all cores of this machine."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["run"]
 
 LARGEST_SEED = 2**53
 MOST = 200_000
-"""More runs of each are taken for a slip."""
+"""Maximum number of runs; larger numbers are taken for mistakes."""
 
 
 def seeds_of(seeds: int | Iterable[int]) -> list[int]:
-    """``5`` is the seeds 1 to 5; seeds that are given are whole numbers from 0 on, each once."""
+    """``5`` means seeds 1 to 5. Explicit seeds are distinct integers from 0 to 2**53."""
     if isinstance(seeds, (str, bytes)):
-        raise TypeError(f"seeds: a number or a list of numbers, not {seeds!r}")
+        raise TypeError(f"seeds must be a number or a list of numbers, not {seeds!r}")
     if not isinstance(seeds, Iterable) or getattr(seeds, "ndim", 1) == 0:
         count = operator.index(seeds)  # type: ignore[arg-type]
         if not 1 <= count <= MOST:
-            raise ValueError(f"seeds: 1 to {MOST} of them, not {count}")
+            raise ValueError(f"seeds: the number must be from 1 to {MOST}, not {count}")
         return list(range(1, count + 1))
     found = [operator.index(seed) for seed in seeds]
     wrong = [seed for seed in found if not 0 <= seed <= LARGEST_SEED]
     if wrong or not found or len(set(found)) < len(found):
-        raise ValueError(f"seeds: at least one, from 0 to {LARGEST_SEED}, each once, not {found[:20]}")
+        raise ValueError(f"seeds: give at least one, distinct, from 0 to {LARGEST_SEED}, not {found[:20]}")
     return found
 
 
@@ -47,27 +47,27 @@ def run(
     progress: bool | None = None,
     force: bool = False,
 ) -> Results:
-    """Simulates a scenario under every discipline with the same seeds.
+    """Simulates a scenario with every discipline and the same seeds.
 
-    Ctrl-C ends it with `KeyboardInterrupt`; what had finished is in ``output``, and the same call goes on there. What a
-    discipline of one's own raises ends the call with it.
+    Ctrl-C raises `KeyboardInterrupt`. Finished runs are kept in ``output``; the same call resumes there. An exception
+    in a custom discipline ends the call.
 
     Args:
         scenario: A scenario file's path, or a scenario.
-        aqm: Disciplines in place of those that the file compares: words such as ``"raqm q0=50"``, or classes of one's own.
-        set: Values by path, such as ``{"flows.ftp.count": 40}``.
-        vary: Values along axes by path; each combination is a case.
-        seeds: How many, from 1 on, or which.
-        jobs: Runs at a time; as many as there are cores if not given.
-        output: A directory for the results, as ``forebay run -o`` fills it; without it they are in memory only.
-        progress: Show a bar; if not given, on a terminal and in a notebook.
-        force: Run also what will take more than half of the memory, or more than a day.
+        aqm: Disciplines to use instead of the file's: strings such as ``"raqm q0=50"``, or custom classes.
+        set: Values by path, e.g. ``{"flows.ftp.count": 40}``.
+        vary: Axes: lists of values by path; each combination is a case.
+        seeds: Number of seeds, counted from 1, or a list of seeds.
+        jobs: Number of parallel runs; default: one per core.
+        output: Output directory, as with ``forebay run -o``; default: results in memory only.
+        progress: Show a progress bar; default: on a terminal and in a notebook.
+        force: Run even if it will use over half of the memory or take over a day.
 
     Returns:
-        The runs: cases by seeds by disciplines.
+        The runs: cases x seeds x disciplines.
 
     Raises:
-        ScenarioError: The input is wrong, or too much without ``force``.
+        ScenarioError: The input is wrong, or the runs are too large without ``force``.
         StoreError: The directory cannot be used.
 
     Example:

@@ -1,7 +1,7 @@
-"""Scenarios: read from a file, or built from dataclasses that have the file's names.
+"""Scenarios: read from a file, or built from dataclasses with the names of the file's keys.
 
-Quantities are words as tc(8) writes them: ``"15mbit"``, ``"20ms"``, ``"400p"`` (packets), ``"160kb"``. What a table of the
-file can have and a class here does not name goes into its ``more``.
+Quantities are strings in the notation of tc(8): ``"15mbit"``, ``"20ms"``, ``"400p"`` (packets), ``"160kb"``. ``more``
+takes keys of the file that a class does not define.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Bottleneck:
     """The link under study."""
 
     rate: str
-    """Capacity, such as ``"10mbit"``."""
+    """Link rate, e.g. ``"10mbit"``."""
     delay: str
-    """Propagation delay one way."""
+    """One-way propagation delay."""
     queue: str
-    """Buffer, the packet in transmission not counted."""
+    """Buffer, without the packet in transmission."""
     aqm: str | None = None
-    """Its discipline; what ``compare`` says goes before."""
+    """Discipline; ``compare`` overrides it."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other entries of the table, such as ``loss`` or ``reverse``."""
+    """Other keys of the table, e.g. ``loss`` or ``reverse``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +42,17 @@ class Access:
     """The senders' links."""
 
     rate: str
-    """Rate of each."""
+    """Rate of each link."""
     delays: Sequence[str]
     """Propagation delays; host h has ``delays[h mod n]``."""
     hosts: int | None = None
-    """How many hosts; as many as delays if not given."""
+    """Number of hosts; default: the number of delays."""
     queue: str | None = None
     """Buffer of each link."""
     jitter: str | None = None
     """Processing times of hosts are uniform from 0 to this."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other entries of the table."""
+    """Other keys of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,9 @@ class Egress:
     delay: str
     """Propagation delay."""
     rate: str | None = None
-    """Rate of each."""
+    """Rate of each link."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other entries of the table."""
+    """Other keys of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,36 +79,36 @@ class Dumbbell:
 
 @dataclass(frozen=True, kw_only=True)
 class Flows:
-    """A group of like flows."""
+    """A group of identical flows."""
 
     kind: str
-    """``ftp``, ``web``, ``cbr`` and so on: ``forebay list traffic``."""
+    """``ftp``, ``web``, ``cbr``, ...: see ``forebay list traffic``."""
     count: int | None = None
-    """How many."""
+    """Number of flows."""
     tcp: str | None = None
-    """Congestion control: ``forebay list congestion``."""
+    """Congestion control: see ``forebay list congestion``."""
     name: str | None = None
-    """Of the group."""
+    """Name of the group."""
     ecn: bool | Literal["ect0", "ect1"] | None = None
-    """ECN codepoint of its data; ``True`` is the sender's own."""
+    """ECN codepoint of the data; ``True``: the sender's default."""
     l4s: bool | None = None
-    """Is the codepoint of DCTCP its own ECT(1)?"""
+    """Does ``ecn=True`` mean ECT(1) for DCTCP?"""
     start: Any = None
-    """When they start: a time, or ``{"uniform": ["0s", "1s"]}``."""
+    """Start time: a time, or ``{"uniform": ["0s", "1s"]}``."""
     active: Sequence[Any] | None = None
-    """The windows in which they send."""
+    """Intervals in which the flows send."""
     rtt: Any = None
-    """Round trip without queueing."""
+    """Round-trip time without queueing."""
     rate: str | None = None
-    """Of ``cbr`` and the like."""
+    """Rate, for ``cbr`` and similar kinds."""
     packet: int | None = None
-    """Bytes on the wire; those of the scenario if not given."""
+    """Packet size on the wire, bytes; default: that of the scenario."""
     class_: int | str | None = None
     """Service class."""
     direction: str | None = None
-    """``"reverse"``: against the others."""
+    """``"reverse"``: from the receivers' side to the senders' side."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Other entries of the table."""
+    """Other keys of the table."""
 
 
 def build(
@@ -127,19 +127,19 @@ def build(
     """Builds a scenario.
 
     Args:
-        topology: A `Dumbbell`, or a mapping as the file's ``[topology]`` has it.
+        topology: A `Dumbbell`, or a mapping like the file's ``[topology]``.
         flows: Groups of flows.
         duration: Simulated time.
-        warmup: How much of it does not count.
-        packet: Bytes on the wire.
-        title: Its name in reports.
+        warmup: Initial part that is excluded from statistics.
+        packet: Packet size on the wire, bytes.
+        title: Title in reports.
         aqm: Disciplines to compare.
-        vary: Values along axes; each combination is a case.
-        series: What to record over time beside the queue, such as ``"raqm.p"``.
-        more: Other entries of the file.
+        vary: Axes: lists of values; each combination is a case.
+        series: What to record over time in addition to the queue, e.g. ``"raqm.p"``.
+        more: Other keys of the file.
 
     Raises:
-        ScenarioError: Something is wrong with it; the line is that of ``to_toml()``'s text.
+        ScenarioError: The scenario is invalid; the line refers to the text of ``to_toml()``.
     """
     document = {
         "version": 1,
@@ -164,13 +164,13 @@ def read(
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> Scenario:
-    """Reads a scenario and changes it, as ``--aqm``, ``--set`` and ``--vary`` do.
+    """Reads a scenario and applies overrides, as ``--aqm``, ``--set`` and ``--vary`` do.
 
     Args:
         scenario: A path, or a scenario.
-        aqm: Disciplines in place of those that the file compares; classes of one's own count under their name.
-        set: Values by path, such as ``{"flows.ftp.count": 40}``.
-        vary: Values along axes by path; each combination is a case.
+        aqm: Disciplines to use instead of the file's: strings or custom classes.
+        set: Values by path, e.g. ``{"flows.ftp.count": 40}``.
+        vary: Axes: lists of values by path; each combination is a case.
     """
     found = scenario if isinstance(scenario, Scenario) else Scenario.load(fspath(scenario))
     one = isinstance(aqm, (str, type)) or isinstance(aqm, Discipline)
@@ -185,7 +185,7 @@ def read(
 
 
 def _words(path: str, values: Any) -> list[str]:
-    """Values of an axis as the command line has them."""
+    """The values of an axis as strings, as on the command line."""
     values = values.tolist() if hasattr(values, "tolist") else values
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"vary: {path} takes a list of values, not {values!r}")
@@ -194,5 +194,5 @@ def _words(path: str, values: Any) -> list[str]:
         raise ValueError(f"vary: {path} has no value")
     odd = [word for word in words if "," in word or ".." in word]
     if odd:
-        raise ValueError(f"vary: {odd[0]!r} cannot be a value of {path} here; put it into [vary] of the scenario")
+        raise ValueError(f"vary: {odd[0]!r} cannot be a value of {path} here; write it in [vary] of the scenario")
     return words

@@ -1,8 +1,7 @@
-"""Sweeps: a scenario over values and seeds, on this machine or on many.
+"""Sweeps: a scenario over values and seeds, on one machine or many.
 
-Each finished run is in the sweep's directory before its worker takes the next, as a file of its own and as a Parquet shard
-(``shards/*.parquet``, rows of the summary) that can be read while the sweep goes on. The same call goes on where another
-one stopped.
+Each finished run is stored in the sweep's directory before its worker takes the next: as a file, and as a Parquet shard
+(``shards/*.parquet``, rows of the summary) that can be read while the sweep runs. Repeat the call to resume.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ _Place = tuple[int, int, int]
 _Done = list[bytes | None]
 
 _CHUNK_S = 1.0
-"""Seconds that a chunk of runs should take: far above what sending it costs."""
+"""Target duration of a chunk of runs, s: far above the cost of sending it."""
 _TOKEN = "sweep.token"
 _AHEAD = 2
-"""Chunks that wait for each worker."""
+"""Chunks queued per worker."""
 
 
 @functools.lru_cache(maxsize=4)
 def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenario:
-    """A scenario is read once by each worker, and again with other classes."""
+    """Parses the scenario once per worker, and again if custom classes change."""
     text, name, *changes = parts
     return _native.Scenario(text, name, *(list(change) for change in changes))
 
@@ -47,7 +46,7 @@ def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenari
 def _chunk(
     parts: tuple[Any, ...], classes: tuple[type[own._Own], ...], seeds: list[int], places: list[_Place], directory: str, token: str
 ) -> tuple[_Done, float]:
-    """What a worker does: some runs, and the seconds that they took."""
+    """The work of a worker: does some runs. Returns their records and the time taken, s."""
     begin = time.perf_counter()
     for one in classes:
         if getattr(own.KNOWN.get(one.name), "_code", None) != one._code:
@@ -59,7 +58,7 @@ def _chunk(
 
 
 def _token(directory: str) -> str:
-    """What the caller has written there: a folder of the same name on another machine does not have it."""
+    """The token written by the caller. A directory of the same name on another machine does not contain it."""
     try:
         return (Path(directory) / _TOKEN).read_text()
     except OSError:
@@ -67,15 +66,15 @@ def _token(directory: str) -> str:
 
 
 def _do(work: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
-    """A call as a task."""
+    """Calls ``work``; the function of a Ray task."""
     return work(*args, **kwargs)
 
 
 class RayExecutor(Executor):
-    """A `concurrent.futures.Executor` over Ray tasks, which Ray itself runs again if their worker is lost.
+    """A `concurrent.futures.Executor` over Ray tasks. Ray repeats tasks whose worker was lost.
 
     Args:
-        options: What ``ray.remote`` takes, such as ``num_cpus=1``.
+        options: Options of ``ray.remote``, e.g. ``num_cpus=1``.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -94,7 +93,7 @@ class RayExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leaves Ray as it is."""
+        """Does nothing: Ray keeps running."""
 
 
 def sweep(
@@ -114,26 +113,26 @@ def sweep(
 
     Args:
         scenario: A scenario file's path, or a scenario.
-        vary: Values along axes by path, such as ``{"flows.ftp.count": [5, 50, 150]}``.
-        aqm: Disciplines in place of those that the file compares, or classes of one's own.
+        vary: Axes: lists of values by path, e.g. ``{"flows.ftp.count": [5, 50, 150]}``.
+        aqm: Disciplines to use instead of the file's: strings or custom classes.
         set: Values by path.
-        seeds: How many, from 1 on, or which.
-        executor: Who works: any `concurrent.futures.Executor`, Dask's ``client.get_executor()``, a `RayExecutor`; all
-            cores of this process if not given. Results are the same to the last bit.
-        output: A directory; ``runs/TITLE-HASH`` if not given, as the program has it.
-        jobs: Runs at a time in this process.
-        progress: Show a bar; if not given, on a terminal and in a notebook.
-        force: Run also what will take more than half of the memory, or more than a day.
+        seeds: Number of seeds, counted from 1, or a list of seeds.
+        executor: Any `concurrent.futures.Executor`, Dask's ``client.get_executor()`` or a `RayExecutor`; default: all
+            cores of this process. Results are bit-identical.
+        output: Output directory; default: ``runs/TITLE-HASH``, as on the command line.
+        jobs: Number of parallel runs in this process.
+        progress: Show a progress bar; default: on a terminal and in a notebook.
+        force: Run even if it will use over half of the memory or take over a day.
 
     Returns:
-        The runs, their series on disk.
+        The runs; their series are on disk.
 
     Raises:
-        ScenarioError: The input is wrong, or too much without ``force``, for this machine's memory, and time by its cores.
+        ScenarioError: The input is wrong, or, without ``force``, too large for this machine's memory and cores.
         StoreError: The directory cannot be used.
 
-    A worker that is lost takes no finished run with it where it reaches ``output``; what it had not finished is done by the
-    others, and in this process if the executor as a whole breaks.
+    A lost worker loses no finished run if it can reach ``output``. Its unfinished runs are done by the other workers,
+    or by this process if the executor breaks.
     """
     found = read(scenario, aqm=aqm, set=set, vary=vary)
     numbers = seeds_of(seeds)
@@ -146,7 +145,7 @@ def sweep(
         shared = _native.Sweep(found, numbers, where, min(_workers(executor), os.cpu_count() or 1), force)
         try:
             _shared(found, numbers, where, executor, bar, shared.left)
-            # What the executor was allowed to begin is ended here.
+            # Runs that the executor has not finished are done here.
             return Results(_native.run(found, numbers, jobs, where, bar, True, True, shared))
         finally:
             shared.close()
@@ -160,14 +159,14 @@ def _shared(
     bar: Callable[[float], None],
     left: list[_Place],
 ) -> None:
-    """Lets the executor do what is left, some runs at a time, as many as fill a chunk."""
+    """Lets the executor do the remaining runs, in chunks."""
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
     key = (*parts[:2], *(tuple(change) for change in parts[2:]))
     classes = _own_classes(found)
     token = secrets.token_hex(8)
     (Path(where) / _TOKEN).unlink(missing_ok=True)
-    # Exclusive: a link at this name is not followed.
+    # Exclusive creation does not follow a symbolic link.
     with open(Path(where) / _TOKEN, "x") as file:
         file.write(token)
     waiting: dict[Future[tuple[_Done, float]], list[_Place]] = {}
@@ -193,8 +192,8 @@ def _shared(
     except Exception as error:
         if not _is_broken(error):
             raise
-        known = f"; do its workers know {', '.join(one.name for one in classes)}?" if classes else ""
-        what = f"the executor broke ({error}{known}): this process does what is left"
+        known = f"; can its workers import {', '.join(one.name for one in classes)}?" if classes else ""
+        what = f"the executor broke ({error}{known}): this process does the remaining runs"
         warnings.warn(what, RuntimeWarning, stacklevel=3)
     finally:
         for future in waiting:
@@ -203,7 +202,7 @@ def _shared(
 
 
 def _is_broken(error: Exception) -> bool:
-    """Is it the executor's, not that of the runs?"""
+    """Is it an error of the executor, and not of the runs?"""
     kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     if "ray.exceptions.RayTaskError" in kinds:
         return False
@@ -212,14 +211,14 @@ def _is_broken(error: Exception) -> bool:
 
 
 def _own_classes(found: _native.Scenario) -> tuple[type[own._Own], ...]:
-    """Classes of one's own that the scenario names: a worker must know them."""
+    """The custom classes that the scenario names; workers need them."""
     text, _, *changes = found.parts()
     named = set(re.findall(r"\w+", " ".join([text, *(word for words in changes for word in words)])))
     return tuple(one for name, one in own.KNOWN.items() if name in named)
 
 
 def _workers(executor: Executor) -> int:
-    """How many work at a time, as far as the executor says."""
+    """Number of parallel workers, if the executor tells; else 4."""
     threads = getattr(getattr(executor, "_client", None), "nthreads", None)
     if threads is not None:
         return max(1, int(sum(threads().values())))

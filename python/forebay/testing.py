@@ -1,4 +1,4 @@
-"""Checks for disciplines of one's own."""
+"""Checks for custom disciplines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["check_aqm"]
 
 
 def check_aqm(discipline: Any, seeds: int = 3) -> None:
-    """Drives a discipline through random arrivals, departures and ticks on links that are slow, full, tiny, frozen or idle:
-    the conformance suite of the built-in ones.
+    """Runs the conformance suite of the built-in disciplines: random arrivals, departures and ticks on links that are
+    slow, full, tiny, frozen or idle.
 
     Args:
-        discipline: A class of one's own, or words such as ``"my_pi gain=0.1"``.
-        seeds: How many times, each with other packets.
+        discipline: A custom class, or a string such as ``"my_pi gain=0.1"``.
+        seeds: Number of repetitions with different packets.
 
     Raises:
-        AssertionError: The first rule that it breaks: a probe that is not finite, a tick that asks for the past, two runs
-            from one seed that differ, and so on.
+        AssertionError: The first rule violated: a probe is not finite, a tick is requested in the past, two runs with
+            the same seed differ, ...
     """
     words = words_of(discipline)
     for seed in range(1, seeds + 1):

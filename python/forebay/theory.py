@@ -1,4 +1,4 @@
-"""What the models say of a scenario: the documents of ``forebay theory`` and ``forebay tune`` as dictionaries."""
+"""Analytical models of a scenario: the documents of ``forebay theory`` and ``forebay tune`` as dictionaries."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def stability(
     vary: Mapping[str, Sequence[Any]] | None = None,
     critical: bool = False,
 ) -> list[dict[str, Any]]:
-    """Rest and margins of the loop of long-lived TCP and each discipline, by Nyquist with exact delays.
+    """Equilibrium and stability margins of long-lived TCP with each discipline: Nyquist, with exact delays.
 
     Args:
         scenario: A scenario file's path, or a scenario.
-        aqm, set, vary: As for `forebay.run`.
-        critical: Also at which flows, round trip and rate it turns unstable.
+        aqm, set, vary: See `forebay.run`.
+        critical: Also compute the critical number of flows, RTT and rate.
 
     Returns:
-        A dictionary per case and discipline: ``stable``, ``q_rest_pkts``, ``p_rest``, ``delay_margin_ms``,
-        ``phase_margin_deg``, ``gain_margin``, ``crossover_rad_per_s`` and more, or ``no_answer``.
+        One dictionary per case and discipline: ``stable``, ``q_rest_pkts``, ``p_rest``, ``delay_margin_ms``,
+        ``phase_margin_deg``, ``gain_margin``, ``crossover_rad_per_s``, ..., or ``no_answer``.
     """
     return _rows(_native.stability(read(scenario, **_changes(aqm, set, vary)), critical))
 
@@ -53,7 +53,7 @@ def fluid(
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
-    """The course of the nonlinear fluid model from an empty queue: ``t_s``, ``q_pkts``, ``p`` and what they come to."""
+    """Trajectory of the nonlinear fluid model from an empty queue: ``t_s``, ``q_pkts``, ``p``, and summary values."""
     return _rows(_native.fluid(read(scenario, **_changes(aqm, set, vary))))
 
 
@@ -67,12 +67,12 @@ def markov(
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
-    """The distribution of TCP's queue at one signal probability, its rates set anew every ``step``, with noise ``sigma``.
+    """Distribution of the TCP queue at one signal probability. Rates are updated every ``step``, with noise ``sigma``.
 
     Args:
-        p: Signal probability; that at the discipline's rest if not given.
-        step: Such as ``"0.5rtt"`` or ``"100ms"``.
-        sigma: Standard deviation of the noise per step, such as ``"77kbit"``.
+        p: Signal probability; default: that of the discipline's equilibrium.
+        step: E.g. ``"0.5rtt"`` or ``"100ms"``.
+        sigma: Standard deviation of the noise per step, e.g. ``"77kbit"``.
     """
     given = [None if value is None else str(value) for value in (p, step, sigma)]
     return _rows(_native.markov(read(scenario, **_changes(aqm, set, vary)), *given))
@@ -85,23 +85,23 @@ def mmpp(
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Queue, delay and losses in the long run under mmpp, map, onoff and Poisson traffic, exactly."""
+    """Stationary queue, delay and losses under mmpp, map, onoff and Poisson traffic; exact."""
     return _rows(_native.mmpp(read(scenario, **_changes(aqm, set, vary))))
 
 
 def stability_map(
     scenario: ScenarioLike, x: str, y: str, *, aqm: str, set: Mapping[str, Any] | None = None, cells: int = 200
 ) -> dict[str, Any]:
-    """Where a loop is stable, over two of ``flows``, ``rtt`` and ``rate``.
+    """Stability of a loop over two of ``flows``, ``rtt`` and ``rate``.
 
     Args:
-        x, y: Ranges, such as ``"flows=5..250"`` and ``"rtt=40ms..1s"``.
+        x, y: Ranges, e.g. ``"flows=5..250"`` and ``"rtt=40ms..1s"``.
         aqm: The discipline.
-        cells: Cells along each.
+        cells: Number of cells along each axis.
 
     Returns:
-        ``x`` and ``y``, values of shape ``(cells,)``, and by name arrays of shape ``(len(y), len(x))``: ``stable`` (1, 0, NaN
-        where there is no rest), ``q_rest_pkts``, ``p_rest``, ``delay_margin_ms``.
+        ``x`` and ``y``, values of shape ``(cells,)``, and arrays of shape ``(len(y), len(x))``: ``stable`` (1, 0, or
+        NaN without equilibrium), ``q_rest_pkts``, ``p_rest``, ``delay_margin_ms``.
     """
     import numpy
 
@@ -128,17 +128,17 @@ def tune(
     vary: Mapping[str, Sequence[Any]] | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Parameters that meet aims such as ``"delay-margin>=50ms"`` and ``"queue<=20ms"`` in the model, tried in the simulator.
+    """Parameters that meet aims in the model (e.g. ``"delay-margin>=50ms"``, ``"queue<=20ms"``), checked in simulation.
 
     Args:
-        aqm: The discipline whose parameters are sought.
-        aims: What they are to meet.
-        output: A directory for the runs.
-        seeds: Runs of each.
-        force: Run also what will take more than half of the memory, or more than a day.
+        aqm: The discipline to tune.
+        aims: The aims.
+        output: Output directory for the runs.
+        seeds: Number of runs per discipline.
+        force: Run even if it will use over half of the memory or take over a day.
 
     Returns:
-        The document of ``forebay tune``: ``aqm`` are the words that were found.
+        The document of ``forebay tune``; ``aqm`` is the discipline string found.
     """
     varied = [f"{path}={','.join(map(_toml.value, values))}" for path, values in (vary or {}).items()]
     found: dict[str, Any] = json.loads(

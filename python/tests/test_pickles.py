@@ -93,7 +93,7 @@ def test_who_reads_results_need_not_know_their_classes(short: forebay.Scenario, 
     told = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     assert told == f"{len(results.series)} {sorted(set(results.labels))}\n"
     next((tmp_path / "out" / "runs").iterdir()).unlink()
-    with pytest.raises(forebay.RunError, match="no longer there"):
+    with pytest.raises(forebay.RunError, match="no longer exist"):
         pickle.loads((tmp_path / "pickle").read_bytes()).series
 
 

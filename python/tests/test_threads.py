@@ -232,7 +232,7 @@ except KeyboardInterrupt:
 
 @needs_gymnasium
 def test_ctrl_c_ends_a_long_step() -> None:
-    assert ended(STEP, str(CASE_1)) == "True reset() comes first"
+    assert ended(STEP, str(CASE_1)) == "True call reset() first"
 
 
 @needs_gymnasium

@@ -1,4 +1,4 @@
-//! How a command ends: the fixed exit codes, and what is said about a failure.
+//! Exit codes and error messages of a command.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -9,14 +9,14 @@ use forebay_lab::store::StoreError;
 
 use crate::interrupt;
 
-/// The fixed exit codes.
+/// The exit codes, fixed by the command-line contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// A run failed, or its results could not be kept, or a live run's timing was invalid.
+    /// A run failed, its results could not be written, or the timing of a live run was invalid.
     Failed,
-    /// The input is wrong.
+    /// Wrong input.
     Input,
     /// Under `--strict`: a claim did not hold.
     Claims,
@@ -24,12 +24,12 @@ pub(crate) enum Exit {
     Unavailable,
     /// Interrupted; results so far are kept.
     Interrupted,
-    /// That of the command behind an emulated link.
+    /// Exit code of the command behind an emulated link.
     Command(u8),
 }
 
 impl Exit {
-    /// The number that the system is told.
+    /// The process exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -49,14 +49,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command itself failed.
     Command(commands::Failure),
-    /// The reader of stdout has gone.
+    /// The reader of stdout closed the pipe.
     NoReader,
-    /// Nothing can be written to stdout.
+    /// Writing to stdout failed.
     Stdout(std::io::Error),
 }
 
@@ -70,24 +70,24 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Command(failure) => failure.fmt(f),
-            Self::NoReader => f.write_str("the reader of the output has gone"),
+            Self::NoReader => f.write_str("stdout was closed by its reader"),
             Self::Stdout(error) => write!(f, "cannot write the output: {error}"),
         }
     }
 }
 
 impl Failure {
-    /// A run could not be done.
+    /// A run failed.
     pub(crate) const fn run(what: String) -> Self {
         Self::Command(commands::Failure::Run(what))
     }
 
-    /// This machine lacks something.
+    /// This machine lacks a capability.
     pub(crate) const fn unavailable(what: String) -> Self {
         Self::Command(commands::Failure::Unavailable(what))
     }
 
-    /// The exit code that it means.
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         use commands::Failure as Of;
         match self {
@@ -105,7 +105,7 @@ impl Failure {
             Self::Command(Of::Store(_) | Of::Run(_)) | Self::Stdout(_) => Exit::Failed,
             Self::Command(Of::Unavailable(_)) => Exit::Unavailable,
             Self::Command(Of::Interrupted { .. }) => Exit::Interrupted,
-            // Whoever ends a pipe early has seen enough.
+            // A reader that closes a pipe early (`head`) has read enough.
             Self::NoReader => Exit::Done,
         }
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_permitted_has_a_code_of_its_own() {
+    fn permission_errors_have_their_own_exit_code() {
         let exit = |kind: ErrorKind| Failure::from(StoreError::Io { path: "out".into(), error: kind.into() }).exit();
         assert_eq!(exit(ErrorKind::PermissionDenied), Exit::Unavailable);
         assert_eq!(exit(ErrorKind::ReadOnlyFilesystem), Exit::Unavailable);

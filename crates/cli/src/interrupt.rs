@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first one asks the runs to stop, a second one ends the process.
+//! Ctrl-C and SIGTERM: the first asks the runs to stop, the second ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,23 +8,23 @@ pub(crate) const CODE: u8 = 130;
 static STOP: AtomicBool = AtomicBool::new(false);
 static PATIENT: AtomicBool = AtomicBool::new(false);
 
-/// The flag that an interruption sets, once [`watch`] has been called.
+/// The flag that an interruption sets after [`watch`] was called.
 pub(crate) fn flag() -> &'static AtomicBool {
     &STOP
 }
 
-/// From now on an interruption sets the flag that this gives.
+/// Installs the handler. Returns the flag that an interruption sets.
 pub(crate) fn watch() -> &'static AtomicBool {
-    // Under nohup a lost terminal must not stop the batch, and all signals share one handler: without
-    // it they end the process at once, and finished runs are kept all the same.
+    // Under nohup the loss of the terminal must not stop the batch, but all signals share one handler. Without it
+    // SIGINT and SIGTERM end the process at once; finished runs are kept.
     if !hangup_ignored() {
         handle();
     }
     &STOP
 }
 
-/// The same, but a second interruption ends nothing, and there is one under nohup too: for what has to put things back
-/// before it may end.
+/// As [`watch`], but a second interruption does not end the process, and the handler is installed under nohup
+/// too. For commands that must restore the system before they exit.
 #[cfg(target_os = "linux")]
 pub(crate) fn watch_patiently() -> &'static AtomicBool {
     PATIENT.store(true, Ordering::SeqCst);
@@ -37,7 +37,7 @@ pub(crate) fn watch_patiently() -> &'static AtomicBool {
 }
 
 fn handle() {
-    // It fails only if a handler is there already, and then it is this one.
+    // This fails only if our handler is already installed.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::SeqCst) && !PATIENT.load(Ordering::SeqCst) {
             std::process::exit(i32::from(CODE));
@@ -45,7 +45,7 @@ fn handle() {
     });
 }
 
-/// Was this process started to survive its terminal?
+/// Is SIGHUP ignored (started under nohup)?
 fn hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,5 @@
-//! `forebay`: the laboratory from the command line, as a library: for the program, and for the wheel of Python, whose
-//! `forebay` is the same. Words, tables and exit codes; what the commands do is `forebay_lab::commands`.
+//! The `forebay` command line as a library, used by the program and by the Python wheel. Arguments, tables and
+//! exit codes are here; the commands themselves are in `forebay_lab::commands`.
 
 mod args;
 mod commands;
@@ -21,7 +21,7 @@ use live::{attach, top};
 use program::Program;
 use render::output::Ui;
 
-/// Does what the words say; the exit code.
+/// Runs the command line and returns the exit code.
 pub fn main(program: Program) -> u8 {
     #[cfg(target_os = "linux")]
     forebay_live::sys::process::ignore_file_size_signal();
@@ -51,7 +51,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         #[cfg(target_os = "linux")]
         Command::Doctor => doctor::command(ui),
         #[cfg(not(target_os = "linux"))]
-        Command::Link(_) | Command::Doctor => Err(Failure::unavailable("real packets need Linux".to_string())),
+        Command::Link(_) | Command::Doctor => Err(Failure::unavailable("this command needs Linux".to_string())),
         Command::Attach(args) => attach::attach(args, ui),
         Command::Detach(args) => attach::detach(args, ui),
         Command::Completions(args) => shell::completions::<Cli>(args, ui),

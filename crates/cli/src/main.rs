@@ -1,4 +1,4 @@
-//! The program: everything is in the library beside it.
+//! The program. Everything is in the library.
 
 use std::process::ExitCode;
 

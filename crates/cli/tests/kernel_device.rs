@@ -312,7 +312,7 @@ fn of_two_at_once_one_is_attached() {
         let mut codes = both.map(|one| {
             let out = one.wait_with_output().unwrap();
             // What the daemon says of its input is what this command says.
-            assert!(out.status.success() || said(&out).contains("forebay detach out ends what there is"), "{out:?}");
+            assert!(out.status.success() || said(&out).contains("detach it first: forebay detach out"), "{out:?}");
             out.status.code()
         });
         codes.sort_unstable();
@@ -459,7 +459,7 @@ fn wrong_input_changes_nothing() {
         ("attach nowhere --rate 10mbit", "DEV: found 'nowhere', expected a network device"),
         ("attach out --rate 0", "--rate: found '0', expected a rate such as 15mbit"),
         ("attach out --rate fast", "--rate: found 'fast'"),
-        ("attach out --rate 10mbit --aqm codel", "--aqm: found 'codel', expected a law"),
+        ("attach out --rate 10mbit --aqm codel", "--aqm: found 'codel', expected a control law"),
         ("attach out --rate 10mbit --aqm nothing", "found 'nothing'"),
         (
             "attach out --rate 10mbit --metrics 0.0.0.0:9550",
@@ -527,9 +527,9 @@ fn where_bpf_is_refused_nftables_acts() {
         return skip("no user namespaces");
     };
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(said(&out).contains("tcx: BPF: cannot") && said(&out).contains("the actuator is nft"), "{out:?}");
+    assert!(said(&out).contains("tcx: BPF: cannot") && said(&out).contains("using actuator nft"), "{out:?}");
     // timeout interrupts twice, and says so by 124; the last word is the kernel's own queue.
-    assert!(text.contains("everything is as it was\nstatus 124\nstatus 4\nqdisc noqueue 0:"), "{out:?}");
+    assert!(text.contains("the device is restored\nstatus 124\nstatus 4\nqdisc noqueue 0:"), "{out:?}");
 }
 
 fn a_device_that_goes_leaves_nothing(actuator: &str) {
@@ -545,7 +545,7 @@ fn a_device_that_goes_leaves_nothing(actuator: &str) {
     if refused.is_some_and(|status| status.code() == Some(4)) {
         return skip(said(&out));
     }
-    assert!(out.status.code() == Some(4) && said(&out).contains("gone is gone"), "{actuator}: {out:?}");
+    assert!(out.status.code() == Some(4) && said(&out).contains("gone no longer exists"), "{actuator}: {out:?}");
     assert_eq!(rig.left(), Vec::<String>::new());
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// The fast path of `forebay attach`: at the egress of a device, in front of its only queue. It reads the backlog of that
-// queue, carries out what the daemon's law asked for last, and counts. It decides nothing itself.
+// The fast path of `forebay attach`, at the egress of a device, before its only qdisc. It reads the backlog of that
+// qdisc, marks or drops with the probability last written by the daemon, and counts. It makes no decision of its own.
 //
-// `cargo xtask bpf` compiles it into aqm.bpf.o beside it. The words of `settings` and `tally` are those of
-// crates/live/src/attach/kernel/words.rs: all are u64, so that both sides read them alike.
+// `cargo xtask bpf` compiles it into aqm.bpf.o in this directory. The fields of `settings` and `tally` match those in
+// crates/live/src/attach/kernel/words.rs. All are u64, so both sides use the same layout.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -12,7 +12,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-// Those fields of the kernel that are read; the loader finds out where they are on this machine.
+// The kernel fields that are read. The loader relocates them for the running kernel (CO-RE).
 struct qdisc_skb_head {
 	unsigned int qlen;
 } __attribute__((preserve_access_index));
@@ -33,23 +33,23 @@ struct sk_buff {
 	struct net_device *dev;
 } __attribute__((preserve_access_index));
 
-// What to do until the daemon says something else.
+// In force until the daemon writes new values.
 struct settings {
-	__u64 p;        // Probability of a signal as a fraction of 2^32; 2^32 is always.
-	__u64 q0;       // Bytes: if above 0 the probability is p * backlog / q0.
-	__u64 mean;     // Bytes: if above 0 the probability is multiplied by length / mean.
-	__u64 ecn;      // Are ECT packets marked in place of dropped?
-	__u64 updated;  // When the daemon wrote last, CLOCK_MONOTONIC in nanoseconds.
-	__u64 patience; // For how many nanoseconds that counts.
+	__u64 p;        // Signal probability in units of 2^-32; 2^32 means always.
+	__u64 q0;       // Bytes; if above 0, the probability is p * backlog / q0.
+	__u64 mean;     // Bytes; if above 0, the probability is multiplied by length / mean.
+	__u64 ecn;      // Mark ECT packets instead of dropping them?
+	__u64 updated;  // Time of the last write, CLOCK_MONOTONIC, ns.
+	__u64 patience; // How long the values stay in force, ns.
 };
 
-// What has happened since the program was loaded, on one processor. Packets are segments as they will be on the wire.
+// Counters since the program was loaded, per CPU. GSO packets count as the segments sent on the wire.
 struct tally {
 	__u64 offered_pkts, offered_bytes;
-	__u64 passed_pkts, passed_bytes; // Marked or not.
+	__u64 passed_pkts, passed_bytes; // Including marked.
 	__u64 marked_pkts, marked_bytes;
 	__u64 dropped_pkts, dropped_bytes;
-	__u64 unruled_pkts; // Passed because the daemon was silent.
+	__u64 unruled_pkts; // Passed because the settings had expired.
 };
 
 struct {
@@ -67,7 +67,7 @@ struct {
 } tallies SEC(".maps");
 
 #define ALWAYS (1ULL << 32)
-// So much p may be before packet lengths count, or the product would not fit: 2^40 times a length of less than 2^24.
+// Limit of p before it is multiplied by the length, so that the product fits: 2^40 times a length below 2^24.
 #define MOST (1ULL << 40)
 
 static __always_inline __u64 at_most(__u64 value, __u64 most)
@@ -75,16 +75,16 @@ static __always_inline __u64 at_most(__u64 value, __u64 most)
 	return value < most ? value : most;
 }
 
-// What waits in the device's queue, in bytes.
+// Backlog of the device's qdisc in bytes.
 static __always_inline __u64 backlog(struct __sk_buff *ctx)
 {
-	// The context of this kind of program is the kernel's packet itself.
+	// The context of this program type is the kernel's sk_buff itself.
 	struct sk_buff *skb = (struct sk_buff *)ctx;
 
 	return BPF_CORE_READ(skb, dev, qdisc, qstats.backlog);
 }
 
-// The probability of a signal as a fraction of 2^32.
+// Signal probability in units of 2^-32.
 static __always_inline __u64 probability(struct __sk_buff *ctx, const struct settings *now, __u64 len)
 {
 	__u64 p = at_most(now->p, ALWAYS);
@@ -97,7 +97,7 @@ static __always_inline __u64 probability(struct __sk_buff *ctx, const struct set
 	return p;
 }
 
-// Has the packet Congestion Experienced already? Both bits of the ECN field are set then.
+// Is the packet already CE-marked? Both bits of the ECN field are set then.
 static __always_inline int experienced(struct __sk_buff *ctx)
 {
 	__u8 head[2];
@@ -111,7 +111,7 @@ static __always_inline int experienced(struct __sk_buff *ctx)
 	return 0;
 }
 
-// A clock of ticks is enough and costs less; kernels before 5.11 have only the other.
+// The coarse clock is precise enough and cheaper. Kernels before 5.11 only have the other one.
 static __always_inline __u64 clock(void)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_ktime_get_coarse_ns))
@@ -119,7 +119,7 @@ static __always_inline __u64 clock(void)
 	return bpf_ktime_get_ns();
 }
 
-// Marks the packet if it is ECT. One that shares its header with somebody is given its own first.
+// Sets CE if the packet is ECT. A shared header is made private first.
 static __always_inline int mark(struct __sk_buff *ctx)
 {
 	return bpf_skb_ecn_set_ce(ctx) || (!bpf_skb_pull_data(ctx, 0) && bpf_skb_ecn_set_ce(ctx));
@@ -137,7 +137,7 @@ int forebay(struct __sk_buff *ctx)
 		return TC_ACT_UNSPEC;
 	tally->offered_pkts += pkts;
 	tally->offered_bytes += len;
-	// The time written may be a little later than what the clock shows.
+	// The daemon's timestamp may be slightly ahead of the coarse clock.
 	if ((__s64)(clock() - now->updated) > (__s64)now->patience) {
 		tally->unruled_pkts += pkts;
 	} else if ((p = probability(ctx, now, len)) && bpf_get_prandom_u32() < p) {
@@ -148,7 +148,7 @@ int forebay(struct __sk_buff *ctx)
 			tally->dropped_bytes += len;
 			return TC_ACT_SHOT;
 		}
-		// What has the mark already is no mark of ours.
+		// A packet that already had CE is not one of our marks.
 		if (!had) {
 			tally->marked_pkts += pkts;
 			tally->marked_bytes += len;
@@ -156,7 +156,7 @@ int forebay(struct __sk_buff *ctx)
 	}
 	tally->passed_pkts += pkts;
 	tally->passed_bytes += len;
-	// Whoever stands behind us decides next.
+	// Continue with the next program or filter.
 	return TC_ACT_UNSPEC;
 }
 

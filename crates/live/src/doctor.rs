@@ -1,4 +1,4 @@
-//! What this machine permits, tried out step by step; each trial cleans up after itself.
+//! Checks what this machine supports, by trying each step. Each trial cleans up after itself.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
@@ -10,59 +10,60 @@ use crate::sys::process::{self, Child, Ended};
 use crate::sys::socket;
 use crate::traffic;
 
-/// One thing that was tried.
+/// The result of one trial.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What.
+    /// Name of the trial.
     pub name: &'static str,
-    /// What it is for.
+    /// The commands that need it.
     pub serves: &'static str,
-    /// What was found.
+    /// What was found, or what is missing.
     pub found: Result<String, String>,
-    /// What to do where it is missing.
+    /// How to add what is missing.
     pub remedy: &'static str,
 }
 
-/// What needs namespaces and packet sockets.
+/// Commands that need namespaces and packet sockets.
 pub const LINKS: &str = "link, run --on kernel";
-/// What needs root.
+/// Commands that need root.
 pub const ATTACH: &str = "attach";
 
-/// Tries everything. This process must have one thread only.
+/// Runs all trials. This process must be single-threaded.
 pub fn examine() -> Vec<Finding> {
     vec![
         Finding {
             name: "namespaces",
             serves: LINKS,
             found: in_copy(|| Site::new(Wishes::default()).map(drop).map_err(|failure| failure.cause()))
-                .map(|()| "made, wired and listened to".to_string()),
-            remedy: "as root: sysctl -w user.max_user_namespaces=15000; on Debian also kernel.unprivileged_userns_clone=1, \
-                     on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container, allow unshare(2); in a chroot there \
-                     are none",
+                .map(|()| "created and connected".to_string()),
+            remedy: "as root: sysctl -w user.max_user_namespaces=15000; on Debian also \
+                     kernel.unprivileged_userns_clone=1, on Ubuntu \
+                     kernel.apparmor_restrict_unprivileged_userns=0; in a container, allow unshare(2); not possible in \
+                     a chroot",
         },
         Finding {
             name: "congestion",
             serves: LINKS,
             found: congestion(),
-            remedy: "as root: modprobe tcp_cubic (or the one that a scenario asks for)",
+            remedy: "as root: modprobe tcp_cubic (or the congestion control that the scenario uses)",
         },
         Finding {
             name: "processors",
             serves: LINKS,
             found: processors(),
-            remedy: "sender, link and receiver share one: keep to rates of some Mb/s, or give the machine another",
+            remedy: "sender, link and receiver share one CPU: use rates of a few Mb/s, or add a CPU",
         },
         Finding {
             name: "timers",
             serves: LINKS,
             found: timers(),
-            remedy: "a kernel with high-resolution timers, and nothing else running; forebay link --spin where a core is free",
+            remedy: "use a high-resolution timer kernel and an idle machine; with a free core: forebay link --spin",
         },
         Finding {
             name: "rights",
             serves: ATTACH,
             found: rights(),
-            remedy: "run it as root, or with CAP_NET_ADMIN and CAP_BPF",
+            remedy: "run as root, or with CAP_NET_ADMIN and CAP_BPF",
         },
         Finding {
             name: "tc",
@@ -70,32 +71,32 @@ pub fn examine() -> Vec<Finding> {
             found: tries(&[
                 "tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "8mbit", "burst", "2kb", "limit", "20kb",
             ]),
-            remedy: "install iproute2, and a kernel with CONFIG_NET_SCH_TBF",
+            remedy: "install iproute2; use a kernel with CONFIG_NET_SCH_TBF",
         },
         Finding {
             name: "clsact",
             serves: ATTACH,
             found: tries(&["tc", "qdisc", "add", "dev", "lo", "clsact"]),
-            remedy: "a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_ACT",
+            remedy: "use a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_ACT",
         },
         Finding {
             name: "bpf",
             serves: ATTACH,
             found: bpf(),
-            remedy: "a kernel with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF; without it attach marks and drops by nftables",
+            remedy: "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF; otherwise attach uses nftables",
         },
         Finding {
             name: "nftables",
             serves: ATTACH,
             found: tries(&["nft", "add", "table", "inet", "forebay"]),
-            remedy: "install nftables: only needed where eBPF is refused",
+            remedy: "install nftables (only needed without eBPF)",
         },
     ]
 }
 
-/// Does `what` in a copy of this process, which may change its surroundings as it likes.
+/// Runs `what` in a forked process, which can change its namespaces.
 fn in_copy(what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    let failed = |error: io::Error| format!("cannot try: {error}");
+    let failed = |error: io::Error| format!("cannot run the trial: {error}");
     let mut told = socket::memory_file().map_err(failed)?;
     let mut theirs = told.try_clone().map_err(failed)?;
     let child = process::fork(move || match what() {
@@ -110,11 +111,11 @@ fn in_copy(what: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     told.rewind().and_then(|()| told.read_to_string(&mut why)).map_err(failed)?;
     match ended {
         Ended::Code(0) => Ok(()),
-        ended => Err(if why.is_empty() { format!("ended with {}", ended.code()) } else { why }),
+        ended => Err(if why.is_empty() { format!("exit code {}", ended.code()) } else { why }),
     }
 }
 
-/// Runs a command in a network namespace of its own.
+/// Runs a command in a new network namespace.
 fn tries(words: &[&str]) -> Result<String, String> {
     in_copy(|| {
         namespaces::alone().map_err(|failure| failure.cause())?;
@@ -127,21 +128,21 @@ fn tries(words: &[&str]) -> Result<String, String> {
             Err(error) => Err(error.to_string()),
         }
     })
-    .map(|()| format!("{} did what it was asked", words[0]))
+    .map(|()| format!("{} works", words[0]))
 }
 
 fn congestion() -> Result<String, String> {
     let controls = traffic::controls();
     let all = controls.join(", ");
-    if controls.iter().any(|control| control == "cubic") { Ok(all) } else { Err(format!("no cubic, but {all}")) }
+    if controls.iter().any(|control| control == "cubic") { Ok(all) } else { Err(format!("no cubic; available: {all}")) }
 }
 
 fn processors() -> Result<String, String> {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
-    if count > 1 { Ok(format!("{count}")) } else { Err("one".to_string()) }
+    if count > 1 { Ok(format!("{count}")) } else { Err("1".to_string()) }
 }
 
-/// Sleeps of a millisecond should not be much longer.
+/// Fails if the median sleep of 1 ms is 0.3 ms or more late.
 fn timers() -> Result<String, String> {
     const SLEEP: Duration = Duration::from_millis(1);
     process::exact_timers();
@@ -153,7 +154,7 @@ fn timers() -> Result<String, String> {
         })
         .collect();
     late.sort_unstable();
-    let words = format!("sleeps of 1 ms are {} us late in the median, {} us at most", late[50], late[99]);
+    let words = format!("a sleep of 1 ms ends {} us late (median), {} us (maximum)", late[50], late[99]);
     if late[50] < 300 { Ok(words) } else { Err(words) }
 }
 
@@ -168,7 +169,7 @@ fn rights() -> Result<String, String> {
     let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     let has = |bit: u64| bits & bit != 0;
     match (has(CAP_NET_ADMIN), has(CAP_BPF) || has(CAP_SYS_ADMIN)) {
-        (true, true) => Ok("may change devices and load programs".to_string()),
+        (true, true) => Ok("CAP_NET_ADMIN and CAP_BPF available".to_string()),
         (true, false) => Err("no CAP_BPF".to_string()),
         (false, true) => Err("no CAP_NET_ADMIN".to_string()),
         (false, false) => Err("neither CAP_NET_ADMIN nor CAP_BPF".to_string()),
@@ -182,6 +183,6 @@ fn bpf() -> Result<String, String> {
     }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("bpf"));
-    let pins = if mounted { "bpffs is mounted" } else { "bpffs is not mounted: attach mounts it" };
-    Ok(format!("the kernel describes its types; {pins}"))
+    let pins = if mounted { "bpffs is mounted" } else { "bpffs is not mounted (attach mounts it)" };
+    Ok(format!("the kernel has BTF; {pins}"))
 }

@@ -1,7 +1,8 @@
-//! Moves frames between two interfaces through a network of links, by the clock of this machine.
+//! Moves frames between two interfaces through a network of links in real time.
 //!
-//! One thread: what has come is offered to the links at the times that the kernel stamped it with, they are brought up to the
-//! present, what is due is sent, and it sleeps until the next of these. How late it was each time is part of the result.
+//! Single-threaded loop: offer received frames to the links, at the kernel's receive timestamps; advance the
+//! links to the present; send what is due; sleep until the next event. The lateness of each frame is part of the
+//! result.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,12 +16,12 @@ use crate::sys::clock;
 use crate::sys::process::{self, Child, Ended, Signal, Signals};
 use crate::sys::ring::{BATCH, FRAMES};
 
-/// How it waits, and when its timing is no longer that of the link that was asked for.
+/// Options of the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// Does it stay awake for the last moments before something is due? It needs a core of its own.
+    /// Busy-wait for the last 80 us before an event? Needs a dedicated core.
     pub spins: bool,
-    /// Frames may be sent so late, in nanoseconds, but for one in a hundred.
+    /// Largest accepted p99 transmit lateness, ns.
     pub late_ns: u64,
 }
 
@@ -30,18 +31,18 @@ impl Default for Manner {
     }
 }
 
-/// Sleeping is not exact enough for less than this, in nanoseconds.
+/// Sleeping is too imprecise for shorter intervals, ns.
 const SPIN: u64 = 80_000;
 
-/// What a run leaves behind.
+/// The result of a run.
 pub struct Outcome {
-    /// What was seen of links and frames.
+    /// Observations of links and frames.
     pub fabric: Report,
-    /// How long it took, in nanoseconds.
+    /// Duration, ns.
     pub took_ns: u64,
-    /// CPU time of the emulator, in nanoseconds.
+    /// CPU time of the emulator, ns.
     pub cpu_ns: u64,
-    /// How old frames were when they were looked at, in nanoseconds.
+    /// Time from the kernel's receive timestamp to processing, ns.
     pub age: Histogram,
     /// Frames lost before reception, per receiving end.
     pub missed: [u64; 2],
@@ -49,13 +50,13 @@ pub struct Outcome {
     pub odd: [Odd; 2],
     /// Frames that an interface refused, per sending end.
     pub refused: [u64; 2],
-    /// How the command ended; none if this process was asked to end before.
+    /// Exit status of the command; `None` if this process was asked to end first.
     pub ended: Option<Ended>,
-    /// Why it was not the link that was asked for; empty if it was.
+    /// Why the emulation was not valid; empty if it was.
     pub faults: Vec<String>,
 }
 
-/// Which way a frame goes that came at an end; none goes past the network.
+/// The way of a frame that arrived at an end; `None` if it bypasses the network.
 pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
 struct Emulator<'a> {
@@ -63,25 +64,25 @@ struct Emulator<'a> {
     fabric: Fabric,
     router: &'a Router<'a>,
     manner: Manner,
-    /// On the monotonic clock.
+    /// Time zero of the network on the monotonic clock, ns.
     start: u64,
     age: Histogram,
     refused: [u64; 2],
 }
 
-/// From when to when, in nanoseconds of the monotonic clock.
+/// Start and end, ns on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// When time zero of the network is.
+    /// Time zero of the network.
     pub start: u64,
-    /// When it ends; none is when the command has ended.
+    /// End; `None`: when the command ends.
     pub end: Option<u64>,
 }
 
-/// How long processes may take to end after the network has, in nanoseconds.
-const PATIENCE: u64 = 3_000_000_000;
+/// How long processes may take to exit after the network has ended, ns.
+const EXIT_TIMEOUT: u64 = 3_000_000_000;
 
-/// Runs until its time is over, the command has ended, or this process is asked to. `ports` lead near and far.
+/// Runs until the end time, the end of the command or a signal. `ports` lead to the client and server ends.
 pub fn run(
     ports: [Port; 2],
     (fabric, router): (Fabric, &Router<'_>),
@@ -97,8 +98,8 @@ pub fn run(
     let over = emulator.until_the_end(&command, signals, times.end)?;
     let took_ns = clock::monotonic().min(times.end.unwrap_or(u64::MAX)).saturating_sub(start);
     let in_time = match over {
-        // They look at the clock themselves.
-        Over::Time => process::wait(&[command.descriptor()], Some(PATIENCE))?[0].read,
+        // The processes watch the clock themselves.
+        Over::Time => process::wait(&[command.descriptor()], Some(EXIT_TIMEOUT))?[0].read,
         Over::Ended => true,
         Over::Asked | Over::Vanished(_) => false,
     };
@@ -108,26 +109,26 @@ pub fn run(
     let ended = command.wait().ok().filter(|_| in_time);
     let mut outcome = emulator.report(took_ns, clock::cpu() - cpu, ended);
     if let Over::Vanished(end) = over {
-        outcome.faults.insert(0, format!("the interface to the {} end has gone", ENDS[end]));
+        outcome.faults.insert(0, format!("the interface to the {} end has disappeared", ENDS[end]));
     }
     Ok(outcome)
 }
 
-/// Why it is over.
+/// Why the run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Over {
-    /// The command has ended.
+    /// The command ended.
     Ended,
-    /// The time is over.
+    /// The end time was reached.
     Time,
-    /// This process was asked to end.
+    /// A signal asked this process to end.
     Asked,
-    /// An interface has gone.
+    /// The interface at this end disappeared.
     Vanished(usize),
 }
 
-/// How soon an interface that has no room is tried again, in nanoseconds.
-const AGAIN: u64 = 200_000;
+/// Retry interval for an interface without buffer space, ns.
+const RETRY: u64 = 200_000;
 
 impl Emulator<'_> {
     fn now(&self) -> Instant {
@@ -148,7 +149,7 @@ impl Emulator<'_> {
             let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
             let [near, far] = &self.ports;
             let left = end.map(|end| end.saturating_sub(clock::monotonic()));
-            let next = next.into_iter().chain(left).chain(blocked.then_some(AGAIN)).min();
+            let next = next.into_iter().chain(left).chain(blocked.then_some(RETRY)).min();
             let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
             let ready = process::wait(&descriptors, next)?;
             if let Some(end) = ready[..2].iter().position(|port| port.failed) {
@@ -157,20 +158,20 @@ impl Emulator<'_> {
             if ready[2].read {
                 return Ok(Over::Ended);
             }
-            // The keyboard's are for the command, which gets them too.
+            // Ctrl-C reaches the command directly.
             if ready[3].read && signals.take() == Some(Signal::End) {
                 return Ok(Over::Asked);
             }
         }
     }
 
-    /// Offers what has come.
+    /// Offers the received frames to the links.
     fn take(&mut self, now: Instant) {
-        // Stamps are of the other clock, which may be set: the difference is of this moment.
+        // Timestamps use CLOCK_REALTIME, which can be set, so the offset is measured each time.
         let offset = offset(self.start);
-        // No more than the rings hold: what comes meanwhile is for the next time.
+        // At most the capacity of the rings; later frames wait for the next turn.
         for _ in 0..2 * FRAMES {
-            // In the order in which they came, whichever the end.
+            // In order of arrival over both ends.
             let heads = [0, 1].map(|end| self.ports[end].head());
             let end = match heads {
                 [None, None] => break,
@@ -184,7 +185,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// Sends what is due; true if an interface has no room for all of it now.
+    /// Sends what is due; true if an interface has no space for all of it.
     fn deliver(&mut self) -> bool {
         let mut blocked = false;
         for end in [NEAR, FAR] {
@@ -213,19 +214,14 @@ impl Emulator<'_> {
         for (late, name) in fabric.lateness.iter().zip(ENDS) {
             let (percent, bound) = (late.quantile(0.99) / 1e6, self.manner.late_ns as f64 / 1e6);
             if late.count() > 0 && percent > bound {
-                faults.push(format!(
-                    "of 100 packets to the {name} end one was {percent:.3} ms late or more, {bound} ms are allowed"
-                ));
+                faults.push(format!("p99 lateness of packets to the {name} end is {percent:.3} ms, above {bound} ms"));
             }
         }
         for (count, what) in [
-            (missed, "lost on their way here for want of room"),
-            (self.refused, "refused by an interface, as those that are longer than its MTU are"),
-            (odd.map(|odd| odd.cut), "longer than a place in the ring while the queue of the socket was full"),
-            (
-                odd.map(|odd| odd.unknown),
-                "left unfinished by an offload that is on at an end, in a way that is not known here",
-            ),
+            (missed, "lost before reception (buffer full)"),
+            (self.refused, "refused by an interface (longer than its MTU?)"),
+            (odd.map(|odd| odd.cut), "truncated: longer than a ring slot while the socket buffer was full"),
+            (odd.map(|odd| odd.unknown), "left incomplete by an unknown offload at an end"),
         ] {
             let all: u64 = count.iter().sum();
             if all > 0 {
@@ -237,8 +233,8 @@ impl Emulator<'_> {
     }
 }
 
-/// What the clock of stamps is ahead of time that counts from `start` on the other one. It may be set: the difference is of
-/// this moment, and read again if this process was held up in between.
+/// Difference of CLOCK_REALTIME to the time since `start` on the monotonic clock. Repeated if this process was
+/// interrupted between the two readings.
 fn offset(start: u64) -> u64 {
     let read = || {
         let before = clock::monotonic();
@@ -255,8 +251,8 @@ fn offset(start: u64) -> u64 {
     found.1
 }
 
-/// Reading a clock takes no longer than this, in nanoseconds, unless something else was done meanwhile.
+/// Longer readings of a clock, ns, indicate an interruption.
 const HELD_UP: u64 = 10_000;
 
-/// Words for the ends.
-const ENDS: [&str; 2] = ["near", "far"];
+/// Names of the ends in messages.
+const ENDS: [&str; 2] = ["client", "server"];

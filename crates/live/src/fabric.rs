@@ -1,7 +1,8 @@
-//! The links of a network with frames of this machine in them.
+//! The links of a network carrying real frames.
 //!
-//! It knows no clock: the host says when a frame came and how late it is. Everything in between happens at its own time and in
-//! its order, as in a simulation, so that a host that wakes up late bunches frames but loses no capacity.
+//! It has no clock: the host passes the arrival time of each frame and the present time. Events in between happen
+//! at their own times and in order, as in a simulation. A host that wakes up late sends frames in bunches, but no
+//! capacity is lost.
 
 use std::collections::VecDeque;
 
@@ -17,23 +18,23 @@ use forebay_sim::segment::Segment;
 use crate::frame;
 use crate::journal::{Arrival, Journal, Verdict};
 
-/// The two ends of a network: what comes at one leaves at the other, if it does not turn back.
+/// The client end. A frame that arrives at one end leaves at the other, unless it returns.
 pub const NEAR: usize = 0;
-/// See [`NEAR`].
+/// The server end.
 pub const FAR: usize = 1;
 
-/// Which way a frame goes.
+/// The way of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// The route of the network.
+    /// Index of the route in the network.
     pub route: usize,
-    /// The flow that it is counted for; none if nobody asks.
+    /// The flow to count it for; `None`: not counted.
     pub flow: Option<usize>,
-    /// What disciplines are told of it.
+    /// The properties that disciplines see.
     pub about: frame::About,
 }
 
-/// Frames that wait or travel, in buffers that are used again.
+/// Frames in queues and on wires, in reused buffers.
 #[derive(Default)]
 struct Frames {
     buffers: Vec<Vec<u8>>,
@@ -41,16 +42,16 @@ struct Frames {
     free: Vec<u32>,
 }
 
-/// What is known of a frame.
+/// Properties of a frame.
 #[derive(Clone, Copy, Default)]
 struct Note {
     /// The end at which it leaves.
     to: usize,
     about: frame::About,
     flow: Option<usize>,
-    /// When it came.
+    /// Arrival time.
     came: Instant,
-    /// Its number in the journal of the link where it is.
+    /// Its index in the journal of the present link.
     entry: usize,
 }
 
@@ -69,33 +70,33 @@ impl Frames {
     }
 }
 
-/// A link and the pipe behind it.
+/// A link and the wire behind it.
 struct Element {
     link: LoneLink,
-    /// Frames on the wire, in the order in which they get to its end.
+    /// Frames on the wire, in the order of their arrival at its end.
     pipe: VecDeque<Segment>,
     study: bool,
     journal: Option<Journal>,
 }
 
-/// When the first frame of a pipe is at its end.
+/// When the first frame of a wire reaches its end.
 fn head(pipe: &VecDeque<Segment>) -> Due {
     Due::from(pipe.front().map(|segment| segment.at))
 }
 
-/// What was seen of the frames of a flow that got through.
+/// The delivered frames of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
-    /// Frames.
+    /// Number of frames.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
-    /// Of these, payload: what stands behind the headers of TCP, UDP and the like.
+    /// Payload bytes: without the headers of Ethernet, IP and transport.
     pub payload: u64,
 }
 
 impl Carried {
-    /// A frame got through.
+    /// Counts a delivered frame.
     fn add(&mut self, frame: &[u8]) {
         self.packets += 1;
         self.bytes += frame.len() as u64;
@@ -103,61 +104,62 @@ impl Carried {
     }
 }
 
-/// What the frames of a class met, from end to end.
+/// End-to-end statistics of a class.
 #[derive(Clone, Debug, Default)]
 pub struct Trip {
-    /// How long they took.
+    /// One-way delay, ns.
     pub delay: Histogram,
-    /// Sum of the differences between one frame of a flow and the next, in nanoseconds, and how many there were.
+    /// Sum of the delay differences between successive frames of a flow, ns, and their number.
     pub jitter: (u64, u64),
 }
 
-/// See the module's text.
+/// The links with their frames; see the module's documentation.
 pub struct Fabric {
     elements: Vec<Element>,
-    /// When each link has something to do, and when the head of each pipe is at its end.
+    /// Per link: time of its next event, and time at which the first frame on its wire arrives.
     due: Vec<[Due; 2]>,
-    /// Where each route begins in the numbers of all its steps, which segments carry.
+    /// Index of the first step of each route in `steps`; segments carry indices of steps.
     starts: Vec<usize>,
     steps: Vec<Option<usize>>,
     frames: Frames,
-    /// Frames that are at an end, with the time since when.
+    /// Frames to send at each end, with the times at which they became due.
     ready: [VecDeque<(Instant, u32)>; 2],
     lateness: [Histogram; 2],
     carried: [Carried; 2],
     flows: Vec<Carried>,
-    /// Frames of each flow that came, in the whole run.
+    /// Frames of each flow that arrived, over the entire run.
     entered: Vec<u64>,
     last_delay: Vec<Option<Span>>,
     trips: Vec<Trip>,
-    /// What comes before is not counted in `flows` and `trips`.
+    /// Frames before this time are not counted in `flows` and `trips`.
     warmup: Instant,
-    /// Up to when everything has happened.
+    /// All events up to this time have happened.
     now: Instant,
-    /// Does the data of each flow pass a link under study?
+    /// Does the data of each flow cross a link under study?
     watched: Vec<bool>,
 }
 
-/// What a fabric leaves behind.
+/// The results of a fabric.
 pub struct Report {
-    /// What the meters of the links under study say, as those of a simulation.
+    /// Statistics of the links under study, as in a simulation.
     pub links: Vec<LinkOutcome>,
-    /// What was written down at each of them.
+    /// The journals of the links under study.
     pub journals: Vec<Option<Journal>>,
-    /// How late frames left at each end, in nanoseconds.
+    /// Lateness of the frames sent at each end, ns.
     pub lateness: [Histogram; 2],
-    /// What left at each end.
+    /// The frames sent at each end.
     pub carried: [Carried; 2],
-    /// What got through of each flow, within the window.
+    /// The delivered frames of each flow, after warm-up.
     pub flows: Vec<Carried>,
-    /// Frames of each flow that came, in the whole run.
+    /// Frames of each flow that arrived, over the entire run.
     pub entered: Vec<u64>,
-    /// By class.
+    /// End-to-end statistics by class.
     pub trips: Vec<Trip>,
 }
 
 impl Fabric {
-    /// The links of `net`, idle at time zero, used for at most `horizon`; with a journal of links under study if `keeps` says so.
+    /// The links of `net`, idle at time zero, for at most `horizon`. `keeps`: keep a journal of each link under
+    /// study.
     pub fn new(net: &Network, seed: u64, rows: Rows, horizon: Span, keeps: bool) -> Self {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
             link: LoneLink::new(spec, seed, (net.warmup, rows), horizon),
@@ -194,13 +196,13 @@ impl Fabric {
         }
     }
 
-    /// A frame came at `at`, since the network began, at one end; it goes to the other one, `to`. What happens
-    /// before is done first. Without a way it is there at once.
+    /// A frame arrived at time `at`, for the end `to`. Earlier events are processed first. Without a way it is
+    /// delivered at once.
     pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let note = Note { to, about, flow: way.and_then(|way| way.flow), came: at, entry: 0 };
         self.advance(at);
-        // One that is seen only after its time comes now.
+        // A frame that is seen late is treated as arriving now.
         let at = self.now;
         let note = Note { came: at, ..note };
         let frame = self.frames.store(bytes, note);
@@ -213,7 +215,7 @@ impl Fabric {
         self.enter(Segment { hop: self.starts[way.route] as u32, at, ..segment });
     }
 
-    /// A segment is at the beginning of a step of its route.
+    /// A segment starts a step of its route.
     fn enter(&mut self, segment: Segment) {
         let at = segment.at;
         let Some(number) = self.steps[segment.hop as usize] else { return self.leave(&segment) };
@@ -226,7 +228,7 @@ impl Fabric {
         self.with(number, |link, gone| link.arrive(segment, tag, at, gone));
     }
 
-    /// A segment has come to the end of its route.
+    /// A segment has reached the end of its route.
     fn leave(&mut self, segment: &Segment) {
         let Note { to, flow, came, about, .. } = self.frames.notes[segment.seq as usize];
         if let Some(flow) = flow.filter(|_| segment.at >= self.warmup) {
@@ -246,7 +248,7 @@ impl Fabric {
         self.ready[to].push_back((segment.at, segment.seq));
     }
 
-    /// Lets a link act, and takes what leaves its queue.
+    /// Runs `act` on a link and handles the segments that leave it.
     fn with(&mut self, number: usize, act: impl FnOnce(&mut LoneLink, &mut dyn FnMut(&Segment, Gone))) {
         let Self { elements, frames, due, .. } = self;
         let Element { link, pipe, journal, .. } = &mut elements[number];
@@ -269,7 +271,7 @@ impl Fabric {
         due[number] = [Due::from(link.next()), head(pipe)];
     }
 
-    /// The first thing to happen: when, at which element, and whether it is its link or its pipe. Links go first, as in a
+    /// The next event: time, whether it belongs to a wire (else to a link), and element. Links go first, as in a
     /// simulation.
     fn first(&self) -> Option<(Instant, bool, usize)> {
         let all = self.due.iter().enumerate().flat_map(|(at, due)| [(due[0], false, at), (due[1], true, at)]);
@@ -277,7 +279,7 @@ impl Fabric {
         due.get().map(|due| (due, is_pipe, at))
     }
 
-    /// Everything up to `now` happens.
+    /// Processes all events up to `now`.
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((at, is_pipe, number)) = self.first().filter(|(at, ..)| *at <= now) {
@@ -292,17 +294,17 @@ impl Fabric {
         }
     }
 
-    /// When it next has something to do, if nothing arrives.
+    /// Time of the next event if nothing arrives.
     pub fn next(&self) -> Option<Instant> {
         self.first().map(|(at, ..)| at)
     }
 
-    /// The frames that are at an end, at most so many, in order.
+    /// The first frames that are due at an end, at most `most`, in order.
     pub fn ready(&self, end: usize, most: usize) -> impl Iterator<Item = &[u8]> {
         self.ready[end].iter().take(most).map(|(_, frame)| self.frames.buffers[*frame as usize].as_slice())
     }
 
-    /// The first `count` of them were sent at `now`.
+    /// The first `count` due frames were sent at time `now`.
     pub fn sent(&mut self, end: usize, count: usize, now: Instant) {
         let count = count.min(self.ready[end].len());
         for (at, frame) in self.ready[end].drain(..count) {
@@ -312,14 +314,14 @@ impl Fabric {
         }
     }
 
-    /// The first of them was not taken: it is lost.
+    /// The first due frame was refused and is lost.
     pub fn refused(&mut self, end: usize) {
         if let Some((_, frame)) = self.ready[end].pop_front() {
             self.frames.free.push(frame);
         }
     }
 
-    /// The books, closed at `now`.
+    /// The results, with statistics closed at `now`.
     pub fn finish(mut self, now: Instant) -> Report {
         self.advance(now);
         let (mut links, mut journals) = (Vec::new(), Vec::new());

@@ -1,24 +1,25 @@
-//! What a discipline is told of an Ethernet frame, and how a mark is written into it.
+//! Reads from an Ethernet frame what disciplines need, and sets CE marks.
 //!
-//! A flow is the five-tuple, a pair source and destination; both are told apart by 32 bits of a hash. The service class is the
-//! class selector of the DSCP (RFC 2474), its upper three bits; the colour is the drop precedence of assured forwarding
-//! (RFC 2597): AFx1 is IN, as are all that are no AF, AFx2 and AFx3 are OUT.
+//! - Flow: hash of the five-tuple, 32 bits. Pair: hash of source and destination, 32 bits.
+//! - Service class: the upper three bits of the DSCP (class selector, RFC 2474).
+//! - Colour: the drop precedence of assured forwarding (RFC 2597). AFx2 and AFx3 are OUT; AFx1 and all other
+//!   DSCPs are IN.
 
 use forebay_aqm::base::packet::{Colour, Ecn, Proto};
 use forebay_aqm::base::rng::mix;
 use forebay_sim::link::Tag;
 
-/// Bytes before the network header: Ethernet without a tag.
+/// Length of the Ethernet header without VLAN tag, bytes.
 const LINK: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// What a discipline is told of a frame.
+/// What a discipline sees of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct About {
-    /// Of the five-tuple.
+    /// Hash of the five-tuple.
     pub flow: u32,
-    /// Of source and destination.
+    /// Hash of source and destination.
     pub pair: u32,
     /// ECN field.
     pub ecn: Ecn,
@@ -26,18 +27,18 @@ pub struct About {
     pub class: u8,
     /// Drop precedence.
     pub colour: Colour,
-    /// Transport.
+    /// Transport protocol; UDP for anything but TCP.
     pub proto: Proto,
 }
 
 impl About {
-    /// What a link is told beside the segment.
+    /// What a link needs in addition to the segment.
     pub(crate) const fn tag(&self) -> Tag {
         Tag { pair: self.pair, proto: self.proto }
     }
 }
 
-/// The network header of a frame, if it is one of IP.
+/// The network header of an IP frame, with what follows.
 enum Ip<'a> {
     V4(&'a [u8]),
     V6(&'a [u8]),
@@ -52,7 +53,7 @@ fn ip(frame: &[u8]) -> Option<Ip<'_>> {
     }
 }
 
-/// 32 bits that look random for all that `parts` say.
+/// A 32-bit hash of all `parts`.
 fn hash(parts: &[&[u8]]) -> u32 {
     let mut state = 0;
     for chunk in parts.iter().flat_map(|part| part.chunks(8)) {
@@ -63,13 +64,13 @@ fn hash(parts: &[&[u8]]) -> u32 {
     (state >> 32) as u32
 }
 
-/// Reads it; what is no IP is a flow by itself.
+/// Reads the properties of a frame. All frames that are not IP form one flow.
 pub fn about(frame: &[u8]) -> About {
     let Some(ip) = ip(frame) else { return About::default() };
     let (traffic, protocol, ends, rest) = match ip {
         Ip::V4(header) => {
             let length = usize::from(header[0] & 15) * 4;
-            // Only the first fragment has ports; the flow of all is then told by the addresses alone.
+            // Only the first fragment has ports, so fragments are classified by their addresses alone.
             let fragment = (header[6] & 0x3f, header[7]) != (0, 0);
             let rest = if fragment { &[][..] } else { header.get(length..).unwrap_or_default() };
             (header[1], header[9], &header[12..20], rest)
@@ -93,7 +94,8 @@ pub fn about(frame: &[u8]) -> About {
     }
 }
 
-/// Bytes behind the headers of Ethernet, IP and TCP, UDP or SCTP; what is no IP has none. Padding of Ethernet is none.
+/// Bytes after the headers of Ethernet, IP, and TCP, UDP or SCTP; 0 for other frames. Ethernet padding does not
+/// count.
 pub fn payload(frame: &[u8]) -> usize {
     let Some(ip) = ip(frame) else { return 0 };
     let (protocol, first, rest) = match ip {
@@ -127,7 +129,7 @@ const fn ecn(traffic: u8) -> Ecn {
     }
 }
 
-/// Source and destination port of a frame of TCP or UDP.
+/// Source and destination port of a TCP or UDP frame over IPv4.
 pub fn ports(frame: &[u8]) -> Option<[u16; 2]> {
     let Some(Ip::V4(header)) = ip(frame) else { return None };
     if (header[6] & 0x3f, header[7]) != (0, 0) {
@@ -139,7 +141,7 @@ pub fn ports(frame: &[u8]) -> Option<[u16; 2]> {
         .then(|| [u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])])
 }
 
-/// Writes CE into a frame of IP that is ECN-capable, and mends the checksum of its header (RFC 1624).
+/// Sets CE in an ECN-capable IP frame and updates the IPv4 header checksum (RFC 1624).
 pub fn mark(frame: &mut [u8]) {
     match ip(frame) {
         Some(Ip::V4(_)) => {
@@ -152,7 +154,7 @@ pub fn mark(frame: &mut [u8]) {
             let folded = (folded & 0xffff) + (folded >> 16);
             header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
         }
-        // The header of IPv6 has no checksum.
+        // IPv6 has no header checksum.
         Some(Ip::V6(_)) => frame[LINK + 1] |= 0x30,
         None => {}
     }
@@ -162,7 +164,7 @@ pub fn mark(frame: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// A frame of IPv4 with this traffic class, a checksum that is right, and ports.
+    /// An IPv4 frame with this traffic class, a valid checksum, and ports.
     fn v4(traffic: u8, source: u8, ports: [u8; 4]) -> Vec<u8> {
         let mut header = [0x45, traffic, 0, 60, 1, 2, 0, 0, 64, 6, 0, 0, 10, 0, 0, source, 10, 0, 0, 9];
         let sum = checksum(&header);
@@ -181,7 +183,7 @@ mod tests {
         tcp[12] = 0x80;
         assert_eq!(ipv4(6, 0, 152, &tcp), 100, "32 bytes of header with options");
         assert_eq!(ipv4(17, 0, 128, &[0; 108]), 100);
-        assert_eq!(ipv4(17, 8, 128, &[0; 108]), 108, "a later fragment has no header of UDP");
+        assert_eq!(ipv4(17, 8, 128, &[0; 108]), 108, "a later fragment has no UDP header");
         assert_eq!(ipv4(6, 0, 40, &[0x50; 26]), 0, "padding of a short frame");
         assert_eq!(ipv4(17, 0, 9000, &[0; 108]), 100, "a length beyond the frame");
         let mut ipv6 = [0; 40];
@@ -190,14 +192,14 @@ mod tests {
         assert_eq!((payload(&[0; 60]), payload(&[])), (0, 0));
     }
 
-    /// RFC 1071.
+    /// Internet checksum, RFC 1071.
     fn checksum(header: &[u8]) -> u16 {
         let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         !((sum & 0xffff) + (sum >> 16)) as u16
     }
 
     #[test]
-    fn a_mark_keeps_the_checksum_right() {
+    fn mark_updates_header_checksum() {
         for traffic in 0..=255 {
             for ecn in [1, 2] {
                 let mut frame = v4(traffic & !3 | ecn, traffic, [1, 2, 3, 4]);
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_pairs_and_classes_are_told_apart() {
+    fn flows_pairs_and_classes_are_distinguished() {
         let one = about(&v4(0, 1, [0, 80, 1, 1]));
         let other_port = about(&v4(0, 1, [0, 80, 1, 2]));
         let other_host = about(&v4(0, 2, [0, 80, 1, 1]));
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_no_ip_is_read_too() {
+    fn truncated_and_non_ip_frames_are_handled() {
         let whole = v4(2, 1, [0, 80, 1, 1]);
         for len in 0..whole.len() {
             let mut frame = whole[..len].to_vec();

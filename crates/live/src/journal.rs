@@ -1,4 +1,4 @@
-//! What came over a link and what became of it: with the arrivals, rate and seed everything that the link did can be repeated.
+//! Arrivals at a link and their verdicts. With arrivals, rate and seed, everything the link did can be repeated.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
@@ -8,19 +8,19 @@ use forebay_sim::segment::{Kind, Mark, Segment};
 
 use crate::frame::About;
 
-/// An arrival.
+/// A frame that arrived at a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival {
-    /// When, in nanoseconds since the link began.
+    /// Arrival time since the start of the link, ns.
     pub at: u64,
-    /// Bytes of the frame.
+    /// Frame length, bytes.
     pub len: u16,
-    /// What the discipline was told of it.
+    /// The properties that the discipline saw.
     pub about: About,
 }
 
 impl Arrival {
-    /// What it is in a link, where `number` tells it from others.
+    /// The arrival as a segment with sequence number `number`.
     pub(crate) fn segment(&self, number: u32) -> Segment {
         let About { flow, ecn, class, colour, .. } = self.about;
         let mark = Mark::data(Kind::Datagram, ecn, false).with_colour(colour);
@@ -28,22 +28,22 @@ impl Arrival {
     }
 }
 
-/// What became of an arrival.
+/// The fate of an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It got through.
+    /// Delivered.
     Sent {
-        /// With a mark that it got here?
+        /// Was it CE-marked by this link?
         marked: bool,
     },
-    /// The queue dropped it.
+    /// Dropped by the queue.
     Dropped,
-    /// The wire lost it.
+    /// Lost on the wire.
     Lost,
 }
 
 impl Verdict {
-    /// Of a segment that came with that ECN field.
+    /// The verdict on a segment that arrived with ECN field `before`.
     pub(crate) fn of(segment: &Segment, gone: Gone, before: Ecn) -> Self {
         match gone {
             Gone::Sent => Self::Sent { marked: segment.mark.ecn() != before },
@@ -53,17 +53,17 @@ impl Verdict {
     }
 }
 
-/// What is written down of a link.
+/// The journal of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    /// Every arrival, in order.
+    /// All arrivals, in order.
     pub arrivals: Vec<Arrival>,
-    /// What became of each; none if it was still there at the end.
+    /// The verdict on each arrival; `None` if it was still in the queue at the end.
     pub verdicts: Vec<Option<Verdict>>,
 }
 
 impl Journal {
-    /// Writes an arrival down; its number.
+    /// Records an arrival and returns its index.
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> usize {
         self.arrivals.push(arrival);
         self.verdicts.push(None);
@@ -71,7 +71,8 @@ impl Journal {
     }
 }
 
-/// What becomes of these arrivals in the link that `spec` describes, with this seed: the verdict on each, in order.
+/// Replays arrivals through the link `spec` with this seed, up to `end` ns. Returns the verdict on each, in
+/// order.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], end: u64) -> Vec<Option<Verdict>> {
     let never = Span::from_nanos(end + 1);
     let mut link = LoneLink::new(spec, seed, (Span::ZERO, Rows::all(never)), never);

@@ -1,7 +1,11 @@
-//! Forebay between real TCP stacks: the emulated link between network namespaces.
+//! Forebay between real TCP stacks: an emulated link between network namespaces. Linux only; empty elsewhere.
 //!
-//! A [`fabric`] is a network of the simulator's links, driven by [`frame`]s as they come, of which a [`journal`] is kept if asked.
-//! An [`emulator`] moves them between two interfaces by the clock of this machine; [`namespaces`] are what these lead to, through [`port`]s, where [`offload`] does what was left to hardware; [`traffic`] are the flows of a scenario over them. Linux only; elsewhere the crate is empty. All that talks to the kernel is in [`sys`].
+//! - [`fabric`]: the simulator's links, carrying real [`frame`]s; optionally with a [`journal`].
+//! - [`emulator`]: moves frames between two interfaces in real time.
+//! - [`namespaces`]: the endpoints; connected through [`port`]s.
+//! - [`offload`]: completes what senders left to hardware.
+//! - [`traffic`]: the flows of a scenario as real connections.
+//! - [`sys`]: the system calls.
 
 #![cfg(target_os = "linux")]
 

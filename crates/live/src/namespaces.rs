@@ -1,8 +1,10 @@
-//! Where both ends of an emulated link live: network namespaces without names, which end with the last process in them.
+//! The network namespaces of an emulated link. They have no names and end with their last process.
 //!
-//! The command runs *near*, servers run *far*, and the emulator sits in the *middle*, between two pairs of interfaces. An
-//! ordinary user gets a namespace of users first, in which it is root over these three and nothing else. Within an emulated
-//! link another one can be made: far is then where the outer command runs, and everything beyond is reached through it.
+//! The command runs in the client namespace (`near`), servers run in the server namespace (`far`), and the
+//! emulator runs in the middle namespace between two pairs of interfaces. For an ordinary user a user namespace
+//! is created first, in which that user is root over these three only. Inside an emulated link another one can be
+//! created. Its server namespace is then the namespace of the outer command, and everything beyond is reached
+//! through it.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,26 +22,26 @@ use crate::sys::process::{self, Child, Namespaces};
 use crate::sys::ring::RingSocket;
 use crate::sys::tun::Tunnel;
 
-/// Says that a process runs near, and within how many links.
+/// Environment variable in the client namespace: the depth of its link (0: outermost).
 pub const DEPTH: &str = "FOREBAY_LINK";
-/// How many links can be within each other: each has a network of its own in 100.64.0.0/16.
+/// Maximum nesting depth. Each link has its own /24 in 100.64.0.0/16.
 pub const MOST: u8 = 30;
-/// The name of the interface near and far.
+/// Name of the interface in the client and server namespaces.
 const INTERFACE: &str = "eth0";
 
-/// What could not be done, and what to do about it.
+/// An operation that failed, and what may help.
 #[derive(Debug)]
 pub struct Failure {
-    /// What.
+    /// The operation.
     pub what: String,
-    /// The kernel's word.
+    /// The system error.
     pub error: io::Error,
-    /// What may help.
+    /// What may help; may be empty.
     pub hint: &'static str,
 }
 
 impl Failure {
-    /// What could not be done, without what may help.
+    /// Operation and error, without the hint.
     pub fn cause(&self) -> String {
         format!("cannot {}: {}", self.what, self.error)
     }
@@ -54,63 +56,63 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Names what was tried.
+/// Adds the operation to an error.
 fn trying<T>(what: &str, result: io::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| Failure { what: what.to_string(), error, hint: "" })
 }
 
-const USERS: &str = "namespaces for ordinary users may be switched off: forebay doctor says more";
+const USERS: &str = "unprivileged user namespaces may be disabled: see forebay doctor";
 
 /// Addresses of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
-    /// Links around it.
+    /// Depth of this link: 0 for the outermost.
     pub depth: u8,
 }
 
 impl Addresses {
-    /// Where servers run.
+    /// Address of the server namespace.
     pub const fn far(self) -> Ipv4Addr {
         Ipv4Addr::new(100, 64, self.depth, 1)
     }
 
-    /// Where the command runs.
+    /// Address of the client namespace.
     pub const fn near(self) -> Ipv4Addr {
         Ipv4Addr::new(100, 64, self.depth, 2)
     }
 
     const fn mac(self, number: u8) -> Mac {
-        // The second bit of the first byte: not from a manufacturer.
+        // Bit 1 of the first byte: locally administered.
         [0x02, 0xfb, 0, 0, self.depth, number]
     }
 }
 
-/// The place of an emulated link; this process is in its middle.
+/// The namespaces of an emulated link. This process is in the middle one.
 pub struct Site {
-    /// Where the command runs.
+    /// The client namespace.
     near: Arc<File>,
-    /// Where servers run.
+    /// The server namespace.
     far: Arc<File>,
-    /// Ports in the middle, towards near and far.
+    /// Ports in the middle, to the client and the server namespace.
     pub ports: [Port; 2],
-    /// Who has which address.
+    /// Addresses of both ends.
     pub addresses: Addresses,
     quiet: bool,
 }
 
-/// How both ends are set up.
+/// Options for both ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes {
-    /// TCP asks for ECN at both ends.
+    /// Enable ECN for TCP at both ends?
     pub ecn: bool,
-    /// How the middle is connected to both.
+    /// How the middle is connected to both ends.
     pub port: Kind,
-    /// What the commands say goes to stderr, for stdout is somebody else's.
+    /// Redirect the commands' stdout to stderr?
     pub quiet: bool,
 }
 
 impl Site {
-    /// Moves this process, which must have one thread only, into the middle of a new link.
+    /// Creates the namespaces and moves this process, which must be single-threaded, into the middle one.
     pub fn new(wishes: Wishes) -> Result<Self, Failure> {
         let caller = trying("read the network namespace", process::own_net())?;
         let around = around();
@@ -146,11 +148,12 @@ impl Site {
         Ok(Self { near: Arc::new(near), far: Arc::new(far), ports, addresses, quiet: wishes.quiet })
     }
 
-    /// Starts `far` commands of a shell, waits a while until something listens, and runs `command`; all of them end with it.
+    /// Starts the shell commands `far` in the server namespace, waits up to 2 s for each to listen, and runs
+    /// `command` in the client namespace. When `command` ends, all are killed.
     pub fn start(&self, command: &[std::ffi::OsString], far: &[String]) -> Result<Child, Failure> {
         let (words, servers) = (command.to_vec(), far.to_vec());
         let started = process::fork(move || {
-            // The first process of a namespace of processes takes all others with it, however they came to be.
+            // The first process of a PID namespace takes all others with it when it ends.
             let pid = Namespaces { user: false, net: false, mount: true, pid: true };
             let first = process::unshare(pid).and_then(|()| process::fork(|| self.first(&words, &servers)));
             first.and_then(Child::wait).map_or(CANNOT, process::Ended::code)
@@ -158,7 +161,7 @@ impl Site {
         trying("start a process", started)
     }
 
-    /// The same for work of ours, near and far, in a process each; the code is that of the one that fared worse.
+    /// As [`Site::start`], for two functions, each in its own process. The exit code is the larger one.
     pub fn play(&self, near: impl FnOnce() -> i32, far: impl FnOnce() -> i32) -> Result<Child, Failure> {
         let within = |namespace: &Arc<File>, work: Box<dyn FnOnce() -> i32 + '_>| {
             process::fork(|| process::enter_net(namespace.as_fd()).map_or(CANNOT, |()| work()))
@@ -177,9 +180,9 @@ impl Site {
         trying("start a process", process::fork(|| both().map_or(CANNOT, process::Ended::code)))
     }
 
-    /// What the first process of the namespace does.
+    /// The work of the first process of the PID namespace.
     fn first(&self, words: &[std::ffi::OsString], servers: &[String]) -> i32 {
-        // Without it ps shows the processes outside: a pity, no more.
+        // Without this mount ps shows the outer processes, which does no harm.
         let _ = process::mount_proc();
         for server in servers {
             let mut shell = Command::new("sh");
@@ -196,7 +199,7 @@ impl Site {
         }
     }
 
-    /// Says in the environment where everything is.
+    /// Sets the environment: depth and addresses.
     fn told<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let Addresses { depth } = self.addresses;
         if self.quiet {
@@ -209,20 +212,21 @@ impl Site {
     }
 }
 
-/// How many links are around this process, if it runs near in one. The word alone does not count: the address must be there
-/// too, or a word that was left over would let a link be wired to a machine's own network.
+/// Depth of the innermost link around this process (0: outermost) if it runs in a client namespace. The variable
+/// alone is not enough: the address must exist too. A stale variable could otherwise connect a link to the
+/// machine's own network.
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
     let near = Addresses { depth }.near().to_string();
     let named = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
-    // A link's command sees two interfaces, or some more of links within it.
+    // A client namespace has lo and eth0, and one interface `linkN` per link inside it.
     let ours = |name: &str| name == "lo" || name == INTERFACE || name.starts_with("link");
     let all_ours = named.lines().skip(2).filter_map(|line| line.split(':').next()).all(|name| ours(name.trim()));
     (all_ours && local.split_whitespace().any(|word| word == near)).then_some(depth)
 }
 
-/// What a shell says of a program that cannot be started.
+/// Exit codes of shells for programs that cannot be started.
 const CANNOT: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
@@ -234,7 +238,7 @@ fn cannot(name: &str, error: &io::Error) -> i32 {
 
 const NET: Namespaces = Namespaces { user: false, net: true, mount: false, pid: false };
 
-/// Moves this process, which must have one thread only, into a network namespace of its own, where it may do everything.
+/// Moves this process, which must be single-threaded, into a new network namespace with full privileges there.
 pub fn alone() -> Result<(), Failure> {
     let own = Namespaces { user: false, net: true, mount: true, pid: false };
     if process::unshare(own).is_err() {
@@ -243,7 +247,7 @@ pub fn alone() -> Result<(), Failure> {
     trying("make mounts private", process::private_mounts())
 }
 
-/// The same for an ordinary user, who is root in there and the user it was to all others.
+/// The same for an ordinary user, who becomes root inside a new user namespace.
 fn new_users(own: Namespaces) -> Result<(), Failure> {
     let (user, group) = process::ids();
     process::unshare(Namespaces { user: true, ..own }).map_err(|error| Failure {
@@ -259,9 +263,9 @@ fn new_users(own: Namespaces) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sets up the new network namespace that this process is in, and opens it.
+/// Sets up the new network namespace of this process and opens it.
 fn prepare() -> Result<File, Failure> {
-    // Neighbours and routers are not asked for over an emulated link: only what its users send is on it.
+    // Without IPv6 no neighbour or router discovery appears on the link: it carries only its users' packets.
     for what in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{what}/disable_ipv6"), "1");
     }
@@ -270,55 +274,56 @@ fn prepare() -> Result<File, Failure> {
     trying("read the network namespace", process::own_net())
 }
 
-/// What the interfaces near and far are called: where an outer link's command runs there is an eth0 already.
+/// Interface names in the client and server namespaces. In a nested link, eth0 already exists in the latter.
 fn names(addresses: Addresses, is_nested: bool) -> [String; 2] {
     let own = || INTERFACE.to_string();
     [own(), if is_nested { format!("link{}", addresses.depth) } else { own() }]
 }
 
-const TUN: &str = "/dev/net/tun is for root alone on some machines: chmod 666 as root, or leave --port out";
+const TUN: &str = "/dev/net/tun may be restricted to root: chmod 666 it as root, or omit --port";
 
-/// The same through tunnels, whose interfaces are near and far.
+/// Connects the ends through tun devices, whose interfaces are in the client and server namespaces.
 fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
     let names = names(addresses, is_nested);
     let dug = |side: usize| {
         trying("enter a network namespace", process::enter_net(ends[side].as_fd()))?;
         let tunnel = Tunnel::open(&names[side]);
-        let tunnel = tunnel.map_err(|error| Failure { what: "open a tunnel".to_string(), error, hint: TUN })?;
-        trying("set an end up", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
+        let tunnel = tunnel.map_err(|error| Failure { what: "open a tun device".to_string(), error, hint: TUN })?;
+        trying("configure an interface", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
         let port = || Port::new(Way::Tun(tunnel), Netlink::open()?, index(&names[side])?);
-        trying("look at an interface", port())
+        trying("query an interface", port())
     };
     let ports = [dug(0)?, dug(1)?];
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     Ok(ports)
 }
 
-/// The most that a wire between two interfaces can be told.
-const MOST_MTU: u32 = 65_535;
+/// Maximum MTU of a veth interface, bytes.
+const MAX_MTU: u32 = 65_535;
 
-/// Wires near and far to the middle, where this process is; the sockets on both wires.
+/// Connects both ends to the middle, the namespace of this process, by veth pairs. Returns the ports in the
+/// middle.
 fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
     let names = names(addresses, is_nested);
     let own = ["near", "far"];
     for side in 0..2 {
         let (mac, namespace) = (addresses.mac(side as u8), Some(ends[side].as_fd()));
         let there = End { name: &names[side], mac, mtu: None, namespace };
-        // Packets are as long as those near and far agree on: none is too long for the middle.
-        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), mtu: Some(MOST_MTU), namespace: None };
+        // The MTU is set by the ends; the middle accepts any length.
+        let here = End { name: own[side], mac: addresses.mac(2 + side as u8), mtu: Some(MAX_MTU), namespace: None };
         let pair = || Netlink::open().and_then(|netlink| netlink.pair([here, there]));
-        // The interface of a link that has just ended here is taken away by the kernel a little later.
+        // The kernel deletes the interface of a previous link with a delay.
         let mut made = pair();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
             made = pair();
         }
-        trying("wire two interfaces", made)?;
+        trying("create a veth pair", made)?;
     }
     for (side, end) in ends.into_iter().enumerate() {
         trying("enter a network namespace", process::enter_net(end.as_fd()))?;
-        trying("set an end up", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
+        trying("configure an interface", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
     }
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     let port = |name: &str| {
@@ -331,7 +336,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     Ok([trying("listen on an interface", port(own[0]))?, trying("listen on an interface", port(own[1]))?])
 }
 
-/// Sets up the end of a wire near or far, in whose namespace this process is.
+/// Configures the interface of an end, in whose namespace this process is.
 fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) -> io::Result<()> {
     let (own, other) =
         if side == 0 { (addresses.near(), addresses.far()) } else { (addresses.far(), addresses.near()) };
@@ -341,10 +346,10 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     netlink.address(number, own, 24)?;
     netlink.up(number)?;
-    // A tunnel has no addresses of hardware, and needs none.
+    // A tun device has no hardware addresses and needs no neighbour entry.
     let _ = netlink.neighbour(number, other, addresses.mac(1 - side as u8));
     if is_nested {
-        // On the way to the outer link's far end, and from there to what may be within the new one.
+        // Reach inner links through the outer link's server namespace.
         for depth in addresses.depth + 1..=MOST {
             netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
         }
@@ -354,16 +359,16 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     }
 }
 
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for a server to listen, or for an old interface to disappear.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Waits until something listens in the network namespace of that process: not for long, for it may be no server.
+/// Waits until a process in that namespace listens. Limited, because the command may not be a server.
 fn listens(process: u32) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let listening = || {
         ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
             let text = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
-            // 0A is LISTEN; a socket of UDP with an address of its own is 07.
+            // 0A is TCP LISTEN; 07 is a bound UDP socket.
             text.lines()
                 .skip(1)
                 .any(|line| line.split_whitespace().nth(3).is_some_and(|state| state == "0A" || state == "07"))

@@ -1,22 +1,22 @@
-//! What the sender of a frame left to hardware, done here: a link carries the packets that hardware would put on the wire.
+//! Software offloads: converts a frame into the packets that the sender's hardware would put on the wire.
 //!
-//! Offloads are off at both ends, but a command behind a link may switch them on again. Then checksums are unfinished and many
-//! segments come as one frame. The tag of a VLAN always comes beside its frame.
+//! Offloads are disabled at both ends, but a command behind the link can enable them. Then checksums are
+//! incomplete and one frame holds many segments. A VLAN tag always arrives separately from its frame.
 
 use crate::sys::ring::{Frame, Left, Segments};
 
-/// Bytes of the addresses of Ethernet.
+/// Length of the Ethernet addresses, bytes.
 const ADDRESSES: usize = 12;
-/// Before the network header.
+/// Offset of the network header.
 const ETHERNET: usize = 14;
-/// Where the checksum stands in the headers of TCP, UDP and SCTP. That of SCTP is no sum but a CRC.
+/// Offset of the checksum in the TCP, UDP and SCTP headers. SCTP uses a CRC.
 const IN_TCP: usize = 16;
 const IN_UDP: usize = 6;
 const IN_SCTP: usize = 8;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
-/// Bits of the flags of TCP.
+/// TCP flags.
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
@@ -24,13 +24,14 @@ const CWR: u8 = 0x80;
 /// Why a frame cannot be put on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// Its end is not there: it was longer than could be handed over.
+    /// Truncated: longer than the receive buffer.
     Cut,
-    /// What was left to hardware is not known here: SCTP's checksum, segments within a tunnel, or headers that do not fit.
+    /// Offloads that are not supported: SCTP checksum, segmentation inside a tunnel, or inconsistent headers.
     Unknown,
 }
 
-/// Hands `give` the frames that hardware would send for this one, in order; true if an offload had left work to do.
+/// Passes to `give` the frames that hardware would send, in order. Returns true if an offload had left work to
+/// do.
 pub fn complete(frame: &Frame<'_>, give: &mut dyn FnMut(&[u8])) -> Result<bool, Unfit> {
     let left = frame.left;
     if !frame.is_whole {
@@ -43,7 +44,7 @@ pub fn complete(frame: &Frame<'_>, give: &mut dyn FnMut(&[u8])) -> Result<bool, 
     let tag = frame.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
     let (addresses, rest) = frame.bytes.split_at_checked(ADDRESSES).ok_or(Unfit::Unknown)?;
     let mut whole = [addresses, tag, rest].concat();
-    // Places are those of the frame without its tag.
+    // Offsets are relative to the frame without its tag.
     let checksum = left.checksum.map(|(start, field)| (start + tag.len(), field));
     match (left.segments, checksum) {
         (Some((kind, size)), Some((start, _))) => {
@@ -61,7 +62,7 @@ pub fn complete(frame: &Frame<'_>, give: &mut dyn FnMut(&[u8])) -> Result<bool, 
     Ok(left != Left::default())
 }
 
-/// Sum of words as RFC 1071 has it, not yet folded.
+/// Sum of 16-bit words (RFC 1071), not folded.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))).sum()
 }
@@ -73,30 +74,30 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Finishes a checksum over all from `start` on, in whose field, `field` bytes further, stands the sum of what is not in
-/// the packet (the pseudo header).
+/// Completes a checksum over all bytes from `start` on. The field at offset `field` holds the sum of the pseudo
+/// header.
 fn finish(frame: &mut [u8], start: usize, field: usize) -> Option<()> {
     let covered = frame.get_mut(start..).filter(|_| field != IN_SCTP)?;
     let sum = !fold(sum(covered));
-    // 0 would say that there is none (RFC 768); both stand for the same number.
+    // 0 means no checksum (RFC 768); 0xffff is the same number.
     let sum = if sum == 0 { 0xffff } else { sum };
     covered.get_mut(field..field + 2)?.copy_from_slice(&sum.to_be_bytes());
     Some(())
 }
 
-/// The headers of a frame that is to be cut into segments.
+/// The headers of a frame to be segmented.
 struct Headers {
     is_tcp: bool,
     is_v4: bool,
-    /// Where those of network and transport and the data begin.
+    /// Offsets of the network header, the transport header and the data.
     network: usize,
     transport: usize,
     data: usize,
 }
 
 impl Headers {
-    /// Reads them; none if they are not what `kind` says, or not all there. Segments within a tunnel have their transport
-    /// further behind.
+    /// Reads the headers; `None` if incomplete or different from `kind`. Inside a tunnel the transport header is
+    /// further back.
     fn read(frame: &[u8], network: usize, transport: usize, kind: Segments) -> Option<Self> {
         let ip = frame.get(network..)?;
         let is_v4 = match (frame.get(network - 2..network)?, kind) {
@@ -114,7 +115,7 @@ impl Headers {
         fits.then_some(Self { is_tcp, is_v4, network, transport, data: transport + data })
     }
 
-    /// Gives frames with `size` bytes of data each.
+    /// Gives frames with `size` data bytes each.
     fn cut(&self, frame: &[u8], size: usize, give: &mut dyn FnMut(&[u8])) -> Option<()> {
         let (headers, data) = frame.split_at(self.data);
         let count = data.len().div_ceil(size.max(1));
@@ -130,7 +131,7 @@ impl Headers {
         Some(())
     }
 
-    /// What tells one segment from the others.
+    /// Sets the fields that differ between segments.
     fn number(&self, segment: &mut [u8], number: usize, size: usize, is_last: bool) {
         if self.is_v4 {
             let field = self.network + 4;
@@ -146,7 +147,7 @@ impl Headers {
         }
     }
 
-    /// Lengths and checksums.
+    /// Sets lengths and checksums.
     fn lengths(&self, segment: &mut [u8]) -> Option<()> {
         let (network, transport) = (self.network, self.transport);
         let length = u16::try_from(segment.len() - transport).ok()?;
@@ -184,7 +185,7 @@ mod tests {
         [&[2; 6][..], &[3; 6], &kind].concat()
     }
 
-    /// Headers of IPv4 for this protocol, whose lengths and checksum are for hardware to write.
+    /// IPv4 headers for this protocol. Length and checksum are left to hardware.
     fn v4(protocol: u8) -> Vec<u8> {
         let ip = [0x45, 2, 0, 0, 0xff, 0xff, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         [ethernet([8, 0]), ip.to_vec()].concat()
@@ -203,7 +204,7 @@ mod tests {
         (0..len).map(|at| (at * 7 % 251) as u8).collect()
     }
 
-    /// The sum over pseudo header and packet, which is right if it is all ones, by another way than the code's.
+    /// Verifies the checksum over pseudo header and packet, with a different algorithm than the code under test.
     fn verified(frame: &[u8], network: usize, transport: usize) -> bool {
         let (addresses, protocol) = if transport - network == 20 {
             (&frame[network + 12..network + 20], frame[network + 9])
@@ -220,7 +221,7 @@ mod tests {
         all.chunks(2).fold(0, add) == 0xffff
     }
 
-    /// Writes into the field what the kernel leaves there for hardware: the sum over the pseudo header.
+    /// Writes the pseudo header's sum into the field, as the kernel does for checksum offload.
     fn begun(mut frame: Vec<u8>, network: usize, transport: usize, field: usize) -> Vec<u8> {
         let protocol = if transport - network == 20 { frame[network + 9] } else { frame[network + 6] };
         let addresses = if transport - network == 20 { network + 12..network + 20 } else { network + 8..network + 40 };
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_frames_pass_as_they_are() {
+    fn complete_frames_pass_unchanged() {
         let frame = [v4(TCP), tcp(100)].concat();
         let mut seen = Vec::new();
         assert_eq!(complete(&Frame::complete(&frame), &mut |frame| seen.push(frame.to_vec())), Ok(false));
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_finished() {
+    fn checksums_are_completed() {
         for len in [0, 1, 99, 100, 1448] {
             let udp = [&[0, 9, 0, 9, 0, 0, 0, 0][..], &data(len)].concat();
             for (frame, start, field) in [
@@ -261,13 +262,13 @@ mod tests {
                 let got = completed(&Frame { left: left(start, field, None), ..Frame::complete(&bytes) }).unwrap();
                 assert_eq!((got.len(), got[0].len()), (1, bytes.len()));
                 assert!(verified(&got[0], ETHERNET, start), "{len} at {start}");
-                assert_ne!(&got[0][start + field..start + field + 2], &[0, 0], "0 says that there is none");
+                assert_ne!(&got[0][start + field..start + field + 2], &[0, 0], "0 means no checksum");
             }
         }
     }
 
     #[test]
-    fn large_sends_become_segments() {
+    fn tcp_gso_frames_are_segmented() {
         for (headers, start, kind) in [(v4(TCP), V4, Segments::TcpV4), (v6(TCP), V6, Segments::TcpV6)] {
             let bytes = [headers, tcp(1000)].concat();
             let wanted = Some((kind, 300));
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn large_sends_of_datagrams_become_datagrams() {
+    fn udp_gso_frames_are_segmented() {
         for (headers, start) in [(v4(UDP), V4), (v6(UDP), V6)] {
             let bytes = [&headers[..], &[0, 9, 0, 9, 0, 0, 0, 0], &data(700)].concat();
             let wanted = Some((Segments::Udp, 300));
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_put_back() {
+    fn vlan_tags_are_reinserted() {
         let tag = [0x81, 0, 0x20, 5];
         let bytes = begun([v4(TCP), tcp(100)].concat(), ETHERNET, V4, IN_TCP);
         let frame = Frame { tag: Some(tag), left: left(V4, IN_TCP, None), ..Frame::complete(&bytes) };
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_offloads_are_refused() {
         let bytes = [v4(TCP), tcp(1000)].concat();
         let whole = Frame::complete(&bytes);
         let of = |start, field, segments| completed(&Frame { left: left(start, field, segments), ..whole });
@@ -328,7 +329,7 @@ mod tests {
             (V4, IN_SCTP, None),
             (bytes.len(), IN_TCP, None),
             (70_000, IN_TCP, None),
-            // Within a tunnel; of another protocol than it says; segments of nothing.
+            // Inside a tunnel; wrong protocol; segment size 0.
             (V4 + 28, IN_TCP, Some((Segments::TcpV4, 300))),
             (V4, IN_TCP, Some((Segments::TcpV6, 300))),
             (V4, IN_TCP, Some((Segments::Udp, 300))),
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn short_frames_are_no_reason_to_panic() {
+    fn short_frames_do_not_panic() {
         let whole = [v4(TCP), tcp(40)].concat();
         for len in 0..whole.len() {
             for start in [0, ETHERNET, V4, V4 + 4] {

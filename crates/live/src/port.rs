@@ -1,4 +1,4 @@
-//! Where frames come from and go to: an end of the emulated network.
+//! A port: the emulator's access to one end of the network.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,17 +9,17 @@ use crate::sys::netlink::Netlink;
 use crate::sys::ring::{Frame, RingSocket};
 use crate::sys::tun::Tunnel;
 
-/// Which kind of port.
+/// Kind of port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Kind {
-    /// Packet sockets with a ring: stamps of the kernel, many frames at once, no device node.
+    /// Packet sockets with a ring: kernel timestamps, batches, no device node.
     #[default]
     Ring,
-    /// Tunnels: two interfaces fewer, no addresses of hardware, where `/dev/net/tun` may be opened.
+    /// Tun devices: two interfaces fewer, no hardware addresses; need access to `/dev/net/tun`.
     Tun,
 }
 
-/// How frames come and go.
+/// The device of a port.
 pub enum Way {
     /// See [`Kind::Ring`].
     Ring(RingSocket),
@@ -27,14 +27,14 @@ pub enum Way {
     Tun(Tunnel),
 }
 
-/// Frames that came to a port, but not as the packets that are on a wire.
+/// Received frames that were not packets as on a wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Odd {
-    /// Those whose checksum or segmentation was left to hardware and done here.
+    /// Checksum or segmentation was left to hardware, and completed here.
     pub completed: u64,
-    /// Those that were longer than a place in the ring, and for which the socket's queue had no room: lost.
+    /// Longer than a ring slot while the socket buffer was full: lost.
     pub cut: u64,
-    /// Those of which something was left to hardware that is not known here: lost.
+    /// Used an unsupported offload: lost.
     pub unknown: u64,
 }
 
@@ -42,23 +42,23 @@ pub struct Odd {
 pub struct Port {
     way: Way,
     odd: Odd,
-    /// Tells what the interface beside it has dropped, of this number.
+    /// Access to the drop counters of the adjacent interface, and its index.
     counters: (Netlink, u32),
-    /// What it had dropped before.
+    /// The drop counters at the start.
     before: Drops,
-    /// Frames with a tag of a VLAN that came.
+    /// Received frames that the interface counts as dropped because of their VLAN tag.
     tagged: u64,
 }
 
 impl Port {
-    /// A port beside an interface of this number, about which `netlink` is asked. The interface of a ring is that at which it
-    /// listens, that of a tunnel the other end.
+    /// A port next to the interface with this index; `netlink` reads its counters. For a ring it is the interface
+    /// that the socket is bound to, for a tun device the interface at its other end.
     pub fn new(way: Way, netlink: Netlink, number: u32) -> io::Result<Self> {
         let before = netlink.drops(number)?;
         Ok(Self { way, odd: Odd::default(), counters: (netlink, number), before, tagged: 0 })
     }
 
-    /// When the next frame that waits came, in nanoseconds since 1970; none if none waits.
+    /// Arrival time of the first waiting frame, ns since 1970; `None` if none waits.
     pub fn head(&mut self) -> Option<u64> {
         match &mut self.way {
             Way::Ring(ring) => ring.head(),
@@ -66,7 +66,7 @@ impl Port {
         }
     }
 
-    /// Hands the next frame to `take`, if one waits: as the packets that it is on a wire, which may be several, or none if it
+    /// Passes the next waiting frame to `take`, as the packets that it is on a wire: one, several, or none if it
     /// cannot be completed.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) {
         let (odd, tagged) = (&mut self.odd, &mut self.tagged);
@@ -80,12 +80,12 @@ impl Port {
         };
         match &mut self.way {
             Way::Ring(ring) => ring.receive(complete),
-            // The kernel completes what goes into a tunnel.
+            // The kernel completes frames for a tun device itself.
             Way::Tun(tunnel) => tunnel.receive(|bytes| complete(Frame::complete(bytes))),
         }
     }
 
-    /// Sends these frames; how many the interface took.
+    /// Sends these frames. Returns how many the interface accepted.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         match &self.way {
             Way::Ring(ring) => ring.send(frames),
@@ -93,13 +93,13 @@ impl Port {
         }
     }
 
-    /// Frames that did not come as packets of a wire, so far.
+    /// Counts of frames that were not packets as on a wire.
     pub const fn odd(&self) -> Odd {
         self.odd
     }
 
-    /// Frames on their way here that were lost before they could be received, so far: by the ring or the tunnel for want of
-    /// room, and by the interface. An interface that has gone tells nothing.
+    /// Frames lost before reception: by the ring or tun queue for lack of space, or by the interface. An
+    /// interface that no longer exists adds nothing.
     pub fn missed(&mut self) -> u64 {
         let (netlink, number) = &self.counters;
         let now = netlink.drops(*number).unwrap_or(self.before);
@@ -110,8 +110,8 @@ impl Port {
     }
 }
 
-/// Does the kernel count this frame as dropped by the interface, although the ring has it? It does where a VLAN tag that is
-/// no priority tag hides a protocol that nobody but the ring takes.
+/// Does the kernel count this frame as dropped by the interface, although the ring received it? It does for a
+/// VLAN tag, other than a priority tag, before a protocol that only packet sockets receive.
 fn is_dropped_behind_a_tag(frame: &Frame<'_>) -> bool {
     let is_vlan = frame.tag.is_some_and(|[_, _, high, low]| (high & 0x0f, low) != (0, 0));
     let taken = [[0x08, 0x00], [0x86, 0xdd], [0x08, 0x06]];
@@ -132,12 +132,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_hides_what_no_handler_takes() {
+    fn vlan_frames_without_handler_count_as_dropped() {
         let dropped = |vid: u8, kind: [u8; 2]| {
             let bytes = [&[0; 12][..], &kind, &[0; 46]].concat();
             is_dropped_behind_a_tag(&Frame { tag: Some([0x81, 0, 0, vid]), ..Frame::complete(&bytes) })
         };
-        assert!(dropped(5, [0x88, 0xb5]), "a protocol of nobody");
+        assert!(dropped(5, [0x88, 0xb5]), "a protocol without a handler");
         for (vid, kind) in [(5, [0x08, 0x00]), (5, [0x08, 0x06]), (5, [0x86, 0xdd]), (0, [0x88, 0xb5])] {
             assert!(!dropped(vid, kind), "{vid} {kind:?}");
         }

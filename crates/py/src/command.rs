@@ -1,4 +1,4 @@
-//! The commands of the laboratory, each as the text of its JSON document.
+//! The commands of the laboratory; each returns its JSON document as text.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::errors;
 use crate::scenario::Scenario;
 use crate::watch::{Call, is_within_command, watched};
 
-/// What tells this build from any other: its revision and a hash of the module's file.
+/// Identifies this build: the revision and a hash of the module's file.
 pub(crate) fn build(py: Python<'_>) -> PyResult<&'static str> {
     static BUILD: OnceLock<String> = OnceLock::new();
     let file: PathBuf = py.import("forebay._native")?.getattr("__file__")?.extract()?;
@@ -35,7 +35,7 @@ fn text(document: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// The progress of one batch after the other of a call.
+/// Progress of the successive batches of a call.
 struct Batches(Arc<Call>);
 
 impl Progress for Batches {
@@ -44,8 +44,8 @@ impl Progress for Batches {
     }
 }
 
-/// Does the work of a command in a thread of its own; what ends it is raised. `bar` is called with the simulated seconds that are
-/// done of a batch and with all of them; with it, notes go to stderr.
+/// Does the work of a command in another thread and raises its failure. `bar` receives the simulated seconds done
+/// and the total of a batch; if given, notes go to stderr.
 fn asked<T: Send>(
     py: Python<'_>,
     bar: Option<&Bound<'_, PyAny>>,
@@ -57,7 +57,7 @@ fn asked<T: Send>(
     let (revision, command) = (Some(Revision::of(env!("FOREBAY_REVISION"))), Some("forebay".to_string()));
     let origin = Origin { revision, command };
     let note = |text: &str| {
-        // Without a stderr there is nobody to tell.
+        // If stderr is closed there is no one to report to.
         let _ = writeln!(std::io::stderr(), "{text}");
     };
     let notes = bar.is_some().then_some(&note as &(dyn Fn(&str) + Sync));
@@ -79,7 +79,7 @@ fn asked<T: Send>(
     found.map_err(|failure| errors::failure(&failure, call.stop.load(Ordering::SeqCst)))
 }
 
-/// The same for a command that is done in a moment or asks the caller's own disciplines.
+/// As [`asked`], for commands that are short or call the caller's custom disciplines.
 fn document<T: Serialize + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, InputError> + Send,
@@ -87,9 +87,9 @@ fn document<T: Serialize + Send>(
     text(&asked(py, None, |_| Ok(work()?))?)
 }
 
-/// Refuses a command from a discipline's own code while it runs for another command.
+/// Refuses a command that is called from a custom discipline during another command.
 fn outside() -> PyResult<()> {
-    let what = "a command of the program cannot be asked for from within another one";
+    let what = "a command cannot be called from within another command";
     if is_within_command() { Err(PyRuntimeError::new_err(what)) } else { Ok(()) }
 }
 
@@ -100,25 +100,25 @@ pub fn disciplines() -> PyResult<Vec<&'static str>> {
     Ok(ENTRIES.iter().map(|entry| entry.name).collect())
 }
 
-/// All there is to know about a name.
+/// Describes a discipline, marker, congestion control or traffic kind, as JSON.
 #[pyfunction]
 pub fn explain(py: Python<'_>, name: &str) -> PyResult<String> {
     document(py, || Ok(explanation::find(name)?.document()))
 }
 
-/// Rest and margins of the linear loop under each discipline.
+/// Equilibrium and margins of the linear loop with each discipline, as JSON.
 #[pyfunction]
 pub fn stability(py: Python<'_>, scenario: &Scenario, critical: bool) -> PyResult<String> {
     document(py, || theory::of_loop(&scenario.path, &scenario.cases, Asked::Stability { critical }))
 }
 
-/// The course of the nonlinear loop under each discipline.
+/// Trajectory of the nonlinear loop with each discipline, as JSON.
 #[pyfunction]
 pub fn fluid(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
     document(py, || theory::of_loop(&scenario.path, &scenario.cases, Asked::Fluid))
 }
 
-/// The distribution of the queue at one signal probability under each discipline.
+/// Distribution of the queue at one signal probability, for each discipline, as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, p = None, step = None, sigma = None))]
 pub fn markov(
@@ -134,26 +134,26 @@ pub fn markov(
     })
 }
 
-/// The queue in the long run under datagrams that Markov chains bring.
+/// The stationary queue under Markov-modulated arrivals, as JSON.
 #[pyfunction]
 pub fn mmpp(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
     document(py, || theory::of_mmpp(&scenario.path, &scenario.cases))
 }
 
-/// Where the linear loop is stable, over two of its figures.
+/// Stability of the linear loop over two parameters, as JSON.
 #[pyfunction]
 pub fn stability_map(py: Python<'_>, scenario: &Scenario, x: String, y: String, cells: i64) -> PyResult<String> {
     let points = in_range("--points <N>", cells, 2, 1000)? as u32;
     document(py, || {
-        // Two ranges are two sides, or an error.
+        // Two ranges give two axes or an error.
         let sides = map::sides(&[x, y])?.ok_or_else(|| InputError::new("--map", "", Found::thing("nothing"), "two"))?;
         Ok(map::draw(&scenario.path, &scenario.cases, sides, points)?.document())
     })
 }
 
-/// Parameters that meet aims in the model, tried in the simulator.
+/// Parameters that meet aims in the model, checked in simulation, as JSON.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "they are what a caller may say, each by its name")]
+#[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
 pub fn tune(
     py: Python<'_>,
     scenario: &Scenario,
@@ -174,7 +174,7 @@ pub fn tune(
     text(&found.document)
 }
 
-/// The verdicts on papers or claims; every paper if there are no names. `bar` is called with how far a paper is.
+/// The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper.
 #[pyfunction]
 #[pyo3(signature = (names, level, output = None, bar = None))]
 pub fn reproduce(
@@ -191,14 +191,14 @@ pub fn reproduce(
     let asked_for = commands::reproduce::Asked { names: &names, level, output: output.as_deref(), jobs: None };
     let found = asked(py, bar.as_ref(), |host| {
         let found = commands::reproduce::reproduce(&asked_for, host)?;
-        // The first page that could not be written.
+        // Raise the first page error.
         found.places.into_iter().try_for_each(|(.., page)| page.map(drop))?;
         Ok(found.claims)
     })?;
     text(&Verdicts::new(found))
 }
 
-/// A number as the program takes it for this argument.
+/// Checks the range of a number, with the command line's error message.
 fn in_range(argument: &str, found: i64, from: u64, to: u64) -> PyResult<u64> {
     let fits = u64::try_from(found).ok().filter(|found| (from..=to).contains(found));
     fits.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `forebay.Discipline`: any discipline by itself, driven packet by packet.
+//! `forebay.Discipline`: a single discipline, driven packet by packet.
 
 use forebay_aqm::base::design::Rung;
 use forebay_aqm::base::host::Queue;
@@ -21,8 +21,8 @@ use crate::seen;
 use crate::turn::Turn;
 use crate::watch::Call;
 
-/// A discipline in front of a link, with a queue of its own or asked about queues of the caller's. Calls of several threads wait
-/// for each other.
+/// A discipline in front of a link, with its own queue or with the caller's. Calls from several threads are
+/// serialized.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Discipline {
     name: &'static str,
@@ -31,7 +31,7 @@ pub struct Discipline {
     turn: Turn<Driven>,
 }
 
-/// How it was made.
+/// The constructor's arguments.
 struct Begun {
     aqm: String,
     rate: String,
@@ -40,10 +40,10 @@ struct Begun {
     seed: u64,
 }
 
-/// Constructor arguments, in order, for pickling.
+/// Constructor arguments in order, for pickling.
 type Arguments = (String, String, String, u64, u64);
 
-/// What a call works on.
+/// The state that a call works on.
 struct Driven {
     spec: Spec,
     link: Link,
@@ -51,17 +51,18 @@ struct Driven {
     call: Arc<Call>,
     now: Instant,
     serial: u32,
-    /// Does it advise on queues of the caller's, or keep one of its own?
+    /// Is the queue the caller's? `None` until the first use.
     advises: Option<bool>,
 }
 
-/// Ticks that run before the interpreter's lock is released, which costs more than they do; and between two looks at the clock.
+/// Ticks that run before the GIL is released (releasing it costs more than they do), and between two looks at the
+/// clock.
 const FEW: u32 = 1_000;
 
-/// How long ticks run without the interpreter's lock between two looks for Ctrl-C.
+/// How long ticks run without the GIL between two checks for Ctrl-C.
 const PIECE: Duration = Duration::from_millis(50);
 
-/// The ECN codepoint of a packet, as a caller says it.
+/// The ECN codepoint argument.
 #[derive(FromPyObject)]
 enum Codepoint {
     Flag(bool),
@@ -80,19 +81,19 @@ impl Codepoint {
     }
 }
 
-/// A stream of its own for a discipline that is driven by hand.
+/// The random stream of a discipline that is driven from Python.
 fn stream(seed: u64) -> Rng {
     Rng::stream(seed, "python")
 }
 
-/// A word of the caller's as a quantity.
+/// Parses a quantity given as a string.
 fn quantity<T>(name: &str, words: &str, read: fn(&str) -> Result<T, text::BadValue>) -> PyResult<T> {
     read(words).map_err(|bad| errors::quantity(name, words, bad))
 }
 
 impl Driven {
-    /// Time passes: clocks that are due by `now_s` run, the interpreter's lock released where they are many. What interrupts them
-    /// leaves the time at the last one.
+    /// Advances the time to `now_s` and runs the due clocks; releases the GIL if there are many. After an
+    /// interruption the time is that of the last clock.
     fn pass(&mut self, py: Python<'_>, now_s: f64) -> PyResult<()> {
         if !(now_s.is_finite() && now_s >= 0.0) {
             return Err(errors::argument("now", &now_s.to_string(), "seconds from 0 on"));
@@ -118,7 +119,8 @@ impl Driven {
         Ok(())
     }
 
-    /// A few of the ticks until `now`; were they all, or has the user's own code raised something?
+    /// Runs a few of the ticks until `now`. Returns true if all are done or the user's code has raised an
+    /// exception.
     fn tick(&mut self, now: Instant) -> bool {
         let call = self.call.clone();
         call.here(|| {
@@ -137,14 +139,14 @@ impl Driven {
     fn uses(&mut self, advises: bool) -> PyResult<()> {
         if self.advises.get_or_insert(advises) != &advises {
             let what =
-                "arrival() asks about queues of yours, enqueue() and dequeue() keep one: use a Discipline for each";
+                "arrival() uses the caller's queue, enqueue() and dequeue() an internal one: use a Discipline for each";
             return Err(PyTypeError::new_err(what));
         }
         Ok(())
     }
 
-    /// Offers a packet to its own queue, or to one of the caller's with this backlog; what became of it, and of others that it
-    /// pushed out.
+    /// Offers a packet to the internal queue, or to the caller's with this backlog. Returns its fate. Packets
+    /// that it pushed out are discarded.
     fn offer(
         &mut self,
         backlog: Option<Backlog>,
@@ -164,7 +166,7 @@ impl Driven {
         let (queue, now) = (&mut self.queue, self.now);
         self.call.here(|| match backlog {
             None => queue.arrive(packet, now),
-            // `uses` has seen to it that the queue has no packets of its own.
+            // `uses` has ensured that the internal queue is empty.
             Some(backlog) => _ = queue.advise(packet, backlog, now),
         });
         let fate = if self.queue.port.discarded().drain(..).any(|(dropped, _)| dropped.slot == slot) {
@@ -178,7 +180,7 @@ impl Driven {
         Ok(fate)
     }
 
-    /// Other values of parameters, its state kept.
+    /// Changes parameters and keeps the state.
     fn retune(&mut self, changes: &[(String, String)]) -> PyResult<()> {
         let spec = changed(&self.spec, changes)?;
         let marker = |spec: &Spec| spec.get("th");
@@ -186,7 +188,7 @@ impl Driven {
             || spec.link(&self.link) != self.spec.link(&self.link)
             || marker(&spec) != marker(&self.spec)
         {
-            return Err(PyValueError::new_err("ecn, hard_limit and th are those of its queue and stay as they are"));
+            return Err(PyValueError::new_err("ecn, hard_limit and th belong to the queue and cannot change"));
         }
         if !self.queue.discipline_mut().retune(&spec, &self.link) {
             let names = changes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
@@ -222,26 +224,27 @@ impl Discipline {
         Ok(Self { name, rung, begun, turn: Turn::new(driven, call) })
     }
 
-    /// Its name.
+    /// The name.
     #[getter]
     const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Name and every parameter, defaults written out.
+    /// Name and all parameters, with defaults.
     #[getter]
     fn canonical(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.turn.take(py)?.spec.canonical())
     }
 
-    /// `law`, `aqm` or `queue`: what it sees.
+    /// Kind: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues).
     #[getter]
     const fn rung(&self) -> &'static str {
         self.rung.word()
     }
 
-    /// A packet of `length` bytes arrives at `now`, in seconds, and meets `backlog` packets, of mean size or of
-    /// `backlog_bytes` in all: `"accepted"`, `"marked"` or `"dropped"`. Counters see what is decided. `ecn`: see `enqueue`.
+    /// A packet of `length` bytes arrives at `now` (s) at a backlog of `backlog` packets: of mean size, or of
+    /// `backlog_bytes` in total. Returns `"accepted"`, `"marked"` or `"dropped"`; counts it too. `ecn`: see
+    /// `enqueue`.
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     #[pyo3(
         signature = (now, length, backlog, backlog_bytes = None, ecn = Codepoint::Flag(false), flow = 0),
@@ -258,8 +261,7 @@ impl Discipline {
         flow: u32,
     ) -> PyResult<&'static str> {
         if self.rung == Rung::Queue {
-            let what =
-                format!("{} owns its queues and cannot be asked about others: use enqueue and dequeue", self.name);
+            let what = format!("{} owns its queues: use enqueue and dequeue", self.name);
             return Err(PyTypeError::new_err(what));
         }
         let mut driven = self.turn.take(py)?;
@@ -269,8 +271,8 @@ impl Discipline {
         driven.offer(Some(Backlog { pkts: backlog, bytes }), length, flow, &ecn, 0)
     }
 
-    /// Offers a packet to its own queue: `"accepted"`, `"marked"` or `"dropped"`. `ecn` is its codepoint: `"ect0"`, `"ect1"`,
-    /// `True` for ECT(0), `False` for Not-ECT.
+    /// Offers a packet to the queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
+    /// `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT.
     #[pyo3(
         signature = (now, length, flow = 0, ecn = Codepoint::Flag(false), service_class = 0),
         text_signature = "($self, now, length, flow=0, ecn=False, service_class=0)",
@@ -290,7 +292,7 @@ impl Discipline {
         driven.offer(None, length, flow, &ecn, service_class)
     }
 
-    /// The next packet to send, if there is one.
+    /// The next packet to send, or `None`.
     fn dequeue(&self, py: Python<'_>, now: f64) -> PyResult<Option<seen::Packet>> {
         let mut driven = self.turn.take(py)?;
         driven.uses(false)?;
@@ -302,14 +304,14 @@ impl Discipline {
         Ok(packet.as_ref().map(seen::Packet::from))
     }
 
-    /// Packets and bytes in its queue.
+    /// Packets and bytes in the queue.
     #[getter]
     fn backlog(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
         let driven = self.turn.take(py)?;
         Ok((driven.queue.port.pkts(), driven.queue.port.bytes()))
     }
 
-    /// Packets so far: offered, accepted, departed, dropped_early, dropped_overflow, marked.
+    /// Packet counters: offered, accepted, departed, dropped_early, dropped_overflow, marked.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tally = self.turn.take(py)?.queue.port.tally();
@@ -327,7 +329,7 @@ impl Discipline {
         Ok(counts)
     }
 
-    /// Its inner state by name, as `forebay explain` lists it.
+    /// Internal state by name, as listed by `forebay explain`.
     #[getter]
     fn probes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let driven = self.turn.take(py)?;
@@ -340,13 +342,13 @@ impl Discipline {
         Ok(probes)
     }
 
-    /// A parameter, as it is written.
+    /// The value of a parameter, as text.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let found = self.turn.take(py)?.spec.get(name);
         found.ok_or_else(|| PyKeyError::new_err(format!("{} has no parameter '{name}'", self.name)))
     }
 
-    /// Other values of parameters from now on, its state kept.
+    /// Changes parameters and keeps the state.
     #[pyo3(signature = (**values))]
     fn set(&self, py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let Some(values) = values else { return Ok(()) };
@@ -355,14 +357,13 @@ impl Discipline {
         self.turn.take(py)?.retune(&changes)
     }
 
-    /// Before its first packet it is what it was made of; later its state cannot be kept.
+    /// Before the first packet the constructor's arguments suffice; later the state cannot be pickled.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments)> {
         let this = slf.get();
         let driven = this.turn.take(slf.py())?;
         let Begun { aqm, rate, queue, packet, seed } = &this.begun;
         if driven.serial > 0 || driven.now > Instant::ZERO || driven.spec.canonical() != *aqm {
-            let what = "a Discipline that is in use does not pickle: its state cannot be kept; pickle its .canonical and \
-                        what was offered to it";
+            let what = "a Discipline in use cannot be pickled; pickle its .canonical and the packets offered to it";
             return Err(PyTypeError::new_err(what));
         }
         Ok((slf.get_type().into_any(), (aqm.clone(), rate.clone(), queue.clone(), *packet, *seed)))
@@ -373,7 +374,7 @@ impl Discipline {
     }
 }
 
-/// A value of Python as the words of a discipline have it.
+/// A Python value as written in a discipline string.
 fn word(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(switch) = value.extract::<bool>() {
         return Ok(if switch { "on" } else { "off" }.to_string());

@@ -1,4 +1,4 @@
-//! Many simulations side by side, each stepped by an action: what the environments of `forebay.gym` stand on.
+//! Many simulations stepped in parallel by actions: the basis of `forebay.gym`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -32,18 +32,18 @@ use crate::scenario::Scenario;
 use crate::turn::Turn;
 use crate::watch::{Call, pool};
 
-/// The most simulations of one environment.
-const LARGEST: usize = 1_000_000;
+/// Maximum number of simulations per environment.
+const MAX_SIMULATIONS: usize = 1_000_000;
 
-/// A probability that is set from outside.
+/// A probability set from outside, as the bits of an f64.
 type Cell = Arc<AtomicU64>;
 
 thread_local! {
-    /// Those of the disciplines that this thread has built.
+    /// The cells of the disciplines built by this thread.
     static BUILT: RefCell<Vec<Cell>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Signals with the probability that was set last.
+/// Signals with the probability last set.
 struct External(Cell);
 
 impl Probes for External {}
@@ -70,10 +70,10 @@ impl Knobs for Knob {
     }
 }
 
-/// A discipline whose probability is set from outside, with or without ECN.
+/// A discipline whose probability is set from outside.
 fn external(ecn: bool) -> PyResult<Spec> {
     const ABOUT: About =
-        About { summary: "signals with a probability that is set from outside", source: "", rule: "", deviations: &[] };
+        About { summary: "signals with a probability set from outside", source: "", rule: "", deviations: &[] };
     let (params, presets, probes) = (&[], &[], &[]);
     let (order, cost, rung) = (Order::Lists(1), Cost::Light, Rung::Aqm);
     let (name, variant_of, about, tc) = ("external", None, &ABOUT, None);
@@ -83,7 +83,7 @@ fn external(ecn: bool) -> PyResult<Spec> {
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))
 }
 
-/// What an observation has.
+/// A component of an observation.
 #[derive(Clone, Copy)]
 enum Seen {
     Time,
@@ -128,27 +128,27 @@ impl Seen {
     }
 }
 
-/// One simulation while it runs.
+/// A running simulation.
 struct One {
     world: World,
     link: LinkId,
     cells: Vec<Cell>,
     p: f64,
     spec: Spec,
-    /// The end of the step that runs or has run last.
+    /// End of the current or last step.
     now: Instant,
-    /// Seconds of that step.
+    /// Length of that step, s.
     span_s: f64,
     before: Tally,
     during: Tally,
     seed: u64,
-    /// The actions of all steps since it began, one after the other: what a copy repeats.
+    /// All actions since the start, concatenated; a copy repeats them.
     actions: Vec<f64>,
-    /// How many steps have come to their end.
+    /// Number of finished steps.
     steps: usize,
 }
 
-/// Has enough at a time of the wall clock.
+/// Stops the simulation at a wall-clock time.
 struct Deadline(std::time::Instant);
 
 impl Observer for Deadline {
@@ -157,7 +157,7 @@ impl Observer for Deadline {
     }
 }
 
-/// How long simulations run between two looks for Ctrl-C.
+/// How long simulations run between two checks for Ctrl-C.
 const PIECE: Duration = Duration::from_millis(50);
 
 impl One {
@@ -165,7 +165,7 @@ impl One {
         self.world.queue(self.link).map(|queue| queue.port.tally()).unwrap_or_default()
     }
 
-    /// What a step does first: sets the probability of a signal, or `parameters`.
+    /// Starts a step: sets the signal probability, or `parameters`.
     fn act(&mut self, parameters: &[String], action: &[f64]) -> PyResult<()> {
         if parameters.is_empty() {
             self.p = action.first().copied().unwrap_or_default();
@@ -186,12 +186,12 @@ impl One {
         Ok(())
     }
 
-    /// A step that ends at `until` begins.
+    /// Starts a step that ends at `until`.
     fn begin(&mut self, until: Instant) {
         (self.span_s, self.now) = (until.since(self.now).secs(), until);
     }
 
-    /// The step goes on; has it come to its end before `deadline`?
+    /// Continues the step; true if it has ended before `deadline`.
     fn go_on(&mut self, deadline: std::time::Instant) -> bool {
         if !self.world.run_until(self.now, &mut Deadline(deadline)) {
             return false;
@@ -226,16 +226,16 @@ impl One {
     }
 }
 
-/// Observations, a row each, and which simulations have come to their end.
+/// Observations, one row per simulation, and which simulations have ended.
 type Step<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<bool>>);
 
-/// What a copy of each simulation begins with, repeats and comes to: seed, actions as little-endian bytes, fingerprint.
+/// The pickled state of each simulation: seed, actions as little-endian bytes, fingerprint.
 type State<'py> = Vec<Option<(u64, Bound<'py, PyBytes>, u64)>>;
 
-/// The same, found in a pickle.
+/// The same, read from a pickle.
 type Kept = (u64, Vec<u8>, u64);
 
-/// Simulations of one scenario, stepped together on all cores. Calls of several threads wait for each other.
+/// Simulations of one scenario, stepped in parallel. Calls from several threads are serialized.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Env {
     asked: Asked,
@@ -247,22 +247,22 @@ pub struct Env {
     turn: Turn<Sims>,
 }
 
-/// How it was made.
+/// The constructor's arguments.
 struct Asked {
     scenario: Py<Scenario>,
     count: usize,
     observation: Vec<String>,
     step_s: f64,
-    /// The parameters that an action sets; none: it is the probability of a signal.
+    /// The parameters that an action sets; if empty, it sets the signal probability.
     parameters: Vec<String>,
     jobs: Option<usize>,
     ecn: bool,
 }
 
-/// Constructor arguments, in order, for pickling.
+/// Constructor arguments in order, for pickling.
 type Arguments = (Py<Scenario>, usize, Vec<String>, f64, Vec<String>, Option<usize>, bool);
 
-/// What a call works on.
+/// The state that a call works on.
 struct Sims {
     ones: Vec<Option<One>>,
     pool: ThreadPool,
@@ -270,7 +270,7 @@ struct Sims {
 }
 
 impl Sims {
-    /// The threads; those of a process that was forked are not there, and are made anew.
+    /// Creates new threads after a fork: a forked process has none.
     fn pool(&mut self, jobs: Option<usize>, call: &Arc<Call>) -> PyResult<()> {
         if self.process != std::process::id() {
             (self.process, self.pool) = (std::process::id(), pool(jobs, call)?);
@@ -280,7 +280,7 @@ impl Sims {
 }
 
 impl Env {
-    /// Numbers of an action.
+    /// Number of values in an action.
     fn columns(&self) -> usize {
         self.asked.parameters.len().max(1)
     }
@@ -316,15 +316,15 @@ impl Env {
         Ok(one)
     }
 
-    /// Begins simulations, without the interpreter's lock.
+    /// Starts simulations, without the GIL.
     fn begin_all(&self, py: Python<'_>, sims: &Sims, seeds: &[u64]) -> PyResult<Vec<One>> {
         let begun = py.detach(|| sims.pool.install(|| seeds.par_iter().map(|seed| self.begin(*seed)).collect()));
         self.turn.call.raised()?;
         begun
     }
 
-    /// `work` on each simulation until it says that it is over, without the interpreter's lock, in pieces between which Ctrl-C is
-    /// listened for. What interrupts them leaves none of them: they would be at odds.
+    /// Runs `work` on each simulation until it returns true, without the GIL, and checks for Ctrl-C between
+    /// pieces. An interruption discards all simulations, because they would be out of step.
     fn finish(
         &self,
         py: Python<'_>,
@@ -357,7 +357,7 @@ impl Env {
         }
     }
 
-    /// Steps with the actions of `script` that have not been done; were they all before `deadline`?
+    /// Repeats the remaining steps of `script`; true if all were done before `deadline`.
     fn repeat(&self, one: &mut One, script: &[f64], deadline: std::time::Instant) -> PyResult<bool> {
         let columns = self.columns();
         while let Some(action) = script.chunks(columns).nth(one.steps) {
@@ -392,7 +392,7 @@ impl Env {
     }
 }
 
-/// A number as a parameter has it: times in seconds, and whole where it must be.
+/// A number in the notation of a parameter: times in seconds, integers rounded.
 fn written(spec: &Spec, name: &str, value: f64) -> String {
     let unit = spec.entry().params.iter().find(|spec| spec.name == name).map_or("", |spec| spec.unit);
     let words = |value: f64| if unit == "s" { format!("{value}s") } else { value.to_string() };
@@ -400,24 +400,25 @@ fn written(spec: &Spec, name: &str, value: f64) -> String {
     Some(words(value)).filter(fits).unwrap_or_else(|| words(value.round()))
 }
 
-/// An action that is out of range or no number.
+/// The error for an action out of range.
 fn bad_action(value: f64) -> PyErr {
     errors::argument("action", &value.to_string(), "a probability from 0 to 1")
 }
 
 fn reset_first() -> PyErr {
-    PyValueError::new_err("reset() comes first")
+    PyValueError::new_err("call reset() first")
 }
 
-/// A state that no pickle of ours has.
+/// The error for an invalid pickled state.
 fn bad_state(what: &str) -> PyErr {
-    PyValueError::new_err(format!("no pickled environment: {what}"))
+    PyValueError::new_err(format!("not a pickled environment: {what}"))
 }
 
 #[pymethods]
 impl Env {
-    /// `count` simulations of the scenario's first case, `step_s` simulated seconds a step. Without `parameters` an action
-    /// is the probability of a signal; else values of these parameters of the first discipline that is compared.
+    /// `count` simulations of the scenario's first case, with steps of `step_s` simulated seconds. Without
+    /// `parameters` an action is the signal probability; else values of these parameters of the first discipline
+    /// compared.
     #[new]
     #[pyo3(signature = (scenario, count, observation, step_s = 0.01, parameters = vec![], jobs = None, ecn = false))]
     fn new(
@@ -433,13 +434,17 @@ impl Env {
         if !(step_s.is_finite() && (1e-6..=1e3).contains(&step_s)) {
             return Err(errors::argument("step", &step_s.to_string(), "1e-6 to 1000 seconds"));
         }
-        if count > LARGEST {
-            return Err(errors::argument("count", &count.to_string(), &format!("at most {LARGEST} simulations")));
+        if count > MAX_SIMULATIONS {
+            return Err(errors::argument(
+                "count",
+                &count.to_string(),
+                &format!("at most {MAX_SIMULATIONS} simulations"),
+            ));
         }
         let spec = match (parameters.as_slice(), case.scenario.compare.first()) {
             ([], _) => external(ecn)?,
             (_, Some(first)) => first.spec.clone(),
-            (_, None) => return Err(errors::argument("parameters", "no discipline", "a scenario that compares one")),
+            (_, None) => return Err(errors::argument("parameters", "no discipline", "a scenario with a discipline")),
         };
         for name in &parameters {
             if spec.entry().params.iter().all(|spec| spec.name != name) {
@@ -456,17 +461,17 @@ impl Env {
         Ok(Self { asked, case, spec, seen, step, end, turn: Turn::new(sims, call) })
     }
 
-    /// The names of what can be observed whatever the discipline.
+    /// Names that can be observed with every discipline.
     #[classattr]
     #[pyo3(name = "OBSERVABLE")]
     fn observable(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         PyTuple::new(py, NAMES.iter().map(|(name, _)| *name))
     }
 
-    /// Begins some of them anew, each with its seed; what all look like then, a row for each.
+    /// Restarts the simulations `which` with these seeds. Returns the observations of all, one row each.
     fn reset<'py>(&self, py: Python<'py>, which: Vec<usize>, seeds: Vec<u64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         if which.len() != seeds.len() {
-            return Err(PyValueError::new_err("as many seeds as simulations"));
+            return Err(PyValueError::new_err("the number of seeds must equal the number of simulations"));
         }
         if which.iter().any(|at| *at >= self.asked.count) {
             return Err(PyValueError::new_err("no such simulation"));
@@ -480,12 +485,13 @@ impl Env {
         Ok(self.observations(py, &sims.ones))
     }
 
-    /// A step of all of them: what they look like then, and which have come to their end. Those that had before stay.
+    /// Advances all simulations by one step; ended ones stay as they are. Returns observations and which have
+    /// ended.
     fn step<'py>(&self, py: Python<'py>, actions: PyReadonlyArray2<'py, f64>) -> PyResult<Step<'py>> {
         let (rows, columns) = (self.asked.count, self.columns());
         let actions = actions.as_array();
         if actions.dim() != (rows, columns) {
-            return Err(PyValueError::new_err(format!("actions of shape ({rows}, {columns})")));
+            return Err(PyValueError::new_err(format!("actions must have shape ({rows}, {columns})")));
         }
         let actions: Vec<f64> = actions.iter().copied().collect();
         let parameters = &self.asked.parameters;
@@ -503,7 +509,7 @@ impl Env {
             one.act(parameters, action)
         });
         if let Err(error) = acted.collect::<PyResult<()>>() {
-            // Some have acted and some have not.
+            // Some have already acted: discard all.
             sims.ones.iter_mut().for_each(|one| *one = None);
             return Err(error);
         }
@@ -512,7 +518,7 @@ impl Env {
         Ok((self.observations(py, &sims.ones), PyArray1::from_vec(py, done)))
     }
 
-    /// What it was made of, and for each simulation its seed and its actions, which the copy repeats.
+    /// The constructor's arguments, and the seed and actions of each simulation for the copy to repeat.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments, State<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let sims = this.turn.take(py)?;
@@ -526,7 +532,7 @@ impl Env {
         Ok((slf.get_type().into_any(), parts, state))
     }
 
-    /// Repeats the steps that another one has done.
+    /// Repeats the steps of the pickled environment.
     fn __setstate__(&self, py: Python<'_>, state: Vec<Option<Kept>>) -> PyResult<()> {
         if state.len() != self.asked.count {
             return Err(bad_state("another number of simulations"));
@@ -556,7 +562,7 @@ impl Env {
         }
         sims.ones.iter_mut().for_each(|one| *one = None);
         Err(errors::run(
-            "an environment's steps, repeated, came to other packets: by another build, or by code whose results vary",
+            "repeated steps of an environment gave other packets: another build, or a nondeterministic discipline",
         ))
     }
 }

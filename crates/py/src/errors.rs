@@ -1,4 +1,4 @@
-//! What went wrong, as the package's own exceptions: `forebay.errors` has the classes.
+//! Maps failures to the package's exceptions, whose classes are in `forebay.errors`.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::ParamError;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-/// An exception of the package, with what its JSON document would say.
+/// An exception of the package, with its JSON document.
 fn of(name: &str, message: &str, error: &impl Serialize) -> PyErr {
     let error = serde_json::to_string(error).unwrap_or_else(|_| "{}".to_string());
     Python::attach(|py| {
@@ -21,12 +21,12 @@ fn of(name: &str, message: &str, error: &impl Serialize) -> PyErr {
     })
 }
 
-/// A wrong input.
+/// Wrong input.
 pub(crate) fn input(error: &InputError) -> PyErr {
     of("ScenarioError", &error.to_string(), error)
 }
 
-/// A wrong argument that no file has.
+/// A wrong argument without a file.
 pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), accepts))
 }
@@ -36,13 +36,13 @@ pub(crate) fn quantity(name: &str, found: &str, bad: BadValue) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), bad.accepts).hint(bad.hint))
 }
 
-/// A wrong argument that is none of these words.
+/// An argument that is none of these words.
 pub(crate) fn word(name: &str, found: &str, words: &[String]) -> PyErr {
     let near = nearest(found, words.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
     input(&InputError::new(name, "", Found::text(found), format!("one of {}", words.join(", "))).hint(near))
 }
 
-/// The error of a discipline's words.
+/// An error in a discipline string.
 pub(crate) fn discipline(text: &str, bad: &ParamError) -> PyErr {
     let key = if bad.key == "discipline" { String::new() } else { bad.key.clone() };
     let error = InputError::new("aqm", key, Found::text(&bad.found), bad.accepts.clone());
@@ -64,12 +64,12 @@ pub(crate) fn batch(error: BatchError) -> PyErr {
     }
 }
 
-/// A run that could not be done.
+/// A run that failed.
 pub(crate) fn run(message: &str) -> PyErr {
     of("RunError", message, &json!({ "kind": "run" }))
 }
 
-/// A command that gave no document; `stopped` if it was asked to end.
+/// The failure of a command; `stopped` if it was interrupted.
 pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
     let (message, error) = (failure.to_string(), failure.document());
     match failure {
@@ -81,12 +81,12 @@ pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
     }
 }
 
-/// An argument that the program does not take.
+/// A wrong argument, as the command line reports it.
 pub(crate) fn usage(message: &str) -> PyErr {
     of("ScenarioError", message, &ErrorDocument::new("usage", message.to_string()))
 }
 
-/// A thread that broke: a fault of ours.
+/// A thread that panicked: a bug in forebay.
 pub(crate) fn broken() -> PyErr {
-    PyRuntimeError::new_err("a simulation broke down; this is a fault in forebay")
+    PyRuntimeError::new_err("a simulation panicked; this is a bug in forebay")
 }

@@ -1,9 +1,12 @@
-//! Forebay for Python: what the package in `python/forebay` stands on.
+//! The native part of the Python package in `python/forebay`.
 //!
-//! [`scenario`] reads files, [`runs`] runs them under [`watch`], which listens for Ctrl-C; [`results`] and [`table`] hand
-//! out what was found. [`drive`] is a discipline by itself, [`own`] a discipline written in Python, [`env`] many
-//! simulations stepped side by side; [`turn`] lets one call at a time use either. Everything else is a command of the laboratory,
-//! whose document [`command`] gives. `forebay-wheel` puts all of it into the module `forebay._native`.
+//! - [`scenario`] reads files, [`runs`] runs them under [`watch`], which handles Ctrl-C.
+//! - [`results`] and [`table`] export results.
+//! - [`drive`] is a single discipline, [`own`] a custom discipline written in Python, [`env`] a set of
+//!   simulations stepped in parallel; [`turn`] serializes calls to them.
+//! - [`command`] has all other commands of the laboratory, as JSON documents.
+//!
+//! `forebay-wheel` builds the module `forebay._native` from it.
 
 pub mod command;
 pub mod drive;

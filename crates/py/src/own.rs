@@ -1,6 +1,8 @@
-//! Disciplines written in Python: a subclass of `forebay.Law` or `forebay.Aqm` climbs the ladder as a built-in one does.
+//! Custom disciplines in Python: a subclass of `forebay.Law` or `forebay.Aqm` behind the adapters of the built-in
+//! ones.
 //!
-//! What its code raises ends the call that runs it, with the traceback: until the simulation has stopped, it does nothing.
+//! An exception in the user's code ends the call that runs it, with its traceback. Until the simulation has
+//! stopped, the discipline does nothing.
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
@@ -25,10 +27,10 @@ use crate::errors;
 use crate::seen;
 use crate::watch::{Call, raise, watched, working};
 
-/// The word for the hash of a class's code.
+/// Key of the hash of a class's code in a discipline string.
 const CODE: &str = "code";
 
-/// Makes a class known under its name; a class of the same name that was known before is not any more.
+/// Registers a class under its name. Replaces an earlier class of the same name.
 #[pyfunction]
 pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let name: String = class.getattr("name")?.extract()?;
@@ -79,10 +81,10 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     if forebay_lab::own::replace(own) {
         return Ok(());
     }
-    Err(errors::argument("name", &name, "a name that no built-in discipline has"))
+    Err(errors::argument("name", &name, "a name other than that of a built-in discipline"))
 }
 
-/// What may be written for a parameter: by its annotation, which a default may fall short of.
+/// The values accepted for a parameter, by its annotation or else by the type of its default.
 fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'static str {
     let annotated = || class.getattr("_kinds")?.get_item(name)?.getattr("__name__")?.extract::<String>();
     let word = annotated().unwrap_or_default();
@@ -97,8 +99,8 @@ fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'sta
     }
 }
 
-/// The parameters as they are written, in order of declaration, and as a dictionary. What is written ends with a hash of the
-/// class's code: with other code it is another discipline, whose results are others.
+/// The parameters as text, in order of declaration, and as a dictionary. The text ends with a hash of the class's
+/// code: results of other code must not be reused.
 fn read<'py>(
     class: &Bound<'py, PyAny>,
     words: &[&str],
@@ -108,7 +110,7 @@ fn read<'py>(
     let fault = |error: PyErr| ParamError {
         key: "class".to_string(),
         found: error.to_string(),
-        accepts: "a class whose parameters can be read".into(),
+        accepts: "a class with readable parameters".into(),
         hint: None,
     };
     let values: Bound<'py, PyDict> =
@@ -119,7 +121,7 @@ fn read<'py>(
             let other = || ParamError {
                 key: key.to_string(),
                 found: text.to_string(),
-                accepts: format!("{code}: the class has changed since").into(),
+                accepts: format!("{code}: the code of the class has changed since").into(),
                 hint: None,
             };
             (text == code).then_some(()).ok_or_else(other)?;
@@ -147,7 +149,7 @@ fn read<'py>(
     Ok((format!("{written} {CODE}={code}"), values))
 }
 
-/// A class with its parameters.
+/// A class with its parameter values.
 struct Kind {
     class: Py<PyAny>,
     values: Py<PyDict>,
@@ -190,14 +192,14 @@ impl Kind {
     }
 }
 
-/// An instance; none once its code has raised something.
+/// An instance; `None` after its code has raised an exception.
 struct Object {
     object: Option<Py<PyAny>>,
     probes: Vec<String>,
 }
 
 impl Object {
-    /// What `ask` says of it.
+    /// Calls the instance. `None` if it raises an exception, now or earlier.
     fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
         match Python::attach(|py| {
@@ -223,7 +225,7 @@ impl Object {
     }
 }
 
-/// A law of Python: asked once a period.
+/// A Python law: called once per period.
 struct PyLaw {
     own: Object,
     period: Span,
@@ -238,7 +240,7 @@ impl PyLaw {
     }
 }
 
-/// `"20ms"`, or seconds.
+/// Parses `"20ms"` or a number of seconds.
 fn period(found: &Bound<'_, PyAny>) -> PyResult<Span> {
     let wrong = || errors::argument("period", &found.to_string(), "a time above 0 such as \"20ms\", or seconds");
     let read = |words: String| text::span(&words).map_err(|_| wrong());
@@ -250,8 +252,8 @@ fn period(found: &Bound<'_, PyAny>) -> PyResult<Span> {
     if span.nanos() == 0 { Err(wrong()) } else { Ok(span) }
 }
 
-/// What `method` of a law gave: a probability, or an object with the attributes of `forebay.Actuation`: `p`, `q0_packets`,
-/// `mean_packet`, `marks_at_departure`. Numbers are finite; a p below 0 or above 1 is taken for 0 or 1.
+/// The return value of `method` of a law: a probability, or an object with the attributes of `forebay.Actuation`:
+/// `p`, `q0_packets`, `mean_packet`, `marks_at_departure`. Numbers must be finite; p is clamped to [0, 1].
 fn actuation(method: &str, found: &Bound<'_, PyAny>) -> PyResult<Actuation> {
     let wrong = || {
         let accepts = "a probability, or an Actuation: finite numbers, q0_packets and mean_packet above 0";
@@ -340,10 +342,10 @@ impl Probes for PyLaw {
     }
 }
 
-/// An opinion of Python: asked for each packet, of what its class defines.
+/// A Python AQM: the methods that its class defines are called per packet.
 struct PyAqm {
     own: Object,
-    /// Does it define `arrival`, `departure`, `settled`, `emptied`, `tick`?
+    /// Whether it defines `arrival`, `departure`, `settled`, `emptied`, `tick`.
     defines: [bool; 5],
     due: Option<Instant>,
 }
@@ -358,7 +360,7 @@ impl PyAqm {
         aqm
     }
 
-    /// Asks when it wants its tick; it is after `last`, or time would stand still.
+    /// Reads the time of the next tick. It must be after `last`, so that time advances.
     fn look_at_clock(&mut self, last: Option<Instant>) {
         if !self.defines[4] {
             return;
@@ -374,7 +376,7 @@ impl PyAqm {
         self.due = self.own.ask(due).flatten();
     }
 
-    /// Calls a method with a context, whose random numbers are the discipline's own.
+    /// Calls a method with a context that holds the discipline's random stream.
     fn call<T: Default>(
         &mut self,
         cx: &mut Cx,
@@ -392,7 +394,7 @@ impl PyAqm {
     }
 }
 
-/// A verdict, as Python says it; nothing is acceptance.
+/// A verdict returned from Python; the default is acceptance.
 struct Said(Verdict);
 
 impl Default for Said {
@@ -409,7 +411,7 @@ fn said(found: &Bound<'_, PyAny>) -> PyResult<Said> {
         return Ok(Said(if signal { Verdict::Signal } else { Verdict::Accept }));
     }
     let word: String = found.extract()?;
-    let accepts = "accept, signal, mark or drop; True is signal, False and None are accept";
+    let accepts = "accept, signal, mark or drop; True means signal, False and None mean accept";
     match word.as_str() {
         "accept" => Ok(Said(Verdict::Accept)),
         "signal" => Ok(Said(Verdict::Signal)),
@@ -480,8 +482,8 @@ impl Probes for PyAqm {
     }
 }
 
-/// Drives a discipline through random arrivals, departures and ticks on links that are slow, full, tiny, frozen or idle;
-/// the first rule that it breaks, if it breaks one.
+/// Runs the conformance suite with random arrivals, departures and ticks on links that are slow, full, tiny,
+/// frozen or idle. Returns the first rule violated, or `None`.
 #[pyfunction]
 pub fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
     let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;

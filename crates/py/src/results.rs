@@ -1,4 +1,4 @@
-//! `forebay.Results`: the runs of a scenario, finished.
+//! `forebay.Results`: the finished runs of a scenario.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::errors;
 use crate::table::Table;
 use crate::watch::pool;
 
-/// Finished runs. Where they are in a directory, memory holds their summaries only.
+/// Finished runs. Results in a directory keep only their summaries in memory.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Results {
     title: String,
-    /// What `summary.json` has under this name.
+    /// The `compare` object of `summary.json`.
     compare: Comparison,
     records: Vec<RunRecord>,
     kept: Option<Kept>,
 }
 
-/// Where the runs are in full: a directory, and of each its place there and its key.
+/// Location of the complete runs: a directory, and the job and key of each run.
 struct Kept {
     dir: PathBuf,
     runs: Vec<(Job, String)>,
@@ -42,12 +42,12 @@ struct Kept {
 /// A directory, and the case, discipline, seed and key of each run.
 type Place = (PathBuf, Vec<(usize, usize, u64, String)>);
 
-/// Title, `compare` and runs as JSON, directory.
+/// Title, `compare` and runs as JSON, location.
 type Parts<'py> = (String, String, Vec<Bound<'py, PyBytes>>, Option<Place>);
 
 impl Results {
-    /// Those of `plan`, which `records` has in the order of its jobs, each slim where there is a `store`. Uses the threads of
-    /// the pool in which it runs.
+    /// The results of `plan`. `records` are in the order of its jobs, without series if there is a `store`. Uses
+    /// the thread pool in which it runs.
     pub(crate) fn of(plan: &Plan, records: Vec<RunRecord>, store: Option<&Store>) -> Self {
         let keyed = |job: Job| (job, plan.key(job));
         let kept = store.map(|store| Kept {
@@ -62,10 +62,10 @@ impl Results {
         Summary::new(&self.title, runs, self.compare.clone())
     }
 
-    /// The runs in full.
+    /// Applies `of` to the complete runs.
     fn whole<T: Send>(&self, py: Python<'_>, of: impl FnOnce(&[RunRecord]) -> T + Send) -> PyResult<T> {
         let Some(Kept { dir, runs }) = &self.kept else { return Ok(py.detach(|| of(&self.records))) };
-        // Threads of its own: those of a process that was forked would not be there.
+        // A new pool: after a fork, the threads of an old one do not exist.
         let pool = pool(None, &Arc::default())?;
         py.detach(|| {
             pool.install(|| {
@@ -74,7 +74,7 @@ impl Results {
                 let missing = runs.len() - records.len();
                 if missing > 0 {
                     let place = dir.display();
-                    return Err(errors::run(&format!("{missing} of the runs in {place} are no longer there")));
+                    return Err(errors::run(&format!("{missing} of the runs in {place} no longer exist")));
                 }
                 Ok(of(&records))
             })
@@ -82,14 +82,14 @@ impl Results {
     }
 }
 
-/// A part of a pickle that no `Results` has given.
+/// The error for an invalid pickle.
 fn bad_part(what: &str, why: &dyn std::fmt::Display) -> PyErr {
-    PyValueError::new_err(format!("no pickled Results: {what}: {why}"))
+    PyValueError::new_err(format!("not a pickled Results: {what}: {why}"))
 }
 
 #[pymethods]
 impl Results {
-    /// Those that pickle has kept: title, `compare` and runs as JSON, and where they are in full.
+    /// From a pickle: title, `compare` and runs as JSON, location of the complete runs.
     #[new]
     fn new(
         py: Python<'_>,
@@ -104,12 +104,12 @@ impl Results {
         let job = |(case, contender, seed, key)| (Job { case, contender, seed }, key);
         let kept = place.map(|(dir, runs)| Kept { dir, runs: runs.into_iter().map(job).collect() });
         if kept.as_ref().is_some_and(|kept| kept.runs.len() != records.len()) {
-            return Err(bad_part("its place", &"another number of runs"));
+            return Err(bad_part("location", &"wrong number of runs"));
         }
         Ok(Self { title, compare, records, kept })
     }
 
-    /// What pickle keeps: of runs in a directory their summaries and where that is.
+    /// For pickling; runs in a directory are represented by their summaries and its path.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let json = || this.records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
@@ -124,35 +124,35 @@ impl Results {
         Ok((slf.get_type().into_any(), (this.title.clone(), compare, runs, place)))
     }
 
-    /// `summary.json` as text: its names are fixed.
+    /// `summary.json` as text; its keys are stable.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| serde_json::to_string(&self.document())).map_err(|error| errors::run(&error.to_string()))
     }
 
-    /// The tables that the program prints.
+    /// The tables that the command line prints.
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| tables(Look::PLAIN, &self.document()))
     }
 
-    /// A row per run, link and class.
+    /// One row per run, link and class.
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| table::summary(&self.records)))
     }
 
-    /// A row per run, link and sampling interval.
+    /// One row per run, link and sampling interval.
     #[getter]
     fn series(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(self.whole(py, |records| table::series(records, &table::probes(records)))?)
     }
 
-    /// A row per run and flow.
+    /// One row per run and flow.
     #[getter]
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(self.whole(py, table::flows)?)
     }
 
-    /// What a quantity of claims and tables is in each run; NaN where a run has none.
+    /// A quantity, named as in claims and tables, of each run; NaN where a run does not have it.
     fn quantity(&self, py: Python<'_>, name: &str) -> PyResult<Vec<f64>> {
         let wrong = |accepts: String| errors::argument("quantity", name, &accepts);
         let quantity = Quantity::parse(name).map_err(wrong)?;
@@ -163,7 +163,7 @@ impl Results {
         }
     }
 
-    /// Share of the time that the queue had each length, from 0 on, in each run of this label.
+    /// Fraction of time at each queue length, from 0 packets on, for each run with this label.
     fn queue_shares(&self, py: Python<'_>, label: &str) -> PyResult<Vec<Vec<f64>>> {
         let mine = |record: &&RunRecord| record.summary.label == label;
         self.whole(py, |records| records.iter().filter(mine).map(|record| record.queue_shares.clone()).collect())
@@ -181,7 +181,7 @@ impl Results {
         self.records.iter().map(|record| record.summary.seed).collect()
     }
 
-    /// Where they are; none if in memory only.
+    /// The directory of the results; `None` if in memory only.
     #[getter]
     fn directory(&self) -> Option<PathBuf> {
         self.kept.as_ref().map(|kept| kept.dir.clone())

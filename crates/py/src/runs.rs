@@ -1,4 +1,4 @@
-//! Runs of a scenario: here and now on all cores, or some of them for a sweep that others work on too.
+//! Runs of a scenario: all of them on this machine's cores, or some of a distributed sweep.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::results::Results;
 use crate::scenario::Scenario;
 use crate::watch::{Call, pool, raise, watched};
 
-/// What a directory says about how its results came about.
+/// The origin recorded in a results directory.
 fn origin() -> Origin {
     Origin { revision: None, command: Some("forebay.run, called from Python".to_string()) }
 }
@@ -30,12 +30,12 @@ const fn job((case, contender, seed): Place) -> Job {
     Job { case, contender, seed }
 }
 
-/// Runs every case of the scenario under every discipline with every seed, on `jobs` threads; what `output` holds already
-/// is not run again. `progress` is called with the simulated seconds that are done. With `shards` each run is a Parquet file
-/// there as soon as it has ended. What would take more than half of the memory, or more than a day, needs `force`.
+/// Runs all cases, disciplines and seeds on `jobs` threads. Skips runs that `output` already holds. `progress`
+/// receives the simulated seconds done. With `shards` each finished run is also written as a Parquet file. Runs
+/// that would use over half of the memory or take over a day need `force`.
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false, sweep = None))]
-#[expect(clippy::too_many_arguments, reason = "they are what a caller may say, each by its name")]
+#[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
 pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -73,17 +73,17 @@ pub fn run(
     Ok(py.detach(|| pool.install(|| Results::of(&plan, records, store.as_ref()))))
 }
 
-/// Says that a call waits for another writer of its directory.
+/// Warns that a call waits for another writer of its directory.
 fn waits(dir: &Path, owner: &Owner) {
     let text = format!("{} is locked by {owner}; waiting for it to finish", dir.display());
     Python::attach(|py| {
         let warn = || py.import("warnings")?.call_method1("warn", (&text, py.get_type::<PyRuntimeWarning>()));
-        // Where warnings are errors, the call ends with it.
+        // If warnings are errors, this ends the call.
         let _ = warn().map_err(raise);
     });
 }
 
-/// The plan with these seeds, and its directory, found again wherever the process goes.
+/// The plan with these seeds, and its directory as an absolute path.
 fn planned(
     py: Python<'_>,
     scenario: &Scenario,
@@ -96,8 +96,8 @@ fn planned(
     Ok((plan, directory.map(|dir| std::path::absolute(&dir).unwrap_or(dir))))
 }
 
-/// Does some runs of a sweep, one after the other. Each is kept in the directory of the sweep before the next, where this
-/// process reaches that; else its record is given as bytes for `results`.
+/// Does some runs of a sweep, one after the other. Stores each in the sweep's directory if this process can reach
+/// it, else returns its record as bytes for `bring`.
 #[pyfunction]
 pub fn work(
     py: Python<'_>,
@@ -131,7 +131,7 @@ fn keep(store: &Store, plan: &Plan, job: Job, record: &RunRecord) -> PyResult<()
     store.save(plan, job, record).map_err(|error| errors::store(&error))
 }
 
-/// Keeps records that `work` gave in the directory of their sweep.
+/// Stores records returned by `work` in the directory of their sweep.
 #[pyfunction]
 pub fn bring(
     py: Python<'_>,
@@ -141,7 +141,7 @@ pub fn bring(
     brought: Vec<(Place, Vec<u8>)>,
 ) -> PyResult<()> {
     let plan = scenario.plan(&seeds, build(py)?);
-    let store = Store::join(&directory, &plan).ok_or_else(|| errors::run("the directory of the sweep has gone"))?;
+    let store = Store::join(&directory, &plan).ok_or_else(|| errors::run("the sweep's directory no longer exists"))?;
     let store = store.with_shards();
     py.detach(|| {
         brought.iter().try_for_each(|(place, bytes)| {
@@ -151,7 +151,7 @@ pub fn bring(
     })
 }
 
-/// The directory of a sweep on which others work too: open, and locked until `run` takes it over or it is closed.
+/// The directory of a distributed sweep, open and locked until `run` takes it over or it is closed.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Sweep {
     store: Mutex<Option<Store>>,
@@ -166,7 +166,7 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Opens the directory of a sweep on which `workers` work at a time; waits for another writer.
+    /// Opens the directory of a sweep with `workers` parallel workers. Waits for another writer.
     #[new]
     fn new(
         py: Python<'_>,

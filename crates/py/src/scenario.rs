@@ -1,4 +1,4 @@
-//! `forebay.Scenario`: a scenario file, read; what may be changed in it without writing another.
+//! `forebay.Scenario`: a parsed scenario file with overrides.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,19 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 
-/// A scenario: the text of a file with what is changed in it. Immutable; pickles.
+/// A scenario: a file's text with overrides. Immutable; can be pickled.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Scenario {
-    /// The file as it was given, for messages.
+    /// The file name as given, for messages.
     name: String,
-    /// The same, found again wherever the process goes: other files are named relative to it.
+    /// The absolute path; other files are relative to it.
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) overrides: Overrides,
     pub(crate) cases: Vec<Case>,
 }
 
-/// A path that does not depend on where the process is.
+/// The absolute path of a file.
 fn absolute(name: &str) -> String {
     std::path::absolute(name).map_or_else(|_| name.to_string(), |path| path.display().to_string())
 }
@@ -39,21 +39,21 @@ impl Scenario {
         Ok(Self { name, path, text, overrides, cases })
     }
 
-    /// Its runs with these seeds.
+    /// The plan with these seeds.
     pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> Plan {
         Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() }
     }
 
-    /// Refuses runs that cannot be.
+    /// Refuses plans that cannot be run.
     pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
         plan.check(&self.name).map_err(|error| errors::input(&error))
     }
 
-    /// Refuses what nobody means who does not say so, before there is anything on disk.
+    /// Refuses too large plans without `force`, before anything is written.
     pub(crate) fn afford(&self, plan: &Plan, directory: Option<&Path>, jobs: usize, force: bool) -> PyResult<()> {
         let finished = || directory.map_or(0, |dir| store::finished(dir, plan));
         let Some(excess) = excess(plan, jobs, 0.0, finished).filter(|_| !force) else { return Ok(()) };
-        let hint = "force=True runs it all the same; fewer seeds, jobs or a shorter duration take less".to_string();
+        let hint = "force=True runs it anyway; fewer seeds, fewer jobs or a shorter duration need less".to_string();
         Err(errors::input(&InputError::new(&self.name, "", Found::thing(excess.runs), excess.most).hint(Some(hint))))
     }
 }
@@ -82,7 +82,8 @@ impl Scenario {
         Self::read(py, text, name, path, Overrides::default())
     }
 
-    /// The same with more changes: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines in place of those compared.
+    /// The scenario with more overrides: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines that replace
+    /// those compared.
     #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![]))]
     fn changed(&self, py: Python<'_>, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
         let mut overrides = self.overrides.clone();
@@ -94,38 +95,38 @@ impl Scenario {
         Self::read(py, self.text.clone(), self.name.clone(), self.path.clone(), overrides)
     }
 
-    /// Its title.
+    /// The title.
     #[getter]
     fn title(&self) -> &str {
         self.cases.first().map_or("", |case| case.scenario.title.as_str())
     }
 
-    /// The file's name in messages.
+    /// The file name used in messages.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// What makes two scenarios the same experiment: a hash of their cases.
+    /// Hash of the resolved cases. Scenarios with the same hash are the same experiment.
     #[getter]
     fn hash(&self, py: Python<'_>) -> String {
         py.detach(|| Plan::new(self.cases.clone(), 1, 1).hash())
     }
 
-    /// Simulated seconds of a run of its first case.
+    /// Simulated duration of a run of the first case, s.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.cases.first().map_or(0.0, |case| case.scenario.duration.secs())
     }
 
-    /// What is compared, as it was written.
+    /// The disciplines compared, as written.
     #[getter]
     fn aqm(&self) -> Vec<String> {
         let compared = self.cases.first().map(|case| case.scenario.compare.iter().map(|one| one.label.clone()));
         compared.into_iter().flatten().collect()
     }
 
-    /// The point of each case on the axes.
+    /// The axis values of each case.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let point = |case: &Case| {
@@ -136,7 +137,7 @@ impl Scenario {
         self.cases.iter().map(point).collect()
     }
 
-    /// A case with every default written out.
+    /// A case as TOML, with all defaults written out.
     #[pyo3(signature = (case = 0))]
     fn to_toml(&self, case: usize) -> PyResult<String> {
         let found = self.cases.get(case).map(|case| case.scenario.to_toml());
@@ -144,7 +145,7 @@ impl Scenario {
         found.ok_or_else(|| errors::argument("case", &case.to_string(), &accepts()))
     }
 
-    /// What the program takes for it: text, name, set, vary, aqm.
+    /// Text, name, set, vary and aqm, as passed to the native code.
     fn parts(&self) -> Parts {
         let Overrides { sets, vary, aqm } = self.overrides.clone();
         (self.text.clone(), self.path.clone(), sets, vary, aqm)

@@ -1,4 +1,4 @@
-//! What a discipline written in Python sees: a packet, the queue it meets, a period, and chance.
+//! What a Python discipline sees: packets, the queue state, periods, time and random numbers.
 
 use forebay_aqm::base::ladder;
 use forebay_aqm::base::packet::{self, Colour, Ecn, Proto};
@@ -10,43 +10,43 @@ use pyo3::types::PyTuple;
 
 use crate::errors;
 
-/// What pickle makes one of again: the class and what it is called with.
+/// A class and its arguments, for pickling.
 type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
 
-/// The attributes that make it, in the order in which its class takes them.
+/// The class of `one` and the values of these attributes, in the order of its constructor.
 fn again<'py, T>(one: &Bound<'py, T>, attributes: &[&str]) -> Again<'py> {
     let values = attributes.iter().map(|name| one.as_any().getattr(*name)).collect::<PyResult<Vec<_>>>()?;
     Ok((one.as_any().get_type().into_any(), PyTuple::new(one.py(), values)?))
 }
 
-/// The one of these words that was said.
+/// Checks that `said` is one of these words.
 fn one_of(name: &str, said: &str, words: &[&'static str]) -> PyResult<&'static str> {
     let known = words.iter().copied().find(|word| *word == said);
     known.ok_or_else(|| errors::argument(name, said, &words.join(" or ")))
 }
 
-/// A packet, as a discipline sees it.
+/// A packet as seen by a discipline.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Packet {
-    /// Length on the wire in bytes.
+    /// Length on the wire, bytes.
     length: u32,
-    /// When it was offered, in seconds.
+    /// Arrival time, s.
     arrived_s: f64,
-    /// Its connection.
+    /// Flow id (connection).
     flow: u32,
-    /// Its source and destination.
+    /// Id of the pair of source and destination.
     pair: u32,
-    /// Its service class.
+    /// Service class.
     service_class: u8,
-    /// May it be marked instead of dropped?
+    /// Can it be marked instead of dropped?
     ecn_capable: bool,
-    /// Was it marked before?
+    /// Is it already CE-marked?
     ce: bool,
-    /// `not-ect`, `ect0`, `ect1` or `ce`.
+    /// ECN codepoint: `not-ect`, `ect0`, `ect1` or `ce`.
     ecn: &'static str,
-    /// `in` or `out` of its profile.
+    /// `in` or `out` of profile.
     colour: &'static str,
-    /// `tcp` or `udp`.
+    /// Transport protocol: `tcp` or `udp`.
     protocol: &'static str,
 }
 
@@ -94,7 +94,7 @@ impl From<&packet::Packet> for Packet {
     }
 }
 
-/// The word of a codepoint.
+/// The name of a codepoint.
 const fn word(ecn: Ecn) -> &'static str {
     match ecn.bits() {
         0 => "not-ect",
@@ -104,16 +104,16 @@ const fn word(ecn: Ecn) -> &'static str {
     }
 }
 
-/// The queue that a packet meets, itself and the packet in transmission not counted.
+/// The queue state at a packet, without this packet and the packet in transmission.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Level {
-    /// Packets waiting.
+    /// Backlog, packets.
     packets: u32,
-    /// Bytes waiting.
+    /// Backlog, bytes.
     bytes: u64,
-    /// The buffer, in packets of mean size where it is in bytes.
+    /// Buffer, packets; a buffer in bytes is divided by the mean packet size.
     limit_packets: f64,
-    /// The link's rate in bits per second.
+    /// Link rate, bit/s.
     rate_bps: f64,
 }
 
@@ -140,18 +140,18 @@ impl From<&port::Level<'_>> for Level {
     }
 }
 
-/// What happened in a period of a law.
+/// What a law observes of one period.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Sample {
-    /// Its end, in seconds.
+    /// End of the period, s.
     now_s: f64,
-    /// Its length, in seconds.
+    /// Length of the period, s.
     dt_s: f64,
-    /// Packets waiting now.
+    /// Backlog at the end of the period, packets.
     backlog_packets: f64,
-    /// Bytes waiting now.
+    /// Backlog at the end of the period, bytes.
     backlog_bytes: f64,
-    /// The link's rate in bits per second.
+    /// Link rate, bit/s.
     rate_bps: f64,
     /// Packets and bytes offered in the period.
     offered_packets: u64,
@@ -165,9 +165,9 @@ pub struct Sample {
     departed_packets: u64,
     #[allow(missing_docs)]
     departed_bytes: u64,
-    /// Packets dropped by the rule.
+    /// Packets dropped early, by the discipline.
     dropped_early_packets: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped because the buffer was full.
     dropped_overflow_packets: u64,
     /// Packets marked.
     marked_packets: u64,
@@ -254,7 +254,7 @@ impl From<&ladder::Sample> for Sample {
     }
 }
 
-/// Time and chance, for the length of a call.
+/// Time and random numbers; valid during one call.
 #[pyclass(module = "forebay._native")]
 pub struct Context {
     now: Instant,
@@ -269,13 +269,13 @@ impl Context {
 
 #[pymethods]
 impl Context {
-    /// The present, in seconds.
+    /// Current time, s.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.secs()
     }
 
-    /// The next number of the discipline's own random stream, from 0 up to and without 1.
+    /// The next number of the discipline's random stream, uniform in [0, 1).
     fn uniform(&mut self) -> f64 {
         self.rng.uniform()
     }

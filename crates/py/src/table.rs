@@ -1,4 +1,4 @@
-//! `forebay.Table`: columns of results, handed out as Arrow without a copy, and as numpy arrays.
+//! `forebay.Table`: columns of results, exported to Arrow without a copy and to numpy arrays.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,11 +44,11 @@ impl Table {
     }
 }
 
-/// A column as pickle keeps it: its name; its kind, `number`, `count` or `words`; its values as little-endian bytes, of words
-/// their places in the list; a byte for each row, 1 where there is a value; the list of words.
+/// A pickled column: name; kind (`number`, `count` or `words`); values as little-endian bytes (for words: indices
+/// into the list); one byte per row, 1 where there is a value; list of words.
 type Part<'py> = (String, &'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>);
 
-/// The same, found in a pickle.
+/// The same, read from a pickle.
 type Kept = (String, String, PyBackedBytes, PyBackedBytes, Vec<String>);
 
 fn part<'py>(py: Python<'py>, name: &str, values: &Values) -> Part<'py> {
@@ -76,7 +76,7 @@ fn part<'py>(py: Python<'py>, name: &str, values: &Values) -> Part<'py> {
     (name.to_string(), kind, PyBytes::new(py, &values), PyBytes::new(py, &there), words)
 }
 
-/// The values of a pickled column, if it is one.
+/// The values of a pickled column; `None` if invalid.
 fn values(kind: &str, values: &[u8], there: &[u8], words: &[String]) -> Option<Values> {
     fn read<T>(values: &[u8], there: &[u8], read: impl Fn([u8; 8]) -> Option<T>) -> Option<Vec<Option<T>>> {
         let rows = values.chunks_exact(8).zip(there);
@@ -100,30 +100,30 @@ fn values(kind: &str, values: &[u8], there: &[u8], words: &[String]) -> Option<V
 
 #[pymethods]
 impl Table {
-    /// One that pickle has kept.
+    /// From a pickle.
     #[new]
     fn from_parts(py: Python<'_>, columns: Vec<Kept>) -> PyResult<Self> {
         let column = |(name, kind, bytes, there, words): &Kept| {
-            let bad = || PyValueError::new_err(format!("no pickled Table: its column {name:?}"));
+            let bad = || PyValueError::new_err(format!("not a pickled Table: column {name:?}"));
             Ok((name.clone(), values(kind, bytes, there, words).ok_or_else(bad)?))
         };
         let found = py.detach(|| columns.iter().map(column).collect::<PyResult<Found>>())?;
         Self::new(found)
     }
 
-    /// Its columns.
+    /// For pickling.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (Vec<Part<'py>>,)) {
         let columns = slf.get().found.columns().map(|(name, values)| part(slf.py(), name, values)).collect();
         (slf.get_type().into_any(), (columns,))
     }
 
-    /// The names of its columns.
+    /// The column names.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()
@@ -133,13 +133,13 @@ impl Table {
         self.batch.num_rows()
     }
 
-    /// A column as a numpy array: numbers as float64 and counts as int64, where a value is missing as float64 with NaN;
-    /// words as objects. What has no gaps is a read-only view of the table's own memory.
+    /// A column as a numpy array: numbers as float64, counts as int64 (float64 with NaN if values are missing),
+    /// words as objects. Numeric columns without gaps are read-only views of the table's memory.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let column = self
             .batch
             .column_by_name(name)
-            .ok_or_else(|| PyKeyError::new_err(format!("'{name}'; there are {}", self.column_names().join(", "))))?;
+            .ok_or_else(|| PyKeyError::new_err(format!("no '{name}'; there are {}", self.column_names().join(", "))))?;
         let numpy = py.import("numpy")?;
         if let Some(words) = column.as_any().downcast_ref::<StringArray>() {
             let list = PyList::new(py, words.iter())?;
@@ -167,7 +167,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Writes it as a Parquet file.
+    /// Writes a Parquet file.
     fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| {
             let bytes = self.found.to_parquet().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -193,7 +193,7 @@ impl Table {
     }
 }
 
-/// A column of numbers that numpy looks into.
+/// A numeric column, shared with numpy without a copy.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Column {
     values: ArrayRef,
@@ -206,12 +206,12 @@ fn at<T: ArrowPrimitiveType>(values: &ArrayRef) -> Option<usize> {
 
 #[pymethods]
 impl Column {
-    /// Where the values lie, as numpy's array interface says it; the array that is made of it keeps this alive.
+    /// numpy's array interface; the resulting array keeps this object alive.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let numbers = at::<Float64Type>(&self.values).map(|place| (place, "<f8"));
         let found = numbers.or_else(|| at::<Int64Type>(&self.values).map(|place| (place, "<i8")));
-        let (place, kind) = found.ok_or_else(|| PyRuntimeError::new_err("no column of numbers"))?;
+        let (place, kind) = found.ok_or_else(|| PyRuntimeError::new_err("not a numeric column"))?;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
         interface.set_item("shape", (self.values.len(),))?;

@@ -1,4 +1,4 @@
-//! Objects that one call at a time may use: another call waits for its turn without the interpreter's lock.
+//! Objects that only one call at a time may use. Other calls wait, without the GIL.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,23 +11,23 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::watch::Call;
 
-/// How long is waited between two looks at whether it is free.
+/// Polling interval while waiting.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// What is said to a call that could wait for ever.
-const WITHIN: &str = "it is in use: while a discipline's own code runs for it, and in a signal handler that interrupts a \
-                      call to it, it takes no other call";
+/// Error of a call that might wait for ever.
+const WITHIN: &str = "object in use: it accepts no other call while a custom discipline runs for it, nor in a signal \
+                      handler that interrupts a call to it";
 
-/// The state of an object, used by one call at a time.
+/// A state that is used by one call at a time.
 pub(crate) struct Turn<T> {
     state: Mutex<T>,
-    /// The thread whose turn it is; 0 if it is nobody's.
+    /// Number of the thread that holds the state; 0: none.
     holder: AtomicU64,
-    /// What the threads of its calls share.
+    /// Shared by the threads of a call.
     pub(crate) call: Arc<Call>,
 }
 
-/// The state during a call.
+/// Access to the state during a call.
 pub(crate) struct Held<'a, T> {
     state: MutexGuard<'a, T>,
     holder: &'a AtomicU64,
@@ -53,7 +53,7 @@ impl<T> DerefMut for Held<'_, T> {
     }
 }
 
-/// A number of this thread, from 1.
+/// A number for this thread, from 1.
 fn me() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {
@@ -67,11 +67,11 @@ impl<T> Turn<T> {
         Self { state: Mutex::new(state), holder: AtomicU64::new(0), call }
     }
 
-    /// The state, once no other call uses it.
+    /// Waits until no other call uses the state.
     ///
     /// # Errors
-    /// It would wait for a call of this very thread, or for one whose own code runs and may wait for this call in turn. Ctrl-C,
-    /// while it waits.
+    /// Fails if it would wait for a call of the same thread, or for a call that runs user code, which may wait
+    /// for this call in turn. Fails on Ctrl-C while it waits.
     pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Held<'_, T>> {
         loop {
             match self.state.try_lock() {
@@ -79,7 +79,7 @@ impl<T> Turn<T> {
                     self.holder.store(me(), Ordering::SeqCst);
                     return Ok(Held { state, holder: &self.holder });
                 }
-                // A fault of ours has left it half-way.
+                // A panic has left the state inconsistent.
                 Err(TryLockError::Poisoned(_)) => return Err(errors::broken()),
                 Err(TryLockError::WouldBlock) => {}
             }

@@ -1,4 +1,4 @@
-//! Work without the interpreter's lock, while the calling thread listens for Ctrl-C and shows how far it is.
+//! Work without the GIL, while the calling thread handles Ctrl-C and shows progress.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -13,37 +13,37 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors;
 
-/// How often the calling thread looks.
+/// Polling interval of the calling thread.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// How long a user's own code may go on after Ctrl-C before it is interrupted itself.
+/// How long user code may continue after Ctrl-C before it is interrupted itself.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// One call: what its threads share.
+/// A call: the state shared by its threads.
 #[derive(Default)]
 pub(crate) struct Call {
-    /// Set to stop.
+    /// Set to stop the work.
     pub(crate) stop: AtomicBool,
     done_us: AtomicU64,
     total_us: AtomicU64,
     error: Mutex<Option<PyErr>>,
-    /// Python's numbers of the threads that run a user's own code for it.
+    /// Python thread ids of the threads that run user code for this call.
     threads: Mutex<BTreeSet<u64>>,
-    /// How many threads are in a user's own code at this moment.
+    /// Number of threads that are in user code now.
     inside: AtomicUsize,
-    /// Whether it is a command, within which no other may be asked for.
+    /// Is it a command? Commands cannot be nested.
     is_command: bool,
 }
 
 thread_local! {
     /// The call that this thread works for.
     static MINE: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
-    /// Python's number of this thread.
+    /// Python's id of this thread.
     static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 impl Call {
-    /// The call of a command.
+    /// A call of a command.
     pub(crate) fn command() -> Self {
         Self { is_command: true, ..Self::default() }
     }
@@ -52,29 +52,29 @@ impl Call {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Begins a batch of so many simulated seconds.
+    /// Starts a batch with this simulated duration.
     pub(crate) fn begin(&self, simulated_s: f64) {
         self.done_us.store(0, Ordering::Relaxed);
         self.total_us.store((simulated_s * 1e6) as u64, Ordering::Relaxed);
     }
 
-    /// Simulated seconds of the batch.
+    /// Simulated duration of the batch, s.
     pub(crate) fn total_s(&self) -> f64 {
         self.total_us.load(Ordering::Relaxed) as f64 * 1e-6
     }
 
-    /// Another `simulated_s` seconds are done.
+    /// Adds simulated seconds to those done.
     pub(crate) fn advance(&self, simulated_s: f64) {
         self.done_us.fetch_add((simulated_s * 1e6) as u64, Ordering::Relaxed);
     }
 
-    /// What a user's own code raised, the first time: it ends the call.
+    /// Records the first exception of user code and stops the call.
     fn fail(&self, error: PyErr) {
         self.stop();
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Does this thread work for it until `work` has ended.
+    /// Runs `work` in this thread on behalf of this call.
     pub(crate) fn here<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
         let before = MINE.replace(Some(self.clone()));
         let done = work();
@@ -82,21 +82,21 @@ impl Call {
         done
     }
 
-    /// Raises Ctrl-C in the user's own code, for what does not end by itself.
+    /// Raises KeyboardInterrupt in user code that does not end by itself.
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
         let (ctypes, raised) = (py.import("ctypes")?, py.get_type::<PyKeyboardInterrupt>());
         let raise = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
-        // Not under the lock: Python may let another thread go on, which would wait for it with the interpreter's in hand.
+        // Release the lock first: Python may switch to a thread that holds the GIL and waits for this lock.
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for thread in threads {
             let thread = ctypes.getattr("c_ulong")?.call1((thread,))?;
-            // A thread that runs no Python now is not found, and nothing happens.
+            // A thread that is not running Python is not found; then nothing happens.
             raise.call1((thread, ctypes.getattr("py_object")?.call1((&raised,))?))?;
         }
         Ok(())
     }
 
-    /// What was raised; the next call goes on.
+    /// Returns the recorded exception and resets it for the next call.
     pub(crate) fn raised(&self) -> PyResult<()> {
         match self.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
@@ -107,13 +107,13 @@ impl Call {
         }
     }
 
-    /// Does a user's own code run for it at this moment?
+    /// Is user code running for this call now?
     pub(crate) fn is_inside(&self) -> bool {
         self.inside.load(Ordering::SeqCst) > 0
     }
 }
 
-/// A user's own code runs in this thread until this is dropped.
+/// While it exists, this thread runs user code.
 #[must_use]
 pub(crate) struct Working(Option<Arc<Call>>);
 
@@ -125,7 +125,7 @@ impl Drop for Working {
     }
 }
 
-/// This thread is about to run a user's own code.
+/// Call before running user code in this thread.
 pub(crate) fn working(py: Python<'_>) -> Working {
     let mine = MINE.with_borrow(Clone::clone);
     if let Some(call) = &mine {
@@ -144,16 +144,16 @@ pub(crate) fn is_within_command() -> bool {
     MINE.with_borrow(|mine| mine.as_ref().is_some_and(|call| call.is_command))
 }
 
-/// A user's own code raised this in a thread of ours: its call ends with it.
+/// Handles an exception of user code in a worker thread: ends its call.
 pub(crate) fn raise(error: PyErr) {
     MINE.with_borrow(|mine| match mine {
         Some(call) => call.fail(error),
-        // No call: nobody waits for it, and it must not be lost.
+        // Without a call, nobody would receive it: print it.
         None => Python::attach(|py| error.print(py)),
     });
 }
 
-/// Threads that work for `call`; by default as many as there are cores.
+/// A thread pool that works for `call`; default: one thread per core.
 pub(crate) fn pool(jobs: Option<usize>, call: &Arc<Call>) -> PyResult<ThreadPool> {
     let call = call.clone();
     let pool = ThreadPoolBuilder::new()
@@ -163,8 +163,8 @@ pub(crate) fn pool(jobs: Option<usize>, call: &Arc<Call>) -> PyResult<ThreadPool
     pool.map_err(|error| errors::run(&format!("cannot start threads: {error}")))
 }
 
-/// Does `work` in a thread of its own; `progress` is called with simulated seconds. What either raises, or Ctrl-C, stops
-/// the work and is raised when it has ended.
+/// Does `work` in another thread; `progress` receives the simulated seconds done. An exception of either, or
+/// Ctrl-C, stops the work and is raised when it has ended.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     call: &Arc<Call>,
@@ -177,7 +177,7 @@ pub(crate) fn watched<T: Send>(
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let done = call.here(work);
-            // The receiver lives until this thread is joined.
+            // The receiver outlives this thread.
             let _ = send.send(());
             done
         });
@@ -195,7 +195,7 @@ pub(crate) fn watched<T: Send>(
                 }
             }
             if patience.is_some_and(|until| Instant::now() > until) {
-                // Without ctypes there is no means; then it is waited for.
+                // Without ctypes user code cannot be interrupted; wait for it.
                 let _ = call.interrupt(py);
             }
             if waited != Err(RecvTimeoutError::Timeout) || worker.is_finished() {

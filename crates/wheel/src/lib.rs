@@ -1,4 +1,4 @@
-//! What the wheel holds: the module `forebay._native`, and in it the program `forebay` for the console script of the package.
+//! The module `forebay._native` of the wheel, including the program `forebay` for the package's console script.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use forebay::program::Program;
 use pyo3::prelude::*;
 
-/// The program `forebay` with these words; its exit code.
+/// Runs the program `forebay` with these arguments. Returns the exit code.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>) -> PyResult<u8> {
     let file: PathBuf = py.import("forebay._native")?.getattr("__file__")?.extract()?;

@@ -1,4 +1,4 @@
-//! The words of `forebay attach`, `detach` and `top`.
+//! Arguments of `forebay attach`, `detach` and `top`.
 
 use clap::Args;
 
@@ -13,39 +13,39 @@ use clap::Args;
   forebay top eth0
   forebay detach eth0
 
-The device gets one queue at the rate, a little below that of the line behind it, and a fast path that carries out \
-what the law says: it marks ECT packets and drops others. This process is the daemon that asks the law; Ctrl-C or \
-SIGTERM puts everything back as it was. If it dies otherwise, traffic goes on, without early drops after a second, \
-and forebay detach puts everything back. Queues in packets are bytes over --packet. Linux, root.")]
+Installs one queue that shapes to RATE (set it a little below the rate of the physical link) and a fast path that \
+marks ECT packets and drops others with the probability of the control law. This process is the daemon that updates \
+the law. Ctrl-C or SIGTERM restores the device. If the daemon dies, traffic continues; early drops stop after one \
+second; forebay detach restores the device. Queue lengths in packets are bytes / --packet. Needs Linux and root.")]
 pub(crate) struct AttachArgs {
-    /// A network device.
+    /// Network device.
     #[arg(value_name = "DEV")]
     pub(crate) device: String,
-    /// The rate that it has from now on.
+    /// Shaping rate, e.g. 45mbit.
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: String,
-    /// A control law of `forebay list disciplines`, or droptail.
+    /// Control law from `forebay list disciplines`, or droptail.
     #[arg(long, value_name = "LAW", default_value = "pi")]
     pub(crate) aqm: String,
-    /// Its buffer, such as 200p or 300kb; default a fifth of a second of the rate.
+    /// Buffer, e.g. 200p or 300kb (default: 200 ms at RATE).
     #[arg(long, value_name = "SIZE")]
     pub(crate) limit: Option<String>,
-    /// A typical packet in bytes, the link's header included.
+    /// Typical packet size in bytes, link-layer header included.
     #[arg(long, value_name = "BYTES", default_value_t = 1514)]
     pub(crate) packet: u32,
-    /// What drops and marks; default the first that works here.
+    /// Mechanism that marks and drops (default: first supported).
     #[arg(long, value_name = "KIND", value_parser = ["tcx", "clsact", "nft"])]
     pub(crate) actuator: Option<String>,
-    /// Offer metrics for Prometheus at a loopback address such as 127.0.0.1:9550.
+    /// Serve Prometheus metrics on this loopback address, e.g. 127.0.0.1:9550.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// Return once it stands, and leave the daemon in the background.
+    /// Daemonize once the qdisc and program are installed.
     #[arg(long)]
     pub(crate) background: bool,
-    /// When the daemon is asked to end, leave queue and fast path there.
+    /// On exit, leave the qdisc and BPF program installed.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// The daemon that --background starts.
+    /// Marks the daemon process that --background starts.
     #[arg(long, hide = true)]
     pub(crate) daemon: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) struct AttachArgs {
 #[command(after_help = "Examples:
   forebay detach eth0")]
 pub(crate) struct DetachArgs {
-    /// A device that `forebay attach` took.
+    /// Device attached with `forebay attach`.
     #[arg(value_name = "DEV")]
     pub(crate) device: String,
 }
@@ -67,12 +67,12 @@ pub(crate) struct DetachArgs {
   forebay top eth0
   forebay top eth0 --once --json | jq '.devices[0].p'
 
-Rates are those of the last second; Ctrl-C ends it. Without a terminal it prints once.")]
+Rates are averages over the last second. Ctrl-C ends the display. Without a terminal, top prints once and exits.")]
 pub(crate) struct TopArgs {
-    /// Only this device; else all that are attached.
+    /// Device (default: all attached devices).
     #[arg(value_name = "DEV")]
     pub(crate) device: Option<String>,
-    /// Print once and end.
+    /// Print once and exit.
     #[arg(long)]
     pub(crate) once: bool,
 }

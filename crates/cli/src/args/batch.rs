@@ -1,4 +1,4 @@
-//! The words that all commands share which run a scenario: what is run, how often, and where its results go.
+//! Arguments shared by the commands that run a scenario: input, number of runs, output.
 
 use std::path::PathBuf;
 
@@ -6,55 +6,55 @@ use clap::{Args, value_parser};
 use forebay_lab::commands::run::{Batch, LARGEST_SEED, Source};
 use forebay_lab::scenario::Overrides;
 
-/// What is run, and where its results go.
+/// What to run, and where to write the results.
 #[derive(Args, Debug)]
 pub(crate) struct BatchArgs {
-    /// The scenario file.
+    /// Scenario file.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// A discipline in place of the file's own; again for more, the first is the baseline.
+    /// Discipline to use instead of the file's; repeatable, the first is the baseline.
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// The first seed.
+    /// First seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
-    /// How many seeds each discipline runs with.
+    /// Seeds per discipline.
     #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 5)]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) runs: u64,
-    /// Replace or add one value of the file by its dotted path; again for more.
+    /// Set one value of the scenario by its dotted path; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Where results go; default runs/<file>-<hash of the resolved scenario>.
+    /// Output directory (default: runs/<file>-<hash of the resolved scenario>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Run also what will take more than half of the memory, or more than a day.
+    /// Run even if it will use over half of the memory or take over a day.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }
 
-/// A batch, and axes of values to run it over.
+/// A batch and the axes to run it over.
 #[derive(Args, Debug)]
 pub(crate) struct GridArgs {
-    /// An axis: a path of the file and the values it takes; again for more.
+    /// Axis: a path in the scenario and its values; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
 }
 
-/// How many runs at a time.
+/// Number of parallel runs.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Jobs {
-    /// How many runs at a time; default one per core.
+    /// Parallel runs (default: one per core).
     #[arg(long, visible_alias = "threads", value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
 }
 
 impl BatchArgs {
-    /// How often the scenario runs, and where its results go.
+    /// The batch: scenario, seeds, output directory, limits.
     pub(crate) fn batch(&self) -> Batch<'_> {
         Batch {
             source: Source { file: &self.scenario, text: None },
@@ -66,7 +66,7 @@ impl BatchArgs {
         }
     }
 
-    /// What is changed in the scenario, with these axes.
+    /// Changes to the scenario, including these axes.
     pub(crate) fn changes(&self, vary: &[String]) -> Overrides {
         Overrides { sets: self.set.clone(), vary: vary.to_vec(), aqm: self.aqm.clone() }
     }

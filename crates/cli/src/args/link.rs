@@ -1,4 +1,4 @@
-//! The words of `forebay link`, and the scenario that they stand for.
+//! Arguments of `forebay link`, and the scenario built from them.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -24,77 +24,77 @@ use forebay_lab::commands::run::LARGEST_SEED;
   forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- \\
       ping -c 10 100.64.0.1
 
-The command runs near, servers run far, in network namespaces that end with it; nothing of this machine's network is \
-touched, and no right is needed but that of namespaces for ordinary users. Far is 100.64.0.1, also in FOREBAY_FAR; a \
-link within a link has 100.64.1.0/24 and so on, and what is beyond is reached through it. \
-Up is from near to far. Everything given without --up or --down is so both ways.
+COMMAND runs in the client namespace, servers run in the server namespace. Both namespaces end with COMMAND. The \
+network of this machine is not changed; only unprivileged user namespaces are needed. The server address is \
+100.64.0.1, also in $FOREBAY_FAR. A link within a link uses 100.64.1.0/24 and so on, and reaches the outer servers \
+through the outer link. Up means client to server. Arguments without up- or down- apply to both directions.
 
-It ends with the command's exit code; 1 if the timing was not that of the link or packets were lost outside of it: \
-results are kept, and say why.")]
+Exit code: that of COMMAND, or 1 if timing was invalid or packets were lost outside the emulated link. Results are \
+kept and state the reason.")]
 pub(crate) struct LinkArgs {
-    /// Capacity, such as 50mbit; 1gbit if neither it nor a trace is given.
+    /// Rate, e.g. 50mbit (default: 1gbit if there is no trace).
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Propagation delay each way, such as 20ms.
+    /// Propagation delay each way, e.g. 20ms.
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     delay: String,
-    /// Buffer: 100p, or bytes such as 150kb.
+    /// Buffer: packets (100p) or bytes (150kb).
     #[arg(long, value_name = "SIZE", default_value = "1000p")]
     queue: String,
-    /// Discipline.
+    /// Queue discipline.
     #[arg(long, value_name = "DISCIPLINE", default_value = "droptail")]
     aqm: String,
-    /// Packets lost on the wire: a share such as 0.01, or 1%.
+    /// Random loss on the wire: 0.01 or 1%.
     #[arg(long, value_name = "SHARE", default_value = "0")]
     loss: String,
-    /// Delivery opportunities as mm-link(1) has them: a file with a line of milliseconds for each.
+    /// Trace of delivery opportunities, as for mm-link(1): one time in ms per line.
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     trace: Option<PathBuf>,
     #[command(flatten)]
     up: Up,
     #[command(flatten)]
     down: Down,
-    /// TCP asks for ECN at both ends.
+    /// Enable ECN for TCP at both ends.
     #[arg(long)]
     pub(crate) ecn: bool,
-    /// A shell command that runs far, begun before COMMAND; again for more.
+    /// Shell command to run in the server namespace, started before COMMAND; repeatable.
     #[arg(long, value_name = "WORDS")]
     pub(crate) server: Vec<String>,
-    /// Of the disciplines' and the losses' random numbers.
+    /// Seed of the random numbers for disciplines and losses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
-    /// Keep results in this directory, with a report, as `forebay run` does.
+    /// Write results and a report to this directory, as `forebay run` does.
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Also write down every arrival and what became of it: up.csv and down.csv in DIR.
+    /// Also record every arrival and its fate in DIR/up.csv and DIR/down.csv.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
-    /// Run nothing: judge what was recorded in DIR once more, and say what is different.
+    /// Run nothing: replay the arrivals recorded in DIR and count the verdicts that differ.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
-    /// Time between two rows of the series in DIR; it doubles whenever there are a million rows.
+    /// Sampling interval of the series in DIR; doubles whenever a series reaches 2^20 rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
-    /// One packet in a hundred may go so late; more, and the timing is invalid.
+    /// Largest accepted p99 transmit lateness; beyond it the run is invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
-    /// How packets come and go; tun needs /dev/net/tun.
+    /// Packet I/O: AF_PACKET ring, or tun (needs /dev/net/tun).
     #[arg(long, value_enum, default_value_t = PortWord::Ring)]
     pub(crate) port: PortWord,
-    /// Stay awake for the last moments before something is due: it needs a core of its own.
+    /// Busy-wait for the last 80 us before a deadline (needs a dedicated core).
     #[arg(long)]
     pub(crate) spin: bool,
-    /// What runs near, and its words; your shell if left out.
+    /// Command to run in the client namespace, with arguments (default: $SHELL).
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// How packets come and go.
+/// Packet I/O of the emulator.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PortWord {
-    /// Packet sockets with a ring.
+    /// Packet sockets with a memory-mapped ring (AF_PACKET).
     Ring,
-    /// Tunnels.
+    /// Tun devices.
     Tun,
 }
 
@@ -108,13 +108,13 @@ impl PortWord {
     }
 }
 
-/// Those of one direction, whose words begin with it.
+/// The arguments of one direction; each name starts with `up-` or `down-`.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident $rate:literal $delay:literal $queue:literal $aqm:literal $loss:literal $trace:literal) => {
         $(#[$doc])*
         #[derive(Args, Debug)]
         struct $name {
-            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true, help = "One way only, and so on")]
+            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true, help = "One direction only")]
             rate: Option<String>,
             #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true, help = "")]
             delay: Option<String>,
@@ -138,15 +138,15 @@ macro_rules! direction {
 }
 
 direction! {
-    /// From near to far.
+    /// Client to server.
     Up "up-rate" "up-delay" "up-queue" "up-aqm" "up-loss" "up-trace"
 }
 direction! {
-    /// From far to near.
+    /// Server to client.
     Down "down-rate" "down-delay" "down-queue" "down-aqm" "down-loss" "down-trace"
 }
 
-/// What is said of one direction alone.
+/// The values given for one direction only.
 struct Given<'a> {
     rate: &'a Option<String>,
     delay: &'a Option<String>,
@@ -156,13 +156,13 @@ struct Given<'a> {
     trace: &'a Option<PathBuf>,
 }
 
-/// What there is where no rate is given.
+/// Rate where no rate and no trace is given.
 const RATE: &str = "1gbit";
-/// Bytes of the usual full frame.
+/// Bytes of a full-size Ethernet frame without FCS.
 const PACKET: u32 = 1514;
 
 impl LinkArgs {
-    /// The link as a scenario, of a duration and with traffic that are not known before it has run.
+    /// The link as a scenario. Duration and traffic are placeholders until the command has run.
     pub(crate) fn case(&self) -> Result<Case, InputError> {
         let mut out = format!(
             "version = 1\ntitle = \"link\"\nduration = \"1s\"\npacket = {PACKET}\n\
@@ -189,12 +189,12 @@ impl LinkArgs {
         Ok(cases.swap_remove(0))
     }
 
-    /// The keys of one direction.
+    /// The scenario keys of one direction.
     fn lane(&self, name: &str, given: &Given<'_>) -> Result<String, InputError> {
         let own = |own: &Option<String>, both: &str| own.clone().unwrap_or_else(|| both.to_string());
         let mut out = String::new();
         let key = |out: &mut String, key: &str, value: &str| writeln!(out, "{key} = {}", quoted(value));
-        // A rate of this direction goes before a trace of both.
+        // A rate for this direction overrides a trace for both.
         let trace = given.trace.as_ref().or(self.trace.as_ref().filter(|_| given.rate.is_none()));
         let _ = match trace {
             Some(trace) => {
@@ -226,12 +226,12 @@ impl LinkArgs {
         }
     }
 
-    /// Time between two rows of the series.
+    /// Sampling interval of the series.
     pub(crate) fn sample(&self) -> Result<Span, InputError> {
         time("--sample", &self.sample)
     }
 
-    /// How late packets may be.
+    /// Largest accepted p99 lateness.
     pub(crate) fn late(&self) -> Result<Span, InputError> {
         time("--late", &self.late)
     }
@@ -253,15 +253,15 @@ fn check(rate: &str, argument: String) -> Result<(), InputError> {
     }
 }
 
-/// As TOML writes a text.
+/// A TOML string.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " "))
 }
 
-/// The error of a key as that of the argument that it came from.
+/// Replaces the scenario key in an error with the argument it came from.
 fn of_argument(error: &InputError) -> InputError {
     let mut error = error.clone();
-    // The text of the scenario is nobody's: its lines and its other keys say nothing to those who gave arguments.
+    // The user gave arguments, not this scenario text: its lines and other keys would mean nothing.
     let last = error.key.rsplit('.').next().unwrap_or_default();
     let argument = match last.split('[').next().unwrap_or_default() {
         "rate_trace" => "trace",

@@ -1,4 +1,4 @@
-//! The words of the command line; those that several commands share, or that are many, have files of their own.
+//! The command-line arguments. Arguments that several commands share, and long lists, have their own files.
 
 mod attach;
 pub(crate) mod batch;
@@ -32,65 +32,65 @@ use crate::render::output::{Ui, columns};
 #[derive(Parser, Debug)]
 #[command(name = "forebay", version = env!("FOREBAY_VERSION"), arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  forebay list                                 what there is
+  forebay list                                 disciplines, traffic, papers, ...
   forebay explain raqm                         rule, parameters, probes, presets
   forebay run scenario.toml                    simulate, compare, report
-  forebay sweep case.toml --vary q=20..60/5    the same over a range
-  forebay reproduce raqm --quick               a paper's experiments and claims
+  forebay sweep case.toml --vary q=20..60/5    run over a range of values
+  forebay reproduce raqm --quick               check the claims of a paper
 
 Exit codes: 0 done; 1 a run failed; 2 wrong input; 3 a claim did not hold (--strict); \
-4 not possible on this machine; 130 interrupted, results so far are kept.")]
+4 not possible on this machine; 130 interrupted, finished results are kept.")]
 pub(crate) struct Cli {
-    /// Print one JSON document on stdout, and nothing else there.
+    /// Print one JSON document on stdout and nothing else.
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
-    /// Print results and errors only: no progress, no notes.
+    /// Print only results and errors, no progress or notes.
     #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// List what there is: disciplines, congestion control, traffic, topologies, papers, scenario files.
+    /// List disciplines, congestion controls, traffic, topologies, papers, scenario files.
     List(ListArgs),
-    /// Explain a discipline or a kind of traffic.
+    /// Explain a discipline, marker, congestion control or traffic kind.
     Explain(ExplainArgs),
-    /// Run a scenario: every discipline it compares, under the same seeds.
+    /// Run a scenario: all its disciplines, with the same seeds.
     Run(RunArgs),
-    /// Run a scenario at every point of some axes: one table, a row for each.
+    /// Run a scenario at every point of a parameter grid; print one table, a row per point.
     Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
-    /// What the models say about a scenario: no packet is simulated.
+    /// Evaluate analytical models of a scenario (no packets are simulated).
     Theory(TheoryArgs),
-    /// Find parameters for an aim in the model, and try them in the simulation.
+    /// Search parameters that meet an aim in the model, then check them in simulation.
     Tune(TuneArgs),
-    /// Build DIR/report.html again from the results in DIR.
+    /// Rebuild DIR/report.html from the results in DIR.
     Report(ReportArgs),
-    /// Measure the speed of this machine on the standard cases.
+    /// Measure simulator speed on the standard cases.
     Bench(BenchArgs),
-    /// Run a command behind an emulated link: real TCP through the same disciplines.
+    /// Run a command behind an emulated link: real traffic through the same disciplines.
     Link(Box<LinkArgs>),
-    /// Say what this machine permits, and what to do about what is missing.
+    /// Check what this machine supports, and how to add what is missing.
     #[command(after_help = "Examples:\n  forebay doctor\n  forebay doctor --json | jq .link")]
     Doctor,
-    /// Put a network device of this machine under a law: one queue, marks and early drops in the kernel.
+    /// Run an AQM control law on a network device (root qdisc + BPF marker).
     Attach(AttachArgs),
-    /// Put everything back that attach changed.
+    /// Undo attach: restore the device's previous qdisc.
     Detach(DetachArgs),
-    /// Show what attached devices do now.
+    /// Show the current state of attached devices.
     Top(TopArgs),
-    /// Print what a shell needs to complete the words of this program.
+    /// Print a shell completion script.
     Completions(CompletionsArgs),
-    /// Print the manual, or write a page for each command.
+    /// Print the manual page, or write one page per command.
     Man(ManArgs),
 }
 
-/// What to list, by its word.
+/// Parses a topic from its name.
 fn topics() -> impl TypedValueParser<Value = Topic> {
     let words = Topic::ALL.map(|topic| PossibleValue::new(topic.word()).help(topic.summary()));
     PossibleValuesParser::new(words).try_map(|word| Topic::ALL.into_iter().find(|t| t.word() == word).ok_or("no topic"))
@@ -103,7 +103,7 @@ fn topics() -> impl TypedValueParser<Value = Topic> {
   forebay list disciplines
   forebay list scenarios --json")]
 pub(crate) struct ListArgs {
-    /// Only this; else everything.
+    /// Topic (default: all).
     #[arg(value_parser = topics())]
     pub(crate) topic: Option<Topic>,
 }
@@ -115,7 +115,7 @@ pub(crate) struct ListArgs {
   forebay explain short-tcp
   forebay explain codel --json")]
 pub(crate) struct ExplainArgs {
-    /// A discipline, congestion control or kind of traffic that `forebay list` shows.
+    /// Name of a discipline, marker, congestion control or traffic kind, as in `forebay list`.
     pub(crate) name: String,
 }
 
@@ -133,21 +133,21 @@ pub(crate) struct ExplainArgs {
       jq '.runs[0].queue_pkts.mean'
   forebay run examples/real.toml --on kernel --runs 1
 
-Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
+Finished runs are kept. Repeat the command to resume after an interruption or to add seeds (larger --runs).")]
 pub(crate) struct RunArgs {
-    /// simulator, or kernel: on this machine's TCP, and simulated beside it.
+    /// Backend: simulator, or kernel (real TCP, plus a simulation for comparison).
     #[arg(long, value_enum, default_value_t = On::Simulator, hide_possible_values = true)]
     pub(crate) on: On,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
 }
 
-/// Where a scenario runs.
+/// The backend of a run.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
-    /// In the simulator.
+    /// The simulator.
     Simulator,
-    /// On this machine's kernel, and in the simulator: one report of both.
+    /// This machine's kernel and the simulator, in one report.
     Kernel,
 }
 
@@ -161,13 +161,13 @@ pub(crate) enum On {
   forebay sweep case1.toml --vary flows.ftp.count=5..150/30 --json | \\
       jq '.compare.cases[].contenders[0].mean'
 
-VALUES are a,b,c, or LO..HI/N: N equally spaced values from LO to HI, both included; or both: 5,10..50/5,100. \
-PATH is a key of the file as --set takes it (flows.*.count: of every group), or a name that stands as {name} in some \
-text of the file or of --aqm.
-Several --vary, and the axes of [vary] in the file, make every combination, the last varying fastest; a path that \
-[vary] has takes the values of --vary instead.
+VALUES is a list a,b,c, a range LO..HI/N (N equally spaced values, both ends included), or both: 5,10..50/5,100. \
+PATH is a key of the scenario as in --set (flows.*.count: in every group), or a name used as {name} in a string of \
+the scenario or of --aqm.
+Several --vary, and the axes in [vary] of the file, form a grid; the last axis varies fastest. --vary replaces an \
+axis of [vary] with the same path.
 
-Finished runs are kept: after an interruption, or with more --runs, the same command goes on.")]
+Finished runs are kept. Repeat the command to resume after an interruption or to add seeds (larger --runs).")]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) grid: GridArgs,
@@ -182,16 +182,16 @@ pub(crate) struct SweepArgs {
   forebay reproduce RAQM-1a RAQM-1b -o runs/case1
   forebay reproduce --quick --strict --json")]
 pub(crate) struct ReproduceArgs {
-    /// Papers or ids of claims; every paper if left out.
+    /// Papers or claim ids (default: all papers).
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
-    /// Few seeds, 3 unless the paper's file says otherwise; verdicts are provisional.
+    /// Few seeds: 3 unless claims.toml sets another number. Verdicts are provisional.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Many seeds, 30 in place of 10 unless the paper's file says otherwise.
+    /// Many seeds: 30 (default 10) unless claims.toml sets another number.
     #[arg(long)]
     pub(crate) full: bool,
-    /// Where results go; those of several papers into a folder for each, with an index.html.
+    /// Output directory; for several papers, one subdirectory each and an index.html.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with 3 if a claim does not hold.
@@ -211,11 +211,11 @@ pub(crate) struct ReproduceArgs {
   forebay tune case1.toml --aqm pi --for 'queue<=20ms' \\
       --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
 
-Free is every parameter of the discipline that is a number and that --aqm does not set; pi begins with its design rule. \
-With axes the aims are to be met at every point. A queue is checked in the simulation too, margins are the model's: \
-what they mean shows in the standard deviation of the queue. Exit with 1 if an aim is not met.")]
+Free parameters are all numeric parameters of the discipline that --aqm does not set; for pi the search starts at \
+its design rule. With axes, the aims must hold at every point. A queue aim is also checked in simulation; margins \
+are properties of the model only. Exit code 1 if an aim is not met.")]
 pub(crate) struct TuneArgs {
-    /// A wish: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; again for more.
+    /// Aim: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; repeatable.
     #[arg(long = "for", value_name = "AIM", required = true)]
     pub(crate) aims: Vec<String>,
     #[command(flatten)]
@@ -227,7 +227,7 @@ pub(crate) struct TuneArgs {
 #[command(after_help = "Examples:
   forebay report runs/case1-3b52b8bd5f5f")]
 pub(crate) struct ReportArgs {
-    /// A directory that `run` or `reproduce` made.
+    /// Directory written by `run` or `reproduce`.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 }
@@ -241,25 +241,25 @@ pub(crate) struct ReportArgs {
   forebay bench --scaling
 
 Cases
-  raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, each in a process
-  1g-n10 to 1g-n100000: what the number of flows costs on 1 Gb/s
-  100m-n10 to 100m-n100000: the same on 100 Mb/s
-  disciplines: each one alone, and each marker
+  raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one process each
+  1g-n10 to 1g-n100000: cost of the number of flows at 1 Gb/s
+  100m-n10 to 100m-n100000: cost of the number of flows at 100 Mb/s
+  disciplines: each discipline and marker without a simulation
 
-Let nothing else run meanwhile.")]
+Run nothing else on the machine meanwhile.")]
 pub(crate) struct BenchArgs {
-    /// Only this case; again for more.
+    /// Run only this case; repeatable.
     #[arg(long = "case", value_name = "NAME", value_parser = bench_cases(), hide_possible_values = true)]
     pub(crate) cases: Vec<String>,
-    /// Also 10 to 100,000 flows.
+    /// Also run the scaling cases: 10 to 100,000 flows.
     #[arg(long)]
     pub(crate) scaling: bool,
-    /// One case in this process: what `bench` starts.
+    /// Run one case in this process; used internally by `bench`.
     #[arg(long, hide = true, conflicts_with_all = ["cases", "scaling"])]
     pub(crate) child: Option<String>,
 }
 
-/// The name that stands for the disciplines alone.
+/// The case name for disciplines and markers without a simulation.
 pub(crate) const DISCIPLINES: &str = "disciplines";
 
 fn bench_cases() -> clap::builder::PossibleValuesParser {
@@ -267,14 +267,14 @@ fn bench_cases() -> clap::builder::PossibleValuesParser {
     sims.chain([DISCIPLINES]).collect::<Vec<_>>().into()
 }
 
-/// What an error of the parser says, without the usage that follows it.
+/// The message of a clap error on one line, without the usage text.
 pub(crate) fn one_line(text: &str) -> String {
     let said = text.lines().take_while(|line| !["Usage:", "For more"].iter().any(|end| line.starts_with(end)));
     let parts: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
     parts.join(", ").trim_start_matches("error: ").replace(":, ", ": ")
 }
 
-/// The arguments, the first being the program; helps are as wide as running text.
+/// Parses the arguments; the first is the program name. Help is wrapped at the width of running text.
 pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, clap::Error> {
     let width = Look { colours: false, columns: columns() }.width();
     let command = || Cli::command().term_width(width);
@@ -282,7 +282,7 @@ pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Resul
     Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command()))
 }
 
-/// The error with the nearest known word, found as everywhere in this program.
+/// Replaces clap's suggestion by ours: the nearest known name, as everywhere else in this program.
 fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) -> clap::Error {
     let mut root = Cli::command();
     root.build();
@@ -305,14 +305,14 @@ fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) ->
     let near = nearest(word, known.iter().map(String::as_str)).map(str::to_string);
     error.remove(suggested);
     if let Some(near) = near {
-        // Not the advice to pass a mistyped flag as a value.
+        // Omit clap's advice to pass a mistyped flag as a value.
         error.remove(ContextKind::Suggested);
         error.insert(suggested, ContextValue::String(near));
     }
     error
 }
 
-/// The same; what help, version or a wrong word says is said here.
+/// As [`understood`], but prints help, version and usage errors.
 pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
     let error = match understood(words.clone()) {
         Ok(cli) => return Ok(cli),
@@ -322,7 +322,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli
     if !asked && words.clone().any(|word| word == "--json") {
         Ui::new(true, true, Program::default()).fail_usage(&one_line(&error.to_string()));
     } else {
-        // The reader may have gone: nobody is left to tell.
+        // If stdout or stderr is closed there is no one to report to.
         let _ = error.print();
     }
     Err(if asked { Exit::Done } else { Exit::Input })

@@ -1,4 +1,4 @@
-//! The words of `forebay completions` and `man`.
+//! Arguments of `forebay completions` and `man`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use clap_complete::Shell;
   forebay completions zsh > ~/.zfunc/_forebay
   forebay completions fish > ~/.config/fish/completions/forebay.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Whose.
+    /// Shell.
     pub(crate) shell: Shell,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsArgs {
   forebay man | man -l -
   forebay man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// A folder for all pages, one for each command; else the first goes to stdout.
+    /// Directory for one page per command (default: print the main page to stdout).
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The words of `forebay theory`.
+//! Arguments of `forebay theory`.
 
 use std::path::PathBuf;
 
@@ -23,29 +23,29 @@ use forebay_lab::theory::markov::{Ask, Cells};
       jq '.results[0].distribution'
 
 Models
-  stability: rest and margins of long-lived TCP and a discipline, by Nyquist
-  fluid: the course of that loop from an empty queue
-  mmpp: queue, delay and losses under mmpp, map, onoff and Poisson traffic
-  markov: distribution of TCP's queue at one signal probability
+  stability: equilibrium and stability margins of TCP and an AQM (Nyquist)
+  fluid: trajectory of the same loop from an empty queue
+  mmpp: queue, delay and loss under mmpp, map, onoff and Poisson traffic
+  markov: distribution of the TCP queue at a fixed signal probability
 
-A law answers by its own code, the one that is simulated. Delays of the loop and the queue of mmpp are exact; markov's rates \
-are set anew every S seconds, with noise.")]
+Control laws are evaluated with the code that is simulated. The loop's delays are exact, and \
+so is the mmpp queue. In markov, the rates are updated every S seconds, with noise.")]
 pub(crate) struct TheoryArgs {
-    /// Which model.
+    /// Model.
     pub(crate) model: Model,
-    /// The scenario file.
+    /// Scenario file.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// A discipline in place of the file's own; again for more.
+    /// Discipline to use instead of the file's; repeatable.
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// Replace or add one value of the file by its dotted path; again for more.
+    /// Set one value of the scenario by its dotted path; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// An axis: a path of the file and the values it takes; again for more.
+    /// Axis: a path in the scenario and its values; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
-    /// stability: also how many flows, which round trip and which rate are the edge.
+    /// stability: also print the critical number of flows, RTT and rate.
     #[arg(long)]
     pub(crate) critical: bool,
     #[command(flatten)]
@@ -54,21 +54,21 @@ pub(crate) struct TheoryArgs {
     pub(crate) markov: MarkovArgs,
 }
 
-/// Which model.
+/// A model.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Model {
-    /// Rest and margins of the linear loop.
+    /// Equilibrium and margins of the linearized loop.
     Stability,
-    /// The course of the nonlinear loop.
+    /// Trajectory of the nonlinear fluid model.
     Fluid,
-    /// The queue in the long run under datagrams that Markov chains bring.
+    /// Stationary queue under Markov-modulated arrivals.
     Mmpp,
-    /// The distribution of the queue at one signal probability.
+    /// Distribution of the TCP queue at a fixed signal probability.
     Markov,
 }
 
 impl Model {
-    /// Its word.
+    /// Its name on the command line.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Stability => "stability",
@@ -79,74 +79,74 @@ impl Model {
     }
 }
 
-/// Arguments of the map.
+/// Arguments of `theory stability --map`.
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// stability: a side of a map: flows=5..500, rtt=20ms..2s (mean base) or rate=1mbit..1gbit; twice.
+    /// stability: map axis: flows=5..500, rtt=20ms..2s (mean base RTT) or rate=1mbit..1gbit; give two.
     #[arg(long = "map", value_name = "AXIS=FROM..TO")]
     map: Vec<String>,
-    /// stability: points along each side of the map.
+    /// stability: points along each axis of the map.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) points: u32,
-    /// A picture, an SVG file: of the map, of the fluid's course, of the queue's distribution (markov, mmpp).
+    /// SVG file: the map, the fluid trajectory, or the queue distribution (markov, mmpp).
     #[arg(short = 'o', long = "output", value_name = "FILE.svg")]
     pub(crate) output: Option<PathBuf>,
 }
 
 impl MapArgs {
-    /// The two sides, if a map is asked for.
+    /// The two axes, or `None` without `--map`.
     pub(crate) fn sides(&self, model: Model) -> Result<Option<[Side; 2]>, InputError> {
         if self.map.is_empty() {
             return match &self.output {
                 Some(path) if model == Model::Stability => {
-                    let accepts = "only with --map, whose picture it is";
+                    let accepts = "only together with --map";
                     Err(InputError::new("-o", "", Found::text(&path.display().to_string()), accepts))
                 }
                 _ => Ok(None),
             };
         }
         if model != Model::Stability {
-            let accepts = "stability: the other models have no such argument";
+            let accepts = "stability: no other model has this argument";
             return Err(InputError::new("--map", "", Found::text(model.word()), accepts));
         }
         commands::sides(&self.map)
     }
 }
 
-/// Arguments of the model.
+/// Arguments of `theory markov`.
 #[derive(Args, Debug)]
 pub(crate) struct MarkovArgs {
-    /// markov: signal probability that the flows meet; default where the discipline rests.
+    /// markov: signal probability (default: the discipline's equilibrium).
     #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
     p: Option<String>,
-    /// markov: standard deviation of a flow's rate, 77kbit or 25% of its mean; default 25.7%, the paper's.
+    /// markov: standard deviation of a flow's rate: 77kbit, or 25% of the mean (default: 25.7%, the paper's).
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
-    /// markov: S, from one setting of the rates to the next, 0.5rtt or 50ms; default 1rtt.
+    /// markov: S, the interval between rate updates: 0.5rtt or 50ms (default: 1rtt).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
-    /// markov: what queue a cell is taken for; default its middle.
+    /// markov: queue length that represents a cell (default: its middle).
     #[arg(long, value_name = "WHICH")]
     cells: Option<Taken>,
 }
 
-/// What queue a cell is taken for.
+/// The queue length that represents a cell.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
-    /// Its middle.
+    /// The middle of the cell.
     Middle,
-    /// Its lower end, a cell being a packet: as in the paper, up to a packet too low.
+    /// The lower end of the cell, as in the paper: up to one packet too low.
     Lower,
 }
 
 impl MarkovArgs {
-    /// What they ask; any of them under another model is a mistake.
+    /// The arguments as a request. An argument given with another model is an error.
     pub(crate) fn ask(&self, model: Model) -> Result<Ask, InputError> {
         let cells = self.cells.map(|_| "--cells");
         let texts = [("--p", &self.p), ("--sigma", &self.sigma), ("--step", &self.step)];
         let given = texts.iter().find(|(_, text)| text.is_some()).map(|(name, _)| *name).or(cells);
         if let Some(name) = given.filter(|_| model != Model::Markov) {
-            let accepts = "markov: the other models have no such argument";
+            let accepts = "markov: no other model has this argument";
             return Err(InputError::new(name, "", Found::text(model.word()), accepts));
         }
         let mut ask = theory::ask(self.p.as_deref(), self.sigma.as_deref(), self.step.as_deref())?;
@@ -156,7 +156,7 @@ impl MarkovArgs {
         Ok(ask)
     }
 
-    /// The signal probability as it was given.
+    /// The signal probability as given.
     pub(crate) fn p(&self) -> Option<&str> {
         self.p.as_deref()
     }

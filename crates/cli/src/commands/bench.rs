@@ -1,4 +1,4 @@
-//! `forebay bench`: the speed of this machine, each simulation in a process of its own.
+//! `forebay bench`: speed of this machine. Each simulation runs in a separate process.
 
 use std::process::Stdio;
 
@@ -12,7 +12,7 @@ use crate::render::output::Ui;
 use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::{grouped, significant};
 
-/// Runs the cases one after the other; nothing else should run meanwhile.
+/// Runs the cases one after the other. Other load on the machine distorts the results.
 pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     if let Some(name) = &args.child {
         return child(name, ui);
@@ -41,10 +41,10 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The hidden half: one case, its figures as one line of JSON.
+/// Runs one case in this process and prints its row as one line of JSON.
 fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
     let case = bench::case(name)
-        .ok_or_else(|| InputError::new("bench", "--child", Found::text(name), "a case that --case lists"))?;
+        .ok_or_else(|| InputError::new("bench", "--child", Found::text(name), "a case name of forebay bench --case"))?;
     let row = bench::measure(case).map_err(|error| Failure::run(format!("{name}: {error}")))?;
     ui.print(&json!(row).to_string())?;
     Ok(Exit::Done)
@@ -52,7 +52,7 @@ fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
 
 fn in_a_child(case: &Case, ui: &Ui) -> Result<SimRow, Failure> {
     let failed = |what: String| Failure::run(format!("bench case {}: {what}", case.name));
-    let mut program = ui.program().again().ok_or_else(|| failed("this program has no file".to_string()))?;
+    let mut program = ui.program().again().ok_or_else(|| failed("the path of this program is unknown".to_string()))?;
     let output = program
         .args(["bench", "--child", case.name])
         .stdin(Stdio::null())
@@ -60,12 +60,12 @@ fn in_a_child(case: &Case, ui: &Ui) -> Result<SimRow, Failure> {
         .output()
         .map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
-        return Err(failed(format!("its process ended with {}", output.status)));
+        return Err(failed(format!("the process ended with {}", output.status)));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// A table, if there is anything in it.
+/// `None` without rows.
 fn sims_text(ui: &Ui, sims: &[SimRow]) -> Option<String> {
     let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "set-up", "memory"];
     let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "s", "MiB"];

@@ -1,4 +1,4 @@
-//! `forebay doctor`: what this machine permits, and what to do about what is missing.
+//! `forebay doctor`: what this machine supports, and how to add what is missing.
 
 use forebay_live::doctor::{self, Finding};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use forebay_lab::render::look::Tone;
 
 use crate::render::output::Ui;
 
-/// Examines and tells.
+/// Examines the machine and prints the findings.
 pub(crate) fn command(ui: &Ui) -> Result<Exit, Failure> {
     let findings = doctor::examine();
     let possible = |serves: &str| findings.iter().filter(|one| one.serves == serves).all(|one| one.found.is_ok());

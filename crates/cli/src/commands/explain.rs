@@ -1,4 +1,4 @@
-//! `forebay explain`: all there is to know about a name.
+//! `forebay explain`: describes one discipline, marker, congestion control or traffic kind.
 
 use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec, Rung};
@@ -37,14 +37,14 @@ fn alias_text(ui: &Ui, name: &str, ours: &str, tc: &Tc) -> String {
     let mut out = ui.look().titled(name, &format!("tc(8)'s name for {ours} {}", tc.defaults));
     out += &heading(ui, "as tc(8) writes it", "");
     out += &ui.look().wrap("  ", &tc.synopsis(name));
-    out + &format!("\nforebay explain {ours} says the rest\n")
+    out + &format!("\nfor parameters and rule: forebay explain {ours}\n")
 }
 
 fn discipline_text(ui: &Ui, entry: &Entry) -> String {
     let rung = match entry.rung {
-        Rung::Law => "a control law: it sees counters, never a packet",
-        Rung::Aqm => "an opinion on each packet: it holds none",
-        Rung::Queue => "it owns its queues",
+        Rung::Law => "control law: sees counters, not packets",
+        Rung::Aqm => "per-packet AQM: decides at enqueue/dequeue, does not own the queue",
+        Rung::Queue => "queue discipline: owns its queues",
     };
     let mut out = ui.look().titled(entry.name, &entry.summary());
     out += &ui.look().wrap("source  ", entry.about.source);
@@ -89,7 +89,7 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     out + &deviations_text(ui, marker.about.deviations)
 }
 
-/// A setting that may be copied.
+/// A setting to copy: the first parameter with a numeric default.
 fn example(entry: &Entry) -> String {
     let is_number = |param: &&ParamSpec| default(entry, param).starts_with(|c: char| c.is_ascii_digit());
     let param = params(entry).find(is_number).unwrap_or(&Common::SPECS[0]);
@@ -101,12 +101,12 @@ fn heading(ui: &Ui, title: &str, remark: &str) -> String {
     format!("\n{}{remark}\n", ui.tone(Tone::Strong, title))
 }
 
-/// A unit, where there is one.
+/// The unit; empty for dimensionless values.
 fn unit(unit: &str) -> &str {
     if unit == "1" { "" } else { unit }
 }
 
-/// Each parameter with its default, which is nothing where one has to be given.
+/// Each parameter with its default; `needed` if it has none.
 fn params_text(ui: &Ui, params: &[(&ParamSpec, String)]) -> String {
     let mut table = Table::new(&["name", "default", "symbol"]).words(&[1, 2]);
     for (param, default) in params {
@@ -126,14 +126,14 @@ fn params_text(ui: &Ui, params: &[(&ParamSpec, String)]) -> String {
     out
 }
 
-/// Where there is nothing to list.
+/// Printed where a list is empty.
 const NONE: &str = "  none\n";
 
 fn presets_text(ui: &Ui, presets: &[Preset]) -> String {
     if presets.is_empty() {
         return heading(ui, "presets", "") + NONE;
     }
-    let mut out = heading(ui, "presets", "preset=NAME goes before other settings");
+    let mut out = heading(ui, "presets", "write preset=NAME before other settings");
     for preset in presets {
         let settings = if preset.settings.is_empty() { "the defaults" } else { preset.settings };
         out += &ui.look().wrap(&format!("  {:<8} ", preset.name), settings);

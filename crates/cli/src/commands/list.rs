@@ -41,7 +41,7 @@ fn section(ui: &Ui, name: &str, entries: Entries) -> String {
                 let runs =
                     if file.runs_per_seed == 1 { "1 run".to_string() } else { format!("{} runs", file.runs_per_seed) };
                 let length = short(file.duration_s);
-                table.row(vec![file.path, format!("{}: {runs} of {length} s a seed", file.title)]);
+                table.row(vec![file.path, format!("{}: {runs} of {length} s per seed", file.title)]);
             }
         }
     }

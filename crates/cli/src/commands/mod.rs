@@ -1,4 +1,4 @@
-//! A file for each command: it asks the laboratory and prints what it answers.
+//! One file per command: calls the laboratory and prints the result.
 
 pub(crate) mod bench;
 #[cfg(target_os = "linux")]

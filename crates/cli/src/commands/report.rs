@@ -1,4 +1,4 @@
-//! `forebay report`: the page of a run directory, built again from its data.
+//! `forebay report`: rebuilds the report of a run directory from its data.
 
 use forebay_lab::commands::report;
 
@@ -6,7 +6,7 @@ use crate::args::ReportArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Builds the report of one directory.
+/// Rebuilds the report of one directory.
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     let document = ui.host(|host| report::build(&args.dir, host))?;
     if ui.json() {

@@ -1,4 +1,4 @@
-//! `forebay reproduce`: a paper's experiments and the verdict on each of its claims.
+//! `forebay reproduce`: runs a paper's experiments and gives a verdict on each claim.
 
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
@@ -11,7 +11,7 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Reproduces what the arguments name; every paper has a directory of its own, several have an index.
+/// Reproduces what the arguments name. Each paper has its own directory; several papers also have an index.
 pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     let level = match (args.quick, args.full) {
         (true, _) => Level::Quick,
@@ -24,7 +24,7 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print(&claims_table(ui, &claims))?;
     }
     for (word, dir, page) in places {
-        // Under --json an error is the only document.
+        // Under --json the error replaces the result as the only document.
         let page = page?;
         if !ui.json() {
             ui.print(&format!("results  {}\n{word}   {}", dir.display(), page.display()))?;
@@ -77,20 +77,21 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     out
 }
 
-/// The check that decides: the first that fails, else the first that straddles, else the first.
+/// The check that decides the verdict: the first that fails, else the first whose interval straddles the bound,
+/// else the first.
 fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let first = |outcome| checks.iter().find(|c| c.outcome == outcome);
     first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first())
 }
 
-/// Why a claim was not tried; empty for a theorem.
+/// Why a claim was not run; empty for a theorem.
 fn why_not(result: &ClaimResult) -> String {
     result.evidence.not_run().unwrap_or_default().to_string()
 }
 
 fn describe(check: &CheckResult) -> String {
     match (check.value, &check.note) {
-        (Some(value), _) => format!("{}: {}, asked {}", check.what, short(value), check.bound),
-        (None, note) => format!("{}: {}", check.what, note.as_deref().unwrap_or("nothing to measure")),
+        (Some(value), _) => format!("{}: {}, required {}", check.what, short(value), check.bound),
+        (None, note) => format!("{}: {}", check.what, note.as_deref().unwrap_or("no value measured")),
     }
 }

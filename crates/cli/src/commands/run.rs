@@ -1,4 +1,4 @@
-//! `forebay run`: a scenario file to tables, results on disk and a report.
+//! `forebay run`: runs a scenario file; prints tables, writes results and a report.
 
 use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::live::kernel;
 use crate::render::output::Ui;
 
-/// Runs the scenario and prints a table for each of its cases.
+/// Runs the scenario and prints one table per case.
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     let plan = plan(&args.batch, &[], ui)?;
     match args.on {
@@ -28,20 +28,20 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
 }
 
-/// What the arguments ask for, found possible before anything is written.
+/// The plan of the arguments. Checks that it is possible before anything is written.
 pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
     Ok(args.batch().plan(&args.changes(vary), ui.program().build())?)
 }
 
-/// The same with every contender on the kernel too.
+/// Runs every contender on the kernel and in the simulator.
 #[cfg(target_os = "linux")]
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, ui.program().build());
     let batch = args.batch();
     kernel::check(&plan)?;
     batch.check_place(&plan)?;
-    // Without a handler of Ctrl-C, which is a thread: a process that makes namespaces must have one only, and none may be
-    // left behind, for each real run is a copy of this process.
+    // No Ctrl-C handler yet: it is a thread. Creating namespaces needs a single-threaded process, and each real
+    // run forks this one.
     let store = ui.host_without_handler(|host: &Host<'_>| {
         let finished = || store::finished_in_turn(&batch.directory(&plan), &plan);
         batch.afford(&plan, 1, kernel::real_seconds(&plan), finished, host)?;
@@ -51,13 +51,13 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let pool = run::pool(batch.jobs)?;
     let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
     let invalid = timings.iter().filter(|run| !run.timing.valid).count();
-    let what = format!("the timing of {invalid} of {} real runs was not that of the network: see", timings.len());
+    let what = format!("timing invalid in {invalid} of {} real runs: see", timings.len());
     (document.valid, document.timing) = (Some(invalid == 0), Some(Timings::Kernel(timings)));
     disk::write_json(&store.dir().join("summary.json"), &document)?;
     show(&document, &store, ui, summary::by_case)?;
     match invalid {
         0 => Ok(Exit::Done),
-        // The document has the reason, and there is to be one.
+        // The document already has the reason, and stdout must hold exactly one document.
         _ if ui.json() => Ok(Exit::Failed),
         _ => Err(Failure::run(format!("{what} {}", store.dir().join(forebay_lab::report::TIMING).display()))),
     }
@@ -68,21 +68,21 @@ fn on_kernel(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
     Err(Failure::unavailable("real connections in namespaces need Linux".to_string()))
 }
 
-/// Tables of a summary.
+/// Renders the tables of a summary.
 type Tables = fn(Look, &Summary) -> String;
 
-/// Runs a plan and makes its report. `tables` is what it prints of `summary.json`.
+/// Runs a plan and writes its report. `tables` selects the tables to print.
 pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
     let (document, store) = ui.host(|host| args.batch().results(plan, host))?;
     show(&document, &store, ui, tables)?;
     Ok(Exit::Done)
 }
 
-/// Makes the report of a batch that has ended and prints its tables.
+/// Writes the report of a finished batch and prints its tables.
 fn show(document: &Summary, store: &Store, ui: &Ui, tables: Tables) -> Result<(), Failure> {
     let report = report::write(store);
     if ui.json() {
-        // An error is a document too, and there is to be one.
+        // stdout must hold exactly one document: an error replaces the result.
         report?;
         return ui.print_json(document);
     }

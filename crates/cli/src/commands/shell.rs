@@ -1,4 +1,4 @@
-//! `forebay completions` and `forebay man`: what a shell and man(1) know of the program, from the words themselves.
+//! `forebay completions` and `forebay man`: both are generated from the argument definitions.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::args::{CompletionsArgs, ManArgs};
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Prints what a shell completes.
+/// Prints a completion script.
 pub(crate) fn completions<C: CommandFactory>(args: &CompletionsArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "forebay", &mut text);
@@ -23,7 +23,7 @@ pub(crate) fn completions<C: CommandFactory>(args: &CompletionsArgs, ui: &Ui) ->
     Ok(Exit::Done)
 }
 
-/// Prints the manual, or writes all of its pages.
+/// Prints the main manual page, or writes all pages to a directory.
 pub(crate) fn man<C: CommandFactory>(args: &ManArgs, ui: &Ui) -> Result<Exit, Failure> {
     let command = C::command();
     let Some(dir) = &args.dir else {
@@ -42,7 +42,7 @@ pub(crate) fn man<C: CommandFactory>(args: &ManArgs, ui: &Ui) -> Result<Exit, Fa
     if ui.json() {
         ui.print_json(&json!({ "version": 1, "directory": dir }))?;
     } else {
-        ui.print(&format!("{}: forebay.1 and a page for each command", dir.display()))?;
+        ui.print(&format!("{}: forebay.1 and one page per command", dir.display()))?;
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `forebay tune`: parameters for an aim, found in the model and tried in the simulation.
+//! `forebay tune`: searches parameters that meet an aim in the model, then checks them in simulation.
 
 use forebay_lab::commands::tune::{self, Outcome, Row};
 use forebay_lab::render::columns::Table;
@@ -11,7 +11,7 @@ use crate::args::batch::GridArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Seeks, runs, compares.
+/// Searches parameters, runs the simulation, prints the comparison.
 pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let GridArgs { vary, batch } = &args.grid;
     let found = ui.host(|host| tune::tune(&batch.batch(), &batch.changes(vary), &args.aims, host))?;

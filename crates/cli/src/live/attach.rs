@@ -1,4 +1,4 @@
-//! `forebay attach` and `forebay detach`: a device of this machine under a law.
+//! `forebay attach` and `forebay detach`: run a control law on a network device.
 
 use crate::args::{AttachArgs, DetachArgs};
 use crate::failure::{Exit, Failure};
@@ -39,16 +39,16 @@ mod here {
     use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
     use crate::interrupt;
 
-    /// What a daemon in the background says when it stands.
+    /// First word of the line that the daemon prints once it is attached.
     const STANDS: &str = "attached";
 
-    /// What it says then.
+    /// The rest of that line, as JSON.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(default)]
     struct Standing {
-        /// The attachment as the device's file has it.
+        /// The attachment, as in its state file.
         attached: Value,
-        /// Where its metrics are.
+        /// URL of the metrics.
         metrics: Option<String>,
         notes: Vec<String>,
     }
@@ -61,14 +61,14 @@ mod here {
         standing: Standing,
     }
 
-    /// What a daemon says that does not stand.
+    /// The document that a daemon prints if it fails to attach.
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Said {
         error: Error,
     }
 
-    /// Its error.
+    /// The error in that document.
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Error {
@@ -80,7 +80,7 @@ mod here {
         message: String,
     }
 
-    /// Puts a device under a law.
+    /// Attaches to a device and serves it until interrupted.
     pub(crate) fn attach(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let order = order(args)?;
         if args.background && !args.daemon {
@@ -92,7 +92,7 @@ mod here {
         }
         let stop = interrupt::watch_patiently();
         let mut notes = Vec::new();
-        // Those of a daemon are for whoever started it to tell.
+        // The process that started the daemon prints its notes.
         let begun = attach::begin(&order, &mut |note| match args.daemon {
             true => notes.push(note.to_string()),
             false => ui.note(note),
@@ -117,20 +117,20 @@ mod here {
         Ok(Exit::Done)
     }
 
-    /// Takes an attachment down.
+    /// Removes an attachment and restores the device.
     pub(crate) fn detach(args: &DetachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let (state, after) = attach::detach(&args.device).map_err(|fault| failure("detach", fault))?;
         let device = &args.device;
-        let before = state.before.as_ref().map_or_else(|| "its default queue".to_string(), |before| before.words());
+        let before = state.before.as_ref().map_or_else(|| "its default qdisc".to_string(), |before| before.words());
         let now = match after {
-            After::Back(words) => format!("it has {words} again"),
-            After::Other(words) => format!("it has {words}, which somebody else has put there"),
-            After::Gone => "it is gone itself".to_string(),
+            After::Back(words) => format!("{words} restored"),
+            After::Other(words) => format!("{words}, installed by someone else, is kept"),
+            After::Gone => "the device no longer exists".to_string(),
             After::Lost => {
-                let what = format!("{device}: detached, but {before} is not back: it has its default queue");
+                let what = format!("{device}: detached, but {before} is not restored: it has the default qdisc");
                 return Err(Failure::run(what));
             }
-            After::Ours => return Err(Failure::run(format!("{device}: its queue is still that of the attachment"))),
+            After::Ours => return Err(Failure::run(format!("{device}: the qdisc of the attachment is still there"))),
         };
         if ui.json() {
             ui.print_json(&json!({ "version": 1, "detached": state.json(), "now": now }))?;
@@ -140,7 +140,7 @@ mod here {
         Ok(Exit::Done)
     }
 
-    /// What the words ask for.
+    /// The order that the arguments describe.
     fn order(args: &AttachArgs) -> Result<Order, Failure> {
         let wrong = |key: &str, found: &str, bad: BadValue| {
             Failure::from(InputError::new("attach", key, Found::text(found), bad.accepts).hint(bad.hint))
@@ -162,7 +162,7 @@ mod here {
         })
     }
 
-    /// The exit code of a fault.
+    /// The failure, and so the exit code, of a fault.
     pub(crate) fn failure(command: &str, fault: Fault) -> Failure {
         match fault {
             Fault::Input { key, found, accepts } => InputError::new(command, key, Found::text(&found), accepts).into(),
@@ -171,7 +171,7 @@ mod here {
         }
     }
 
-    /// Tells whoever waits for it, if they still do.
+    /// Reports success: to the parent process as one line (daemon), else as a note.
     fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, notes: &[String], ui: &Ui) {
         if args.daemon {
             let mut out = std::io::stdout();
@@ -183,22 +183,22 @@ mod here {
             let _ = writeln!(out, "{STANDS} {}", json!(told)).and_then(|()| out.flush());
             return;
         }
-        ui.note(&stands(attachment.state()));
+        ui.note(&attached(attachment.state()));
         if let Some(address) = attachment.metrics() {
             ui.note(&format!("metrics: http://{address}/metrics"));
         }
     }
 
-    fn stands(state: &State) -> String {
+    fn attached(state: &State) -> String {
         let State { device, aqm, actuator, pid, .. } = state;
         let rate = show_rate(forebay_aqm::base::units::Rate(state.rate));
-        let actuator = actuator.map_or("nothing", Kind::word);
-        format!("{device}: {rate} under {aqm}, by {actuator}, daemon {pid}; forebay detach {device} ends it")
+        let actuator = actuator.map_or("none", Kind::word);
+        format!("{device}: {rate}, {aqm}, actuator {actuator}, daemon {pid}; stop with forebay detach {device}")
     }
 
-    /// The same command as a process of its own, and what became of it until it stood.
+    /// Starts this command again as a daemon and waits until it is attached or has failed.
     fn background(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
-        let unknown = || Failure::unavailable("--background: it is not known how this program is started".into());
+        let unknown = || Failure::unavailable("--background: the path of this program is unknown".into());
         let mut command = ui.program().again().ok_or_else(unknown)?;
         command.args(["--json", "attach", &args.device, "--rate", &args.rate, "--aqm", &args.aqm, "--daemon"]);
         command.args(["--packet", &args.packet.to_string()]);
@@ -222,7 +222,7 @@ mod here {
                     ui.note(&format!("metrics: {address}"));
                 }
                 let pid = &standing.attached["pid"];
-                ui.note(&format!("{}: attached, daemon {pid}; forebay detach {0} ends it", args.device));
+                ui.note(&format!("{}: attached, daemon {pid}; stop with forebay detach {0}", args.device));
             }
             return Ok(Exit::Done);
         }
@@ -235,16 +235,16 @@ mod here {
             }
             Some("unavailable") => Failure::unavailable(error.message),
             Some(_) => Failure::run(error.message),
-            None => Failure::run(format!("--background: the daemon ended at once: {status}")),
+            None => Failure::run(format!("--background: the daemon exited immediately: {status}")),
         })
     }
 
-    /// What is left to say at the end.
+    /// The closing line.
     fn summary(live: &Live, kept: bool) -> String {
         let counters = &live.counters;
-        let end = if kept { "its queue stays, without early drops" } else { "everything is as it was" };
+        let end = if kept { "the qdisc stays, without early drops" } else { "the device is restored" };
         format!(
-            "{}: {} packets offered, {} marked, {} dropped early, {} without room; {end}",
+            "{}: {} packets offered, {} marked, {} dropped early, {} dropped by overflow; {end}",
             live.state.device, counters.offered.pkts, counters.marked.pkts, counters.dropped.pkts, live.overflow_pkts
         )
     }

@@ -1,4 +1,5 @@
-//! What came over a link and what became of it, as a table: `time_s,size_bytes,class` first, which a scenario's `trace` reads.
+//! Arrivals at a link and their verdicts as CSV. The first columns, `time_s,size_bytes,class`, are those that a
+//! scenario's `trace` reads.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +30,7 @@ fn meaning<T: Copy>(words: &[(&str, T)], of: &str) -> Option<T> {
     words.iter().find(|(word, _)| *word == of).map(|(_, value)| *value)
 }
 
-/// Writes it.
+/// Writes the table.
 pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     let mut out = format!("{HEAD}\n");
     for (arrival, verdict) in journal.arrivals.iter().zip(&journal.verdicts) {
@@ -46,12 +47,12 @@ pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     disk::write_whole(path, out.as_bytes())
 }
 
-/// Reads one that [`write`] wrote.
+/// Reads a table written by [`write`].
 pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
     let text = disk::read_text(path)?;
     let mut journal = Journal::default();
     let damaged =
-        |line: usize| StoreError::Damaged { path: path.to_path_buf(), reason: format!("line {line} is no arrival") };
+        |line: usize| StoreError::Damaged { path: path.to_path_buf(), reason: format!("line {line} is invalid") };
     let mut lines = text.lines().enumerate();
     if lines.next().is_none_or(|(_, head)| head != HEAD) {
         return Err(damaged(1));
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn journal_round_trips_through_csv() {
         let line = "1.000000042,1514,3,out,7,8,tcp,ect0,marked";
         let (arrival, verdict) = entry(line).unwrap();
         assert_eq!((arrival.at, arrival.len, verdict), (1_000_000_042, 1514, Some(Verdict::Sent { marked: true })));

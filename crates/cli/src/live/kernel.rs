@@ -1,6 +1,7 @@
-//! `forebay run --on kernel`: a scenario's flows as real connections of this machine's kernel, through the scenario's links.
+//! `forebay run --on kernel`: runs a scenario's flows as real connections of this machine's kernel through
+//! emulated links.
 //!
-//! Every contender is run twice, on the kernel and in the simulator, so that one report lays one over the other.
+//! Every contender is run twice, on the kernel and in the simulator. One report shows both.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -33,9 +34,9 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::render::output::Ui;
 
-/// From the making of namespaces to the beginning, in nanoseconds: every receiver listens by then.
+/// Time from the creation of the namespaces to the start of traffic, ns. All receivers listen by then.
 const SETTING_UP: u64 = 500_000_000;
-/// What the contenders are called.
+/// Suffixes of the contenders' labels.
 const ON: [&str; 2] = ["kernel", "simulated"];
 
 /// The plan with every contender on the kernel and in the simulator.
@@ -52,24 +53,24 @@ pub(crate) fn both(plan: Plan, build: &str) -> Plan {
     plan.with_revision(&format!("live.{build}"))
 }
 
-/// The jobs that are for the kernel.
+/// Is this job one for the kernel?
 fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
 
-/// The time that the real runs take, one after the other, if each has sound timing at once.
+/// Duration of the real runs, one after the other, in seconds, if none has to be repeated.
 pub(crate) fn real_seconds(plan: &Plan) -> f64 {
     let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
     plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()
 }
 
-/// Refuses what has no real counterpart.
+/// Refuses scenarios with parts that the kernel cannot run.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let controls = traffic::controls();
     for job in plan.jobs().iter().filter(|job| is_real(job)) {
         let net = network(plan, *job);
         let coloured = net.flows.iter().find(|flow| flow.marker.is_some());
-        let coloured = coloured.map(|flow| format!("{}: a marker at the edge has no real counterpart yet", flow.name));
+        let coloured = coloured.map(|flow| format!("{}: edge markers are not supported on the kernel", flow.name));
         if let Some(obstacle) = traffic::obstacle(&net, &controls).or(coloured) {
             return Err(Failure::unavailable(format!("not possible on the kernel: {obstacle}")));
         }
@@ -82,11 +83,11 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
-/// How often a run is tried whose timing is not that of the network; the last one is kept.
+/// Attempts for a run with invalid timing. The last one is kept.
 const ATTEMPTS: u32 = 3;
 
-/// Does every real run that is not there with a timing that is valid, one after the other, for they share this machine's
-/// processors. What each one's timing was like is in a file beside them, and given.
+/// Does all real runs that are not stored with valid timing. They run one after the other because they share the
+/// processors of this machine. Returns the timing of each run, which is also written to a file in the store.
 pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
     let file = store.dir().join(report::TIMING);
     let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
@@ -109,27 +110,27 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
             if timing.valid || attempt == ATTEMPTS {
                 store.save(plan, *job, &record)?;
                 all.push(RunTiming { label: Some(label), seed: job.seed, attempts: attempt, timing });
-                // With what is known of those that come later: an interruption loses nothing.
+                // Keep known timings of later runs, so that an interruption loses nothing.
                 let later = timings.iter().filter(|run| !all.iter().any(|known| same(known, run)));
                 disk::write_json(&file, &all.iter().chain(later).collect::<Vec<_>>())?;
                 break;
             }
-            ui.note(&format!("  once more: {}", timing.faults.join("; ")));
+            ui.note(&format!("  repeating: {}", timing.faults.join("; ")));
         }
     }
     Ok(all)
 }
 
-/// What the process of a run says at its end.
+/// What the process of a run writes at its end.
 #[derive(Serialize, Deserialize)]
 enum Told {
-    /// Why there is no run.
+    /// Why there is no result.
     Fault(String),
-    /// Its record and its timing.
+    /// The record and the timing.
     Run(Box<RunRecord>, Timing),
 }
 
-/// A run in a process of its own, which lives in namespaces of its own.
+/// Does a run in a child process, which creates its own namespaces.
 fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let failed = |what: &str, error: &dyn std::fmt::Display| Failure::run(format!("cannot {what}: {error}"));
     let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
@@ -142,15 +143,15 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let mut text = String::new();
     let mut ours = file;
     let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
-    read.map_err(|error| failed("read what a run found", &error))?;
+    read.map_err(|error| failed("read the result of a run", &error))?;
     let told = serde_json::from_str(&text);
-    match told.map_err(|_| Failure::run(format!("a run on the kernel ended without a word ({ended:?})")))? {
+    match told.map_err(|_| Failure::run(format!("a run on the kernel ended without a result ({ended:?})")))? {
         Told::Fault(fault) => Err(Failure::unavailable(fault)),
         Told::Run(record, timing) => Ok((*record, timing)),
     }
 }
 
-/// Which way a frame goes: its port tells its flow.
+/// The route of a frame. Its port number identifies its flow.
 fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     let number = traffic::flow_of(frame::ports(bytes)?, net.flows.len())?;
     let flow = &net.flows[number];
@@ -161,7 +162,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     Some(Way { route, flow: forward.then_some(number), about })
 }
 
-/// The run itself; this process ends after it.
+/// Does the run. The process ends afterwards.
 fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let net = network(plan, job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
@@ -182,7 +183,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let times = Times { start, end: Some(end) };
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)
         .map_err(failed("carry frames"))?;
-    let found = traffic::found(results, net.flows.len()).map_err(failed("read what the ends found"))?;
+    let found = traffic::found(results, net.flows.len()).map_err(failed("read the results of the endpoints"))?;
     Ok(told(plan, job, &net, outcome, &found))
 }
 
@@ -216,7 +217,7 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
 
 fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {
     let [goodput_bytes, _] = found.arrived[number];
-    // A packet that is sent again and has come already counts as received, which no receiver tells.
+    // No receiver reports packets that arrived twice: duplicates of retransmitted packets count as received.
     let carried = outcome.fabric.flows[number];
     let (warm, end) = (net.warmup.secs(), net.duration.secs());
     let stop = flow.stop.map_or(end, |stop| stop.secs()).min(end);
@@ -232,7 +233,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// What classes met from end to end, of the flows that cross a link under study.
+/// End-to-end delays per class, over the flows that cross a link under study.
 fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
     let of = |(class, trip): (usize, &forebay_live::fabric::Trip)| {
         let mut times = Histogram::new();

@@ -1,4 +1,4 @@
-//! `forebay link`: a command behind an emulated link.
+//! `forebay link`: runs a command behind an emulated link.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,8 +35,8 @@ use crate::render::output::Ui;
 use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::significant;
 
-/// No command runs longer than this.
-const HORIZON: Span = Span::from_millis(366 * 24 * 3_600_000);
+/// Upper bound on the duration of the command: 366 days.
+const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
 
 /// Runs the command behind the link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -49,8 +49,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
-    let fabric = Fabric::new(&net, args.seed, rows, HORIZON, args.record);
-    // The flow up is the first one, and what comes from near goes up.
+    let fabric = Fabric::new(&net, args.seed, rows, MAX_DURATION, args.record);
+    // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
         Some(Way { route: net.flows[flow].forward, flow: Some(flow), about })
@@ -67,9 +67,9 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     end(args, ui, case, outcome, lock)
 }
 
-/// The rows of the series, bounded however long the command runs. With a place for results a column takes 17 MB at most for
-/// both links; a row each 10 ms becomes one each 20 ms after three hours. Without one the series itself serves nobody:
-/// `settling_s` and `overshoot_pkts` go by its means over a second.
+/// The rows of the series, bounded for any duration. With an output directory a column takes at most 17 MB for
+/// both links: 10 ms rows become 20 ms rows after three hours. Without one the series only feeds `settling_s` and
+/// `overshoot_pkts`, which use means over one second.
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
@@ -78,7 +78,7 @@ fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     })
 }
 
-/// Judges what was recorded in `dir` once more, in the simulator's links.
+/// Replays the arrivals recorded in `dir` through the simulator's links and compares the verdicts.
 fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     let damaged = |reason: &str| StoreError::Damaged { path: dir.to_path_buf(), reason: reason.to_string() };
     let seed = match Meta::read(dir)? {
@@ -99,12 +99,12 @@ fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     if ui.json() {
         ui.print_json(&json!({ "version": 1, "arrivals": arrivals, "different": different }))?;
     } else {
-        ui.print(&format!("{arrivals} arrivals, {different} of them judged differently"))?;
+        ui.print(&format!("{arrivals} arrivals, {different} with a different verdict"))?;
     }
     Ok(if different == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// What runs near.
+/// The command to run in the client namespace.
 fn words(args: &LinkArgs) -> Vec<OsString> {
     if args.command.is_empty() {
         vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
@@ -113,30 +113,24 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
-/// Words for the links, as the scenario has them.
+/// Link names in the scenario.
 const LINKS: [&str; 2] = ["up", "down"];
 
 fn network(case: &Case, seed: u64) -> Network {
     lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
 }
 
-/// Refuses a directory that holds something: results of a command are never gone on with.
+/// Refuses a directory that is not empty: results of a command cannot be resumed.
 fn free(dir: &Path) -> Result<(), Failure> {
     let used = dir.exists() && !store::is_free(dir, "").unwrap_or(false);
     if used {
-        let found = forebay_lab::scenario::Found::thing(format!("{} with something in it", dir.display()));
-        return Err(forebay_lab::scenario::InputError::new(
-            "--output",
-            "",
-            found,
-            "a directory that is empty or not there",
-        )
-        .into());
+        let found = forebay_lab::scenario::Found::thing(format!("{}, which is not empty", dir.display()));
+        return Err(forebay_lab::scenario::InputError::new("--output", "", found, "an empty or new directory").into());
     }
     Ok(())
 }
 
-/// Locks a free directory for results that come later, so that no other command takes it meanwhile.
+/// Locks an empty directory until the results are written, so that no other command takes it.
 fn locked(dir: &Path) -> Result<WriteLock, Failure> {
     let lock = WriteLock::take(dir, &Wait::NEVER)?;
     free(dir)?;
@@ -153,7 +147,7 @@ struct Document {
     runs: Vec<RunSummary>,
 }
 
-/// Keeps and shows what was found, and says how it ended.
+/// Stores and prints the results; returns the exit code.
 fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<WriteLock>) -> Result<Exit, Failure> {
     let Outcome { fabric, took_ns, cpu_ns, age, missed, odd, refused, ended, faults } = outcome;
     let completed: u64 = odd.iter().map(|odd| odd.completed).sum();
@@ -179,21 +173,21 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
     if ui.json() {
         ui.print_json(&Document { version: 1, command: code, timing, runs })?;
     } else {
-        // The command's own words are on stdout.
+        // Stdout belongs to the command.
         table.iter().for_each(|table| ui.note(table.trim_end()));
         if completed > 0 {
             ui.note(&format!(
-                "{completed} packets came with work left to hardware, which the link did: an offload is on at an end"
+                "{completed} packets arrived with work left to hardware, which the link did: offloads are on at an end"
             ));
         }
         place.iter().for_each(|place| ui.note(place));
     }
     if !valid && ui.json() {
-        // The document has the reason, and there is to be one.
+        // The document already has the reason, and stdout must hold exactly one document.
         return Ok(Exit::Failed);
     }
     if !valid {
-        return Err(Failure::run(format!("the link was not what was asked for: {}", faults.join("; "))));
+        return Err(Failure::run(format!("the emulation was not valid: {}", faults.join("; "))));
     }
     Ok(match ended {
         Some(Ended::Code(0)) => Exit::Done,
@@ -201,7 +195,7 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
     })
 }
 
-/// A histogram of nanoseconds in milliseconds.
+/// The summary of a histogram of nanoseconds, in milliseconds.
 pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
     of.summary().map(|summary| {
         let s = summary.scaled(1e-6);
@@ -209,7 +203,7 @@ pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
     })
 }
 
-/// The scenario with the duration that it took and traffic of the mean rates that were seen.
+/// The scenario with the actual duration and the observed mean rates.
 fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     let took = Span::from_nanos(took_ns.max(1000));
     (case.scenario.duration, case.scenario.warmup) = (took, Span::ZERO);
@@ -223,7 +217,7 @@ fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     case
 }
 
-/// The runs as `summary.json` has them, and where everything is, if it is kept.
+/// The runs as in `summary.json`, and the paths of the results if they are kept.
 fn kept(
     args: &LinkArgs,
     case: Case,
@@ -240,7 +234,7 @@ fn kept(
     let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
         group: group as u32,
         class: 0,
-        // Connections are not tracked: a retransmission counts again.
+        // Connections are not tracked: a retransmission counts as goodput again.
         goodput_bytes: carried.payload,
         received_bytes: carried.bytes,
         delivered_pkts: carried.packets,
@@ -252,7 +246,7 @@ fn kept(
     let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
     let summaries: Vec<RunSummary> = record.summaries().cloned().collect();
     let Some(lock) = lock else { return Ok((summaries, None)) };
-    // Not those of a simulation: the same directory is never gone on with by one.
+    // A separate build id, so that no simulation resumes this directory.
     let build = format!("live.{}", ui.program().build());
     let plan = Plan::new(vec![case], args.seed, 1).with_revision(&build);
     let store = Store::begin(lock, &plan, &ui.program().origin(), timing.clone())?;
@@ -271,7 +265,7 @@ fn kept(
     Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
 }
 
-/// What went over the link, for people.
+/// The table of both links for the terminal.
 fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
     let mut table = Table::new(&[
         "link",
@@ -279,7 +273,7 @@ fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
         "packets",
         "queue pkts",
         "p99",
-        "wait ms",
+        "sojourn ms",
         "p99",
         "dropped",
         "marked",

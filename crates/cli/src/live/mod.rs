@@ -1,4 +1,4 @@
-//! Commands on real packets: an emulated link, devices under a law.
+//! Commands on real packets: emulated links and control laws on devices.
 
 pub(crate) mod attach;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! `forebay top`: what attached devices do now.
+//! `forebay top`: shows the current state of attached devices.
 
 use crate::args::TopArgs;
 use crate::failure::{Exit, Failure};
@@ -31,19 +31,19 @@ mod here {
     use forebay_lab::render::digits::significant;
     use forebay_lab::render::look::Tone;
 
-    /// How often the picture is renewed, and over which time rates are.
+    /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);
-    const LOOK: Duration = Duration::from_millis(50);
-    /// How long what a dead daemon has left takes to be taken down.
+    const POLL_INTERVAL: Duration = Duration::from_millis(50);
+    /// How long the leftovers of a dead daemon may take to disappear.
     const BRIEF: Duration = Duration::from_millis(300);
     /// How long attaching and detaching may take.
-    const PATIENCE: Duration = Duration::from_secs(2);
-    /// The column with words.
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    /// Index of the one text column.
     const LAW: usize = 10;
-    /// To the first line and first column, then clear what is there.
+    /// ANSI: cursor home, clear screen.
     const CLEAR: &str = "\x1b[H\x1b[2J";
 
-    /// Shows attached devices, once or until it is interrupted.
+    /// Shows the attached devices, once or until interrupted.
     pub(crate) fn command(args: &TopArgs, ui: &Ui) -> Result<Exit, Failure> {
         let once = args.once || ui.json() || !std::io::stdout().is_terminal();
         let stop = interrupt::watch();
@@ -54,7 +54,7 @@ mod here {
         loop {
             let begun = Instant::now();
             while begun.elapsed() < EVERY && !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             let now = looks(args, stop);
             if stop.load(Ordering::Relaxed) {
@@ -78,15 +78,15 @@ mod here {
         }
     }
 
-    /// What is said of a device that is not attached.
+    /// The error for a device that is not attached.
     fn unknown(device: &str) -> Result<Failure, Failure> {
         let all = State::all().map_err(|fault| failure("top", fault))?;
         let names: Vec<String> = all.iter().map(State::called).collect();
-        let accepts = if names.is_empty() { "an attached device, and none is".into() } else { names.join(", ") };
+        let accepts = if names.is_empty() { "an attached device (none is attached)".into() } else { names.join(", ") };
         Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
     }
 
-    /// The states of the devices that are wanted.
+    /// The states of the selected devices.
     fn wanted(args: &TopArgs) -> Result<Vec<State>, Failure> {
         let states = match &args.device {
             Some(device) => State::of(device).map(|state| state.into_iter().collect()),
@@ -95,27 +95,27 @@ mod here {
         states.map_err(|fault| failure("top", fault))
     }
 
-    /// Every device that is wanted, as it is now. Of several, those that can be read, if any can.
+    /// Reads the selected devices. Skips those that cannot be read, unless none can.
     fn looks(args: &TopArgs, stop: &AtomicBool) -> Result<Vec<Live>, Failure> {
         let begun = Instant::now();
         loop {
             let states = wanted(args)?;
             let looked: Vec<Result<Live, Fault>> = states.iter().map(attach::look).collect();
-            // One that is only just being attached or detached cannot be read, for a moment.
+            // A device that is just being attached or detached cannot be read for a short time.
             let passing = |(state, look): (&State, &Result<Live, Fault>)| {
                 look.is_err() && state.name().is_some() && (state.is_served() || begun.elapsed() < BRIEF)
             };
             let waits = states.iter().zip(&looked).any(passing);
-            if !waits || begun.elapsed() > PATIENCE || stop.load(Ordering::Relaxed) {
+            if !waits || begun.elapsed() > TIMEOUT || stop.load(Ordering::Relaxed) {
                 let some = looked.iter().any(Result::is_ok);
                 let kept = looked.into_iter().filter(|look| !some || look.is_ok());
                 return kept.map(|look| look.map_err(|fault| failure("top", fault))).collect();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// A device and how fast its counters grow.
+    /// A device with the growth rates of its counters, per second.
     struct Row<'a> {
         live: &'a Live,
         bits: f64,
@@ -126,7 +126,7 @@ mod here {
 
     impl<'a> Row<'a> {
         fn of(live: &'a Live, all: &[Live]) -> Self {
-            // One that was not there a second ago has no rates yet.
+            // A device seen for the first time has no rates yet.
             let before = all.iter().find(|before| before.state.is(&live.state)).unwrap_or(live);
             Self {
                 live,
@@ -154,7 +154,7 @@ mod here {
             return "no device is attached\n".to_string();
         }
         let heads =
-            ["device", "rate", "sent", "backlog", "delay", "p", "marks/s", "drops/s", "no room/s", "daemon", "law"];
+            ["device", "rate", "sent", "backlog", "delay", "p", "marks/s", "drops/s", "overflows/s", "daemon", "law"];
         let mut table = Table::new(&heads).words(&[LAW]);
         for row in rows {
             let live = row.live;
@@ -169,7 +169,7 @@ mod here {
                 significant(row.marks, 3),
                 significant(row.drops, 3),
                 significant(row.overflows, 3),
-                if live.served { live.state.pid.to_string() } else { ui.tone(Tone::Bad, "silent") },
+                if live.served { live.state.pid.to_string() } else { ui.tone(Tone::Bad, "dead") },
                 live.state.aqm.clone(),
             ]);
         }

@@ -1,23 +1,23 @@
-//! Lines over an axis as an SVG file: what `forebay theory` draws of a course or a distribution.
+//! Line charts as SVG: trajectories and distributions for `forebay theory`.
 
 use std::fmt::Write;
 
 use forebay_lab::render::digits::significant;
 
-/// One chart.
+/// A chart.
 pub(crate) struct Chart {
-    /// What the axes show, with units.
+    /// Axis labels, with units.
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    /// Does the y axis rise by equal factors? What is 0 or less is then left out.
+    /// Logarithmic y axis? Values of 0 or less are then left out.
     pub(crate) log: bool,
     pub(crate) lines: Vec<Line>,
 }
 
-/// One line of it.
+/// A line of a chart.
 pub(crate) struct Line {
     pub(crate) label: String,
-    /// Places on the axes.
+    /// Values `[x, y]`.
     pub(crate) points: Vec<[f64; 2]>,
 }
 
@@ -25,20 +25,20 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 76.0;
 const TOP: f64 = 16.0;
-/// Room below a chart for its axis.
+/// Space below a chart for its axis labels, px.
 const BELOW: f64 = 48.0;
-/// Height of a line of the legend.
+/// Height of a legend line, px.
 const ROW: f64 = 18.0;
-/// Decades below the largest value that a logarithmic axis shows.
+/// Decades shown below the largest value on a logarithmic axis.
 const DECADES: f64 = 9.0;
 const COLOURS: [&str; 8] = ["#3b6fb6", "#d9822b", "#3f8f5b", "#b5463f", "#7a5fa8", "#8a6d4d", "#c46a9f", "#5a5a5a"];
 
-/// A scale from a range of values to a range of places.
+/// Maps a range of values to a range of pixels.
 #[derive(Clone, Copy)]
 struct Scale {
     from: f64,
     to: f64,
-    /// Where they are drawn.
+    /// Pixel positions of `from` and `to`.
     places: [f64; 2],
     log: bool,
 }
@@ -49,7 +49,7 @@ impl Scale {
         let (from, to) = match log {
             true if high.is_finite() => (low.max(high - DECADES).floor(), high.ceil().max(low.floor() + 1.0)),
             true => (-1.0, 0.0),
-            // Lengths and probabilities begin at 0.
+            // Queue lengths and probabilities start at 0.
             false => (low.min(0.0), high),
         };
         let (from, to) = if to > from { (from, to) } else { (0.0, if to > 0.0 { to } else { 1.0 }) };
@@ -61,7 +61,7 @@ impl Scale {
         self.places[0] + part * (self.places[1] - self.places[0])
     }
 
-    /// Round values along it, with their words.
+    /// Round values along the axis, with labels.
     fn ticks(self) -> Vec<(f64, String)> {
         let rough = (self.to - self.from) / 6.0;
         let power = 10.0_f64.powf(rough.log10().floor());
@@ -85,7 +85,7 @@ impl Scale {
     }
 }
 
-/// The charts below each other, under one legend.
+/// The charts one below the other, under a common legend.
 pub(crate) fn picture(charts: &[Chart]) -> String {
     let labels: Vec<&str> = charts.first().map_or(Vec::new(), |c| c.lines.iter().map(|l| l.label.as_str()).collect());
     let legend = ROW * labels.len() as f64;
@@ -112,7 +112,7 @@ pub(crate) fn picture(charts: &[Chart]) -> String {
     out
 }
 
-/// One chart whose upper end is at `top`.
+/// Draws one chart with its upper edge at `top`.
 fn draw(out: &mut String, chart: &Chart, top: f64) {
     let height = |y: f64| if chart.log { y.log10() } else { y };
     let shown = |point: &&[f64; 2]| !chart.log || point[1] > 0.0;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_logarithm_does_not_have_is_left_out() {
+    fn log_axis_omits_values_of_zero() {
         let line = Line { label: "a <b> & c".to_string(), points: vec![[0.0, 0.0], [1.0, 0.5], [2.0, 0.25]] };
         let drawn = picture(&[Chart { x: "packets", y: "share", log: true, lines: vec![line] }]);
         let points = drawn.lines().find(|line| line.starts_with("<polyline")).unwrap();

@@ -1,4 +1,4 @@
-//! What a terminal shows: tables, progress, charts.
+//! Terminal output: tables, progress, charts.
 
 pub(crate) mod chart;
 pub(crate) mod output;

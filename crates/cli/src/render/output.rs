@@ -1,4 +1,4 @@
-//! What goes where: results to stdout, notes and errors to stderr, colour only for people.
+//! Output streams: results to stdout, notes and errors to stderr, colours only on a terminal.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
@@ -14,22 +14,22 @@ use crate::interrupt;
 use crate::program::Program;
 use crate::render::progress::Progress;
 
-/// What stdout has under `--json` in place of a result.
+/// The document on stdout under `--json` in place of a result.
 #[derive(Serialize)]
 struct Refused {
     version: u32,
     error: ErrorDocument,
 }
 
-/// In a narrower terminal lines break where they will.
+/// In narrower terminals lines are wrapped by the terminal.
 const NARROWEST: usize = 40;
 
-/// Columns of the terminal that stdout is, if it is one.
+/// Width of the terminal on stdout; `None` if it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
     Term::stdout().size_checked().map(|(_, columns)| usize::from(columns).max(NARROWEST))
 }
 
-/// The two output streams and how the user wants them.
+/// The two output streams and how to write to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ui {
     json: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// As the flags, the terminal and `NO_COLOR` say.
+    /// Uses the flags, the terminals, `NO_COLOR` and `TERM`.
     pub(crate) fn new(json: bool, quiet: bool, program: Program) -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -53,22 +53,22 @@ impl Ui {
         }
     }
 
-    /// The program that this is.
+    /// The running program.
     pub(crate) const fn program(&self) -> &Program {
         &self.program
     }
 
-    /// How text on stdout looks.
+    /// Style of text on stdout.
     pub(crate) const fn look(&self) -> Look {
         self.look
     }
 
-    /// Does the work of a command, which Ctrl-C ends.
+    /// Runs the work of a command; Ctrl-C interrupts it.
     pub(crate) fn host<T>(&self, work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>) -> Result<T, Failure> {
         self.hosted(interrupt::watch(), work)
     }
 
-    /// The same without a handler of Ctrl-C.
+    /// As [`Ui::host`], without installing a handler for Ctrl-C.
     pub(crate) fn host_without_handler<T>(
         &self,
         work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>,
@@ -93,12 +93,12 @@ impl Ui {
         Ok(work(&host)?)
     }
 
-    /// Is stdout for one JSON document?
+    /// Is stdout one JSON document?
     pub(crate) const fn json(&self) -> bool {
         self.json
     }
 
-    /// Are progress and notes unwanted?
+    /// Are progress and notes suppressed?
     pub(crate) const fn quiet(&self) -> bool {
         self.quiet
     }
@@ -108,7 +108,7 @@ impl Ui {
         self.look.tone(tone, text)
     }
 
-    /// Writes results for people.
+    /// Writes results as text.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
             let mut out = io::stdout().lock();
@@ -124,21 +124,21 @@ impl Ui {
         })
     }
 
-    /// Writes the one JSON document.
+    /// Writes the JSON document.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|error| Failure::Stdout(error.into()))?;
         self.print(&text)
     }
 
-    /// Says something that is not a result.
+    /// Writes a note to stderr, unless quiet.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            // Without a stderr there is nobody to tell.
+            // If stderr is closed there is no one to report to.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
 
-    /// Says what went wrong: one message on stderr, or the error document on stdout under `--json`.
+    /// Reports a failure: one message on stderr, or the error document on stdout under `--json`.
     pub(crate) fn fail(&self, failure: &Failure) {
         match failure {
             Failure::NoReader => {}
@@ -147,7 +147,7 @@ impl Ui {
         }
     }
 
-    /// The same for words that are no command of ours.
+    /// Reports wrong arguments as an error document.
     pub(crate) fn fail_usage(&self, message: &str) {
         self.error_document(ErrorDocument::new("usage", message.to_string()));
     }

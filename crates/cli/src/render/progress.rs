@@ -1,4 +1,4 @@
-//! How far a batch is: a bar with the time left on a terminal, a line now and then otherwise.
+//! Progress of a batch: a bar with the remaining time on a terminal, else a line every 10 s.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use forebay_lab::commands::host;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Time between two lines where there is no terminal.
+/// Interval between two lines without a terminal.
 const EVERY: Duration = Duration::from_secs(10);
 /// The bar counts simulated milliseconds.
 const TICKS_PER_S: f64 = 1e3;
@@ -17,11 +17,11 @@ const TICKS_PER_S: f64 = 1e3;
 enum Shown {
     Nothing,
     Bar(ProgressBar),
-    /// When the last line came, and how much was done then.
+    /// Time of the last line, and the simulated seconds done by then.
     Lines(Mutex<(Instant, f64)>),
 }
 
-/// Progress towards a known number of simulated seconds; shared by all threads.
+/// Progress towards a known number of simulated seconds, shared by all threads.
 pub(crate) struct Progress {
     total_s: f64,
     done_us: AtomicU64,
@@ -40,7 +40,7 @@ impl Progress {
     }
 
     fn line(&self, last: &Mutex<(Instant, f64)>, done_s: f64) {
-        // Whoever does not get the lock leaves the line to the other thread.
+        // If another thread holds the lock, that thread writes the line.
         let Ok(mut last) = last.try_lock() else { return };
         let (since, before_s) = *last;
         if since.elapsed() < EVERY {
@@ -67,7 +67,7 @@ impl host::Progress for Progress {
 }
 
 impl Drop for Progress {
-    /// Takes the bar away.
+    /// Removes the bar.
     fn drop(&mut self) {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
@@ -78,14 +78,14 @@ impl Drop for Progress {
 fn bar(total_s: f64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some((total_s * TICKS_PER_S) as u64), ProgressDrawTarget::stderr());
     let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
-        // At the start nothing is known, and a failed write would only cost a word.
+        // There is no estimate at the start. A failed write would only lose a word.
         let left = if state.pos() == 0 { "..".to_string() } else { rough_time(state.eta().as_secs_f64()) };
         let _ = write!(out, "{left}");
     };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left} left") {
         bar.set_style(style.with_key("left", left).progress_chars("━━╌"));
     }
-    // Between two reports of slow runs the clock goes on.
+    // The clock advances between two reports of slow runs.
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }

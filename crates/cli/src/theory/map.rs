@@ -1,4 +1,4 @@
-//! What `forebay theory stability --map` asks and shows: a loop over two of flows, round trip and rate.
+//! `forebay theory stability --map`: stability of a loop over two of flows, RTT and rate.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::args::theory::MapArgs;
 use crate::failure::Failure;
 use crate::render::output::Ui;
 
-/// The kind of a point: does it rest, and is that stable?
+/// The kind of a point: is there an equilibrium, and is it stable?
 fn kind(cell: Option<&Cell>) -> Kind {
     match cell {
         None => Kind::NoRest,
@@ -19,14 +19,14 @@ fn kind(cell: Option<&Cell>) -> Kind {
     }
 }
 
-/// The share of the points of this kind, in percent.
+/// Percentage of points of this kind.
 fn share(map: &Drawn, of: Kind) -> f64 {
     let cells = map.cells.iter().flatten();
     let (hits, all) = cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(kind(cell.as_ref()) == of), all + 1));
     100.0 * f64::from(hits) / f64::from(all.max(1))
 }
 
-/// A picture of letters, upwards.
+/// The map in text, y axis upwards.
 fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
     const WIDTH: usize = 60;
     const HEIGHT: usize = 20;
@@ -52,7 +52,7 @@ fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
     out
 }
 
-/// The place among `all` of the middle of part `i` of `parts`.
+/// Index, among `all`, of the middle of part `i` of `parts`.
 const fn pick(i: usize, parts: usize, all: usize) -> usize {
     (2 * i + 1) * all / (2 * parts)
 }
@@ -76,8 +76,8 @@ impl Kind {
     const fn words(self) -> &'static str {
         match self {
             Self::Stable => "stable",
-            Self::Swings => "swings",
-            Self::NoRest => "(blank) no rest",
+            Self::Swings => "unstable",
+            Self::NoRest => "(blank) no equilibrium",
         }
     }
 
@@ -90,7 +90,7 @@ impl Kind {
     }
 }
 
-/// All maps for people or machines; the picture, where it was asked for.
+/// Prints all maps, as text or JSON, and writes the picture if requested.
 pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Result<(), Failure> {
     let [x, y] = sides;
     if let Some(path) = &args.output {
@@ -100,10 +100,10 @@ pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Re
         return ui.print_json(&maps.document());
     }
     let all: Vec<String> = maps.drawn.iter().map(|map| text(map, sides)).collect();
-    ui.print(&format!("{} upwards, {} across, both by equal factors\n\n{}", y.name(), x.name(), all.join("\n")))
+    ui.print(&format!("y axis: {}, x axis: {}, both logarithmic\n\n{}", y.name(), x.name(), all.join("\n")))
 }
 
-/// The maps beside each other.
+/// All maps side by side.
 fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
     const SIZE: f64 = 300.0;
     const LEFT: f64 = 80.0;
@@ -121,7 +121,7 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
         for (j, row) in map.cells.iter().enumerate() {
             let wide = SIZE / row.len() as f64;
             let bottom = TOP + SIZE - tall * (j + 1) as f64;
-            // A bar for each run of equal cells.
+            // One rectangle per run of equal cells.
             for run in row.chunk_by(|a, b| kind(a.as_ref()) == kind(b.as_ref())) {
                 let start = (run.as_ptr() as usize - row.as_ptr() as usize) / size_of::<Option<Cell>>();
                 let (from, span) = (left + wide * start as f64, wide * run.len() as f64);

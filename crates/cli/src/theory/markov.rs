@@ -1,14 +1,14 @@
-//! What `forebay theory markov` asks and shows.
+//! Columns of `forebay theory markov`.
 
 use forebay_lab::theory::markov::Markov;
 
 use super::models::{Cell, Column};
 
-/// The figures of a row.
+/// The columns of a row.
 pub(crate) const COLUMNS: [Column<Markov>; 14] = [
     (|a| Cell::Yes(a.stable), "stable", ""),
     (|a| Cell::Number(a.p), "p", ""),
-    (|a| Cell::Number(a.q_rest_pkts), "rest", "pkts"),
+    (|a| Cell::Number(a.q_rest_pkts), "equilibrium", "pkts"),
     (|a| Cell::Number(a.rtt_ms), "RTT", "ms"),
     (|a| Cell::Number(a.step_ms), "S", "ms"),
     (|a| Cell::Number(a.slope), "slope", ""),
@@ -21,6 +21,7 @@ pub(crate) const COLUMNS: [Column<Markov>; 14] = [
     (|a| Cell::of(a.q_p99_pkts), "p99", "pkts"),
     (|a| Cell::of(a.overflow), "lost", ""),
 ];
-/// What its signs mean.
-pub(crate) const ABOUT: &str = "S: below (6.1) every step leads nearer to the rest, up to (6.2) every orbit ends there, \
-beyond the edge none stays\nlinear: std with the map straight about the rest; -: none, or noise too small for a chain";
+/// Legend of the table.
+pub(crate) const ABOUT: &str = "S below (6.1): every step approaches the equilibrium; up to (6.2): every orbit \
+converges; above the edge: the equilibrium is unstable\nlinear: std of the map linearized at the equilibrium; \
+-: none, or noise too small for a chain";

@@ -1,4 +1,4 @@
-//! `forebay theory mmpp`: the queue in the long run under datagrams that Markov chains bring.
+//! `forebay theory mmpp`: the stationary queue under Markov-modulated arrivals.
 
 use forebay_lab::commands::theory::{self, InTheLongRun, label};
 use forebay_lab::disk;
@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::render::chart::{self, Chart, Line};
 use crate::render::output::Ui;
 
-/// The model of every case.
+/// Evaluates the model for every case and prints the results.
 pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let document = theory::of_mmpp(file, cases)?;
     if let Some(path) = &args.map.output {
@@ -21,7 +21,7 @@ pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) ->
                 points: queue.distribution.iter().enumerate().map(|(n, share)| [n as f64, *share]).collect(),
             })
         });
-        let chart = Chart { x: "in the system, packets", y: "share of the time", log: true, lines: lines.collect() };
+        let chart = Chart { x: "packets in the system", y: "fraction of time", log: true, lines: lines.collect() };
         disk::write_whole(path, chart::picture(&[chart]).as_bytes())?;
     }
     if ui.json() {
@@ -45,7 +45,7 @@ fn text(ui: &Ui, row: &InTheLongRun) -> String {
         .queues
         .first()
         .map_or(Vec::new(), |queue| queue.groups.iter().map(|g| format!("lost: {}", g.name)).collect());
-    let heads = ["discipline", "states", "in system", "waiting", "delay", "wait", "utilisation", "lost"];
+    let heads = ["discipline", "states", "in system", "waiting", "delay", "waiting time", "utilisation", "lost"];
     let units = ["", "", "pkts", "pkts", "ms", "ms", "%", "%"];
     let heads: Vec<&str> = heads.into_iter().chain(groups.iter().map(|group| &**group)).collect();
     let units: Vec<&str> = units.into_iter().chain(groups.iter().map(|_| "%")).collect();

@@ -1,4 +1,4 @@
-//! `forebay theory`: what the models say about a scenario, no packet simulated.
+//! `forebay theory`: evaluates analytical models of a scenario; no packets are simulated.
 
 mod map;
 mod markov;
@@ -21,18 +21,16 @@ use crate::render::chart::{self, Chart, Line};
 use crate::render::output::Ui;
 use models::{Cell, Column};
 
-/// Answers for every case of the file and every discipline compared.
+/// Evaluates the model for every case of the file and every discipline compared.
 pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     if args.critical && args.model != Model::Stability {
-        let accepts = "stability: only a linear loop has an edge";
+        let accepts = "stability: no other model has critical values";
         return Err(InputError::new("--critical", "", Found::text(args.model.word()), accepts).into());
     }
     let ask = args.markov.ask(args.model)?;
     let sides = args.map.sides(args.model)?;
     if args.critical && sides.is_some() {
-        return Err(
-            InputError::new("--critical", "", Found::text("--map"), "one of the two: a map shows the edge").into()
-        );
+        return Err(InputError::new("--critical", "", Found::text("--map"), "either --critical or --map").into());
     }
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
     let source = Source { file: &args.scenario, text: None };
@@ -61,7 +59,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What a picture of the answers shows: a course, or a distribution.
+/// The charts of the results: trajectories or distributions.
 fn charts(model: Model, document: &Document<Row>) -> Vec<Chart> {
     type Places<'a> = Option<(&'a [f64], &'a [f64])>;
     let chart = |x, y, log, places: fn(&Answer) -> Places<'_>| {
@@ -79,7 +77,7 @@ fn charts(model: Model, document: &Document<Row>) -> Vec<Chart> {
             }
             _ => None,
         };
-        return vec![chart("queue, packets", "share of the time", true, shares)];
+        return vec![chart("queue, packets", "fraction of time", true, shares)];
     }
     vec![
         chart("time, s", "queue, packets", false, |answer| match answer {
@@ -106,14 +104,14 @@ const STABILITY: [Column<Margins>; 10] = [
     (|a| Cell::of(a.here.delay_margin_ms), "delay margin", "ms"),
 ];
 const CRITICAL: [Column<Critical>; 3] = [
-    (|a| Cell::of(a.flows), "edge: flows", ""),
-    (|a| Cell::of(a.base_rtt_factor), "edge: base RTT", "x"),
-    (|a| Cell::of(a.rate_mbps), "edge: rate", "Mb/s"),
+    (|a| Cell::of(a.flows), "critical flows", ""),
+    (|a| Cell::of(a.base_rtt_factor), "critical base RTT", "x"),
+    (|a| Cell::of(a.rate_mbps), "critical rate", "Mb/s"),
 ];
 const FLUID: [Column<Course>; 4] = [
     (|a| Cell::Number(a.q_mean_pkts), "queue", "pkts"),
     (|a| Cell::Number(a.q_std_pkts), "std", "pkts"),
-    (|a| Cell::of(a.period_s), "swings every", "s"),
+    (|a| Cell::of(a.period_s), "period", "s"),
     (|a| Cell::Number(a.p_mean), "p", ""),
 ];
 
@@ -163,9 +161,9 @@ fn text(model: Model, ui: &Ui, rows: &[Row]) -> String {
         }
     }
     let about = match model {
-        Model::Fluid => "-: nothing repeats",
+        Model::Fluid => "-: no periodic oscillation",
         Model::Markov => markov::ABOUT,
-        _ => "-: none; a gain that may grow for ever, a delay that may be as long as it likes",
+        _ => "-: none (a margin without limit)",
     };
     if let Some(row) = rows.iter().find(|row| row.why().is_some_and(Why::lacks_model)) {
         notes.push(stability::with_a_model(&row.link, model == Model::Stability));

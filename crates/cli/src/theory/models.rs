@@ -1,28 +1,28 @@
-//! What the models of `forebay theory` share: which there are, and how what they answer is named.
+//! Shared by the models of `forebay theory`: table columns and cells.
 
 use forebay_lab::render::digits::significant;
 
-/// A column: its figure, its heading, and its unit.
+/// A column: value, heading, unit.
 pub(crate) type Column<T> = (fn(&T) -> Cell, &'static str, &'static str);
 
-/// A figure of a table.
+/// A table cell.
 #[derive(Clone, Copy)]
 pub(crate) enum Cell {
     /// A number.
     Number(f64),
     /// Yes or no.
     Yes(bool),
-    /// There is none.
+    /// No value; shown as `-`.
     Nothing,
 }
 
 impl Cell {
-    /// A number, or nothing.
+    /// A number, or [`Cell::Nothing`].
     pub(crate) fn of(number: Option<f64>) -> Self {
         number.map_or(Self::Nothing, Self::Number)
     }
 
-    /// In words.
+    /// The cell as text; numbers with three significant digits.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Number(x) => significant(x, 3),

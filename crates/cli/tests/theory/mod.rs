@@ -232,7 +232,7 @@ fn a_map_of_stability_over_flows_and_round_trips() {
     let words: Vec<&str> =
         ["theory", "stability", "loop.toml", "--aqm", "raqm", "-o", "map.svg"].into_iter().chain(map).collect();
     let text = place.run(&words).good().stdout;
-    assert!(text.starts_with("rtt_s upwards, flows across") && text.contains("swings"), "{text}");
+    assert!(text.starts_with("y axis: rtt_s, x axis: flows") && text.contains("unstable"), "{text}");
     let picture = std::fs::read_to_string(place.dir.join("map.svg")).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains(">raqm</text>") && picture.matches("<rect").count() > 16);
     let document = place.run(&[&words[..], &["--json"]].concat()).good().json();

@@ -1,4 +1,4 @@
-//! Putting a device under a law.
+//! Attaching a control law to a device.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,51 +22,47 @@ use super::undo;
 use crate::sys::interfaces;
 use crate::sys::netlink::Netlink;
 
-/// The slowest link: below, one packet takes seconds.
-const LEAST_RATE: Rate = Rate(8_000);
-/// The buffer where none is asked for: so many parts of a second of the rate, but room for some packets.
+/// Minimum rate, bit/s. Below it one packet takes seconds.
+const MIN_RATE: Rate = Rate(8_000);
+/// Default buffer: 1/BUFFER_PARTS s at the rate, at least MIN_PACKETS packets.
 const BUFFER_PARTS: u64 = 5;
-const LEAST_PACKETS: u64 = 30;
-/// Packets of an Ethernet: no link has smaller ones, and no kernel makes larger ones.
-const PACKETS: std::ops::RangeInclusive<u32> = 64..=65_535;
+const MIN_PACKETS: u64 = 30;
+/// Range of packet sizes, bytes: the Ethernet minimum to the largest packet that a kernel sends.
+const PACKET_SIZES: std::ops::RangeInclusive<u32> = 64..=65_535;
 
-/// What is asked for.
+/// What to attach, and how.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The device.
+    /// The device name.
     pub device: String,
-    /// Its rate from now on.
+    /// Shaping rate.
     pub rate: Rate,
-    /// Its buffer; none: a fifth of a second.
+    /// Buffer; `None`: 200 ms at the rate.
     pub limit: Option<Limit>,
-    /// Bytes of a typical packet, header of the link included.
+    /// Typical packet size in bytes, link-layer header included.
     pub packet: u32,
-    /// A law, or droptail for none.
+    /// The control law; droptail for none.
     pub spec: Spec,
-    /// What drops and marks; none: the first that works here.
+    /// The actuator; `None`: the first that works.
     pub actuator: Option<Kind>,
-    /// Where metrics are offered.
+    /// Address for metrics.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Order {
-    /// The link as the law knows it.
+    /// The link as given to the law.
     fn link(&self) -> Link {
-        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(LEAST_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
+        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(MIN_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
         let limit = self.limit.unwrap_or(Limit::Bytes(fifth));
         self.spec.link(&Link { rate: self.rate, limit, mean_packet: Bytes(u64::from(self.packet)) })
     }
 
-    /// The law; none for droptail. Whether it makes sense is found out without touching anything.
+    /// The law; `None` for droptail. Checks the order without changing anything.
     fn law(&self) -> Result<Option<Box<dyn BareLaw>>, Fault> {
         let entry = self.spec.entry();
         let is = |entry: &Entry, name| entry.name == name || entry.variant_of.is_some_and(|(base, _)| base == name);
         if !self.spec.common().th.is_off() {
-            return Err(Fault::input(
-                "--aqm",
-                self.spec.canonical(),
-                "no threshold marker (th=off): there is none in the kernel",
-            ));
+            return Err(Fault::input("--aqm", self.spec.canonical(), "th=off: attach has no threshold marker"));
         }
         match entry.rung {
             Rung::Law => Ok(self.spec.fluid(&self.link())),
@@ -74,18 +70,18 @@ impl Order {
             _ => {
                 let laws: Vec<&str> =
                     ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name).collect();
-                let accepts = format!("a law, which needs counters and no packets ({}), or droptail", laws.join(", "));
+                let accepts = format!("a control law ({}) or droptail", laws.join(", "));
                 Err(Fault::input("--aqm", entry.name, accepts))
             }
         }
     }
 
     fn check(&self) -> Result<(), Fault> {
-        if self.rate < LEAST_RATE {
-            return Err(Fault::input("--rate", show_rate(self.rate), format!("at least {}", show_rate(LEAST_RATE))));
+        if self.rate < MIN_RATE {
+            return Err(Fault::input("--rate", show_rate(self.rate), format!("at least {}", show_rate(MIN_RATE))));
         }
-        if !PACKETS.contains(&self.packet) {
-            let accepts = format!("from {} to {} bytes", PACKETS.start(), PACKETS.end());
+        if !PACKET_SIZES.contains(&self.packet) {
+            let accepts = format!("from {} to {} bytes", PACKET_SIZES.start(), PACKET_SIZES.end());
             return Err(Fault::input("--packet", self.packet.to_string(), accepts));
         }
         if self.link().limit_bytes() < f64::from(self.packet) {
@@ -98,7 +94,7 @@ impl Order {
     }
 }
 
-/// Does it make sense, and would it be permitted? Nothing is touched.
+/// Checks an order and the permissions, without changing anything.
 pub fn check(order: &Order) -> Result<(), Fault> {
     order.check()?;
     order.law()?;
@@ -110,7 +106,7 @@ pub fn check(order: &Order) -> Result<(), Fault> {
     }
 }
 
-/// A device: the name that it has, of which that asked for may be an alternative, and its number.
+/// Finds a device by its name or an alternative name. Returns its current name and its index.
 fn find(device: &str) -> Result<(String, u32), Fault> {
     let number = interfaces::index(device).ok();
     number.and_then(|number| Some((interfaces::name(number)?, number))).ok_or_else(|| {
@@ -119,7 +115,7 @@ fn find(device: &str) -> Result<(String, u32), Fault> {
     })
 }
 
-/// Puts the device under the law; `note` hears what was done in another way than asked for.
+/// Attaches to the device. `note` receives messages about anything done differently from the order.
 pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fault> {
     check(order)?;
     let law = order.law()?;
@@ -130,7 +126,7 @@ pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fa
     match State::of(&device)? {
         Some(state) if state.is_served() => return Err(taken(&device)),
         Some(state) => {
-            note(&format!("{device}: the daemon of its last attachment is gone; that is taken down first"));
+            note(&format!("{device}: the daemon of the previous attachment is dead; removing its leftovers first"));
             undo::undo(&state, &lock)?;
         }
         None => {}
@@ -148,7 +144,7 @@ pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fa
     }
 }
 
-/// What will be changed.
+/// The state before anything is changed.
 fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Result<State, Fault> {
     let pid = std::process::id();
     Ok(State {
@@ -170,7 +166,7 @@ fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Res
     })
 }
 
-/// The first actuator that works, and then the queue: where none does the device never notices.
+/// Installs the first actuator that works, then the qdisc. If no actuator works, the device is unchanged.
 fn place_all(
     order: &Order,
     netlink: &Netlink,
@@ -187,11 +183,11 @@ fn place_all(
                 qdisc::put(&state.device, order.rate, qdisc::burst(order.rate, device.mtu), state.limit)?;
                 refusals.iter().for_each(|refusal| note(refusal));
                 if !refusals.is_empty() {
-                    note(&format!("the actuator is {}", kind.word()));
+                    note(&format!("using actuator {}", kind.word()));
                 }
                 return Ok(actuator);
             }
-            // What is left of it must be known before another is put there.
+            // If a failed actuator could not be removed, do not try the next.
             Err(fault) if state.actuator.is_some() => return Err(fault),
             Err(fault) => refusals.push(format!("{}: {fault}", kind.word())),
         }
@@ -200,7 +196,7 @@ fn place_all(
 }
 
 fn taken(device: &str) -> Fault {
-    Fault::input("DEV", device, format!("a device that is not attached; forebay detach {device} ends what there is"))
+    Fault::input("DEV", device, format!("a device that is not attached (detach it first: forebay detach {device})"))
 }
 
 /// The devices of this network namespace.
@@ -234,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_law_can_be_asked_and_droptail_needs_none() {
+    fn every_law_attaches_and_droptail_has_none() {
         for entry in ENTRIES.iter().filter(|entry| entry.rung == Rung::Law) {
             assert!(order(entry.name).law().unwrap().is_some(), "{}", entry.name);
         }
@@ -244,10 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said_before_anything_is_touched() {
+    fn invalid_orders_are_refused_before_any_change() {
         let codel = refused(&order("codel"));
         assert!(
-            codel.starts_with("--aqm: found 'codel', expected a law") && codel.contains("pi") && codel.contains("raqm")
+            codel.starts_with("--aqm: found 'codel', expected a control law")
+                && codel.contains("pi")
+                && codel.contains("raqm")
         );
         assert!(refused(&order("pi th=0.9")).contains("no threshold marker"));
         let slow = Order { rate: Rate(1), ..order("pi") };
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_is_a_fifth_of_a_second_or_the_disciplines_own() {
+    fn default_buffer_is_200_ms_or_hard_limit() {
         assert_eq!(order("pi").link().limit_bytes(), 45e6 / 8.0 / 5.0);
         assert_eq!(order("pi hard_limit=10p").link().limit_bytes(), 15_140.0);
         assert_eq!(Order { rate: Rate(8_000), ..order("pi") }.link().limit_bytes(), 30.0 * 1514.0);

@@ -1,8 +1,8 @@
-//! Answers questions of HTTP/1.x, each on a connection of its own, in one thread that no client can hold.
+//! A small HTTP/1.x server, single-threaded, one request per connection. No client can block it.
 //!
-//! A client has [`WITHIN`] from the connection to the last byte of its answer. At most [`MOST`] connections are open: one more
-//! closes the oldest. Only questions for a name of this machine are answered: a page from elsewhere that a browser shows can
-//! have its own name point here (DNS rebinding), but it cannot have the browser say another name.
+//! A client has [`TIMEOUT`] from connecting to the last byte of its response. At most [`MAX_CONNECTIONS`]
+//! connections are open; one more closes the oldest. The Host header must name this machine: a web page can
+//! point its own name here (DNS rebinding), but it cannot make the browser send another Host.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 
 use crate::sys::process::wait_for_any;
 
-/// How long a connection may last.
-const WITHIN: Duration = Duration::from_secs(2);
-/// How many connections may be open.
-const MOST: usize = 64;
-/// The longest question that is read, in bytes.
-const LONGEST: usize = 8192;
-/// How often it is looked whether it is over, and how long is waited for descriptors where there are none left.
-const LOOK: Duration = Duration::from_millis(100);
+/// Lifetime of a connection.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum of open connections.
+const MAX_CONNECTIONS: usize = 64;
+/// Longest request header, bytes.
+const MAX_HEADER: usize = 8192;
+/// How often `is_over` is checked, and the pause when the process has no file descriptors left.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A status, and the text that goes with it.
+/// HTTP status and body.
 pub(super) type Answer = (&'static str, String);
 
-/// Answers with `page` what asks for it, until `is_over`. `listener` is one that does not block.
+/// Serves `page` until `is_over`. `listener` is non-blocking.
 pub(super) fn serve(listener: &TcpListener, page: &dyn Fn() -> Answer, is_over: &dyn Fn() -> bool) {
     let mut clients: Vec<Client> = Vec::new();
     while !is_over() {
         let all = clients.iter().map(|client| (client.stream.as_fd(), client.writes()));
-        // Where it cannot wait it looks less often.
-        if wait_for_any([(listener.as_fd(), false)].into_iter().chain(all), LOOK).is_err() {
-            std::thread::sleep(LOOK);
+        // If polling fails, fall back to a slower loop.
+        if wait_for_any([(listener.as_fd(), false)].into_iter().chain(all), POLL_INTERVAL).is_err() {
+            std::thread::sleep(POLL_INTERVAL);
         }
         accept(listener, &mut clients);
         let now = Instant::now();
@@ -38,30 +38,31 @@ pub(super) fn serve(listener: &TcpListener, page: &dyn Fn() -> Answer, is_over: 
     }
 }
 
-/// Takes the connections that wait; no more at once than may be open, so that those which are have their turn.
+/// Accepts pending connections, at most `MAX_CONNECTIONS` at once so that open ones are served too.
 fn accept(listener: &TcpListener, clients: &mut Vec<Client>) {
-    for _ in 0..MOST {
+    for _ in 0..MAX_CONNECTIONS {
         match listener.accept() {
-            // One that cannot be made not to block is closed.
+            // A connection that cannot be made non-blocking is closed.
             Ok((stream, _)) => clients.extend(Client::new(stream)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            // It may be the descriptors of this process that are used up.
+            // The process may have run out of file descriptors.
             Err(_) => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 break;
             }
         }
     }
-    clients.drain(..clients.len().saturating_sub(MOST));
+    clients.drain(..clients.len().saturating_sub(MAX_CONNECTIONS));
 }
 
-/// What a client is at.
+/// State of a connection.
 enum State {
-    /// It asks; what has come so far.
+    /// Reading the request; the bytes so far.
     Asks(Vec<u8>),
-    /// It is answered; what is still to be sent.
+    /// Writing the response; the bytes left.
     Hears(Vec<u8>),
-    /// It has the answer and may close: were it done here, what it still sends would take its answer from it.
+    /// Response sent, waiting for the client to close. Closing first with unread data would reset the connection
+    /// and lose the response.
     Leaves,
 }
 
@@ -74,15 +75,15 @@ struct Client {
 impl Client {
     fn new(stream: TcpStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, until: Instant::now() + WITHIN, state: State::Asks(Vec::new()) })
+        Some(Self { stream, until: Instant::now() + TIMEOUT, state: State::Asks(Vec::new()) })
     }
 
-    /// Does it wait for room to write, instead of something to read?
+    /// Is it waiting to write?
     const fn writes(&self) -> bool {
         matches!(self.state, State::Hears(_))
     }
 
-    /// Does what can be done without waiting; false once the connection is to be closed.
+    /// Advances without blocking; false if the connection must be closed.
     fn goes_on(&mut self, page: &dyn Fn() -> Answer) -> bool {
         loop {
             let step = match &mut self.state {
@@ -91,7 +92,7 @@ impl Client {
                     rest.drain(..count);
                     rest.is_empty().then_some(State::Leaves)
                 }),
-                // A part at a time: whoever never stops sending has no more than its turn.
+                // One read per turn, so that an endless sender cannot hold the loop.
                 State::Leaves => {
                     return read(&mut self.stream, &mut Vec::new()).map_or_else(|error| waits(&error), |()| true);
                 }
@@ -99,7 +100,7 @@ impl Client {
             match step {
                 Ok(Some(State::Leaves)) => {
                     self.state = State::Leaves;
-                    // Where it has gone that is found next.
+                    // A connection that is gone shows at the next read.
                     let _ = self.stream.shutdown(Shutdown::Write);
                 }
                 Ok(Some(next)) => self.state = next,
@@ -110,12 +111,12 @@ impl Client {
     }
 }
 
-/// Is it only that there is nothing now?
+/// Is it only that the call would block?
 fn waits(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Reads on; an error where the other end has nothing more to say.
+/// Reads more of the request. An error at end of stream.
 fn read(stream: &mut TcpStream, asked: &mut Vec<u8>) -> io::Result<()> {
     let mut part = [0; 1024];
     match stream.read(&mut part)? {
@@ -127,15 +128,15 @@ fn read(stream: &mut TcpStream, asked: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// The answer to what has come; none where the question is not at its end.
+/// The response to a complete request; `None` if the header is incomplete.
 fn answer(asked: &[u8], page: &dyn Fn() -> Answer) -> Option<Vec<u8>> {
     let end = asked.windows(4).position(|end| end == b"\r\n\r\n");
     let (status, body) = match end {
-        Some(end) if end <= LONGEST => {
+        Some(end) if end <= MAX_HEADER => {
             judge(&String::from_utf8_lossy(&asked[..end])).map_or_else(|refusal| refusal, |()| page())
         }
-        None if asked.len() <= LONGEST => return None,
-        _ => ("431 Request Header Fields Too Large", format!("more than {LONGEST} bytes\n")),
+        None if asked.len() <= MAX_HEADER => return None,
+        _ => ("431 Request Header Fields Too Large", format!("more than {MAX_HEADER} bytes\n")),
     };
     let (kind, length) = ("text/plain; version=0.0.4; charset=utf-8", body.len());
     Some(
@@ -146,32 +147,33 @@ fn answer(asked: &[u8], page: &dyn Fn() -> Answer) -> Option<Vec<u8>> {
     )
 }
 
-/// Is it to be answered with the page? Else with what (RFC 9110 sections 15.5, 7.4; RFC 9112 section 3.2).
+/// Decides whether to serve the page; otherwise the error response (RFC 9110 sections 15.5, 7.4; RFC 9112 section
+/// 3.2).
 fn judge(head: &str) -> Result<(), Answer> {
     let refused = |status, why: &str| Err((status, format!("{why}\n")));
     let mut lines = head.split("\r\n");
     let line: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version @ ("HTTP/1.0" | "HTTP/1.1")] = line[..] else {
-        return refused("400 Bad Request", "no request line of HTTP/1.x");
+        return refused("400 Bad Request", "no HTTP/1.x request line");
     };
     let fields = lines.filter_map(|line| line.split_once(':'));
     let hosts: Vec<&str> =
         fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim()).collect();
     match hosts[..] {
-        // Clients of HTTP/1.0 need not say it; no browser is one.
+        // HTTP/1.0 clients need not send Host; no browser uses HTTP/1.0.
         [] if version == "HTTP/1.0" => {}
         [host] if is_here(host) => {}
-        [_] => return refused("421 Misdirected Request", "only names and addresses of loopback are answered"),
-        _ => return refused("400 Bad Request", "not one field Host"),
+        [_] => return refused("421 Misdirected Request", "Host must be a loopback name or address"),
+        _ => return refused("400 Bad Request", "exactly one Host field is required"),
     }
     match (method, target) {
         ("GET", "/metrics" | "/") => Ok(()),
-        ("GET", _) => refused("404 Not Found", "there is /metrics"),
+        ("GET", _) => refused("404 Not Found", "try /metrics"),
         _ => refused("405 Method Not Allowed\r\nAllow: GET", "GET only"),
     }
 }
 
-/// Is this host, perhaps with a port, this machine for itself alone? The port may be that of a tunnel.
+/// Is this Host (port optional) a loopback name or address? Any port is accepted, because of tunnels.
 fn is_here(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, rest)) => {

@@ -1,4 +1,4 @@
-//! An attachment at one moment, for those who only look.
+//! A snapshot of an attachment, for readers.
 
 use serde_json::{Value, json};
 
@@ -11,28 +11,28 @@ use crate::sys::attach_process::monotonic;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdiscs::Qdisc;
 
-/// An attachment at one moment.
+/// A snapshot of an attachment.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// What it is.
+    /// The attachment.
     pub state: State,
-    /// When, on a clock that has no date.
+    /// Time of the snapshot, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,
-    /// Is the daemon heard?
+    /// Are the daemon's settings in force?
     pub served: bool,
-    /// The probability of a signal for a typical packet that comes now.
+    /// Signal probability of a typical packet that arrives now.
     pub p: f64,
-    /// Bytes waiting.
+    /// Backlog, bytes.
     pub backlog_bytes: u64,
-    /// Packets waiting.
+    /// Backlog, packets.
     pub backlog_pkts: u64,
-    /// Bytes that left through our queue.
+    /// Bytes sent by the qdisc.
     pub sent_bytes: u64,
-    /// Packets that left through it.
+    /// Packets sent by the qdisc.
     pub sent_pkts: u64,
-    /// Packets for which it had no room.
+    /// Packets dropped by the qdisc for lack of space.
     pub overflow_pkts: u64,
-    /// What the fast path has counted.
+    /// Counters of the fast path.
     pub counters: Counters,
 }
 
@@ -52,14 +52,14 @@ impl Live {
         }
     }
 
-    /// How fast a counter grew since `before`, per second; nothing without a time between.
+    /// Growth rate of a counter since `before`, per second; 0 if no time has passed.
     pub fn per_sec(&self, before: &Self, of: impl Fn(&Self) -> u64) -> f64 {
         let secs = self.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
         let grown = of(self).saturating_sub(of(before)) as f64;
         if secs > 0.0 { grown / secs } else { 0.0 }
     }
 
-    /// As a document.
+    /// As JSON.
     pub fn json(&self) -> Value {
         let Counters { offered, passed, marked, dropped, unruled } = self.counters;
         let count = |count: forebay_aqm::base::port::Count| json!({ "pkts": count.pkts, "bytes": count.bytes });
@@ -80,14 +80,14 @@ impl Live {
     }
 }
 
-/// An attachment as it is now, read from what is in the kernel: also when its daemon is gone.
+/// Takes a snapshot from kernel state. Works also without a daemon.
 pub fn look(state: &State) -> Result<Live, Fault> {
     let netlink = Netlink::open().map_err(|error| Fault::system("netlink", &error))?;
     let root = match netlink.root(state.index) {
         Ok(root) if qdisc::is_ours(&root) => root,
         Ok(_) => Qdisc::default(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Qdisc::default(),
-        Err(error) => return Err(qdisc::gone(&state.device, "the queue", &error)),
+        Err(error) => return Err(qdisc::gone(&state.device, "the qdisc", &error)),
     };
     let (counters, p, served) = Actuator::open(state)?.read(root.backlog, state.packet)?;
     Ok(Live::new(state, &root, counters, p, served))

@@ -1,28 +1,28 @@
-//! The books of a port, put together from what the fast path and the qdisc have counted.
+//! Port counters, composed from those of the fast path and the qdisc.
 
 use forebay_aqm::base::port::{Count, Tally};
 
 use super::kernel::words::Counters;
 use crate::sys::qdiscs::Qdisc;
 
-/// Makes a [`Tally`] of two sets of counters that are not read at the same moment.
+/// Makes a [`Tally`] of two sets of counters that are read at different times.
 ///
-/// The fast path counts what is offered, marked and dropped early; the qdisc what leaves and what finds no room. No
-/// figure ever falls: a law takes differences of them.
+/// The fast path counts offered, marked and early-dropped packets; the qdisc counts departures and overflow
+/// drops. No counter decreases, because laws use differences.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    /// What the qdisc had sent and dropped when the fast path began to count.
+    /// Counters of the qdisc when the fast path started to count.
     first: Qdisc,
     last: Tally,
 }
 
 impl Meter {
-    /// From now on, `first` being the qdisc as it is now.
+    /// Starts counting; `first` is the qdisc now.
     pub fn new(first: Qdisc) -> Self {
         Self { first, last: Tally::default() }
     }
 
-    /// What has happened until now.
+    /// The totals so far.
     pub fn tally(&mut self, counters: &Counters, root: &Qdisc) -> Tally {
         let passed = counters.passed;
         let mean = if passed.pkts > 0 { passed.bytes as f64 / passed.pkts as f64 } else { 0.0 };
@@ -33,10 +33,11 @@ impl Meter {
         };
         let last = self.last;
         let offered = grown(last.offered, counters.offered);
-        // In no period is more dropped than offered: what was counted between two words of the map waits for the next.
+        // A period cannot drop more than was offered. If the map was read between two increments, the surplus
+        // moves to the next period.
         let room = offered.since(last.offered);
         let dropped_early = plus(last.dropped_early, within(less(counters.dropped, last.dropped_early), room));
-        // The qdisc counts these packets, not their bytes.
+        // The qdisc counts the packets of overflow drops, not their bytes.
         let overflow = Count { pkts: refused, bytes: (refused as f64 * mean) as u64 };
         let overflow = grown(last.dropped_overflow, within(overflow, less(offered, dropped_early)));
         self.last = Tally {
@@ -51,17 +52,17 @@ impl Meter {
     }
 }
 
-/// `now`, but not below what it was.
+/// `now`, but at least `before`.
 fn grown(before: Count, now: Count) -> Count {
     Count { pkts: now.pkts.max(before.pkts), bytes: now.bytes.max(before.bytes) }
 }
 
-/// No more of it than there is of `whole`.
+/// `part`, but at most `whole`.
 fn within(part: Count, whole: Count) -> Count {
     Count { pkts: part.pkts.min(whole.pkts), bytes: part.bytes.min(whole.bytes) }
 }
 
-/// What `from` has over `part`; nothing where it has less.
+/// `from - part`, at least 0.
 const fn less(from: Count, part: Count) -> Count {
     Count { pkts: from.pkts.saturating_sub(part.pkts), bytes: from.bytes.saturating_sub(part.bytes) }
 }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_packet_is_in_the_books_once() {
+    fn every_packet_is_counted_once() {
         let mut meter = Meter::new(root(7, 1));
         let tally = meter.tally(&counters(100, 10), &root(77, 6));
         assert_eq!((tally.offered, tally.dropped_early), (count(100), count(10)));
@@ -101,15 +102,15 @@ mod tests {
     }
 
     #[test]
-    fn counters_read_one_after_the_other_never_run_backwards() {
+    fn counters_read_at_different_times_never_decrease() {
         let mut meter = Meter::new(Qdisc::default());
         let mut before = Tally::default();
-        // The qdisc is read later: it may have dropped what the fast path had not counted yet.
+        // The qdisc is read later: it may have dropped packets that the fast path had not counted yet.
         for (offered, early, sent, drops) in
             [(0, 0, 0, 3), (10, 0, 5, 3), (10, 10, 5, 4), (9, 2, 4, 4), (50, 10, 30, 9)]
         {
             let tally = meter.tally(&counters(offered, early), &root(sent, drops));
-            // These subtract: they would panic.
+            // These subtractions would panic.
             let period = tally.since(&before);
             assert!(period.post_drop().pkts <= period.offered.pkts);
             before = tally;

@@ -1,4 +1,4 @@
-//! The state of an attachment in Prometheus' text format, at a loopback address.
+//! Serves the state of an attachment in Prometheus text format at a loopback address.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -8,22 +8,22 @@ use super::http;
 use super::kernel::fault::Fault;
 use super::look::Live;
 
-/// An address of this machine for itself alone.
+/// Parses a loopback address with port.
 pub fn address(text: &str) -> Result<SocketAddr, Fault> {
     let found: Option<SocketAddr> = text.parse().ok();
-    let accepts = "a loopback address and a port such as 127.0.0.1:9550: others would let strangers look";
+    let accepts = "a loopback address and port such as 127.0.0.1:9550";
     found.filter(|address| address.ip().is_loopback()).ok_or_else(|| Fault::input("--metrics", text, accepts))
 }
 
-/// What answers at the address.
+/// The metrics server.
 pub(super) struct Metrics {
     live: Arc<Mutex<Option<Live>>>,
-    /// Where it answers: the port was perhaps left open.
+    /// The bound address; the port may have been 0 in the request.
     pub(super) address: SocketAddr,
 }
 
 impl Metrics {
-    /// Answers at `address` from now on, in a thread that ends with this value.
+    /// Starts serving at `address`, in a thread that ends when this value is dropped.
     pub(super) fn offer(address: SocketAddr) -> Result<Self, Fault> {
         let failed = |error: std::io::Error| Fault::Unavailable(format!("metrics at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -42,13 +42,13 @@ impl Metrics {
         Ok(Self { live, address })
     }
 
-    /// What it answers from now on.
+    /// Sets the snapshot to serve.
     pub(super) fn show(&self, live: Live) {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 }
 
-/// Prometheus' text format.
+/// A snapshot in Prometheus text format.
 pub fn text(live: &Live) -> String {
     let mut out = String::new();
     let labels = format!("device=\"{}\"", escaped(&live.state.device));
@@ -62,25 +62,25 @@ pub fn text(live: &Live) -> String {
     let counters = &live.counters;
     metric("rate_bits_per_second", "gauge", "Rate of the shaper.", live.state.rate as f64);
     metric("signal_probability", "gauge", "Probability that a typical packet is marked or dropped now.", live.p);
-    metric("backlog_bytes", "gauge", "Bytes waiting.", live.backlog_bytes as f64);
-    metric("backlog_packets", "gauge", "Packets waiting.", live.backlog_pkts as f64);
-    metric("sent_bytes_total", "counter", "Bytes that left.", live.sent_bytes as f64);
-    metric("sent_packets_total", "counter", "Packets that left.", live.sent_pkts as f64);
+    metric("backlog_bytes", "gauge", "Backlog in bytes.", live.backlog_bytes as f64);
+    metric("backlog_packets", "gauge", "Backlog in packets.", live.backlog_pkts as f64);
+    metric("sent_bytes_total", "counter", "Bytes sent by the qdisc.", live.sent_bytes as f64);
+    metric("sent_packets_total", "counter", "Packets sent by the qdisc.", live.sent_pkts as f64);
     for (name, what, count) in [
-        ("offered", "that came", counters.offered),
-        ("passed", "let through", counters.passed),
+        ("offered", "offered", counters.offered),
+        ("passed", "passed", counters.passed),
         ("marked", "marked CE", counters.marked),
-        ("dropped_early", "dropped by choice", counters.dropped),
+        ("dropped_early", "dropped early", counters.dropped),
     ] {
         metric(&format!("{name}_packets_total"), "counter", &format!("Packets {what}."), count.pkts as f64);
         metric(&format!("{name}_bytes_total"), "counter", &format!("Bytes {what}."), count.bytes as f64);
     }
-    metric("dropped_overflow_packets_total", "counter", "Packets without room.", live.overflow_pkts as f64);
-    metric("unruled_packets_total", "counter", "Packets let through without a daemon.", counters.unruled as f64);
+    metric("dropped_overflow_packets_total", "counter", "Packets dropped by overflow.", live.overflow_pkts as f64);
+    metric("unruled_packets_total", "counter", "Packets passed with expired settings.", counters.unruled as f64);
     out
 }
 
-/// A value of a label.
+/// Escapes a label value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_addresses_are_taken() {
+    fn only_loopback_addresses_are_accepted() {
         assert!(address("127.0.0.1:9550").is_ok() && address("[::1]:9550").is_ok());
         for other in ["0.0.0.0:9550", "192.0.2.1:80", "[::]:80", "localhost", "9550", ""] {
             assert!(address(other).unwrap_err().to_string().starts_with("--metrics: found"), "{other}");
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 
-    /// By clients of its own.
+    /// Tests over real connections.
     mod over_a_connection {
         use std::io::{Read, Write};
         use std::net::TcpStream;
@@ -114,7 +114,7 @@ mod tests {
             Metrics::offer("127.0.0.1:0".parse().unwrap()).unwrap()
         }
 
-        /// What is answered to these words, until the connection ends.
+        /// The response to a request, until the connection ends.
         fn ask(metrics: &Metrics, words: &str) -> String {
             let mut client = TcpStream::connect(metrics.address).unwrap();
             client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -124,7 +124,7 @@ mod tests {
             said
         }
 
-        /// How long a scrape takes that is asked as Prometheus asks.
+        /// Duration of a scrape with Prometheus' request.
         fn scrape(metrics: &Metrics) -> Duration {
             let begun = Instant::now();
             let said = ask(metrics, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9550\r\n\r\n");
@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn a_client_is_answered_and_an_odd_one_is_told() {
+        fn requests_get_the_right_status() {
             let metrics = offered();
             let ask = |line: &str, host: &str| ask(&metrics, &format!("{line}\r\n{host}\r\n"));
             let here = "Host: localhost\r\n";
@@ -154,7 +154,7 @@ mod tests {
         }
 
         #[test]
-        fn only_names_of_this_machine_are_answered() {
+        fn only_loopback_hosts_are_served() {
             let metrics = offered();
             for (host, status) in [
                 ("127.0.0.1:9550", 503),
@@ -180,12 +180,12 @@ mod tests {
         }
 
         #[test]
-        fn a_slow_client_holds_nobody() {
+        fn slow_client_does_not_block_others() {
             let metrics = offered();
             let mut slow = TcpStream::connect(metrics.address).unwrap();
             let dripping = std::thread::spawn(move || {
                 let begun = Instant::now();
-                // Until the connection is cut, or for as long as nobody cuts it.
+                // Until the connection is cut, at most 6 s.
                 while slow.write_all(b"x").is_ok() && begun.elapsed() < Duration::from_secs(6) {
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -203,7 +203,7 @@ mod tests {
             let metrics = offered();
             let mut slow: Vec<TcpStream> = Vec::new();
             for round in 0..4 {
-                // More than may be open at once: some have sent a part of a question, some nothing.
+                // More than the connection limit: half have sent part of a request, half nothing.
                 slow.extend((0..150).map(|number| {
                     let mut client = TcpStream::connect(metrics.address).unwrap();
                     if number % 2 == 0 {
@@ -217,11 +217,11 @@ mod tests {
         }
 
         #[test]
-        fn a_question_without_end_is_refused() {
+        fn oversized_request_header_is_refused() {
             let metrics = offered();
             let mut client = TcpStream::connect(metrics.address).unwrap();
             client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-            // A few bytes more than are read: the answer comes before the end of the question.
+            // Slightly more bytes than are read: the response comes before the end of the request.
             client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ").unwrap();
             client.write_all(&[b'x'; 9000]).unwrap();
             let mut said = [0; 12];

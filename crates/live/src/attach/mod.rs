@@ -1,10 +1,10 @@
-//! A device under a law: `forebay attach`. Linux only, root only.
+//! `forebay attach`: runs a control law on a network device. Linux and root only.
 //!
-//! The device gets one queue, tc(8)'s `tbf` at the rate asked for. In front of it stands a fast path that reads the
-//! backlog for each packet and carries out the last [`Actuation`](forebay_aqm::base::ladder::Actuation): a BPF program,
-//! or rules of nftables. The daemon asks a law for a new actuation as often as the law says. What the attachment changed
-//! is in a state file, so that `detach` can undo it whatever has become of the daemon; a fast path that hears nothing
-//! for a second signals no more.
+//! The device gets one qdisc, tc(8)'s `tbf` at the ordered rate. A fast path in front of it reads the backlog for
+//! each packet and applies the last [`Actuation`](forebay_aqm::base::ladder::Actuation). The fast path is a BPF
+//! program or a set of nftables rules. The daemon calls the law at the law's update intervals and passes on the
+//! actuation. A state file lists the changes, so that `detach` can undo them without the daemon. A fast path
+//! without updates for one second stops signalling.
 
 mod begin;
 mod http;
@@ -27,12 +27,12 @@ pub use metrics::{address, text as metrics_text};
 pub use serve::Attachment;
 pub use undo::detach;
 
-/// Lets this process outlive its terminal, as nohup(1) had asked for before a handler of signals was set.
+/// Ignores SIGHUP, as nohup(1) does, after a signal handler was installed.
 pub fn ignore_hangup() {
     crate::sys::attach_process::ignore_hangup();
 }
 
-/// Away from the terminal, for a daemon in the background.
+/// Starts a new session, detached from the terminal.
 pub fn leave_terminal() {
     crate::sys::attach_process::new_session();
 }

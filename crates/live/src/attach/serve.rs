@@ -1,4 +1,4 @@
-//! The daemon: asks the law when its clocks are due, and tells the fast path.
+//! The daemon: calls the law when its clocks are due and updates the fast path.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +22,10 @@ use crate::sys::attach_process::{monotonic, wake_exactly};
 use crate::sys::netlink::Netlink;
 use crate::sys::qdiscs::Qdisc;
 
-/// How often the fast path hears something at least, and the device is looked after.
+/// Maximum interval between updates of the fast path, and interval of the checks of the device.
 const BEAT: Span = Span::from_millis(100);
 
-/// What [`Ticked`](forebay_aqm::base::adapters::Ticked) keeps of a clock.
+/// The state that [`Ticked`](forebay_aqm::base::adapters::Ticked) keeps per clock.
 #[derive(Clone, Copy, Default)]
 struct Clock {
     last: Instant,
@@ -33,7 +33,7 @@ struct Clock {
     tally: Tally,
 }
 
-/// A device under a law, and the daemon that asks it.
+/// An attached device and its daemon.
 pub struct Attachment {
     state: State,
     link: Link,
@@ -45,7 +45,7 @@ pub struct Attachment {
     clocks: [Clock; MAX_CLOCKS],
     meter: Meter,
     begun: u64,
-    /// How often the law was asked.
+    /// Number of law updates.
     updates: u64,
 }
 
@@ -80,17 +80,17 @@ impl Attachment {
         attachment
     }
 
-    /// What it is.
+    /// The attachment's state.
     pub const fn state(&self) -> &State {
         &self.state
     }
 
-    /// Where metrics are offered.
+    /// Address of the metrics server.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
-    /// Serves the device until `stop`; how often the law was asked.
+    /// Serves the device until `stop`. Returns the number of law updates.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<u64, Fault> {
         wake_exactly();
         let mut beat = Instant::ZERO;
@@ -114,19 +114,19 @@ impl Attachment {
         Ok(self.updates)
     }
 
-    /// The last look at it, and then everything as it was before.
+    /// Takes a last snapshot, then restores the device.
     pub fn end(self) -> Result<Option<Live>, Fault> {
-        // Where it cannot be read any more there is nothing to say.
+        // If the counters cannot be read any more, there is no snapshot.
         let live = self.read().ok().map(|(root, (counters, _))| self.live(&root, counters));
         self.undo().map(|()| live)
     }
 
-    /// Leaves queue and fast path where they are: from a second later on without early drops.
+    /// Leaves qdisc and fast path installed. Early drops stop after one second.
     pub fn leave(self) -> Option<Live> {
         self.read().ok().map(|(root, (counters, _))| self.live(&root, counters))
     }
 
-    /// Everything as it was before, after `fault`; what is to be said.
+    /// Restores the device after `fault`. Returns the fault to report.
     pub fn give_up(self, fault: Fault) -> Fault {
         let gone = self.state.name().is_none();
         let device = self.state.device.clone();
@@ -139,7 +139,7 @@ impl Attachment {
 
     fn undo(self) -> Result<(), Fault> {
         let Self { state, actuator, .. } = self;
-        // Nobody renews rules that are being removed, and nobody holds the maps.
+        // Stops the renewal thread and closes the maps before they are removed.
         drop(actuator);
         undo::undo_own(&state)
     }
@@ -160,7 +160,7 @@ impl Attachment {
         }
     }
 
-    /// The queue, if it is still ours; and the counters with the queue as it was when they were read.
+    /// The qdisc, if it is still ours, and the counters with the qdisc at the time they were read.
     fn read(&self) -> Result<(Qdisc, (Counters, Qdisc)), Fault> {
         let device = &self.state.device;
         let root = self.netlink.root(self.state.index);
@@ -169,15 +169,15 @@ impl Attachment {
                 let books = self.actuator.books(&root)?;
                 Ok((root, books))
             }
-            Ok(root) => Err(Fault::Failed(format!("{device}: somebody put {} in place of its queue", root.kind))),
+            Ok(root) => Err(Fault::Failed(format!("{device}: the qdisc was replaced by {}", root.kind))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Fault::Failed(format!("{device}: somebody removed its queue")))
+                Err(Fault::Failed(format!("{device}: the qdisc was removed")))
             }
-            Err(error) => Err(qdisc::gone(device, "the queue", &error)),
+            Err(error) => Err(qdisc::gone(device, "the qdisc", &error)),
         }
     }
 
-    /// Runs the clocks that are due, in their order: what `Ticked` does in the simulator.
+    /// Runs the due clocks in order, as `Ticked` does in the simulator.
     fn ask(&mut self, root: &Qdisc, counters: &Counters, then: &Qdisc) {
         let now = self.now();
         let tally = self.meter.tally(counters, then);
@@ -192,7 +192,7 @@ impl Attachment {
                 now,
                 dt: now.since(clock.last),
                 link: self.link,
-                // As the fast path measures: a packet of a large send may be many on the wire.
+                // In units of the mean packet, like the fast path: one GSO packet is many on the wire.
                 backlog_pkts: root.backlog as f64 / packet,
                 backlog_bytes: root.backlog as f64,
                 period: tally.since(&clock.tally),

@@ -1,4 +1,4 @@
-//! Taking an attachment down.
+//! Removing an attachment.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use super::kernel::rights::permitted;
 use super::kernel::state::State;
 use crate::sys::attach_process::ask_to_end;
 
-/// How long a daemon may take to end: it looks every tenth of a second, and may have to wait for others.
+/// Maximum time for a daemon to exit: it checks every 0.1 s and may have to wait for the lock.
 const DAEMON_ENDS: Duration = place::PATIENCE.saturating_add(Duration::from_secs(5));
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Puts everything back that the attachment changed, as far as it is there; the first thing that could not be.
+/// Undoes all changes of the attachment that still exist. Returns the first error.
 pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     let removed = Actuator::remove(state);
     let restored = qdisc::restore(state.index, state.before.as_ref());
-    // While something stands, whoever comes next must know of it.
+    // Keep the state file as long as anything is left.
     let over = qdisc::after(state.index, state.before.as_ref()).is_ok_and(|after| after != After::Ours);
     let forgotten = if removed.is_ok() && over { state.remove(lock) } else { Ok(()) };
     removed.and(restored).and(forgotten)
 }
 
-/// The same for its daemon; nothing where somebody else has put an attachment of theirs in its place.
+/// As [`undo`], called by the daemon itself. Does nothing if another attachment has replaced this one.
 pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     let lock = place::lock()?;
     match state.filed() {
@@ -33,12 +33,13 @@ pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     }
 }
 
-/// Ends the attachment of a device, by its daemon where there is one; what it was, and what the device has now.
+/// Ends the attachment of a device, through its daemon if that runs. Returns the attachment and the present
+/// qdisc.
 pub fn detach(device: &str) -> Result<(State, After), Fault> {
     let Some(state) = State::of(device)? else {
         let attached: Vec<String> = State::all()?.iter().map(State::called).collect();
         let accepts =
-            if attached.is_empty() { "an attached device, and none is".to_string() } else { attached.join(", ") };
+            if attached.is_empty() { "an attached device (none is attached)".to_string() } else { attached.join(", ") };
         return Err(Fault::input("DEV", device, accepts));
     };
     permitted("detach")?;
@@ -48,25 +49,25 @@ pub fn detach(device: &str) -> Result<(State, After), Fault> {
         let begun = Instant::now();
         while state.is_served() {
             if begun.elapsed() > DAEMON_ENDS {
-                let what = format!("{device}: its daemon, process {}, was asked to end and does not", state.pid);
+                let what = format!("{device}: the daemon, process {}, does not exit", state.pid);
                 return Err(Fault::Failed(what));
             }
             std::thread::sleep(LOOK);
         }
     }
-    // It may have been told to leave all as it is, or have ended otherwise.
+    // The daemon may have run with --keep, or have crashed.
     let lock = place::lock()?;
     match state.filed() {
         Some(left) if left.is(&state) => undo(&left, &lock)?,
-        Some(_) => return Ok((state, After::Other("the queue of another attachment".to_string()))),
+        Some(_) => return Ok((state, After::Other("the qdisc of another attachment".to_string()))),
         None => {}
     }
-    // Its daemon may have failed to put things back, and have had nobody to tell.
+    // The daemon may have failed to restore the device and had no way to report it.
     let now = qdisc::after(state.index, state.before.as_ref())?;
     Ok((state, now))
 }
 
-/// What is said of a device that has gone.
+/// The fault for a device that no longer exists.
 pub(super) fn gone(device: &str) -> Fault {
-    Fault::Unavailable(format!("{device} is gone; nothing of the attachment is left"))
+    Fault::Unavailable(format!("{device} no longer exists; the attachment is removed"))
 }

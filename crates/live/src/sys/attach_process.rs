@@ -1,4 +1,4 @@
-//! The few things about clocks, processes and mounts that std has not.
+//! System calls for clocks, processes and mounts that std lacks.
 
 #![expect(unsafe_code, reason = "each is a system call")]
 
@@ -8,33 +8,33 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-/// `CLOCK_MONOTONIC` in nanoseconds: the clock that BPF programs read.
+/// `CLOCK_MONOTONIC` in nanoseconds, the clock that BPF programs read.
 pub fn monotonic() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists on every Linux, and `now` is a place for its answer.
+    // SAFETY: the clock exists on every Linux, and `now` is valid for writes.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Wakes this thread as exactly as the machine can; the usual slack is 50 microseconds.
+/// Sets the timer slack of this thread to 1 ns; the default is 50 us.
 pub fn wake_exactly() {
-    // SAFETY: takes numbers only; where it fails the slack stays as it is.
+    // SAFETY: integer arguments only; on failure the slack is unchanged.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-/// Away from the terminal: a session of this process's own. It fails where the process leads one already.
+/// Starts a new session without a terminal. Fails if the process is a group leader.
 pub fn new_session() {
-    // SAFETY: takes nothing and gives a number.
+    // SAFETY: no arguments, returns an integer.
     unsafe { libc::setsid() };
 }
 
-/// The user as whom this process acts.
+/// Effective user id.
 pub fn user() -> u32 {
-    // SAFETY: takes nothing and gives a number.
+    // SAFETY: no arguments, returns an integer.
     unsafe { libc::geteuid() }
 }
 
-/// The cookie of this process's network namespace, which no other ever has; 0 where the kernel has none, before 5.14.
+/// Cookie of this process's network namespace, unique for ever; 0 before Linux 5.14.
 pub fn netns_cookie() -> io::Result<u64> {
     let socket = UnixDatagram::unbound()?;
     let (mut cookie, mut len) = (0_u64, size_of::<u64>() as libc::socklen_t);
@@ -49,51 +49,51 @@ pub fn netns_cookie() -> io::Result<u64> {
     }
 }
 
-/// Lets this process outlive its terminal, as under nohup(1).
+/// Ignores SIGHUP, as nohup(1) does.
 pub fn ignore_hangup() {
-    // SAFETY: no handler of ours is called by it.
+    // SAFETY: installs no handler.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
 
-/// Asks a process to end, unless it has.
+/// Sends SIGTERM to a process, unless it has ended.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: takes numbers only.
+    // SAFETY: integer arguments only.
     match done(unsafe { libc::kill(pid, libc::SIGTERM) }) {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         asked => asked,
     }
 }
 
-/// Lets BPF maps lock memory: kernels before 5.11 count them against a limit that is often too small.
+/// Removes the limit on locked memory. Kernels before 5.11 count BPF maps against it.
 pub fn raise_memory_limit() {
     let most = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: reads `most` and keeps nothing of it.
+    // SAFETY: reads `most`, keeps no pointer.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const most) };
 }
 
-/// Mounts a file system for BPF objects, for this user alone: its own default lets everybody write.
+/// Mounts bpffs with mode 0700; its default allows writes by everyone.
 pub fn mount_bpffs(at: &Path) -> io::Result<()> {
     let (kind, at, data) = (c"bpf", name(at)?, c"mode=0700");
-    // SAFETY: the strings end with a zero, and the kernel keeps none of them.
+    // SAFETY: the strings are NUL-terminated; the kernel keeps no pointer.
     done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast()) })
 }
 
-/// Unmounts what is mounted there.
+/// Unmounts a file system.
 pub fn unmount(at: &Path) -> io::Result<()> {
     let at = name(at)?;
-    // SAFETY: the name ends with a zero.
+    // SAFETY: the name is NUL-terminated.
     done(unsafe { libc::umount2(at.as_ptr(), 0) })
 }
 
-/// Is a file system for BPF objects mounted there?
+/// Is bpffs mounted there?
 pub fn is_bpffs(at: &Path) -> bool {
     /// `BPF_FS_MAGIC` of `linux/magic.h`.
     const MAGIC: u64 = 0xcafe_4a11;
     let Ok(at) = name(at) else { return false };
-    // SAFETY: plain numbers, for which zeros are values.
+    // SAFETY: a struct of integers; all zeros are valid.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the name ends with a zero, and `found` is a place for the answer.
+    // SAFETY: the name is NUL-terminated and `found` is valid for writes.
     let answer = unsafe { libc::statfs(at.as_ptr(), &raw mut found) };
     answer == 0 && found.f_type as u64 & 0xffff_ffff == MAGIC
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_runs_forward_and_other_file_systems_are_none_for_bpf() {
+    fn clock_is_monotonic_and_proc_is_not_bpffs() {
         let before = monotonic();
         assert!(before > 0 && monotonic() >= before);
         assert!(!is_bpffs(Path::new("/proc")) && !is_bpffs(Path::new("/proc/no such folder")));

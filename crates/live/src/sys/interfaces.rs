@@ -1,4 +1,4 @@
-//! Interfaces, addresses and routes of the present network namespace.
+//! Interfaces, addresses and routes of the current network namespace.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -7,44 +7,44 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::netlink::{Message, Netlink, find, word};
 
-/// `VETH_INFO_PEER` of linux/veth.h.
+/// `VETH_INFO_PEER` in linux/veth.h.
 const VETH_INFO_PEER: u16 = 1;
 
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// One end of a pair of interfaces that are wired to each other.
+/// One end of a veth pair.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// Its name.
+    /// Interface name.
     pub name: &'a str,
-    /// Its hardware address.
+    /// Hardware address.
     pub mac: Mac,
-    /// The largest packet that it takes; none is the kernel's choice.
+    /// MTU; `None`: the kernel's default.
     pub mtu: Option<u32>,
-    /// The namespace that it is to be in; none is the present one.
+    /// Network namespace; `None`: the current one.
     pub namespace: Option<BorrowedFd<'a>>,
 }
 
-/// Packets that an interface has dropped since it was made.
+/// Drop counters of an interface since its creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Drops {
-    /// Of those that came to it.
+    /// Received packets dropped.
     pub received: u64,
-    /// Of those that were to leave by it.
+    /// Packets dropped before transmission.
     pub sent: u64,
 }
 
-/// What an interface is.
+/// Properties of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// The largest packet that it takes, in bytes without the link's header.
+    /// MTU, bytes, without the link-layer header.
     pub mtu: u32,
-    /// Bytes of the link's header, which a queue counts and a rule of nftables does not.
+    /// Link-layer header, bytes. Qdiscs count it, nftables rules do not.
     pub header: u32,
 }
 
-/// A header of an Ethernet, without a VLAN's tag.
+/// Ethernet header without VLAN tag, bytes.
 const ETHERNET: u32 = 14;
 
 /// `struct ifinfomsg`.
@@ -63,7 +63,7 @@ fn text(name: &str) -> Vec<u8> {
 const CREATE: i32 = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 
 impl Netlink {
-    /// A pair of interfaces that are wired to each other.
+    /// Creates a veth pair.
     pub fn pair(&self, ends: [End<'_>; 2]) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, 0));
         let describe = |message: &mut Message, end: &End<'_>| {
@@ -89,12 +89,12 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Switches an interface on.
+    /// Sets an interface up.
     pub fn up(&self, index: u32) -> io::Result<()> {
         self.tell(Message::new(libc::RTM_NEWLINK, 0, &fixed(index, libc::IFF_UP as u32)))
     }
 
-    /// Gives an interface an address in a network of `prefix` bits.
+    /// Adds an address with a prefix of `prefix` bits.
     pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut fixed = [libc::AF_INET as u8, prefix, 0, 0, 0, 0, 0, 0];
         fixed[4..].copy_from_slice(&index.to_ne_bytes());
@@ -104,12 +104,12 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Everything that has no other route goes to `gateway`.
+    /// Sets the default route.
     pub fn default_route(&self, gateway: Ipv4Addr) -> io::Result<()> {
         self.route(Ipv4Addr::UNSPECIFIED, 0, gateway)
     }
 
-    /// What is for this network of `prefix` bits goes to `gateway`.
+    /// Adds a route to a network with a prefix of `prefix` bits.
     pub fn route(&self, network: Ipv4Addr, prefix: u8, gateway: Ipv4Addr) -> io::Result<()> {
         let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
         let (kind, scope) = (libc::RTN_UNICAST, libc::RT_SCOPE_UNIVERSE);
@@ -122,7 +122,7 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Who has `address` behind an interface is known once and for all: nobody need ask.
+    /// Adds a permanent neighbour entry, so that no ARP is needed.
     pub fn neighbour(&self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
         let mut fixed = [0; 12];
         fixed[0] = libc::AF_INET as u8;
@@ -134,23 +134,23 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// The number of the interface of this alternative name, which is longer than others may be.
+    /// Index of the interface with this alternative name, which may be longer than a primary name.
     fn of_alternative(&self, name: &CStr) -> io::Result<u32> {
         let mut message = Message::new(libc::RTM_GETLINK, 0, &fixed(0, 0));
         message.attribute(libc::IFLA_ALT_IFNAME, name.to_bytes_with_nul());
         self.ask(message).map(|answer| word(&answer, 4, 4) as u32)
     }
 
-    /// What an interface has dropped; `ENODEV` if there is none of this number.
+    /// Drop counters of an interface; `ENODEV` if it does not exist.
     pub fn drops(&self, index: u32) -> io::Result<Drops> {
         let answer = self.ask(Message::new(libc::RTM_GETLINK, 0, &fixed(index, 0)))?;
         let attributes = answer.get(fixed(0, 0).len()..).unwrap_or_default();
-        // The seventh and eighth word of `struct rtnl_link_stats64`.
+        // Fields 7 and 8 of `struct rtnl_link_stats64`.
         let counters = find(attributes, libc::IFLA_STATS64).unwrap_or_default();
         Ok(Drops { received: word(counters, 48, 8), sent: word(counters, 56, 8) })
     }
 
-    /// What an interface is; `ENODEV` if there is none of this number.
+    /// Properties of an interface; `ENODEV` if it does not exist.
     pub fn interface(&self, index: u32) -> io::Result<Interface> {
         let answer = self.ask(Message::new(libc::RTM_GETLINK, 0, &fixed(index, 0)))?;
         let attributes = answer.get(fixed(0, 0).len()..).unwrap_or_default();
@@ -162,26 +162,26 @@ impl Netlink {
     }
 }
 
-/// The number of the interface of this name, or alternative name, in the present network namespace.
+/// Index of the interface with this name or alternative name in the current network namespace.
 pub fn index(name: &str) -> io::Result<u32> {
     let long = name.len() >= libc::IF_NAMESIZE;
     let name = CString::new(name)?;
     if long {
         return Netlink::open()?.of_alternative(&name);
     }
-    // SAFETY: the kernel's library reads a string that ends with 0 and lives until the call returns.
+    // SAFETY: libc reads a NUL-terminated string that outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(io::Error::last_os_error()),
         index => Ok(index),
     }
 }
 
-/// The name that the interface of this number has at present; none if there is no such interface.
+/// Current name of the interface with this index; `None` if it does not exist.
 pub fn name(index: u32) -> Option<String> {
     let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: the kernel's library writes at most `IF_NAMESIZE` bytes, the last of them a zero.
+    // SAFETY: libc writes at most `IF_NAMESIZE` bytes, NUL-terminated.
     let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
-    // SAFETY: it has written a string that ends with 0, and `name` is not changed while it is read.
+    // SAFETY: the buffer holds a NUL-terminated string and is not modified meanwhile.
     (!found.is_null()).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
 }
 
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_is_there_and_no_other_of_a_strange_name() {
+    fn interface_index_and_name_lookups() {
         let lo = index("lo").unwrap();
         assert_eq!(name(lo).as_deref(), Some("lo"));
         assert!(index("no such device").is_err() && name(0x7fff_fff0).is_none());

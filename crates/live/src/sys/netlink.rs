@@ -1,5 +1,5 @@
-//! A socket to the kernel's networking (rtnetlink(7)): requests are written, and answers read, here. What is asked for stands
-//! in [`interfaces`](super::interfaces) and in `qdiscs`.
+//! rtnetlink(7): writes requests and reads responses. The requests themselves are in
+//! [`interfaces`](super::interfaces) and `qdiscs`.
 
 use std::cell::Cell;
 use std::io;
@@ -7,32 +7,32 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::{check, owned, set_option};
 
-/// How long an answer is waited for: the kernel has it at once, or never.
-const PATIENCE_S: i64 = 2;
-/// Bytes of the header of a message.
+/// Receive timeout, s. The kernel answers at once or never.
+const TIMEOUT_S: i64 = 2;
+/// Length of the message header, bytes.
 const HEADER: usize = size_of::<libc::nlmsghdr>();
-/// How often a list is asked for that changes while the kernel tells it.
+/// Attempts to dump a list that changes during the dump.
 #[cfg(feature = "attach")]
 const TRIES: u32 = 10;
-/// The bits of an attribute's type that are no part of it.
+/// Mask of an attribute's type without flag bits.
 const KIND: u16 = 0x3fff;
 
-/// A socket to the kernel, in the network namespace in which it was opened.
+/// An rtnetlink socket, in the network namespace in which it was opened.
 pub struct Netlink {
     socket: OwnedFd,
-    /// Of the last request; its answers have it too.
+    /// Sequence number of the last request; responses carry it too.
     number: Cell<u32>,
 }
 
-/// A request while it is written: lengths are filled in as its parts end.
+/// A request under construction. Lengths are filled in when its parts end.
 pub(super) struct Message {
     bytes: Vec<u8>,
-    /// Is an attribute longer than the 16 bits of its length can say? Then it is not sent.
+    /// Is an attribute longer than its 16-bit length field allows? Then the message is not sent.
     too_long: bool,
 }
 
 impl Message {
-    /// `fixed` is the structure that the kind of message begins with.
+    /// `fixed`: the structure at the start of this message type.
     pub(super) fn new(kind: u16, flags: i32, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -49,7 +49,7 @@ impl Message {
         self.nest(kind, |message| message.bytes(value));
     }
 
-    /// An attribute that `fill` writes.
+    /// An attribute whose value `fill` writes.
     pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         self.pad();
         let at = self.bytes.len();
@@ -62,12 +62,13 @@ impl Message {
         }
     }
 
-    /// Whatever stands there.
+    /// Appends raw bytes.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What is sent; it can be sent again under another number. `InvalidInput` if an attribute is too long.
+    /// The finished message with this sequence number; can be called again. `InvalidInput` if an attribute is too
+    /// long.
     fn end(&mut self, flags: i32, number: u32) -> io::Result<&[u8]> {
         if self.too_long {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "longer than 65531 bytes"));
@@ -83,30 +84,31 @@ impl Message {
 }
 
 impl Netlink {
-    /// Opens one.
+    /// Opens a socket.
     pub fn open() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: plain numbers.
+        // SAFETY: integer arguments only.
         let socket = owned(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
-        let patience = libc::timeval { tv_sec: PATIENCE_S, tv_usec: 0 };
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
+        let timeout = libc::timeval { tv_sec: TIMEOUT_S, tv_usec: 0 };
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout)?;
         Ok(Self { socket, number: Cell::new(0) })
     }
 
-    /// Has the kernel do something.
+    /// Sends a request that returns nothing.
     pub(super) fn tell(&self, mut message: Message) -> io::Result<()> {
         self.exchange(&mut message, libc::NLM_F_ACK).map(|_| ())
     }
 
-    /// Asks for one thing, and gives what stands in the answer behind its header; `NotFound` if the kernel only says that it
-    /// was asked.
+    /// Sends a request and returns the payload of the first response; `NotFound` if there is only an
+    /// acknowledgement.
     pub(super) fn ask(&self, mut message: Message) -> io::Result<Vec<u8>> {
-        // Without ECHO a qdisc is told to listeners in general, not to us; without ACK a hidden one is met with silence.
+        // Without ECHO the kernel sends a qdisc only to multicast listeners; without ACK there is no response for
+        // a hidden qdisc.
         let (answers, _) = self.exchange(&mut message, libc::NLM_F_ECHO | libc::NLM_F_ACK)?;
         answers.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Asks for all there is of something; once more where that changed meanwhile, for such a list may lack entries.
+    /// Dumps a list. Repeats if it changed meanwhile, because such a dump may lack entries.
     #[cfg(feature = "attach")]
     pub(super) fn list(&self, mut message: Message) -> io::Result<Vec<Vec<u8>>> {
         for _ in 0..TRIES {
@@ -115,26 +117,25 @@ impl Netlink {
                 return Ok(answers);
             }
         }
-        Err(io::Error::other(format!("the kernel's list changed each time it was read, {TRIES} times")))
+        Err(io::Error::other(format!("the kernel's list changed during each of {TRIES} dumps")))
     }
 
-    /// Sends a request and reads all that the kernel says to it, up to its last word; and whether it says that this is not
-    /// of one moment.
+    /// Sends a request and reads all responses, and whether the kernel reports an inconsistent dump.
     fn exchange(&self, message: &mut Message, flags: i32) -> io::Result<(Vec<Vec<u8>>, bool)> {
         let own = self.number.get().wrapping_add(1);
         self.number.set(own);
         let bytes = message.end(libc::NLM_F_REQUEST | flags, own)?;
         let fd = self.socket.as_raw_fd();
-        // SAFETY: the kernel reads `bytes`, which live until the call returns.
+        // SAFETY: the kernel reads `bytes`, which outlive the call.
         check(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), 0) } as i32)?;
         let (mut answers, mut is_interrupted) = (Vec::new(), false);
         loop {
-            // Others are of a request whose answer came too late.
+            // Skip late responses to an earlier request.
             for part in parts(&self.receive()?)?.iter().filter(|part| part.number == own) {
                 is_interrupted |= i32::from(part.flags) & libc::NLM_F_DUMP_INTR != 0;
                 match i32::from(part.kind) {
                     libc::NLMSG_NOOP => {}
-                    libc::NLMSG_OVERRUN => return Err(io::Error::other("a part of the kernel's answer was lost")),
+                    libc::NLMSG_OVERRUN => return Err(io::Error::other("a part of the kernel's response was lost")),
                     libc::NLMSG_DONE | libc::NLMSG_ERROR => {
                         return match word(part.body, 0, 4) as u32 as i32 {
                             0 => Ok((answers, is_interrupted)),
@@ -147,7 +148,7 @@ impl Netlink {
         }
     }
 
-    /// What the kernel sent at once, all of it: it is looked at first how long it is.
+    /// Reads one datagram completely: peeks at its length first.
     fn receive(&self) -> io::Result<Vec<u8>> {
         let len = self.receive_into(&mut [], libc::MSG_PEEK | libc::MSG_TRUNC)?;
         let mut answer = vec![0; len];
@@ -161,11 +162,11 @@ impl Netlink {
         }
     }
 
-    /// With `MSG_TRUNC` it gives how long the answer is, also where `buffer` is shorter.
+    /// With `MSG_TRUNC` returns the full length, even if `buffer` is shorter.
     fn receive_into(&self, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
         loop {
             let fd = self.socket.as_raw_fd();
-            // SAFETY: the kernel writes at most as many bytes as `buffer` has.
+            // SAFETY: the kernel writes at most `buffer.len()` bytes.
             let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
             match check(got as i32) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -175,23 +176,23 @@ impl Netlink {
     }
 }
 
-/// An answer that ends within a message.
+/// The error for a response that ends inside a message.
 fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is cut short")
+    io::Error::new(io::ErrorKind::InvalidData, "the kernel's response is truncated")
 }
 
-/// A message of the kernel.
+/// A message from the kernel.
 #[derive(Clone, Copy, Debug)]
 struct Part<'a> {
     kind: u16,
     flags: u16,
-    /// Of the request that it answers.
+    /// Sequence number of the request.
     number: u32,
-    /// What stands behind the header.
+    /// The payload after the header.
     body: &'a [u8],
 }
 
-/// The messages that were sent at once; an error if they are not whole.
+/// The messages in a datagram; an error if one is incomplete.
 fn parts(mut bytes: &[u8]) -> io::Result<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {
@@ -204,7 +205,7 @@ fn parts(mut bytes: &[u8]) -> io::Result<Vec<Part<'_>>> {
     Ok(parts)
 }
 
-/// The value of the attribute of this kind.
+/// The value of the attribute of this type.
 pub(super) fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let len = word(attributes, 0, 2) as usize;
@@ -214,13 +215,13 @@ pub(super) fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
         if word(attributes, 2, 2) as u16 & KIND == kind {
             return Some(&attributes[4..len]);
         }
-        // Attributes begin at multiples of four.
+        // Attributes are aligned to four bytes.
         attributes = attributes.get(len.next_multiple_of(4)..)?;
     }
     None
 }
 
-/// The number of `len` bytes at `at`, in the order of this machine; 0 where there is none.
+/// The native-endian integer of `len` bytes at `at`; 0 if out of range.
 pub(super) fn word(bytes: &[u8], at: usize, len: usize) -> u64 {
     let mut wide = [0u8; 8];
     match bytes.get(at..at + len) {
@@ -236,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn messages_round_trip() {
         let mut message = Message::new(20, 0x400, &[9; 12]);
         message.attribute(3, b"abc");
         message.nest(5, |message| message.attribute(1, &7u32.to_ne_bytes()));
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_no_reason_to_panic() {
+    fn truncated_messages_do_not_panic() {
         let mut message = Message::new(20, 0, &[0; 12]);
         message.attribute(3, b"abcde");
         let whole = message.end(0, 1).unwrap().to_vec();
@@ -265,21 +266,21 @@ mod tests {
         assert_eq!(word(&[1], 0, 4), 0);
     }
 
-    /// With a test in the kernel's place.
+    /// Tests with a fake kernel.
     mod over_a_socket {
         use std::os::unix::net::UnixDatagram;
         use std::time::Duration;
 
         use super::*;
 
-        /// A socket whose other end is a test instead of the kernel, and that end.
+        /// A socket, and its other end for a fake kernel.
         fn pretended() -> (Netlink, UnixDatagram) {
             let (ours, kernel) = UnixDatagram::pair().unwrap();
             ours.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
             (Netlink { socket: ours.into(), number: Cell::new(0) }, kernel)
         }
 
-        /// A message as the kernel sends it in answer to request `number`.
+        /// A kernel message in response to request `number`.
         fn answer(kind: i32, flags: i32, number: u32, body: &[u8]) -> Vec<u8> {
             let mut message = Message::new(kind as u16, flags, body);
             message.end(0, number).unwrap().to_vec()
@@ -290,7 +291,7 @@ mod tests {
         }
 
         #[test]
-        fn long_answers_are_read_whole() {
+        fn long_responses_are_read_completely() {
             let (netlink, kernel) = pretended();
             let body = vec![7; 50_000];
             kernel.send(&[answer(16, 0, 1, &body), answer(libc::NLMSG_DONE, 0, 1, &[0; 4])].concat()).unwrap();
@@ -298,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_answer_is_an_error() {
+        fn truncated_response_is_an_error() {
             let (netlink, kernel) = pretended();
             let whole = answer(16, 0, 1, &[7; 40]);
             kernel.send(&[&whole[..], &whole[..30]].concat()).unwrap();
@@ -306,11 +307,11 @@ mod tests {
         }
 
         #[test]
-        fn interrupted_lists_are_asked_for_again() {
+        fn interrupted_dumps_are_repeated() {
             let (netlink, kernel) = pretended();
             let done = |number| answer(libc::NLMSG_DONE, 0, number, &[0; 4]);
             kernel.send(&[answer(16, libc::NLM_F_DUMP_INTR, 1, b"half"), done(1)].concat()).unwrap();
-            // The kernel may say it in its last word alone.
+            // The flag may be set only in the last message.
             let torn = answer(libc::NLMSG_DONE, libc::NLM_F_DUMP_INTR, 2, &[0; 4]);
             kernel.send(&[answer(16, 0, 2, b"part"), torn].concat()).unwrap();
             kernel.send(&[answer(16, 0, 3, b"full"), done(3)].concat()).unwrap();
@@ -318,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn lists_that_always_change_are_an_error() {
+        fn dumps_that_always_change_are_an_error() {
             let (netlink, kernel) = pretended();
             kernel.set_nonblocking(true).unwrap();
             for number in 1.. {
@@ -328,11 +329,11 @@ mod tests {
                 }
             }
             let refusal = netlink.list(request()).unwrap_err();
-            assert!(refusal.to_string().contains("changed each time"), "{refusal}");
+            assert!(refusal.to_string().contains("changed during each"), "{refusal}");
         }
 
         #[test]
-        fn the_kernels_overrun_is_an_error() {
+        fn overrun_is_an_error() {
             let (netlink, kernel) = pretended();
             let all = [answer(libc::NLMSG_NOOP, 0, 1, &[]), answer(libc::NLMSG_OVERRUN, 0, 1, &[])].concat();
             kernel.send(&all).unwrap();
@@ -341,7 +342,7 @@ mod tests {
         }
 
         #[test]
-        fn lengths_that_would_wrap_are_refused() {
+        fn attributes_too_long_for_16_bits_are_refused() {
             let (netlink, kernel) = pretended();
             for len in [65_532, 65_536, 70_000, 200_000] {
                 let mut message = request();

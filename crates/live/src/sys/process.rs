@@ -1,4 +1,4 @@
-//! Namespaces, children, signals, and waiting for any of them.
+//! Namespaces, child processes, signals, and polling.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,20 +12,20 @@ use std::time::Duration;
 
 use super::{check, owned};
 
-/// What a process can have of its own.
+/// The namespaces to unshare.
 #[derive(Clone, Copy, Debug)]
 pub struct Namespaces {
-    /// Users: it is root in there, and in what it makes there.
+    /// User namespace: the process is root inside.
     pub user: bool,
     /// Network.
     pub net: bool,
     /// Mounts.
     pub mount: bool,
-    /// Processes: of the children, the first of which takes all the others with it when it ends.
+    /// PID namespace, for the children. When its first process ends, all others are killed.
     pub pid: bool,
 }
 
-/// Moves this process into new namespaces. It must have one thread only for new users.
+/// Moves this process into new namespaces. A user namespace requires a single thread.
 pub fn unshare(new: Namespaces) -> io::Result<()> {
     let flags = [
         (new.user, libc::CLONE_NEWUSER),
@@ -34,7 +34,7 @@ pub fn unshare(new: Namespaces) -> io::Result<()> {
         (new.pid, libc::CLONE_NEWPID),
     ];
     let flags = flags.iter().filter(|(wanted, _)| *wanted).fold(0, |all, (_, flag)| all | flag);
-    // SAFETY: plain numbers; no memory is shared differently afterwards.
+    // SAFETY: integer arguments only; memory sharing is unchanged.
     check(unsafe { libc::unshare(flags) }).map(drop)
 }
 
@@ -43,63 +43,63 @@ pub fn own_net() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
 }
 
-/// Moves this thread into that network namespace.
+/// Moves this thread into a network namespace.
 pub fn enter_net(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: plain numbers; the descriptor lives until the call returns.
+    // SAFETY: integer arguments only; the descriptor outlives the call.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Mounts that are made from now on are not seen outside of this process's mount namespace.
+/// Makes mounts private: later mounts are not visible outside this mount namespace.
 pub fn private_mounts() -> io::Result<()> {
     let flags = libc::MS_REC | libc::MS_PRIVATE;
-    // SAFETY: strings that end with 0 and live for ever; no pointer else is read with these flags.
+    // SAFETY: static NUL-terminated strings; the other pointers are unused with these flags.
     check(unsafe { libc::mount(c"none".as_ptr(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null()) }).map(drop)
 }
 
-/// Mounts what shows the processes of the present namespace over `/proc`.
+/// Mounts procfs of the current PID namespace over `/proc`.
 pub fn mount_proc() -> io::Result<()> {
     let (from, to, flags) = (c"proc".as_ptr(), c"/proc".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
-    // SAFETY: strings that end with 0 and live for ever; no options.
+    // SAFETY: static NUL-terminated strings; no options.
     check(unsafe { libc::mount(from, to, from, flags, std::ptr::null()) }).map(drop)
 }
 
-/// The command will run in that network namespace, with the signals that a program expects.
+/// Makes the command run in a network namespace, with default signal handling.
 pub fn in_net(command: &mut Command, namespace: Arc<File>) -> &mut Command {
     let ready = move || {
         let set = signals_of_the_end();
-        // SAFETY: the call reads `set`, which lives until it returns. A blocked signal stays so through exec.
+        // SAFETY: the call reads `set`, which outlives it. A blocked signal stays blocked across exec.
         check(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) })?;
-        // SAFETY: no handler of ours is called by it. An ignored signal stays so through exec.
+        // SAFETY: installs no handler. An ignored signal stays ignored across exec.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
         enter_net(namespace.as_fd())
     };
-    // SAFETY: between fork and exec only system calls, with a descriptor that is still open; nothing is allocated.
+    // SAFETY: between fork and exec only system calls on an open descriptor; no allocation.
     unsafe { command.pre_exec(ready) }
 }
 
-/// Makes a write beyond the limit of file sizes an error; without this call it ends the process by SIGXFSZ.
+/// Ignores SIGXFSZ, so that a write beyond the file size limit is an error instead of killing the process.
 pub fn ignore_file_size_signal() {
-    // SAFETY: no handler of ours is called by it.
+    // SAFETY: installs no handler.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// What a child of [`fork`] is to its parent.
+/// A child process of [`fork`].
 pub struct Child {
     number: libc::pid_t,
     descriptor: OwnedFd,
 }
 
-/// How a process ended.
+/// Exit status of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// With this exit code.
+    /// Exit code.
     Code(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signal(i32),
 }
 
 impl Ended {
-    /// What a shell says of it.
+    /// The exit code a shell would report: 128 + signal if killed.
     pub const fn code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -116,36 +116,34 @@ impl Ended {
     }
 }
 
-/// Runs `work` in a copy of this process, which ends with the exit code that `work` returns, or 101 if it panics. The copy
-/// is killed when this process ends first.
+/// Runs `work` in a forked child process, which exits with the code that `work` returns, or 101 if it panics. The
+/// child is killed when this process ends.
 ///
 /// # Errors
 ///
-/// Fails if this process has more than one thread: in a copy only the caller's thread exists, and a lock that another one
-/// holds is never released there. With one thread nothing can start another between this check and the copy. Fails too if
-/// `/proc` does not say how many threads there are.
+/// Fails if this process has more than one thread: the child has only the caller's thread, and a lock held by
+/// another thread would never be released there. With one thread nothing can start another between this check and
+/// the fork. Also fails if `/proc` does not show the threads.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
     let threads = std::fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {
-        return Err(io::Error::other(format!(
-            "a process that copies itself must have one thread; this one has {threads} threads"
-        )));
+        return Err(io::Error::other(format!("fork needs a single-threaded process; this one has {threads} threads")));
     }
     let (ours, theirs) = UnixStream::pair()?;
-    // SAFETY: this process has one thread, so that no other one holds a lock in the copy.
+    // SAFETY: this process has one thread, so no lock is held by another thread in the child.
     let number = check(unsafe { libc::fork() })?;
     if number == 0 {
         drop(ours);
-        // SAFETY: plain numbers; it cannot fail.
+        // SAFETY: integer arguments only; cannot fail.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         let code = if is_expected(theirs) { code_of(work) } else { libc::EXIT_FAILURE };
-        // SAFETY: ends the copy without running what belongs to the original.
+        // SAFETY: exits the child without running the parent's destructors.
         unsafe { libc::_exit(code) };
     }
     drop(theirs);
-    // SAFETY: plain numbers; the child has not been waited for, so that its number is still its own.
+    // SAFETY: integer arguments only; the child has not been reaped, so its pid is valid.
     let descriptor = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) } as libc::c_int);
-    // Without the answer the copy ends; what became of it is found when it is waited for.
+    // Without this reply the child exits; its status shows when it is waited for.
     let answer = || (&ours).read_exact(&mut [0]).and_then(|()| (&ours).write_all(&[0]));
     match descriptor {
         Ok(descriptor) => {
@@ -160,23 +158,23 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
     }
 }
 
-/// Asks the original whether it is still there, after the copy has arranged to die with it: an original that ended before
-/// that sends no signal, and its number says nothing in another namespace of processes.
+/// In the child, after PR_SET_PDEATHSIG: is the parent still alive? A parent that died earlier sends no signal,
+/// and its pid is meaningless in another PID namespace.
 fn is_expected(original: UnixStream) -> bool {
     (&original).write_all(&[0]).and_then(|()| (&original).read_exact(&mut [0])).is_ok()
 }
 
-/// The exit code of the work of a copy. A panic must not unwind into what the original was doing.
+/// The exit code of `work`. A panic must not unwind into the parent's code.
 fn code_of(work: impl FnOnce() -> i32) -> i32 {
     const PANICKED: i32 = 101;
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED)
 }
 
-/// Waits for the end of the child of that number.
+/// Waits for a child.
 fn wait_for(number: libc::pid_t) -> io::Result<Ended> {
     let mut status = 0;
     loop {
-        // SAFETY: the kernel writes to `status`, which lives until the call returns.
+        // SAFETY: the kernel writes to `status`, which outlives the call.
         match check(unsafe { libc::waitpid(number, &raw mut status, 0) }) {
             Ok(_) => return Ok(Ended::of(status)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -186,29 +184,29 @@ fn wait_for(number: libc::pid_t) -> io::Result<Ended> {
 }
 
 impl Child {
-    /// Becomes readable when it has ended.
+    /// A pidfd: readable when the child has ended.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// Ends it at once, and with it all of its namespace if it was the first one there.
+    /// Kills the child, and its PID namespace if it is the first process there.
     pub fn kill(&self) {
-        // SAFETY: plain numbers; it has not been waited for. If it has ended by itself, nothing happens.
+        // SAFETY: integer arguments only; the child has not been reaped. No effect if it has ended.
         unsafe { libc::kill(self.number, libc::SIGKILL) };
     }
 
-    /// Waits for its end.
+    /// Waits for the child.
     pub fn wait(self) -> io::Result<Ended> {
         wait_for(self.number)
     }
 }
 
-/// Waits until the child of that number has ended, taking leave of every other one that ends meanwhile: for the first process
-/// of a namespace, whose children are also those that lost their parents.
+/// Waits for the child with this pid and reaps all others that end meanwhile. For the first process of a PID
+/// namespace, which inherits orphans.
 pub fn reap_until(number: u32) -> io::Result<Ended> {
     loop {
         let mut status = 0;
-        // SAFETY: the kernel writes to `status`, which lives until the call returns.
+        // SAFETY: the kernel writes to `status`, which outlives the call.
         match check(unsafe { libc::wait(&raw mut status) }) {
             Ok(ended) if ended as u32 == number => return Ok(Ended::of(status)),
             Ok(_) => {}
@@ -218,14 +216,14 @@ pub fn reap_until(number: u32) -> io::Result<Ended> {
     }
 }
 
-/// Timers of this process are as exact as can be; by default the kernel lets them be 50 us late.
+/// Sets the timer slack to 1 ns; the default is 50 us.
 pub fn exact_timers() {
-    // SAFETY: plain numbers; it cannot fail.
+    // SAFETY: integer arguments only; cannot fail.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
 fn signals_of_the_end() -> libc::sigset_t {
-    // SAFETY: a set of bits, for which zeros are a value; the calls write to it and to nothing else.
+    // SAFETY: a bit set; all zeros are valid; the calls write only to it.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
@@ -235,48 +233,49 @@ fn signals_of_the_end() -> libc::sigset_t {
     }
 }
 
-/// Signals that are read instead of taking effect.
+/// Signals received through a descriptor instead of handlers.
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Those that ask a program to end. Children have them blocked too; [`in_net`] gives them their effect back.
+    /// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP and receives them here. Children inherit the block; [`in_net`]
+    /// removes it.
     pub fn of_the_end() -> io::Result<Self> {
         let set = signals_of_the_end();
-        // SAFETY: the calls read `set`, which lives until they return.
+        // SAFETY: the calls read `set`, which outlives them.
         unsafe {
             check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
             owned(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)).map(Self)
         }
     }
 
-    /// The next one that has come.
+    /// The next pending signal.
     pub fn take(&self) -> Option<Signal> {
         let mut info = std::mem::MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let len = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the kernel writes at most `len` bytes to `info`, which is that long.
+        // SAFETY: the kernel writes at most `len` bytes to `info`, which has that size.
         let read = unsafe { libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), len) };
         if read != len as isize {
             return None;
         }
-        // SAFETY: the kernel has filled it as a whole.
+        // SAFETY: the kernel has filled it completely.
         let number = unsafe { info.assume_init() }.ssi_signo as i32;
         Some(if [libc::SIGINT, libc::SIGQUIT].contains(&number) { Signal::Keyboard } else { Signal::End })
     }
 }
 
-/// What a signal asks.
+/// Kind of signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// From the keyboard: everything that runs in front gets it.
+    /// From the keyboard (SIGINT, SIGQUIT); the entire foreground process group receives it.
     Keyboard,
-    /// This process should end.
+    /// A request to exit.
     End,
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
         let set = signals_of_the_end();
-        // SAFETY: the call reads `set`, which lives until it returns.
+        // SAFETY: the call reads `set`, which outlives it.
         unsafe {
             libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         }
@@ -289,16 +288,16 @@ impl AsFd for Signals {
     }
 }
 
-/// What a descriptor is ready for.
+/// State of a polled descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
-    /// Something can be read.
+    /// Readable, or hung up.
     pub read: bool,
-    /// What is behind it has gone or failed.
+    /// Failed, or its device has disappeared.
     pub failed: bool,
 }
 
-/// Waits until one of these can be read or has failed, at most eight, or for so many nanoseconds; which ones.
+/// Polls at most eight descriptors for input or failure, with an optional timeout in ns. Returns their states.
 pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[Ready; 8]> {
     let mut polled = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 8];
     for (one, descriptor) in polled.iter_mut().zip(descriptors) {
@@ -310,8 +309,7 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[R
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = polled.len() as libc::nfds_t;
-    // SAFETY: an array of that many entries, of which those with -1 are passed over, and a time that lives until the call
-    // returns or none.
+    // SAFETY: an array with this many entries, where fd -1 is skipped; the time outlives the call or is null.
     let waited = check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, time, std::ptr::null()) });
     match waited {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
@@ -323,26 +321,26 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], nanos: Option<u64>) -> io::Result<[R
     }
 }
 
-/// Waits until one of these can be read, or written where it says so, or has failed; at most for so long.
+/// Polls any number of descriptors for input, or for output where the flag is set, with a timeout.
 #[cfg(feature = "attach")]
-pub fn wait_for_any<'a>(all: impl Iterator<Item = (BorrowedFd<'a>, bool)>, patience: Duration) -> io::Result<()> {
+pub fn wait_for_any<'a>(all: impl Iterator<Item = (BorrowedFd<'a>, bool)>, timeout: Duration) -> io::Result<()> {
     let polled = |(descriptor, writes): (BorrowedFd<'_>, bool)| libc::pollfd {
         fd: descriptor.as_raw_fd(),
         events: if writes { libc::POLLOUT } else { libc::POLLIN },
         revents: 0,
     };
     let mut polled: Vec<libc::pollfd> = all.map(polled).collect();
-    let millis = patience.as_millis().min(i32::MAX as u128) as i32;
-    // SAFETY: the array has that many entries and lives until the call returns, as their descriptors do.
+    let millis = timeout.as_millis().min(i32::MAX as u128) as i32;
+    // SAFETY: the array has that many entries and outlives the call, like its descriptors.
     match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) }) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
         _ => Ok(()),
     }
 }
 
-/// The numbers of the user and the group for whom this process works.
+/// Effective user and group id.
 pub fn ids() -> (u32, u32) {
-    // SAFETY: they cannot fail and touch no memory.
+    // SAFETY: no arguments; cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
@@ -352,22 +350,22 @@ mod tests {
 
     use super::*;
 
-    /// Runs `work` in a process with one thread, and gives its exit code.
+    /// Runs `work` in a single-threaded process and returns its exit code.
     fn alone(work: impl FnOnce() -> i32) -> i32 {
-        // SAFETY: a copy of this process has only the thread that made it. The C library sees to its own locks; the work
-        // takes none that another test's thread may hold.
+        // SAFETY: the child has only the calling thread. libc handles its own locks at fork; `work` takes no lock
+        // that another test's thread may hold.
         let number = check(unsafe { libc::fork() }).unwrap();
         if number == 0 {
             let code = code_of(work);
-            // SAFETY: ends the copy without running what belongs to the original.
+            // SAFETY: exits the child without running the parent's destructors.
             unsafe { libc::_exit(code) };
         }
         wait_for(number).unwrap().code()
     }
 
-    /// Lets this process run on one processor only.
+    /// Pins this process to one CPU.
     fn pin() {
-        // SAFETY: a set of bits, for which zeros are a value; the kernel reads it.
+        // SAFETY: a bit set; all zeros are valid; the kernel only reads it.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(0, &mut set);
@@ -376,23 +374,23 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_refused_beside_other_threads() {
-        // The harness has threads of its own.
+    fn fork_is_refused_with_other_threads() {
+        // The test harness has other threads.
         let refusal = fork(|| 0).map(Child::wait).map(drop).unwrap_err();
         assert!(refusal.to_string().contains("threads"), "{refusal}");
         assert_eq!(alone(|| fork(|| 7).and_then(Child::wait).map_or(98, Ended::code)), 7);
     }
 
     #[test]
-    fn a_copy_that_panics_ends() {
+    fn child_that_panics_exits_with_101() {
         let within = || fork(|| panic!("on purpose")).and_then(Child::wait).map_or(98, Ended::code);
-        // In the work of another copy: what unwinds out of the inner one would end in its code.
+        // Inside another child: an unwinding inner child would show in the outer exit code.
         assert_eq!(alone(|| within() + 1), 102);
     }
 
-    /// In a new namespace of processes a copy cannot see its parent's number.
+    /// In a new PID namespace a child cannot see its parent's pid.
     #[test]
-    fn a_copy_never_outlives_its_parent() {
+    fn child_never_outlives_its_parent() {
         let new = |user| Namespaces { user, net: false, mount: false, pid: true };
         for round in 0..40 {
             let (mut open, theirs) = UnixStream::pair().unwrap();
@@ -401,7 +399,7 @@ mod tests {
                 if unshare(new(false)).or_else(|_| unshare(new(true))).is_err() {
                     return 97;
                 }
-                // This process ends at once, often before the copy has run at all.
+                // This process exits at once, often before the child has run.
                 fork(|| {
                     std::thread::sleep(Duration::from_secs(20));
                     drop(theirs);
@@ -410,12 +408,12 @@ mod tests {
                 .map_or(98, |_| 0)
             });
             if code == 97 {
-                eprintln!("skipped: a_copy_never_outlives_its_parent: no namespaces of processes");
+                eprintln!("skipped: child_never_outlives_its_parent: no PID namespaces");
                 return;
             }
             assert_eq!(code, 0);
             open.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-            // It is at its end once every process that could write has gone.
+            // End of stream: every process that could write has ended.
             assert_eq!(open.read(&mut [0]).ok(), Some(0), "round {round}");
         }
     }

@@ -1,14 +1,15 @@
-//! The qdiscs of a device: short questions, some microseconds each.
+//! Qdiscs of a device over netlink.
 //!
-//! The daemon asks every few milliseconds: starting tc(8) for that would take longer than the answer lasts.
+//! The daemon reads them every few milliseconds. A request takes some microseconds; starting tc(8) would take too
+//! long.
 
 use std::io;
 
 use super::netlink::{Message, Netlink, find, word};
 
-/// Bytes of `struct tcmsg`.
+/// Size of `struct tcmsg`, bytes.
 const TCMSG: usize = 20;
-/// From `linux/rtnetlink.h` and `linux/pkt_sched.h`: what libc has not, or has by another type.
+/// From linux/rtnetlink.h and linux/pkt_sched.h: constants that libc lacks or has with another type.
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
@@ -19,28 +20,28 @@ const TCA_STATS_RATE_EST: u16 = 2;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 
-/// A qdisc and what it has counted.
+/// A qdisc with its counters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Qdisc {
-    /// `tbf`, `fq_codel` and so on.
+    /// `tbf`, `fq_codel`, ...
     pub kind: String,
-    /// Major number in the upper half; 0 for one that the kernel has made of itself.
+    /// Handle with the major number in the upper 16 bits; 0 for a default created by the kernel.
     pub handle: u32,
     /// Is it the device's root qdisc?
     pub root: bool,
-    /// Its parameters, in words of the kernel's own that it takes back.
+    /// Options in the kernel's binary format, which can be passed back to it.
     pub options: Vec<u8>,
-    /// What it has beside its parameters, which would be lost.
+    /// A property other than its options, which could not be restored.
     pub extra: Option<&'static str>,
     /// Packets sent.
     pub sent_pkts: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// Packets waiting.
+    /// Backlog, packets.
     pub qlen: u64,
-    /// Bytes waiting.
+    /// Backlog, bytes.
     pub backlog: u64,
-    /// Packets dropped, of whatever length.
+    /// Packets dropped.
     pub drops: u64,
 }
 
@@ -54,12 +55,12 @@ fn fixed(device: u32, handle: u32, parent: u32) -> [u8; TCMSG] {
 }
 
 impl Netlink {
-    /// The root qdisc of a device; `NotFound` where it is one that the kernel does not show, such as that of a device
-    /// without a queue; `ENODEV` if the device has gone.
+    /// The root qdisc of a device. `NotFound` if the kernel does not show it, such as noqueue; `ENODEV` if the
+    /// device does not exist.
     pub fn root(&self, device: u32) -> io::Result<Qdisc> {
         match self.ask(Message::new(libc::RTM_GETQDISC, 0, &fixed(device, 0, TC_H_ROOT))) {
             Ok(answer) => Ok(qdisc(&answer)),
-            // The kernel's words for a root qdisc of its own.
+            // The kernel's error codes for a hidden root qdisc.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
                 Err(io::ErrorKind::NotFound.into())
             }
@@ -67,19 +68,19 @@ impl Netlink {
         }
     }
 
-    /// Every qdisc of a device that the kernel shows.
+    /// All visible qdiscs of a device.
     pub fn qdiscs(&self, device: u32) -> io::Result<Vec<Qdisc>> {
-        // The kernel gives those of all devices.
+        // The kernel returns the qdiscs of all devices.
         let all = self.list(Message::new(libc::RTM_GETQDISC, 0, &fixed(device, 0, 0)))?;
         Ok(all.iter().filter(|answer| word(answer, 4, 4) as u32 == device).map(|answer| qdisc(answer)).collect())
     }
 
-    /// How many filters hang at the qdisc of this handle.
+    /// Number of filters at the qdisc with this handle.
     pub fn filters(&self, device: u32, handle: u32) -> io::Result<usize> {
         self.list(Message::new(libc::RTM_GETTFILTER, 0, &fixed(device, 0, handle))).map(|all| all.len())
     }
 
-    /// Puts a qdisc in place of the device's root qdisc.
+    /// Replaces the root qdisc of a device.
     pub fn put_root(&self, device: u32, kind: &str, handle: u32, options: &[u8]) -> io::Result<()> {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
         let mut message = Message::new(libc::RTM_NEWQDISC, flags, &fixed(device, handle, TC_H_ROOT));
@@ -88,13 +89,13 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Removes the device's root qdisc if it has this handle: the kernel's own comes in its place.
+    /// Removes the root qdisc with this handle; the kernel's default takes its place.
     pub fn remove_root(&self, device: u32, handle: u32) -> io::Result<()> {
         self.tell(Message::new(libc::RTM_DELQDISC, 0, &fixed(device, handle, TC_H_ROOT)))
     }
 }
 
-/// A qdisc from its message.
+/// Parses a qdisc message.
 fn qdisc(message: &[u8]) -> Qdisc {
     let attributes = message.get(TCMSG..).unwrap_or_default();
     let stats = find(attributes, TCA_STATS2).unwrap_or_default();
@@ -102,7 +103,7 @@ fn qdisc(message: &[u8]) -> Qdisc {
     let queue = find(stats, TCA_STATS_QUEUE).unwrap_or_default();
     let kind = find(attributes, TCA_KIND).unwrap_or_default();
     let kind: Vec<u8> = kind.iter().copied().take_while(|c| *c != 0).collect();
-    // The packets of the basic counters have 32 bits; newer kernels add all 64 where they are needed.
+    // The basic packet counter has 32 bits; newer kernels add a 64-bit counter where needed.
     let packets = find(stats, TCA_STATS_PKT64).map_or_else(|| word(basic, 8, 4), |value| word(value, 0, 8));
     Qdisc {
         kind: String::from_utf8_lossy(&kind).into_owned(),
@@ -110,8 +111,8 @@ fn qdisc(message: &[u8]) -> Qdisc {
         root: word(message, 12, 4) as u32 == TC_H_ROOT,
         options: find(attributes, TCA_OPTIONS).unwrap_or_default().to_vec(),
         extra: match (find(attributes, TCA_STAB), find(stats, TCA_STATS_RATE_EST)) {
-            (Some(_), _) => Some("a table of sizes"),
-            (_, Some(_)) => Some("an estimator"),
+            (Some(_), _) => Some("a size table"),
+            (_, Some(_)) => Some("a rate estimator"),
             (None, None) => None,
         },
         sent_pkts: packets,
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qdisc_is_read_from_its_message() {
+    fn qdisc_is_parsed_from_its_message() {
         let mut basic = 123_456_789_012u64.to_ne_bytes().to_vec();
         basic.extend(words(&[77, 0]));
         let mut stats = attribute(TCA_STATS_BASIC, &basic);

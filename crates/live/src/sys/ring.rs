@@ -1,7 +1,7 @@
-//! Packet sockets: frames of an interface in a ring that the kernel fills (AF_PACKET, TPACKET_V2), and sending many at once.
+//! Packet sockets: receive through a ring that the kernel fills (AF_PACKET, TPACKET_V2), send in batches.
 //!
-//! Each frame comes with a `struct virtio_net_hdr` (linux/virtio_net.h), which says what its sender left to hardware, and goes
-//! with an empty one. What is longer than its place in the ring lies in the socket's queue as well.
+//! Each received frame has a `struct virtio_net_hdr` (linux/virtio_net.h), which states what its sender left to
+//! hardware. Sent frames have an empty one. A frame longer than its ring slot is also in the socket buffer.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -9,48 +9,48 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{check, owned, set_option};
 
-/// Room for a frame with its header, in bytes.
+/// Size of a ring slot with its header, bytes.
 const FRAME: usize = 2048;
-/// Frames in the ring: 0.1 s at 500 Mb/s of full packets.
+/// Slots in the ring: about 0.1 s at 500 Mb/s with full-size packets.
 pub const FRAMES: usize = 4096;
 const BLOCK: usize = 1 << 16;
-/// What a frame of the ring begins with.
+/// Header of a ring slot.
 type Header = libc::tpacket2_hdr;
-/// Frames that one call sends at most.
+/// Maximum number of frames per send call.
 pub const BATCH: usize = 64;
-/// Bytes of `struct virtio_net_hdr`.
+/// Size of `struct virtio_net_hdr`, bytes.
 const VIRTIO: usize = 10;
-/// That of a frame of which nothing is left to do.
+/// The virtio header of a complete frame.
 static COMPLETE: [u8; VIRTIO] = [0; VIRTIO];
-/// The longest packet with a header of Ethernet and a tag.
-const LONGEST: usize = 65_535 + 18;
-/// Room in the socket's queue for those that are longer than their place in the ring, in bytes; root alone gets all of it.
+/// The longest packet with Ethernet header and VLAN tag, bytes.
+const MAX_FRAME: usize = 65_535 + 18;
+/// Socket buffer for frames longer than a slot, bytes. Only root gets the full size.
 const QUEUE: i32 = 8 << 20;
 
-/// How a frame is to be cut into segments.
+/// Kind of segmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Segments {
     /// TCP over IPv4.
     TcpV4,
     /// TCP over IPv6.
     TcpV6,
-    /// Datagrams of UDP.
+    /// UDP datagrams.
     Udp,
-    /// In a way that this file does not know.
+    /// A kind that is not supported here.
     Other,
 }
 
-/// What the sender of a frame left to hardware.
+/// The work that the sender of a frame left to hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// Where the bytes begin that the checksum is to cover, and how far behind that its field is.
+    /// Offset of the first byte that the checksum covers, and offset of its field from there.
     pub checksum: Option<(usize, usize)>,
-    /// The segments that it stands for, and how many bytes of data each has but the last.
+    /// Kind of segmentation, and data bytes per segment (the last may be shorter).
     pub segments: Option<(Segments, u16)>,
 }
 
 impl Left {
-    /// From the header, whose numbers are in the order of this machine.
+    /// From the virtio header, in native byte order.
     fn read(header: [u8; VIRTIO]) -> Self {
         const NEEDS_CHECKSUM: u8 = 1;
         const HAS_ECN: u8 = 0x80;
@@ -68,38 +68,38 @@ impl Left {
     }
 }
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// From the header of Ethernet on.
+    /// The frame from the Ethernet header on.
     pub bytes: &'a [u8],
-    /// The tag of a VLAN, which the kernel has taken out from behind the addresses.
+    /// The VLAN tag, which the kernel has removed from the frame.
     pub tag: Option<[u8; 4]>,
-    /// What is still to be done.
+    /// Work left to hardware.
     pub left: Left,
-    /// Are all bytes there?
+    /// Is the frame complete (not truncated)?
     pub is_whole: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// One of which nothing is left to do.
+    /// A frame with no work left.
     pub const fn complete(bytes: &'a [u8]) -> Self {
         Self { bytes, tag: None, left: Left { checksum: None, segments: None }, is_whole: true }
     }
 }
 
-/// A socket on one interface: what comes in lies in a ring, stamped by the kernel; what is sent leaves at once.
+/// A packet socket on one interface: received frames are in a ring, with kernel timestamps; sending is immediate.
 pub struct RingSocket {
     socket: OwnedFd,
     ring: Ring,
-    /// The frame to look at next.
+    /// Index of the next slot to read.
     at: usize,
     dropped: u64,
-    /// What the socket's queue had of a frame that is longer than its place in the ring.
+    /// Copy of a frame that is longer than a slot, from the socket buffer.
     long: Vec<u8>,
 }
 
-/// Memory shared with the kernel.
+/// The ring: memory shared with the kernel.
 struct Ring(*mut u8);
 
 impl Ring {
@@ -114,33 +114,33 @@ impl Ring {
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours; the socket has a ring of
-        // just this size.
+        // SAFETY: a new mapping at an address chosen by the kernel overlaps no memory of ours; the socket has a
+        // ring of exactly this size.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), Self::LEN, access, libc::MAP_SHARED, fd, 0) };
         if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(at.cast())) }
     }
 
-    /// The state of a frame, which says whose it is.
+    /// The status word of a slot, which states its owner.
     fn status(&self, frame: usize) -> &AtomicU32 {
-        // SAFETY: each frame begins with a header whose first field is this word, aligned as the frames are, within the
-        // mapping, which lives as long as `self`. The kernel changes it too, hence atomic.
+        // SAFETY: each slot begins with a header whose first field is this word. It is aligned, and within the
+        // mapping, which lives as long as `self`. The kernel writes to it concurrently, hence atomic.
         unsafe { AtomicU32::from_ptr(self.0.add(frame * FRAME).cast()) }
     }
 
-    /// What the kernel says of a frame, for the time that it is ours.
+    /// The kernel's header of a slot that we own.
     fn header(&self, frame: usize) -> Header {
-        // SAFETY: the status said that the frame is ours; until it is given back the kernel leaves the header alone, with
-        // which each frame begins.
+        // SAFETY: the status says that we own the slot; until it is returned the kernel does not write to the
+        // header, which is at the start of the slot.
         unsafe { self.0.add(frame * FRAME).cast::<Header>().read() }
     }
 
-    /// The frame, for the time that it is ours, and the `struct virtio_net_hdr` before it.
+    /// The frame in a slot that we own, and the `struct virtio_net_hdr` before it.
     fn frame(&self, frame: usize) -> (&[u8], [u8; VIRTIO]) {
         let header = self.header(frame);
-        // The kernel's own, within the frame; they are bounded here all the same.
+        // The kernel's values are within the slot; bound them anyway.
         let from = usize::from(header.tp_mac).clamp(VIRTIO, FRAME);
         let len = (header.tp_snaplen as usize).min(FRAME - from);
-        // SAFETY: the frame is ours as above; `from` and `len` lie within it, and `VIRTIO` bytes lie before `from`.
+        // SAFETY: we own the slot as above; `from` and `len` are within it, with `VIRTIO` bytes before `from`.
         unsafe {
             let start = self.0.add(frame * FRAME + from);
             (std::slice::from_raw_parts(start, len), start.sub(VIRTIO).cast::<[u8; VIRTIO]>().read())
@@ -150,16 +150,16 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this length, and nothing refers to it any more.
+        // SAFETY: the mapping was created by `new` with this length, and no reference to it remains.
         unsafe { libc::munmap(self.0.cast(), Self::LEN) };
     }
 }
 
 impl RingSocket {
-    /// Listens on the interface of that number. Needs CAP_NET_RAW in the namespace.
+    /// Binds to the interface with this index. Needs CAP_NET_RAW in the namespace.
     pub fn open(interface: u32) -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: plain numbers. With protocol 0 nothing comes in before the ring is there.
+        // SAFETY: integer arguments only. With protocol 0 nothing is received before the ring exists.
         let socket = owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &libc::tpacket_versions::TPACKET_V2)?;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
@@ -169,24 +169,24 @@ impl RingSocket {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE)
             .or_else(|_| set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE))?;
         let ring = Ring::new(&socket)?;
-        // SAFETY: a plain structure of numbers, for which zeros are values.
+        // SAFETY: a struct of integers; all zeros are valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = interface as i32;
         let len = size_of::<libc::sockaddr_ll>() as u32;
-        // SAFETY: the kernel reads `len` bytes of `address`, which is that long.
+        // SAFETY: the kernel reads `len` bytes of `address`, which has that size.
         check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
         Ok(Self { socket, ring, at: 0, dropped: 0, long: Vec::new() })
     }
 
-    /// The status of the next frame, if one waits.
+    /// The status of the next frame; `None` if none waits.
     fn status(&self) -> Option<u32> {
         let status = self.ring.status(self.at).load(Ordering::Acquire);
         (status & libc::TP_STATUS_USER != 0).then_some(status)
     }
 
-    /// When the next frame that waits came, in nanoseconds since 1970; none if none waits.
+    /// Arrival time of the next frame, ns since 1970; `None` if none waits.
     pub fn head(&self) -> Option<u64> {
         self.status().map(|_| {
             let header = self.ring.header(self.at);
@@ -194,14 +194,14 @@ impl RingSocket {
         })
     }
 
-    /// Hands the next frame to `take`, if one waits, and gives its place back.
+    /// Passes the next waiting frame to `take` and returns its slot to the kernel.
     pub fn receive(&mut self, take: impl FnOnce(Frame<'_>)) {
         let Some(status) = self.status() else { return };
         let has = |bit: u32| status & bit != 0;
         let header = self.ring.header(self.at);
         let copied = has(libc::TP_STATUS_COPY).then(|| self.receive_long());
         let (place, virtio) = self.ring.frame(self.at);
-        // Older kernels give the tag alone.
+        // Older kernels do not give the tag's protocol.
         let kind = if has(libc::TP_STATUS_VLAN_TPID_VALID) { header.tp_vlan_tpid } else { libc::ETH_P_8021Q as u16 };
         let tag = (u32::from(kind) << 16 | u32::from(header.tp_vlan_tci)).to_be_bytes();
         let (bytes, is_whole) = match copied {
@@ -213,14 +213,14 @@ impl RingSocket {
         self.at = (self.at + 1) % FRAMES;
     }
 
-    /// Takes the next frame from the socket's queue into `long`; was there room for all of it?
+    /// Moves the next frame from the socket buffer to `long`. Returns whether it fitted.
     fn receive_long(&mut self) -> io::Result<bool> {
-        self.long.resize(VIRTIO + LONGEST, 0);
+        self.long.resize(VIRTIO + MAX_FRAME, 0);
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_TRUNC | libc::MSG_DONTWAIT);
-        // SAFETY: the kernel writes at most as many bytes as `long` has.
+        // SAFETY: the kernel writes at most `long.len()` bytes.
         let mut recv =
             || check(unsafe { libc::recv(fd, self.long.as_mut_ptr().cast(), self.long.len(), flags) } as i32);
-        // The first call may report an error of the socket, such as ENETDOWN, and leave the frame in the queue.
+        // The first call may return a pending socket error such as ENETDOWN and leave the frame in the buffer.
         let len = recv().or_else(|_| recv())? as usize;
         let is_whole = len <= self.long.len();
         self.long.truncate(len);
@@ -228,11 +228,11 @@ impl RingSocket {
         Ok(is_whole)
     }
 
-    /// Sends these frames, at most [`BATCH`]; how many the interface took.
+    /// Sends at most [`BATCH`] frames. Returns how many the interface accepted.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let mut parts = [[part(&COMPLETE); 2]; BATCH];
-        // SAFETY: structures of numbers and pointers, for which zeros are values: no address, no control data.
+        // SAFETY: structs of integers and pointers; all zeros are valid: no address, no control data.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
         let mut count = 0;
         for ((frame, parts), message) in frames.zip(&mut parts).zip(&mut messages) {
@@ -240,20 +240,21 @@ impl RingSocket {
             (message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen) = (parts.as_mut_ptr(), parts.len());
             count += 1;
         }
-        // SAFETY: `count` messages were filled in, each with two parts that point to live bytes; the kernel only reads.
+        // SAFETY: `count` messages are filled in, each with two parts that point to live bytes; the kernel only
+        // reads.
         let sent = unsafe { libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count as u32, 0) };
         check(sent).map(|sent| sent as usize)
     }
 
-    /// Frames for which the ring had no room, so far.
+    /// Frames dropped because the ring was full, in total.
     pub fn dropped(&mut self) -> u64 {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         let (fd, level, name) = (self.socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS);
-        // SAFETY: the kernel writes at most `len` bytes to `stats`, which is that long.
+        // SAFETY: the kernel writes at most `len` bytes to `stats`, which has that size.
         let asked = unsafe { libc::getsockopt(fd, level, name, (&raw mut stats).cast(), &raw mut len) };
         if asked == 0 {
-            // Asking sets the kernel's counter to 0.
+            // Reading resets the kernel's counter.
             self.dropped += u64::from(stats.tp_drops);
         }
         self.dropped

@@ -1,4 +1,4 @@
-//! Sockets of TCP with options that must be set before they connect, and files in memory.
+//! TCP sockets with options that must be set before connecting, UDP sockets, and files in memory.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -11,20 +11,20 @@ use forebay_aqm::base::packet::Ecn;
 
 use super::{check, owned, set_option};
 
-/// How a connection behaves.
+/// Options of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
-    /// Congestion control, as the kernel names it; empty is the system's.
+    /// Congestion control by its kernel name; empty: the system's default.
     pub control: String,
-    /// The largest segment, in bytes with TCP's options; 0 is the kernel's choice.
+    /// Maximum segment size, bytes with TCP options; 0: the kernel's default.
     pub segment: u32,
-    /// The most that the receiver lets be on the way, in bytes; 0 is the kernel's choice.
+    /// Maximum receive window, bytes; 0: the kernel's default.
     pub window: u32,
 }
 
-/// An address as the kernel reads it.
+/// A socket address.
 fn address(host: Ipv4Addr, port: u16) -> libc::sockaddr_in {
-    // SAFETY: a plain structure of numbers, for which zeros are values.
+    // SAFETY: a struct of integers; all zeros are valid.
     let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
     address.sin_family = libc::AF_INET as u16;
     address.sin_port = port.to_be();
@@ -35,84 +35,83 @@ fn address(host: Ipv4Addr, port: u16) -> libc::sockaddr_in {
 const ADDRESS: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
 
 fn stream(manner: &Manner) -> io::Result<OwnedFd> {
-    // SAFETY: plain numbers.
+    // SAFETY: integer arguments only.
     let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })?;
     set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1_i32)?;
     if !manner.control.is_empty() {
         let name = CString::new(manner.control.as_str())?;
         let (fd, len) = (socket.as_raw_fd(), name.as_bytes().len() as libc::socklen_t);
         let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-        // SAFETY: the kernel reads `len` bytes of `name`, which has them.
+        // SAFETY: the kernel reads `len` bytes of `name`, which has that length.
         check(unsafe { libc::setsockopt(fd, level, option, name.as_ptr().cast(), len) })?;
     }
     if manner.segment > 0 {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &manner.segment)?;
     }
     if manner.window > 0 {
-        // A buffer that is set does not grow, and with it the clamp stays.
+        // Setting the buffer disables its autotuning, so that the clamp stays in force.
         set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &manner.window)?;
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &manner.window)?;
     }
     Ok(socket)
 }
 
-/// Opens a connection to that port.
+/// Connects to a port.
 pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStream> {
     let (socket, to) = (stream(manner)?, address(host, port));
-    // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which is that long.
+    // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which has that size.
     check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), ADDRESS) })?;
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// Listens on that port of every address; connections behave alike.
+/// Listens on a port of all addresses; accepted connections inherit the options.
 pub fn listen(port: u16, manner: &Manner) -> io::Result<TcpListener> {
     let (socket, at) = (stream(manner)?, address(Ipv4Addr::UNSPECIFIED, port));
-    // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which is that long.
+    // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which has that size.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS) })?;
-    // SAFETY: plain numbers.
+    // SAFETY: integer arguments only.
     check(unsafe { libc::listen(socket.as_raw_fd(), 1024) })?;
     Ok(TcpListener::from(socket))
 }
 
-/// A socket of UDP on that port, which waits for so long at a time.
-pub fn datagrams(port: u16, patience: Duration) -> io::Result<UdpSocket> {
+/// A UDP socket on a port, with a receive timeout.
+pub fn datagrams(port: u16, timeout: Duration) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
-    socket.set_read_timeout(Some(patience))?;
+    socket.set_read_timeout(Some(timeout))?;
     Ok(socket)
 }
 
-/// From now on its datagrams have this codepoint in their IP header. Of a connection the kernel decides itself.
+/// Sets the ECN codepoint of sent datagrams. For TCP the kernel sets it.
 pub fn set_codepoint(socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(ecn.bits()))
 }
 
-/// Segments that this connection has sent again.
+/// Number of retransmitted segments of this connection.
 pub fn retransmitted(stream: &TcpStream) -> io::Result<u64> {
-    // SAFETY: a plain structure of numbers, for which zeros are values.
+    // SAFETY: a struct of integers; all zeros are valid.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
     let (fd, level, option) = (stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO);
-    // SAFETY: the kernel writes at most `len` bytes to `info`, which is that long.
+    // SAFETY: the kernel writes at most `len` bytes to `info`, which has that size.
     check(unsafe { libc::getsockopt(fd, level, option, (&raw mut info).cast(), &raw mut len) })?;
     Ok(u64::from(info.tcpi_total_retrans))
 }
 
-/// Bytes of data that the other end has not acknowledged yet.
+/// Bytes not yet acknowledged by the peer.
 pub fn on_the_way(stream: &TcpStream) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: for this request (SIOCOUTQ) the kernel writes one number to `bytes`, which lives until the call returns.
+    // SAFETY: for this request (SIOCOUTQ) the kernel writes one integer to `bytes`, which outlives the call.
     check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
     Ok(bytes.max(0) as u64)
 }
 
-/// A file that lies in memory and has no name. What is written goes to its end, whoever else writes: processes that share a
-/// place in such a file would overwrite each other's words.
+/// An anonymous file in memory, in append mode: several processes can write to it without overwriting each other.
 pub fn memory_file() -> io::Result<File> {
-    // SAFETY: a string that ends with 0 and lives for ever.
+    // SAFETY: a static NUL-terminated string.
     let file = owned(unsafe { libc::memfd_create(c"forebay".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: plain numbers.
+    // SAFETY: integer arguments only.
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) })?;
     Ok(File::from(file))
 }

@@ -1,4 +1,4 @@
-//! Tunnel interfaces: packets of IP by read and write, one at a time (tun(4)).
+//! Tun devices: one IP packet per read and write (tun(4)).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,53 +7,55 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use super::{check, clock};
 
-/// `TUNSETIFF` of linux/if_tun.h.
+/// `TUNSETIFF` in linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
-/// What stands for the header of Ethernet, which packets of a tunnel have not: they are as long here as on other ports.
+/// Length of a placeholder for the Ethernet header, which tun packets lack, so that lengths match those of other
+/// ports.
 const HEADER: usize = 14;
-/// The longest packet with that.
-const LONGEST: usize = 65_535 + HEADER;
+/// The longest packet with this header, bytes.
+const MAX_FRAME: usize = 65_535 + HEADER;
 
-/// The end of a tunnel whose other end is an interface.
+/// Our end of a tun device; the other end is an interface.
 pub struct Tunnel {
     file: File,
-    /// The packet that waits, if its length is above 0.
+    /// The waiting packet; empty if `len` is 0.
     buffer: Vec<u8>,
     len: usize,
     came: u64,
 }
 
 impl Tunnel {
-    /// Makes the interface of this name in the present network namespace. Needs CAP_NET_ADMIN there, and `/dev/net/tun`.
+    /// Creates the interface in the current network namespace. Needs CAP_NET_ADMIN there and access to
+    /// `/dev/net/tun`.
     pub fn open(name: &str) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-        // SAFETY: a structure of numbers and a union of them, for which zeros are values.
+        // SAFETY: a struct of integers; all zeros are valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: for this request the kernel reads and writes `request`, which lives until the call returns.
+        // SAFETY: for this request the kernel reads and writes `request`, which outlives the call.
         check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) })?;
-        Ok(Self { file, buffer: vec![0; LONGEST], len: 0, came: 0 })
+        Ok(Self { file, buffer: vec![0; MAX_FRAME], len: 0, came: 0 })
     }
 
-    /// When the next packet that waits was read, in nanoseconds since 1970: a tunnel has no stamps. None if none waits.
+    /// Time at which the waiting packet was read, ns since 1970 (tun has no timestamps); `None` if none waits.
     pub fn head(&mut self) -> Option<u64> {
         if self.len == 0
             && let Ok(len) = self.file.read(&mut self.buffer[HEADER..])
         {
             self.len = len;
             self.came = clock::realtime();
-            // The kind of packet, by the first four bits.
+            // EtherType from the IP version.
             let kind = if self.buffer[HEADER] >> 4 == 6 { [0x86, 0xdd] } else { [0x08, 0x00] };
             self.buffer[HEADER - 2..HEADER].copy_from_slice(&kind);
         }
         (self.len > 0).then_some(self.came)
     }
 
-    /// Hands the next packet to `take`, if one waits, with something like a header of Ethernet.
+    /// Passes the next waiting packet to `take`, with a placeholder Ethernet header.
     pub fn receive(&mut self, take: impl FnOnce(&[u8])) {
         if self.head().is_some() {
             take(&self.buffer[..HEADER + self.len]);
@@ -61,7 +63,7 @@ impl Tunnel {
         }
     }
 
-    /// Sends these frames without their headers; how many the interface took.
+    /// Sends frames without their Ethernet headers. Returns how many the interface accepted.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let mut sent = 0;
         for frame in frames {

@@ -1,8 +1,7 @@
-//! The flows of a network as real connections and datagrams: the same times and sizes as in a simulation, sent by this
-//! machine's kernel.
+//! The flows of a network as real TCP connections and UDP datagrams, with the times and sizes of a simulation.
 //!
-//! Who sends data is near, who receives it far, whichever way the flow's routes go: frames are told apart by their port, one
-//! for each flow, and the network sees to the rest. Each flow has a thread at each end.
+//! The client namespace sends data and the server namespace receives it, whatever the route of the flow. Each
+//! flow has its own port, by which the network selects its route. Each flow has a thread at each end.
 
 mod receive;
 mod send;
@@ -20,24 +19,26 @@ use forebay_sim::network::{FlowSpec, Network, Traffic};
 use crate::sys::clock;
 use crate::sys::socket::Manner;
 
-/// The port of the first flow.
+/// Port of the first flow.
 const PORTS: u16 = 10_000;
-/// The most flows: each has a port.
+/// Maximum number of flows; each needs a port.
 pub const MOST: usize = 50_000;
-/// Bytes before the data of a segment: Ethernet, IP, TCP with its time stamps.
+/// Header bytes of a segment: Ethernet, IP, TCP with timestamps.
 pub const BEFORE_DATA: u32 = 14 + 20 + 32;
-/// Bytes before the data of a datagram: Ethernet, IP, UDP.
+/// Header bytes of a datagram: Ethernet, IP, UDP.
 pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
-/// The longest frame.
-const LONGEST: u16 = 1514;
-/// A receiver's window of so many bytes is as good as none.
-const ENDLESS: u64 = 1 << 22;
-/// The smallest frame that kernels send segments in.
-const LEAST_SEGMENT: u32 = BEFORE_DATA + 76;
-/// How often a thread that waits looks whether it is over.
+/// Maximum frame length, bytes.
+const MAX_FRAME: u16 = 1514;
+/// Receive windows of at least this many bytes are not set.
+const UNLIMITED_WINDOW: u64 = 1 << 22;
+/// Minimum frame length of segments, bytes; kernels enforce a minimum MSS.
+const MIN_FRAME: u32 = BEFORE_DATA + 76;
+/// Reported for a congestion control that no kernel has.
+const NO_COUNTERPART: &str = "no kernel counterpart for this congestion control; supported: reno, cubic, bbr, dctcp";
+/// How often a waiting thread checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The flow whose frame has these ports, if it is one of `count`.
+/// The flow with these ports; `None` if it is not one of `count` flows.
 pub fn flow_of(ports: [u16; 2], count: usize) -> Option<usize> {
     let flow = |port: u16| port.checked_sub(PORTS).map(usize::from).filter(|flow| *flow < count);
     ports.into_iter().find_map(flow)
@@ -47,64 +48,64 @@ const fn port(flow: usize) -> u16 {
     PORTS + flow as u16
 }
 
-/// Why real endpoints cannot carry this network's flows, if they cannot.
+/// Why real endpoints cannot run this network's flows; `None` if they can.
 pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
     if net.flows.len() > MOST {
-        return Some(format!("{} flows: at most {MOST} have a port each", net.flows.len()));
+        return Some(format!("{} flows; the maximum is {MOST} (one port each)", net.flows.len()));
     }
     net.flows.iter().find_map(|flow| {
         let name = &flow.name;
-        if flow.packet > LONGEST {
-            return Some(format!("{name}: packets of {} bytes; frames have {LONGEST} at most", flow.packet));
+        if flow.packet > MAX_FRAME {
+            return Some(format!("{name}: packets of {} bytes; the maximum is {MAX_FRAME}", flow.packet));
         }
         match &flow.traffic {
-            Traffic::Rtp(_) => Some(format!("{name}: video over RTP has no real endpoint yet")),
+            Traffic::Rtp(_) => Some(format!("{name}: RTP video is not supported on the kernel")),
             Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
-                Some(format!("{name}: packets of {} bytes, whose headers take {BEFORE_DATAGRAM}", flow.packet))
+                Some(format!("{name}: packets of {} bytes; the headers alone need {BEFORE_DATAGRAM}", flow.packet))
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
                 let Some(control) = options.variant.profile().kernel else {
-                    return Some(format!("{name}: a sender that no kernel has; reno, cubic, bbr and dctcp are"));
+                    return Some(format!("{name}: {NO_COUNTERPART}"));
                 };
                 if !controls.iter().any(|known| known == control) {
-                    return Some(format!("{name}: this kernel has no {control}, but {}", controls.join(", ")));
+                    return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
                 if flow.ecn == Ecn::Ect1 {
-                    return Some(format!("{name}: ECT(1) over TCP; a kernel's TCP sends ECT(0)"));
+                    return Some(format!("{name}: ECT(1) over TCP; kernel TCP sends ECT(0)"));
                 }
-                let small = u32::from(flow.packet) < LEAST_SEGMENT;
+                let small = u32::from(flow.packet) < MIN_FRAME;
                 small.then(|| {
-                    format!("{name}: packets of {} bytes; kernels send none below {LEAST_SEGMENT}", flow.packet)
+                    format!("{name}: packets of {} bytes; the minimum of kernel TCP is {MIN_FRAME}", flow.packet)
                 })
             }
         }
     })
 }
 
-/// The congestion controls that this kernel has.
+/// The congestion controls available in this kernel.
 pub fn controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_string).collect()
 }
 
-/// Does any flow ask for ECN?
+/// Does any flow use ECN over TCP?
 pub fn wants_ecn(net: &Network) -> bool {
     net.flows.iter().any(|flow| flow.traffic.tcp().is_some_and(|options| options.ecn_capable()))
 }
 
-/// When everything happens.
+/// Start, end of warm-up and end; ns on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The beginning, in nanoseconds of the monotonic clock.
+    /// Start.
     pub start: u64,
-    /// The end of the warm-up.
+    /// End of the warm-up.
     pub warm: u64,
-    /// The end.
+    /// End.
     pub end: u64,
 }
 
-/// What one end of all flows needs.
+/// The context shared by all flows at one end.
 struct Stage<'a> {
     flows: &'a [FlowSpec],
     seed: u64,
@@ -119,37 +120,37 @@ impl Stage<'_> {
         clock::monotonic() >= self.times.end
     }
 
-    /// Sleeps until then, or the end; true if that has come.
+    /// Sleeps until `at`, at most until the end. Returns whether the run is over.
     fn sleep_until(&self, at: u64) -> bool {
         let now = clock::monotonic();
         std::thread::sleep(Duration::from_nanos(at.min(self.times.end).saturating_sub(now)));
         self.is_over()
     }
 
-    /// When a flow begins and when it ends, on the monotonic clock.
+    /// Start and stop of a flow, ns on the monotonic clock.
     fn life(&self, flow: &FlowSpec) -> (u64, u64) {
         let stop = flow.stop.map_or(self.times.end, |stop| self.times.start + stop.nanos());
         (self.times.start + flow.start.nanos(), stop.min(self.times.end))
     }
 }
 
-/// Bytes of data in a segment of a flow.
+/// Data bytes per segment of a flow.
 fn data(flow: &FlowSpec) -> u64 {
     u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
 }
 
-/// How the connections of a flow behave.
+/// Socket options of a flow's connections.
 fn manner(flow: &FlowSpec) -> Manner {
     let Some(options) = flow.traffic.tcp() else { return Manner::default() };
     let control = options.variant.profile().kernel.unwrap_or_default().to_string();
-    // A window that no path fills leaves the kernel's buffers alone.
+    // Do not set a window so large that it never limits; this leaves the kernel's autotuning on.
     let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
-    let window = window.filter(|bytes| *bytes < ENDLESS).unwrap_or(0) as u32;
-    // TCP counts its options into the size of a segment.
+    let window = window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32;
+    // TCP_MAXSEG includes TCP options.
     Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
 }
 
-/// Who asks for files, if somebody does.
+/// The file transfers of a flow, if it has any.
 fn files(flow: &FlowSpec) -> Option<&Files> {
     match &flow.traffic {
         Traffic::Application(_, Work::Files(files)) => Some(files),
@@ -157,26 +158,26 @@ fn files(flow: &FlowSpec) -> Option<&Files> {
     }
 }
 
-/// Where both ends write what they found.
+/// The file to which both ends write their results.
 struct Results(Mutex<File>);
 
-/// What was found of flows.
+/// The results of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Payload that the receiver read, in bytes: of a connection in order; within the window and in all.
+    /// Payload bytes read by the receiver (TCP: in order), per flow: `[after warm-up, total]`.
     pub arrived: Vec<[u64; 2]>,
-    /// Segments sent again.
+    /// Retransmitted segments, per flow.
     pub again: Vec<u64>,
-    /// Flow, beginning and duration of each file, in nanoseconds.
+    /// Flow, start and duration of each file, ns.
     pub files: Vec<(usize, u64, u64)>,
-    /// What went wrong.
+    /// Errors.
     pub faults: Vec<String>,
 }
 
 impl Results {
     fn line(&self, words: &str) {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write a line: the other end's process writes into the same file.
+        // One write per line: another process appends to the same file.
         let _ = file.write_all(format!("{words}\n").as_bytes());
     }
 
@@ -185,7 +186,8 @@ impl Results {
     }
 }
 
-/// Plays one end of every flow: near they send, far they receive. Gives the exit code of its process.
+/// Runs one end of all flows: the client end sends, the server end receives. Returns the exit code of its
+/// process.
 pub fn play(
     net: &Network,
     seed: u64,
@@ -199,7 +201,7 @@ pub fn play(
         for number in 0..stage.flows.len() {
             let stage = &stage;
             let play = move || if sends { send::flow(stage, number) } else { receive::flow(stage, number) };
-            // Connections need little: their buffers are the kernel's.
+            // A small stack suffices: the buffers are in the kernel.
             let begun = std::thread::Builder::new().stack_size(128 << 10).spawn_scoped(scope, play);
             if let Err(error) = begun {
                 stage.results.fault(&stage.flows[number], "cannot start a thread", &error);
@@ -209,7 +211,7 @@ pub fn play(
     0
 }
 
-/// Reads what both ends wrote.
+/// Reads the results written by both ends.
 pub fn found(mut results: File, count: usize) -> io::Result<Found> {
     let mut text = String::new();
     results.rewind()?;
@@ -233,7 +235,7 @@ pub fn found(mut results: File, count: usize) -> io::Result<Found> {
     }
     let silent = heard.iter().filter(|heard| !**heard).count();
     if silent > 0 {
-        found.faults.push(format!("{silent} receivers said nothing"));
+        found.faults.push(format!("{silent} receivers reported nothing"));
     }
     Ok(found)
 }
@@ -254,7 +256,7 @@ mod tests {
         (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
     }
 
-    /// The second process of the test below, whose standard input is the file; nothing by itself.
+    /// The second process of the test below, with the file as stdin; does nothing otherwise.
     #[test]
     fn a_second_writer() {
         if std::env::var_os(WRITES).is_some() {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_write_into_one_file_and_nothing_is_lost() {
+    fn two_processes_append_to_one_file_without_loss() {
         let file = socket::memory_file().unwrap();
         let (theirs, ours) = (file.try_clone().unwrap(), file.try_clone().unwrap());
         let mut second = Command::new(std::env::current_exe().unwrap());
@@ -281,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_says_nothing_is_a_fault() {
+    fn receiver_without_report_is_a_fault() {
         let file = socket::memory_file().unwrap();
         Results(Mutex::new(file.try_clone().unwrap())).line("arrived 1 5 9");
         let found = found(file, 2).unwrap();
         assert_eq!(
             (found.arrived[1], found.faults.as_slice()),
-            ([5, 9], &["1 receivers said nothing".to_string()][..])
+            ([5, 9], &["1 receivers reported nothing".to_string()][..])
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The far end of a flow, to which data goes.
+//! The receiving end of a flow.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use super::send::{HEADER, accept, draws, read, request};
 use super::{LOOK, Stage, files, manner, port};
 use crate::sys::{clock, socket};
 
-/// Plays it to the end of the run.
+/// Runs the flow to the end.
 pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     let flow = &stage.flows[number];
     let mut arrived = Arrived { warm: stage.times.warm, window: 0, all: 0 };
@@ -28,7 +28,7 @@ pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     }
 }
 
-/// Bytes of data so far.
+/// Data bytes received so far.
 struct Arrived {
     warm: u64,
     window: u64,
@@ -44,7 +44,7 @@ impl Arrived {
     }
 }
 
-/// Reads `left` bytes, or until there are no more, or the end; false then.
+/// Reads `left` bytes, or up to end of stream or end of the run. Returns whether all were read.
 fn drain(stage: &Stage<'_>, stream: &mut TcpStream, mut left: u64, arrived: &mut Arrived) -> io::Result<bool> {
     let mut buffer = vec![0; 64 << 10];
     while left > 0 && !stage.is_over() {
@@ -62,7 +62,7 @@ fn drain(stage: &Stage<'_>, stream: &mut TcpStream, mut left: u64, arrived: &mut
     Ok(left == 0)
 }
 
-/// Takes what comes, over as many connections as there are, one after the other.
+/// Reads from one connection after the other.
 fn take(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<()> {
     let listener = socket::listen(port(number), &manner(&stage.flows[number]))?;
     while let Some(mut stream) = accept(stage, &listener)? {
@@ -71,7 +71,7 @@ fn take(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<(
     Ok(())
 }
 
-/// A file after its header, which is given; when the other end says that it began.
+/// Reads one file with its header. Returns the start time that the sender wrote, or `None` if it is incomplete.
 fn take_file(stage: &Stage<'_>, stream: &mut TcpStream, arrived: &mut Arrived) -> io::Result<Option<u64>> {
     let mut header = [0; HEADER];
     if !read(stage, stream, &mut header)? {
@@ -88,7 +88,7 @@ fn note(stage: &Stage<'_>, number: usize, begun: u64) {
     stage.results.line(&format!("file {number} {} {took}", begun.saturating_sub(stage.times.start)));
 }
 
-/// Files that the other end begins.
+/// Receives files that the sender starts.
 fn take_files(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<()> {
     let listener = socket::listen(port(number), &manner(&stage.flows[number]))?;
     while let Some(mut stream) = accept(stage, &listener)? {
@@ -99,7 +99,7 @@ fn take_files(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Re
     Ok(())
 }
 
-/// Files that this end asks for.
+/// Requests files.
 fn ask(stage: &Stage<'_>, number: usize, files: &Files, arrived: &mut Arrived) -> io::Result<()> {
     let flow = &stage.flows[number];
     let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));

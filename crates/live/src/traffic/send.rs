@@ -1,4 +1,4 @@
-//! The near end of a flow, which has data.
+//! The sending end of a flow.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -12,12 +12,12 @@ use forebay_sim::source::{Pattern, Source};
 use super::{BEFORE_DATAGRAM, LOOK, Stage, data, manner, port};
 use crate::sys::{clock, socket};
 
-/// What is sent.
+/// Zeros to send.
 static NOTHING: [u8; 64 << 10] = [0; 64 << 10];
-/// What goes before a file: its length and when it began, in eight bytes each.
+/// Length of a file's header, bytes: its length and its start time, eight bytes each.
 pub(super) const HEADER: usize = 16;
 
-/// Plays it to its end.
+/// Runs the flow to its end.
 pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     let flow = &stage.flows[number];
     let played = match &flow.traffic {
@@ -33,7 +33,7 @@ pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     }
 }
 
-/// A connection that ends with everything is no fault, nor is one that found no way through a full queue.
+/// Ignores errors of connections that are cut at the end of the run, or that a full queue never let through.
 fn over(stage: &Stage<'_>, error: io::Error) -> io::Result<()> {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
     let usual = matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock);
@@ -46,7 +46,7 @@ fn connect(stage: &Stage<'_>, number: usize) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Writes as much, or until `until`; how much that was.
+/// Writes `left` bytes, at most until the time `until`. Returns the number of bytes written.
 fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
     let mut done = 0;
     while left > 0 && clock::monotonic() < until {
@@ -60,7 +60,7 @@ fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
     Ok(done)
 }
 
-/// Waits until everything has arrived, or the end; then tells how many segments were sent again, beyond `known` of them.
+/// Waits until all data is acknowledged, or the run ends. Then reports the retransmitted segments beyond `known`.
 fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream, known: &mut u64) {
     while !stage.is_over() && socket::on_the_way(stream).is_ok_and(|bytes| bytes > 0) {
         std::thread::sleep(LOOK / 50);
@@ -71,7 +71,7 @@ fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream, known: &mut u64) 
     }
 }
 
-/// Data without end.
+/// An unlimited transfer.
 fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     let (start, stop) = stage.life(&stage.flows[number]);
     if stage.sleep_until(start) {
@@ -83,18 +83,18 @@ fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The random numbers of an application, as in a simulation.
+/// The random stream of an application, as in a simulation.
 pub(super) fn draws(stage: &Stage<'_>, flow: &FlowSpec) -> Rng {
     Rng::stream(stage.seed, &format!("flow/{}/application", flow.name))
 }
 
-/// Data of the next file, which is told in bytes on the wire.
+/// Payload bytes of the next file. Its size is given in bytes on the wire.
 fn next_file(files: &Files, flow: &FlowSpec, rng: &mut Rng) -> u64 {
     let packets = (files.size.next(rng) / f64::from(flow.packet)).ceil().clamp(1.0, 1e9) as u64;
     (packets * data(flow)).max(HEADER as u64)
 }
 
-/// A file with its header.
+/// Sends a file with its header.
 fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Result<()> {
     let header = [len.to_le_bytes(), begun.to_le_bytes()].concat();
     let mut done = 0;
@@ -108,7 +108,7 @@ fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Re
     write(stream, len - HEADER as u64, until).map(drop)
 }
 
-/// Files that this end begins.
+/// Sends files that this end starts.
 fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let flow = &stage.flows[number];
     let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));
@@ -123,7 +123,7 @@ fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
             }
             None => connect(stage, number)?,
         };
-        // A file's time begins with the connection's first SYN only where the scenario has one.
+        // The transfer time includes the TCP handshake only if the scenario says so.
         let begun = if files.handshake { begun } else { clock::monotonic() };
         send_file(&mut stream, len, begun, stage.times.end)?;
         again(stage, number, &stream, &mut known);
@@ -136,7 +136,7 @@ fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for a connection until the end.
+/// Waits for a connection, at most until the end of the run.
 pub(super) fn accept(stage: &Stage<'_>, listener: &TcpListener) -> io::Result<Option<TcpStream>> {
     listener.set_nonblocking(true)?;
     while !stage.is_over() {
@@ -154,7 +154,7 @@ pub(super) fn accept(stage: &Stage<'_>, listener: &TcpListener) -> io::Result<Op
     Ok(None)
 }
 
-/// Reads all of `buffer`, or until the end; false if there is no more.
+/// Fills `buffer`. Returns false at end of stream or end of the run.
 pub(super) fn read(stage: &Stage<'_>, stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<bool> {
     let mut done = 0;
     while done < buffer.len() && !stage.is_over() {
@@ -168,7 +168,7 @@ pub(super) fn read(stage: &Stage<'_>, stream: &mut TcpStream, buffer: &mut [u8])
     Ok(done == buffer.len())
 }
 
-/// Files that the other end asks for.
+/// Sends files that the other end requests.
 fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let flow = &stage.flows[number];
     let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &manner(flow))?);
@@ -184,12 +184,12 @@ fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of data of a request.
+/// Payload bytes of a request.
 pub(super) fn request(files: &Files) -> usize {
     usize::from(files.request.unwrap_or_default()).saturating_sub(super::BEFORE_DATA as usize).max(1)
 }
 
-/// Calls `send` whenever a source would, with the length on the wire.
+/// Calls `send` at the times of a source, with the packet length on the wire.
 fn as_source(
     stage: &Stage<'_>,
     flow: &FlowSpec,
@@ -206,13 +206,13 @@ fn as_source(
         if at >= stop || stage.sleep_until(at) {
             break;
         }
-        // At the time for which it was meant: a sleep that was too long does not add up.
+        // Use the scheduled time, so that late wake-ups do not accumulate.
         send(source.send(Instant::from_nanos(next.nanos())))?;
     }
     Ok(())
 }
 
-/// Packets that are written into a connection one by one.
+/// Writes packets into a connection one by one.
 fn written(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
     let flow = &stage.flows[number];
     let source = Source::new(pattern.clone(), flow.packet, draws(stage, flow));
@@ -234,7 +234,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<
     as_source(stage, flow, source, |len| {
         let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);
         match socket.send(&NOTHING[..len]) {
-            // Nobody listens yet, or not any more; and a device that takes nothing now drops, as a link does.
+            // No receiver yet or any more; or the device is full and drops, as a link does.
             Err(error) if [io::ErrorKind::ConnectionRefused, io::ErrorKind::WouldBlock].contains(&error.kind()) => {
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! What drops and marks: the BPF program at one of two hooks, or rules of nftables.
+//! The actuator, which marks and drops: the BPF program at one of two hooks, or nftables rules.
 
 use super::fastpath::FastPath;
 use super::fault::Fault;
@@ -10,14 +10,14 @@ use super::words::{Counters, Settings};
 use crate::sys::attach_process::monotonic;
 use crate::sys::qdiscs::Qdisc;
 
-/// An actuator in place.
+/// An installed actuator.
 pub(in crate::attach) enum Actuator {
     Bpf(Box<FastPath>),
     Nft(Nft),
 }
 
 impl Actuator {
-    /// Puts one in place for an attachment, which is told before anything is changed. If it cannot, nothing is left of it.
+    /// Installs an actuator and records it in the state before each change. On failure nothing of it remains.
     pub(in crate::attach) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         state.actuator = Some(kind);
         state.write(lock)?;
@@ -27,7 +27,7 @@ impl Actuator {
         };
         put.or_else(|fault| {
             match kind {
-                // Its rules come all at once or not at all.
+                // nftables applies a rule set atomically.
                 Kind::Nft => {}
                 Kind::Tcx | Kind::Clsact => FastPath::remove(state)?,
             }
@@ -37,16 +37,16 @@ impl Actuator {
         })
     }
 
-    /// The one of an attachment that stands, to look at.
+    /// Opens the actuator of an existing attachment for reading.
     pub(in crate::attach) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
-            None => Err(Fault::Unavailable(format!("{}: nothing marks or drops there now", state.device))),
+            None => Err(Fault::Unavailable(format!("{}: no actuator is installed", state.device))),
             Some(Kind::Nft) => Ok(Reader::Nft(state.index, Nft::header(state.index)?)),
             Some(Kind::Tcx | Kind::Clsact) => FastPath::open(&state.key()).map(|path| Reader::Bpf(Box::new(path))),
         }
     }
 
-    /// Removes the one of an attachment, whatever is left of it.
+    /// Removes the actuator of an attachment, also a partial one.
     pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
         match state.actuator {
             None => Ok(()),
@@ -55,7 +55,7 @@ impl Actuator {
         }
     }
 
-    /// What it has counted, and what the queue had at that moment, `live` being what it has now.
+    /// The actuator's counters and the qdisc's counters of the same time; `live` is the qdisc now.
     pub(in crate::attach) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
             Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
@@ -63,7 +63,8 @@ impl Actuator {
         }
     }
 
-    /// What it does from now on, `backlog` being what waits now.
+    /// Sets the signal probability. `backlog` in bytes and `packet` size in bytes serve the actuators that cannot
+    /// see them.
     pub(in crate::attach) fn set(&mut self, settings: &Settings, backlog: u64, packet: u64) -> Result<(), Fault> {
         match self {
             Self::Bpf(path) => path.set(settings),
@@ -72,15 +73,16 @@ impl Actuator {
     }
 }
 
-/// An actuator to look at.
+/// An actuator opened for reading.
 pub(in crate::attach) enum Reader {
     Bpf(Box<FastPath>),
-    /// The device, and the bytes of its link's header.
+    /// Device index, and link-layer header in bytes.
     Nft(u32, u64),
 }
 
 impl Reader {
-    /// What it has counted; and the probability of a signal for a packet of `packet` bytes at `backlog`.
+    /// The counters, the signal probability of a packet of `packet` bytes at `backlog` bytes, and whether the
+    /// settings are in force.
     pub(in crate::attach) fn read(&self, backlog: u64, packet: u64) -> Result<(Counters, f64, bool), Fault> {
         match self {
             Self::Bpf(path) => {

@@ -1,4 +1,4 @@
-//! The BPF program: loaded, put at the egress of a device, and pinned so that it outlives the daemon.
+//! The BPF program: loads it, attaches it to the egress of a device, and pins it so that it outlives the daemon.
 
 use std::error::Error;
 use std::io;
@@ -18,28 +18,28 @@ use super::state::State;
 use super::words::{Counters, SETTINGS, Settings, TALLY};
 use crate::sys::attach_process::{monotonic, raise_memory_limit};
 
-/// Compiled from `bpf/aqm.bpf.c`; that both belong together is a test of xtask.
+/// Compiled from `bpf/aqm.bpf.c`. An xtask test checks that the object matches its source.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/aqm.bpf.o"));
 
-/// The names in the object, and those of the pins.
+/// Names in the object file and of the pins.
 const PROGRAM: &str = "forebay";
 const SETTINGS_MAP: &str = "settings";
 const TALLIES_MAP: &str = "tallies";
 const LINK: &str = "link";
-/// Where our filter of clsact stands in the order, and its number there; tc(8) begins at 49152 and 1 by itself.
+/// Preference and handle of our clsact filter. By default tc(8) assigns 49152 and 1.
 const PREFERENCE: &str = "64251";
 const FILTER: &str = "0xfb";
 
-/// The maps of a program that is in place.
+/// The maps of an attached program.
 pub(in crate::attach) struct FastPath {
     settings: Array<MapData, [u64; SETTINGS]>,
     tallies: PerCpuArray<MapData, [u64; TALLY]>,
 }
 
 impl FastPath {
-    /// Loads the program and puts it at the egress of the device.
+    /// Loads the program and attaches it to the egress of the device.
     pub(in crate::attach) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         raise_memory_limit();
         let btf = Btf::from_sys_fs().map_err(|error| {
@@ -51,7 +51,7 @@ impl FastPath {
         let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
         program.load().map_err(|error| refused("load the program", &error))?;
         let pins = place::pins(&state.key());
-        // Nobody's: those of a namespace that has gone, whose number this one has.
+        // Leftover pins belong to a deleted namespace whose number was reused.
         place::remove_pins(&pins)?;
         place::make_pins(&pins)?;
         let mut map = |name: &str| -> Result<MapData, Fault> {
@@ -63,7 +63,7 @@ impl FastPath {
             Ok(data)
         };
         let mut path = Self::of(map(SETTINGS_MAP)?, map(TALLIES_MAP)?)?;
-        // From its first packet on it does what a shaper does.
+        // Start without signals, so that the first packets are only shaped.
         path.set(&Settings::none(state.ecn))?;
         let program = object.program_mut(PROGRAM).ok_or_else(|| Fault::Failed("BPF: no program".into()))?;
         let program: &mut SchedClassifier = program.try_into().map_err(|error| refused("load the program", &error))?;
@@ -74,7 +74,7 @@ impl FastPath {
         Ok(path)
     }
 
-    /// The maps of the attachment with this key.
+    /// Opens the pinned maps of the attachment with this key.
     pub(in crate::attach) fn open(key: &str) -> Result<Self, Fault> {
         let pins = place::pins(key);
         let map = |name: &str| MapData::from_pin(pins.join(name)).map_err(|error| refused("open a pinned map", &error));
@@ -88,9 +88,9 @@ impl FastPath {
         })
     }
 
-    /// Removes filter and pins; with the last pin the kernel lets go of link, program and maps.
+    /// Removes filter and pins. Without pins the kernel frees link, program and maps.
     pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
-        // With a device that has gone its filters went too.
+        // The filters of a deleted device are deleted with it.
         let swept = state.name().map_or(Ok(()), |device| sweep(&device, state));
         match swept {
             Err(fault) if state.name().is_some() => Err(fault),
@@ -98,26 +98,26 @@ impl FastPath {
         }
     }
 
-    /// What all processors have counted.
+    /// The counters, summed over all CPUs.
     pub(in crate::attach) fn counters(&self) -> Result<Counters, Fault> {
         let all = self.tallies.get(&0, 0).map_err(|error| refused("read the counters", &error))?;
         Ok(Counters::sum(all.iter().copied()))
     }
 
-    /// What the daemon said last.
+    /// The settings last written by the daemon.
     pub(in crate::attach) fn settings(&self) -> Result<Settings, Fault> {
         self.settings.get(&0, 0).map(Settings::read).map_err(|error| refused("read the settings", &error))
     }
 
-    /// What counts from now on. A packet that comes while it is written may meet some old words among the new ones; each
-    /// word is itself whole.
+    /// Writes new settings. A packet in the meantime may see some old and some new fields; each field is
+    /// consistent.
     pub(in crate::attach) fn set(&mut self, settings: &Settings) -> Result<(), Fault> {
         let settings = Settings { updated: monotonic(), ..*settings };
         self.settings.set(0, settings.words(), 0).map_err(|error| refused("write the settings", &error))
     }
 }
 
-/// As a TCX link, behind programs that are there already.
+/// Attaches as a TCX link, after existing programs.
 fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(), Fault> {
     let options = TcAttachOptions::TcxOrder(LinkOrder::default());
     let id = program.attach_with_options(device, TcAttachType::Egress, options);
@@ -127,7 +127,7 @@ fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(
     link.pin(pins.join(LINK)).map(|_| ()).map_err(|error| refused("pin the link", &error))
 }
 
-/// As a filter of clsact, a qdisc that may be there already.
+/// Attaches as a filter of the clsact qdisc, which may exist already.
 fn by_filter(program: &mut SchedClassifier, state: &mut State, lock: &Lock, pins: &Path) -> Result<(), Fault> {
     let pin = pins.join(LINK);
     program.pin(&pin).map_err(|error| refused("pin the program", &error))?;
@@ -141,9 +141,9 @@ fn by_filter(program: &mut SchedClassifier, state: &mut State, lock: &Lock, pins
     state.write(lock)?;
     let pin = pin.display().to_string();
     let at = ["filter", "add", "dev", &device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
-    // It fails where somebody else's has that place.
+    // This fails if another filter has this preference and handle.
     let added = tc(&[&at[..], &["bpf", "direct-action", "object-pinned", &pin]].concat()).map(|_| ());
-    // It never stood: a clsact that we made is still ours alone.
+    // The filter was never installed, so a clsact that we created is unused.
     added.inspect_err(|_| state.filter = None)
 }
 
@@ -151,7 +151,7 @@ fn has_clsact(device: &str) -> Result<bool, Fault> {
     Ok(tc(&["qdisc", "show", "dev", device])?.lines().any(|line| line.starts_with("qdisc clsact ")))
 }
 
-/// Removes our filter of clsact, and clsact if it is ours and nobody else's filters are there.
+/// Removes our clsact filter, and clsact itself if we created it and it has no other filters.
 fn sweep(device: &str, state: &State) -> Result<(), Fault> {
     if state.filter.is_none() && !state.made_clsact || !has_clsact(device)? {
         return Ok(());
@@ -162,7 +162,7 @@ fn sweep(device: &str, state: &State) -> Result<(), Fault> {
         let at = ["filter", "del", "dev", device, "egress", "protocol", "all", "pref", PREFERENCE, "handle", FILTER];
         tc(&[&at[..], &["bpf"]].concat())?;
     }
-    // A clsact without our filter may be somebody else's, unless we were never so far.
+    // If our installed filter has disappeared, the present clsact may be someone else's.
     if !state.made_clsact || !stands && state.filter.is_some() {
         return Ok(());
     }
@@ -174,14 +174,14 @@ fn sweep(device: &str, state: &State) -> Result<(), Fault> {
     tc(&["qdisc", "del", "dev", device, "clsact"]).map(|_| ())
 }
 
-/// Does tc's line show our filter with this program?
+/// Does this line of tc show our filter with this program id?
 fn is_filter(line: &str, id: u32) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let has = |name: &str, value: &str| words.windows(2).any(|pair| pair == [name, value]);
     has("handle", FILTER) && has("id", &id.to_string())
 }
 
-/// What the kernel said when BPF was asked for `what`.
+/// A fault for an operation that BPF refused.
 fn refused(what: &str, error: &(dyn Error + 'static)) -> Fault {
     let mut cause = Some(error);
     let mut kind = None;
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_ours_by_place_and_program() {
+    fn filter_is_recognized_by_handle_and_program() {
         let line = "filter protocol all pref 64251 bpf chain 0 handle 0xfb link:[*fsobj] direct-action not_in_hw id 93 \
                     name forebay tag 0123456789abcdef jited";
         assert!(is_filter(line, 93) && !is_filter(line, 9));

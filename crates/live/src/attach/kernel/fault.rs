@@ -1,34 +1,34 @@
-//! Why something was not done, in the three ways that have an exit code of their own.
+//! Failures, in the three classes that have their own exit codes.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why something was not done.
+/// A failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// What was asked for makes no sense here.
+    /// Invalid argument.
     Input {
-        /// Which word of the command.
+        /// The argument.
         key: &'static str,
-        /// What stood there.
+        /// Its value.
         found: String,
-        /// What may stand there.
+        /// What is accepted.
         accepts: String,
     },
-    /// This machine does not permit it, or cannot do it.
+    /// Not permitted or not possible on this machine.
     Unavailable(String),
-    /// It began and then failed.
+    /// The operation started and then failed.
     Failed(String),
 }
 
 impl Fault {
-    /// Something wrong with a word of the command.
+    /// An invalid argument.
     pub fn input(key: &'static str, found: impl Into<String>, accepts: impl Into<String>) -> Self {
         Self::Input { key, found: found.into(), accepts: accepts.into() }
     }
 
-    /// What the system said when it was asked for `what`.
+    /// A system error during `what`, classified by its kind.
     pub fn system(what: impl fmt::Display, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::Unsupported => {
@@ -50,18 +50,18 @@ impl fmt::Display for Fault {
 
 impl Error for Fault {}
 
-/// An error and all that caused it, in one line.
+/// An error and its causes on one line.
 pub(in crate::attach) fn chain(error: &dyn Error) -> String {
     let mut out = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        // Some say what their cause says.
+        // Some errors already include the text of their cause.
         if !out.contains(&text) {
             out = format!("{out}: {text}");
         }
         cause = error.source();
     }
-    // The verifier's log has many lines; its first says what was refused.
+    // The verifier's log has many lines; the first states the reason.
     out.lines().next().unwrap_or_default().to_string()
 }

@@ -1,21 +1,21 @@
-//! The three actuators, by name.
+//! The three actuators by name.
 
-/// What drops and marks.
+/// An actuator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The BPF program as a TCX link, Linux 6.6 and later.
+    /// The BPF program as a TCX link; Linux 6.6 and later.
     Tcx,
     /// The BPF program as a filter of the clsact qdisc.
     Clsact,
-    /// Rules of nftables, where BPF is refused.
+    /// nftables rules, for systems that refuse BPF.
     Nft,
 }
 
 impl Kind {
-    /// All, the best first.
+    /// All kinds in order of preference.
     pub const ALL: [Self; 3] = [Self::Tcx, Self::Clsact, Self::Nft];
 
-    /// Its word.
+    /// Its name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Tcx => "tcx",
@@ -24,7 +24,7 @@ impl Kind {
         }
     }
 
-    /// The one with this word.
+    /// The kind with this name.
     pub fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }

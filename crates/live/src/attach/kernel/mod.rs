@@ -1,4 +1,4 @@
-//! What the kernel has of an attached device: its queue, the fast path that drops and marks, and what of it is kept on disk.
+//! Kernel state of an attached device: its qdisc, the fast path, and the files that describe them.
 
 pub(super) mod actuator;
 pub(super) mod fastpath;

@@ -1,9 +1,9 @@
-//! The actuator where BPF is refused: rules of nftables in front of the same queue.
+//! The actuator for systems that refuse BPF: nftables rules in front of the same qdisc.
 //!
-//! A rule draws a number for each packet, and marks or drops it below a bound that the daemon renews. A set whose only
-//! element is the device, and expires, is the watchdog: without it no rule matches. What goes by backlog or length is
-//! worked out at the moment of the renewal; nothing sees the queue in between. The rules count what the kernel sends as one,
-//! without the link's header: lengths are put right here, numbers cannot be.
+//! A rule draws a random number per packet and marks or drops below a bound. The daemon renews the bound every 50
+//! ms. The watchdog is a set whose only element, the device, expires: without it no rule matches. Dependence on
+//! backlog and length is evaluated at renewal only. The rules count a GSO packet as one, without link-layer
+//! header: byte counts are corrected here, packet counts cannot be.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -22,30 +22,30 @@ use crate::sys::interfaces::index;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdiscs::Qdisc;
 
-/// Out of how many numbers one is drawn.
+/// Range of the random number.
 const OUT_OF: u64 = 1 << 30;
-/// How often the rule is renewed: starting nft takes some 10 ms.
+/// Renewal interval. Starting nft takes about 10 ms.
 const EVERY: Duration = Duration::from_millis(50);
-/// How long a renewal lasts.
+/// Lifetime of a renewal.
 const LASTS: &str = "1s";
 
-/// What daemon and renewing thread tell each other.
+/// State shared by the daemon and the renewal thread.
 struct Shared {
     p: f64,
     counters: Counters,
-    /// The queue when those were read.
+    /// The qdisc when the counters were read.
     root: Qdisc,
     fault: Option<Fault>,
     over: bool,
 }
 
-/// The rules of an attachment, renewed by a thread.
+/// The rules of an attachment and the thread that renews them.
 pub(in crate::attach) struct Nft {
     shared: Arc<Mutex<Shared>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the renewing thread renews.
+/// What the renewal thread needs.
 struct Rules {
     table: String,
     number: u32,
@@ -54,7 +54,7 @@ struct Rules {
 }
 
 impl Nft {
-    /// Makes the table and begins to renew it.
+    /// Creates the table and starts the renewal thread.
     pub(in crate::attach) fn put(state: &State) -> Result<Self, Fault> {
         unmistakable(state.index)?;
         let header = Self::header(state.index)?;
@@ -68,33 +68,33 @@ impl Nft {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// The bytes of a link's header, which the queue counts and the rules do not.
+    /// Link-layer header in bytes. The qdisc counts it, the rules do not.
     pub(in crate::attach) fn header(number: u32) -> Result<u64, Fault> {
         let found = Netlink::open().and_then(|netlink| netlink.interface(number));
         found.map(|found| u64::from(found.header)).map_err(|error| gone("the device", "the header", &error))
     }
 
-    /// Counters and queue as they were at the last renewal.
+    /// Counters and qdisc at the last renewal.
     pub(in crate::attach) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
         let shared = lock(&self.shared);
         shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }
 
-    /// The probability from the next renewal on.
+    /// Sets the probability used from the next renewal on.
     pub(in crate::attach) fn set(&self, p: f64) -> Result<(), Fault> {
         let mut shared = lock(&self.shared);
         shared.p = p;
         shared.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// Removes the table, if it is there.
+    /// Removes the table if it exists.
     pub(in crate::attach) fn remove(device: u32) -> Result<(), Fault> {
         let table = table(device);
-        // Made first, because a table that is not there cannot be deleted.
+        // Create it first: deleting a missing table is an error.
         run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
     }
 
-    /// Counters, probability, and whether it is in force.
+    /// Counters, probability, and whether the rules are in force.
     pub(in crate::attach) fn read(device: u32, header: u64) -> Result<(Counters, f64, bool), Fault> {
         let table = table(device);
         let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?, header);
@@ -108,7 +108,7 @@ impl Nft {
 impl Drop for Nft {
     fn drop(&mut self) {
         lock(&self.shared).over = true;
-        // What it could not do it has said.
+        // The thread has already reported its failure.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -118,7 +118,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 impl Rules {
-    /// Renews the rule and reads the counters until it is over.
+    /// Renews the rule and reads the counters until the attachment ends.
     fn renew(&self, shared: &Mutex<Shared>) {
         let mut next = Instant::now();
         let mut missed = false;
@@ -132,7 +132,7 @@ impl Rules {
             }
             let outcome =
                 unmistakable(self.number).and_then(|()| run(&["-f", "-"], &renewed(&self.table, self.number, p)));
-            // Where it cannot be read, or is not there yet, the daemon finds out why.
+            // If it is missing or unreadable, the daemon reports why.
             let root = self.netlink.root(self.number).ok().filter(is_ours);
             {
                 let mut shared = lock(shared);
@@ -141,31 +141,31 @@ impl Rules {
                         (shared.counters, missed) = (counters_in(&shown, self.header), false);
                         shared.root = root.unwrap_or_else(|| shared.root.clone());
                     }
-                    // Ctrl-C may hit an nft that was just being started: once is no fault yet.
+                    // Ctrl-C may kill an nft process that is just starting, so one failure is tolerated.
                     Err(_) if !missed => missed = true,
                     Err(fault) => shared.fault = Some(fault),
                 }
             }
             next += EVERY;
             let now = Instant::now();
-            // Late: no use in catching up.
+            // After a delay, do not catch up.
             next = next.max(now);
             std::thread::sleep(next - now);
         }
     }
 }
 
-/// Where nft takes a number it looks for a device of that name first: there must be none.
+/// nft looks up a number as a device name first. Such a device must not exist.
 fn unmistakable(number: u32) -> Result<(), Fault> {
     match index(&number.to_string()) {
         Ok(other) if other != number => {
-            Err(Fault::Unavailable(format!("nft: another device has the name {number}, which is this one's number")))
+            Err(Fault::Unavailable(format!("nft: another device is named {number}, the index of this device")))
         }
         _ => Ok(()),
     }
 }
 
-/// The table for a device.
+/// The table of a device.
 fn table(device: u32) -> String {
     format!("forebay_{device}")
 }
@@ -203,10 +203,10 @@ table inet {table} {{
     )
 }
 
-/// The rule with a new probability, the watchdog's element anew, and the counters.
+/// The rule with a new probability, the renewed watchdog element, and a listing of the counters.
 fn renewed(table: &str, device: u32, p: f64) -> String {
     let bound = (p.clamp(0.0, 1.0) * OUT_OF as f64).round() as u64;
-    // Below a bound of all numbers is every number.
+    // A bound of `OUT_OF` matches every number.
     let draw = if bound >= OUT_OF { String::new() } else { format!("numgen random mod {OUT_OF} < {bound} ") };
     let rule = if bound == 0 { String::new() } else { format!("add rule inet {table} draw {draw}goto signal\n") };
     format!(
@@ -218,7 +218,7 @@ list counters table inet {table}
     )
 }
 
-/// The counters in what nft printed. Not as JSON: with that on its command line nft takes no other input either.
+/// Parses the counters that nft printed. Text, because with -j nft also expects JSON input.
 fn counters_in(shown: &str, header: u64) -> Counters {
     let words: Vec<&str> = shown.split_whitespace().collect();
     let of = |name: &str| {
@@ -233,7 +233,7 @@ fn counters_in(shown: &str, header: u64) -> Counters {
     Counters { offered, passed, marked, dropped, unruled: 0 }
 }
 
-/// The probability in the rule of what nft printed as JSON.
+/// The probability in the rule set that nft printed as JSON.
 fn drawn(shown: &Value) -> f64 {
     let all = shown["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rule = all.iter().map(|item| &item["rule"]).find(|rule| rule["chain"] == "draw");
@@ -241,7 +241,7 @@ fn drawn(shown: &Value) -> f64 {
     find(rule, "right").map_or(1.0, |bound| bound.as_u64().unwrap_or_default() as f64 / OUT_OF as f64)
 }
 
-/// The first value under `key`, however deep.
+/// The first value of `key` at any depth.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
         Value::Object(fields) => fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key))),
@@ -250,14 +250,14 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Runs nft with these words and this input, and gives what it printed.
+/// Runs nft with these arguments and this input. Returns its output.
 fn run(words: &[&str], input: &str) -> Result<String, Fault> {
     let failed = |error: std::io::Error| Fault::system("nft", &error);
     let mut command = program("nft", "nftables")?;
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If it does not read on, it says why.
+        // If nft stops reading, its exit status and stderr tell why.
         let _ = stdin.write_all(input.as_bytes());
     }
     let out = child.wait_with_output().map_err(failed)?;
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_draws_below_its_bound() {
+    fn rule_matches_below_its_bound() {
         let of = |p: f64| renewed("t", 7, p);
         assert!(of(0.25).contains("add rule inet t draw numgen random mod 1073741824 < 268435456 goto signal\n"));
         assert!(of(1.0).contains("add rule inet t draw goto signal\n"));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probability_is_read_back() {
+    fn probability_is_parsed_from_rule() {
         let of = |rule: Value| {
             drawn(&serde_json::json!({ "nftables": [{ "rule": { "chain": "signal", "right": 3 } }, rule] }))
         };

@@ -1,4 +1,4 @@
-//! The only queue of a device: tc(8)'s `tbf`, and what was there before it.
+//! The qdisc of an attached device, tc(8)'s `tbf`, and the qdisc that was there before.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,16 +14,16 @@ use crate::sys::qdiscs::Qdisc;
 
 /// The handle of our qdisc.
 const HANDLE: &str = "fb:";
-/// The same as the kernel has it.
+/// The handle as the kernel represents it.
 const OURS: u32 = 0x00fb_0000;
-/// Kinds without classes whose parameters the kernel takes back in the words in which it gives them.
+/// Classless qdiscs whose options the kernel accepts in the same form in which it dumps them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
-/// The most bytes that tbf can be told of.
+/// Maximum buffer and burst of tbf, bytes.
 pub(in crate::attach) const MOST: u64 = u32::MAX as u64;
-/// A link header without a VLAN's tag.
+/// Ethernet header without VLAN tag, bytes.
 const ETHERNET: u32 = 14;
 
-/// The root qdisc that was there before.
+/// The previous root qdisc.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Before {
     kind: String,
@@ -32,12 +32,12 @@ pub struct Before {
 }
 
 impl Before {
-    /// As people know it.
+    /// Kind and handle, as tc prints them.
     pub fn words(&self) -> String {
         format!("{} {:x}:", self.kind, self.handle >> 16)
     }
 
-    /// As it stands in a file.
+    /// As in the state file.
     pub(in crate::attach) fn json(&self) -> Value {
         let options: String = self.options.iter().map(|byte| format!("{byte:02x}")).collect();
         json!({ "kind": self.kind, "handle": self.handle, "options": options })
@@ -54,7 +54,7 @@ impl Before {
     }
 }
 
-/// Bytes that may go at once: a millisecond of the rate, so that a timer that is late loses nothing, and two packets.
+/// Burst in bytes: one millisecond at the rate, so that a late timer loses no throughput, plus two packets.
 pub(in crate::attach) fn burst(rate: Rate, mtu: u32) -> u64 {
     (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MOST)
 }
@@ -64,31 +64,30 @@ pub(in crate::attach) fn is_ours(root: &Qdisc) -> bool {
     root.kind == "tbf" && root.handle == OURS
 }
 
-/// The root qdisc of a device; none where it is the kernel's own choice. What could not be put back is refused.
+/// The root qdisc of a device; `None` for the kernel's default. An error if it could not be restored later.
 pub(in crate::attach) fn before(netlink: &Netlink, device: &str, number: u32) -> Result<Option<Before>, Fault> {
-    let failed = |error: io::Error| gone(device, "the queues", &error);
+    let failed = |error: io::Error| gone(device, "the qdiscs", &error);
     let all = netlink.qdiscs(number).map_err(failed)?;
     let found = judge(&all).map_err(|what| {
-        let accepts =
-            format!("one with a root qdisc that can be put back afterwards: the default or {}", KEPT.join(", "));
+        let accepts = format!("a device whose root qdisc can be restored: the default or {}", KEPT.join(", "));
         Fault::input("DEV", format!("{device} with {what}"), accepts)
     })?;
     let Some(root) = found else { return Ok(None) };
     if netlink.filters(number, root.handle).map_err(failed)? > 0 {
         let what = format!("{device} with filters at its root qdisc {}", root.words());
-        return Err(Fault::input("DEV", what, "one without, for they would be lost"));
+        return Err(Fault::input("DEV", what, "a device without filters (they would be lost)"));
     }
     Ok(Some(root))
 }
 
-/// What there is to put back; what there is that could not be.
+/// The qdisc to restore, or a description of what could not be restored.
 fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     let queues = || all.iter().filter(|one| !matches!(one.kind.as_str(), "clsact" | "ingress"));
     let root = queues().find(|one| one.root);
     if let Some(root) = root.filter(|root| is_ours(root)) {
-        return Err(format!("the queue of an attachment that nobody knows of (root qdisc {} {HANDLE})", root.kind));
+        return Err(format!("a qdisc of forebay without a state file (root qdisc {} {HANDLE})", root.kind));
     }
-    // What the kernel itself has put below its own choice it puts there again.
+    // Children of a default root qdisc are created again by the kernel.
     if let Some(child) = queues().find(|one| !one.root && one.handle != 0) {
         return Err(format!("qdisc {} {:x}: below its root qdisc", child.kind, child.handle >> 16));
     }
@@ -102,14 +101,14 @@ fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
 
-/// Puts our queue in place of the root qdisc.
+/// Replaces the root qdisc by ours.
 pub(in crate::attach) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<(), Fault> {
     let (rate, burst, limit) = (format!("{}bit", rate.0), format!("{burst}b"), format!("{limit}b"));
     let words = ["qdisc", "replace", "dev", device, "root", "handle", HANDLE, "tbf"];
     tc(&[&words[..], &["rate", &rate, "burst", &burst, "limit", &limit]].concat()).map(|_| ())
 }
 
-/// Puts back what [`before`] found, if the queue there is still ours; what could not be done.
+/// Restores what [`before`] found, if the root qdisc is still ours. An error if that fails.
 pub(in crate::attach) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault> {
     let Some(device) = name(number) else { return Ok(()) };
     let done = || -> io::Result<()> {
@@ -122,43 +121,43 @@ pub(in crate::attach) fn restore(number: u32, before: Option<&Before>) -> Result
         }
         let Some(before) = before else { return netlink.remove_root(number, OURS) };
         let put = netlink.put_root(number, &before.kind, before.handle, &before.options);
-        // A device without the queue that it had is better than one with ours.
+        // Without our qdisc the device has the kernel's default, which is better than keeping ours.
         put.inspect_err(|_| drop(netlink.remove_root(number, OURS)))
     };
     match done() {
         Ok(()) => Ok(()),
-        // It went in the meantime, and its qdisc with it.
+        // The device was deleted meanwhile, with its qdisc.
         Err(_) if name(number).is_none() => Ok(()),
         Err(error) => {
-            let what = before.map_or_else(|| "its default queue".to_string(), Before::words);
-            Err(Fault::system(format!("{device}: cannot put back {what}"), &error))
+            let what = before.map_or_else(|| "its default qdisc".to_string(), Before::words);
+            Err(Fault::system(format!("{device}: cannot restore {what}"), &error))
         }
     }
 }
 
-/// What a device has after it was detached.
+/// The qdisc of a device after detaching.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum After {
-    /// It has gone.
+    /// The device no longer exists.
     Gone,
-    /// The queue that it had before, in words.
+    /// The previous qdisc: kind and handle.
     Back(String),
-    /// Another one, which somebody put there.
+    /// Another qdisc, installed by someone else: kind and handle.
     Other(String),
-    /// The kernel's own, in place of what it had.
+    /// The kernel's default instead of the previous qdisc.
     Lost,
     /// Still ours.
     Ours,
 }
 
-/// What it has.
+/// Reads the present root qdisc.
 pub(in crate::attach) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault> {
     let Some(device) = name(number) else { return Ok(After::Gone) };
     let root = match Netlink::open().and_then(|netlink| netlink.root(number)) {
         Ok(root) => Some(root).filter(|root| root.handle != 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(_) if name(number).is_none() => return Ok(After::Gone),
-        Err(error) => return Err(gone(&device, "the queue", &error)),
+        Err(error) => return Err(gone(&device, "the qdisc", &error)),
     };
     Ok(match (root, before) {
         (Some(root), _) if is_ours(&root) => After::Ours,
@@ -166,12 +165,12 @@ pub(in crate::attach) fn after(number: u32, before: Option<&Before>) -> Result<A
             After::Back(before.words())
         }
         (Some(root), _) => After::Other(format!("{} {:x}:", root.kind, root.handle >> 16)),
-        (None, None) => After::Back("its default queue".to_string()),
+        (None, None) => After::Back("its default qdisc".to_string()),
         (None, Some(_)) => After::Lost,
     })
 }
 
-/// Runs tc(8) and gives what it printed.
+/// Runs tc(8). Returns its output.
 pub(in crate::attach) fn tc(words: &[&str]) -> Result<String, Fault> {
     let out = program("tc", "iproute2")?.args(words).stdin(Stdio::null()).output();
     let out = out.map_err(|error| Fault::system("tc", &error))?;
@@ -181,20 +180,20 @@ pub(in crate::attach) fn tc(words: &[&str]) -> Result<String, Fault> {
     Err(refused(&format!("tc {}", words.join(" ")), &out.stderr))
 }
 
-/// A program of the system, also where PATH has no folder for administrators.
+/// Finds a system program. Also searches the sbin directories, which an ordinary PATH lacks.
 pub(in crate::attach) fn program(name: &str, package: &str) -> Result<Command, Fault> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/sbin", "/usr/bin"].map(Into::into));
     let found = folders.into_iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-    let missing = || Fault::Unavailable(format!("the program {name} is not installed: it comes with {package}"));
+    let missing = || Fault::Unavailable(format!("{name} is not installed: install the package {package}"));
     let mut command = found.map(Command::new).ok_or_else(missing)?;
-    // Ctrl-C is for the daemon, which has yet to put things back, not for what it has just started.
+    // Own process group: Ctrl-C must reach only the daemon, which still has to restore the device.
     command.process_group(0);
     Ok(command)
 }
 
-/// What a program of the system said when it refused.
+/// The fault for a system program that failed with this stderr.
 pub(in crate::attach) fn refused(what: &str, stderr: &[u8]) -> Fault {
     let said = String::from_utf8_lossy(stderr);
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -206,10 +205,10 @@ pub(in crate::attach) fn refused(what: &str, stderr: &[u8]) -> Fault {
     if not_here { Fault::Unavailable(text) } else { Fault::Failed(text) }
 }
 
-/// What a device that has gone is, in place of any error about it.
+/// A fault about a device; names the cause if the device no longer exists.
 pub(in crate::attach) fn gone(device: &str, what: &str, error: &io::Error) -> Fault {
     match error.raw_os_error() {
-        Some(libc::ENODEV) => Fault::Unavailable(format!("{device} is gone")),
+        Some(libc::ENODEV) => Fault::Unavailable(format!("{device} no longer exists")),
         _ => Fault::system(format!("{what} of {device}"), error),
     }
 }
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qdisc_is_kept_in_the_words_of_the_kernel() {
+    fn qdisc_options_round_trip_through_state_file() {
         let clsact = qdisc("clsact", 0xffff, false);
         let found = judge(&[qdisc("fq_codel", 0x8001, true), clsact]).unwrap().unwrap();
         assert_eq!((found.words().as_str(), found.options.as_slice()), ("fq_codel 8001:", &[1, 0xab][..]));
@@ -235,25 +234,25 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_made_by_the_kernel_and_what_hangs_on_classes_is_refused() {
+    fn default_qdisc_accepted_and_classful_qdiscs_refused() {
         for all in [vec![], vec![qdisc("noqueue", 0, true)], vec![qdisc("mq", 0, true), qdisc("fq_codel", 0, false)]] {
             assert_eq!(judge(&all), Ok(None), "{all:?}");
         }
         assert_eq!(judge(&[qdisc("htb", 1, true)]), Err("root qdisc htb".to_string()));
         let below = [qdisc("mq", 0, true), qdisc("fq", 0x8002, false)];
         assert_eq!(judge(&below), Err("qdisc fq 8002: below its root qdisc".to_string()));
-        assert!(judge(&[qdisc("tbf", 0xfb, true)]).unwrap_err().contains("nobody knows of"));
+        assert!(judge(&[qdisc("tbf", 0xfb, true)]).unwrap_err().contains("without a state file"));
         let extra = Qdisc { extra: Some("an estimator"), ..qdisc("pfifo", 1, true) };
         assert_eq!(judge(&[extra]), Err("an estimator at its root qdisc pfifo".to_string()));
     }
 
     #[test]
-    fn a_burst_is_a_millisecond_and_two_packets() {
+    fn burst_is_one_millisecond_and_two_packets() {
         assert_eq!(burst(Rate(50_000_000), 1500), 6250 + 3028);
     }
 
     #[test]
-    fn what_is_not_permitted_is_told_from_what_failed() {
+    fn permission_errors_are_distinguished_from_failures() {
         let of = |text: &str| refused("tc x", text.as_bytes());
         assert_eq!(
             of("RTNETLINK answers: Operation not permitted\n"),

@@ -1,12 +1,12 @@
-//! What changing queues takes.
+//! The privilege to change qdiscs.
 
 use std::fs;
 
 use super::fault::Fault;
 
-/// May this process change queues, as `command` does?
+/// Checks that this process may change qdiscs, for `command`.
 pub(in crate::attach) fn permitted(command: &str) -> Result<(), Fault> {
-    /// `CAP_NET_ADMIN`, by its number.
+    /// `CAP_NET_ADMIN`: capability number.
     const NET_ADMIN: u64 = 12;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -14,6 +14,6 @@ pub(in crate::attach) fn permitted(command: &str) -> Result<(), Fault> {
     if mask.is_none_or(|mask| mask >> NET_ADMIN & 1 == 1) {
         return Ok(());
     }
-    let what = format!("{command} changes the queue of a device: that takes CAP_NET_ADMIN, which root has");
+    let what = format!("{command} changes the qdisc of a device: this needs CAP_NET_ADMIN (run it as root)");
     Err(Fault::Unavailable(what))
 }

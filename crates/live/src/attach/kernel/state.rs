@@ -1,4 +1,4 @@
-//! What an attachment changed, in a file: whoever takes it down, and whenever, finds there what to undo.
+//! The state file: what an attachment changed, so that any later process can undo it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,53 +13,54 @@ use super::place::{self, Lock, RUN};
 use super::qdisc::Before;
 use crate::sys::interfaces;
 
-/// What an attachment is and changed.
+/// An attachment and what it changed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     /// The device's name when it was attached.
     pub device: String,
-    /// Its number in the kernel.
+    /// Interface index.
     pub index: u32,
-    /// The network namespace that it is in.
+    /// Inode number of its network namespace.
     pub netns: u64,
-    /// What tells that namespace from a later one with the same number; 0 before Linux 5.14.
+    /// Cookie of that namespace, unique unlike the inode number; 0 before Linux 5.14.
     pub cookie: u64,
-    /// The process of the daemon.
+    /// Process id of the daemon.
     pub pid: u32,
-    /// When that process started, in the kernel's ticks: process numbers are used again.
+    /// Start time of that process in clock ticks; identifies it, because process ids are reused.
     pub started: u64,
-    /// Bits a second.
+    /// Shaping rate, bit/s.
     pub rate: u64,
-    /// Buffer in bytes.
+    /// Buffer, bytes.
     pub limit: u64,
-    /// Bytes of a typical packet.
+    /// Typical packet size, bytes.
     pub packet: u64,
-    /// The discipline with all its parameters.
+    /// The law with all its parameters.
     pub aqm: String,
-    /// Are ECT packets marked?
+    /// Are ECT packets marked instead of dropped?
     pub ecn: bool,
-    /// What drops and marks, from when it begins to be put in place; none: there is nothing of it.
+    /// The actuator, recorded before it is installed; `None`: none installed.
     pub actuator: Option<Kind>,
-    /// Did the device have no clsact qdisc before?
+    /// Did the attachment create the clsact qdisc?
     pub made_clsact: bool,
-    /// The BPF program that is a filter of clsact, by number.
+    /// Program id of the BPF filter at clsact.
     pub filter: Option<u32>,
-    /// The root qdisc that was there; none: the default.
+    /// The previous root qdisc; `None`: the default.
     pub before: Option<Before>,
 }
 
 impl State {
-    /// What tells it from other attachments.
+    /// Identifies the attachment: device index and namespace.
     pub fn key(&self) -> String {
         place::key(self.index, self.netns)
     }
 
-    /// The file of the attachment with this key.
+    /// The state file for a key.
     fn file(key: &str) -> PathBuf {
         Path::new(RUN).join(format!("{key}.json"))
     }
 
-    /// The attachment of a device of this network namespace, by a name that it has, or had when it was attached.
+    /// The attachment of a device of this network namespace. `device` is its present name or, if it is gone, its
+    /// name when attached.
     pub fn of(device: &str) -> Result<Option<Self>, Fault> {
         let number = interfaces::index(device).ok();
         let all = Self::all()?;
@@ -68,22 +69,22 @@ impl State {
         Ok(same.or_else(|| all.iter().find(gone)).cloned())
     }
 
-    /// What stands in the file of this attachment now, if that can be read.
+    /// The present content of this attachment's state file, if readable.
     pub(in crate::attach) fn filed(&self) -> Option<Self> {
         Self::read(&Self::file(&self.key())).ok().flatten()
     }
 
-    /// The name that the device has now; none if it has gone.
+    /// The present name of the device; `None` if it no longer exists.
     pub fn name(&self) -> Option<String> {
         interfaces::name(self.index)
     }
 
-    /// The name that it has, or had.
+    /// The present name, or else the name when attached.
     pub fn called(&self) -> String {
         self.name().unwrap_or_else(|| self.device.clone())
     }
 
-    /// Every attachment of this network namespace, by name.
+    /// All attachments of this network namespace, sorted by name.
     pub fn all() -> Result<Vec<Self>, Fault> {
         let folder = Path::new(RUN);
         let failed = |error: io::Error| Fault::system(RUN, &error);
@@ -91,30 +92,30 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
         };
-        // Those of other namespaces are none of our business, damaged or not.
+        // Ignore the files of other namespaces, damaged or not.
         let ending = format!("@{}.json", place::netns()?);
         let names = entries.flatten().map(|entry| entry.path());
         let files: Vec<PathBuf> = names.filter(|path| path.to_string_lossy().ends_with(&ending)).collect();
         match place::is_ours_alone(folder) {
             Ok(false) if !files.is_empty() => {
-                let what = format!("{RUN}: others than this user may write there, so nothing in it is trusted");
+                let what = format!("{RUN}: other users can write there, so nothing in it is trusted");
                 return Err(Fault::Unavailable(what));
             }
-            // The last one out has removed it.
+            // The last process has just removed the directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             found => found.map_err(failed)?,
         };
-        // One may go while they are read.
+        // A file may disappear meanwhile.
         let mut all =
             files.iter().filter_map(|file| Self::read(file).transpose()).collect::<Result<Vec<Self>, Fault>>()?;
-        // The number of a namespace that has gone is given to another.
+        // A namespace number may be reused after its namespace was deleted.
         let cookie = place::cookie()?;
         all.retain(|state| state.cookie == cookie);
         all.sort_by(|a, b| a.device.cmp(&b.device));
         Ok(all)
     }
 
-    /// The attachment in a file; none if there is no such file.
+    /// The attachment in a file; `None` if the file does not exist.
     fn read(file: &Path) -> Result<Option<Self>, Fault> {
         match fs::read(file) {
             Ok(text) => Self::parse(file, &String::from_utf8_lossy(&text)).map(Some),
@@ -123,20 +124,20 @@ impl State {
         }
     }
 
-    /// Writes the file anew, by whoever holds the others off.
+    /// Writes the state file. Needs the lock.
     pub(in crate::attach) fn write(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         let draft = Path::new(RUN).join(format!(".{}", self.key()));
         let write = || -> io::Result<()> {
-            // It may be left of one who was killed.
+            // A killed process may have left it.
             let _ = fs::remove_file(&draft);
             let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&draft)?;
             out.write_all(format!("{:#}\n", self.json()).as_bytes())?;
-            // Nobody ever reads half of it.
+            // Rename is atomic: readers never see a partial file.
             fs::rename(&draft, &file)
         };
         write().map_err(|error| {
-            // It may never have been made.
+            // It may not exist.
             let _ = fs::remove_file(&draft);
             Fault::system(file.display(), &error)
         })
@@ -151,17 +152,17 @@ impl State {
         }
     }
 
-    /// Is it the same attachment, whatever has become of it since?
+    /// Is it the same attachment, in whatever state?
     pub fn is(&self, other: &Self) -> bool {
         (self.index, self.pid, self.started) == (other.index, other.pid, other.started)
     }
 
-    /// Is the daemon there?
+    /// Is the daemon running?
     pub fn is_served(&self) -> bool {
         started(self.pid) == Some(self.started)
     }
 
-    /// As it stands in the file.
+    /// As in the state file.
     pub fn json(&self) -> Value {
         json!({
             "version": 1,
@@ -184,7 +185,7 @@ impl State {
     }
 
     fn parse(file: &Path, text: &str) -> Result<Self, Fault> {
-        let damaged = || Fault::Failed(format!("{}: is no state of an attachment; remove it", file.display()));
+        let damaged = || Fault::Failed(format!("{}: not a valid state file; remove it", file.display()));
         let value: Value = serde_json::from_str(text).map_err(|_| damaged())?;
         let text = |key: &str| value[key].as_str().map(str::to_string);
         let read = || {
@@ -213,10 +214,10 @@ impl State {
     }
 }
 
-/// When a process started, in the kernel's ticks; none if there is no such process, or it has ended.
+/// Start time of a process in clock ticks; `None` if it does not exist or is a zombie.
 pub(in crate::attach) fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name stands in brackets and may hold anything.
+    // The program name is in parentheses and can contain any character.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     if fields.next() == Some("Z") {
         return None;
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_read_as_it_was_written() {
+    fn state_round_trips_through_json() {
         let state = State {
             device: "eth0".to_string(),
             index: 7,
@@ -253,12 +254,12 @@ mod tests {
         let plain = State { before: None, actuator: None, filter: None, ..state };
         assert_eq!(State::parse(file, &plain.json().to_string()), Ok(plain));
         for text in ["", "{}", "[1]", "{\"device\": 3}"] {
-            assert!(State::parse(file, text).unwrap_err().to_string().starts_with("x.json: is no state"));
+            assert!(State::parse(file, text).unwrap_err().to_string().starts_with("x.json: not a valid state file"));
         }
     }
 
     #[test]
-    fn processes_are_told_apart_by_when_they_started() {
+    fn start_time_identifies_a_process() {
         let own = started(std::process::id());
         assert!(own.is_some_and(|ticks| ticks > 0));
         assert_eq!(started(u32::MAX), None);

@@ -1,41 +1,41 @@
-//! What passes between daemon and fast path: the words of the two maps of `bpf/aqm.bpf.c`, in the same order.
+//! The values shared by daemon and fast path: the fields of the two maps in `bpf/aqm.bpf.c`, in the same order.
 
 use forebay_aqm::base::ladder::{Actuation, Signal};
 use forebay_aqm::base::port::Count;
 use forebay_aqm::base::units::Depth;
 
-/// How many words `struct settings` has.
+/// Number of u64 fields in `struct settings`.
 pub(in crate::attach) const SETTINGS: usize = 6;
-/// How many words `struct tally` has.
+/// Number of u64 fields in `struct tally`.
 pub(in crate::attach) const TALLY: usize = 9;
-/// A probability of one.
+/// Probability one, in units of 2^-32.
 const ALWAYS: u64 = 1 << 32;
-/// How long an actuation holds without a word from the daemon, in nanoseconds.
+/// How long settings stay in force without an update from the daemon, ns.
 pub const PATIENCE: u64 = 1_000_000_000;
 
-/// What the fast path does to packets: an [`Actuation`] in whole numbers.
+/// What the fast path does to packets: an [`Actuation`] in integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
-    /// The probability of a signal as a fraction of 2^32.
+    /// Signal probability in units of 2^-32.
     pub p: u64,
-    /// Bytes at which that is the probability, if it goes by the backlog; else 0.
+    /// If above 0: the backlog in bytes at which the probability is `p`; it is proportional to the backlog.
     pub q0: u64,
-    /// Bytes of the packet for which that is the probability, if it goes by length; else 0.
+    /// If above 0: the packet length in bytes at which the probability is `p`; it is proportional to the length.
     pub mean: u64,
-    /// Are ECT packets marked?
+    /// Are ECT packets marked instead of dropped?
     pub ecn: bool,
-    /// When they were written, on the clock of [`monotonic`](crate::sys::attach_process::monotonic).
+    /// Time of writing, on the clock of [`monotonic`](crate::sys::attach_process::monotonic), ns.
     pub updated: u64,
 }
 
 impl Settings {
-    /// No signals at all.
+    /// No signals.
     pub const fn none(ecn: bool) -> Self {
         Self { p: 0, q0: 0, mean: 0, ecn, updated: 0 }
     }
 
-    /// `actuation` for packets of `packet` bytes. A packet is signalled on arrival whatever
-    /// [`ActOn`](forebay_aqm::base::ladder::ActOn) says: nothing sees it leave.
+    /// `actuation` for a mean packet of `packet` bytes. The signal is always applied on arrival, whatever
+    /// [`ActOn`](forebay_aqm::base::ladder::ActOn) says: the fast path does not see departures.
     pub fn of(actuation: &Actuation, ecn: bool, packet: f64) -> Self {
         let (p, q0) = match actuation.signal {
             Signal::Bernoulli(p) => (p, 0),
@@ -46,7 +46,7 @@ impl Settings {
         Self { p, q0, mean: actuation.per_byte.map_or(0, at_least_one), ecn, updated: 0 }
     }
 
-    /// As the map has them.
+    /// As an array, for the map.
     pub fn words(&self) -> [u64; SETTINGS] {
         [self.p, self.q0, self.mean, u64::from(self.ecn), self.updated, PATIENCE]
     }
@@ -56,12 +56,12 @@ impl Settings {
         Self { p, q0, mean, ecn: ecn != 0, updated }
     }
 
-    /// Does the fast path still go by them?
+    /// Are the settings in force at time `now`, ns?
     pub const fn rules_at(&self, now: u64) -> bool {
         now.saturating_sub(self.updated) <= PATIENCE
     }
 
-    /// The probability that the fast path signals a packet of `len` bytes that meets `backlog` bytes.
+    /// The signal probability for a packet of `len` bytes at a backlog of `backlog` bytes.
     pub fn probability(&self, backlog: u64, len: u64) -> f64 {
         let mut p = u128::from(self.p.min(ALWAYS));
         if self.q0 > 0 {
@@ -74,28 +74,28 @@ impl Settings {
     }
 }
 
-/// A divisor: whole and not 0.
+/// Rounds a divisor to an integer, at least 1.
 fn at_least_one(value: f64) -> u64 {
     (value.round() as u64).max(1)
 }
 
-/// What the fast path has counted since it was loaded.
+/// Counters of the fast path since it was loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets that met it.
+    /// Packets that arrived at the fast path.
     pub offered: Count,
-    /// Those that it let through, marked or not.
+    /// Packets passed, including marked ones.
     pub passed: Count,
     /// CE marks that it set.
     pub marked: Count,
     /// Early drops.
     pub dropped: Count,
-    /// Packets let through because the daemon was silent.
+    /// Packets passed because the settings had expired.
     pub unruled: u64,
 }
 
 impl Counters {
-    /// The sum over processors.
+    /// The sum over all CPUs.
     pub fn sum(all: impl IntoIterator<Item = [u64; TALLY]>) -> Self {
         let mut sum = [0u64; TALLY];
         for words in all {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probability_keeps_its_first_nine_digits() {
+    fn probability_is_kept_to_nine_digits() {
         for p in [0.0, 1e-6, 0.0137, 0.5, 1.0] {
             let got = Settings::of(&Actuation::bernoulli(p), false, 1500.0).probability(0, 1);
             assert!((got - p).abs() <= 1.2e-10, "{p}: {got}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_and_length_scale_it() {
+    fn probability_scales_with_backlog_and_length() {
         // 40 packets of 1500 bytes are 60,000 bytes.
         let settings = scaled(0.01, Depth::Packets(40.0), None);
         assert_eq!(settings.q0, 60_000);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_as_they_were_written() {
+    fn settings_round_trip_through_map_words() {
         let settings = Settings { updated: 77, ..scaled(0.25, Depth::Bytes(9.0), Some(700.0)) };
         assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, PATIENCE]);
         assert_eq!(Settings::read(settings.words()), settings);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_add_up() {
+    fn per_cpu_counters_are_summed() {
         let sum = Counters::sum([[1, 10, 2, 20, 3, 30, 4, 40, 5], [1, 1, 1, 1, 1, 1, 1, 1, 1]]);
         assert_eq!((sum.offered, sum.passed), (Count { pkts: 2, bytes: 11 }, Count { pkts: 3, bytes: 21 }));
         assert_eq!((sum.marked, sum.dropped), (Count { pkts: 4, bytes: 31 }, Count { pkts: 5, bytes: 41 }));
