@@ -263,8 +263,11 @@ fn maps_that_cannot_be_are_refused() {
     for bad in ["flows=50..5", "flows=0..5", "flows", "flow=1..5", "rtt=1..5", "rate=1mbps..2mbit"] {
         refused(&[&["stability", "loop.toml", "--map", bad][..], &rtt].concat(), &["--map"]);
     }
-    refused(&["stability", "loop.toml", "-o", "map.svg"], &["only with --map"]);
-    refused(&[&["stability", "loop.toml", "--critical"][..], &flows, &rtt].concat(), &["--critical", "one of the two"]);
+    refused(&["stability", "loop.toml", "-o", "map.svg"], &["only together with --map"]);
+    refused(
+        &[&["stability", "loop.toml", "--critical"][..], &flows, &rtt].concat(),
+        &["--critical", "either --critical or --map"],
+    );
     let words = [&["stability", "loop.toml", "--aqm", "codel"][..], &flows, &rtt].concat();
     refused(&words, &["codel: no model of this discipline", "a discipline with a model: raqm, "]);
 }

@@ -101,7 +101,7 @@ fn an_axis_that_changes_nothing_is_refused() {
         let error = refused(text, &[], vary, aqm);
         assert_eq!((error.file.as_str(), error.key.as_str()), ("--vary", key), "{error}");
         assert!(error.found.as_str().contains(found), "{error}");
-        assert!(error.accepts.contains("every value"), "{error}");
+        assert!(error.accepts.contains("each value"), "{error}");
         let is_own = aqm == ["pi"] || key == "vary.topology.bottleneck";
         assert_eq!(
             error.hint.as_deref().is_some_and(|hint| hint.contains("discipline of bottleneck")),

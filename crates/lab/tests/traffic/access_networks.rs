@@ -105,7 +105,7 @@ fn stations_get_their_data_and_seeds_differ() {
 fn every_group_needs_a_last_hop() {
     let text = AAQM.replace(", egress = { preset = \"wimax\" }", "");
     let error = read(&text, &[]).unwrap_err().to_string();
-    assert!(error.contains("topology.egress") && error.contains("one of its own in each access group"), "{error}");
+    assert!(error.contains("topology.egress") && error.contains("a key egress in each access group"), "{error}");
     let small = read(AAQM, &["topology.access.wimax.egress.queue=1000b"]).unwrap_err().to_string();
     assert!(small.contains("topology.access.1.egress.queue") && small.contains("at least 1282b"), "{small}");
 }
