@@ -108,7 +108,7 @@ const BAD: &[Bad] = &[
         from: "",
         to: "",
         words: &["--set", "vary.flows.ftp.count=[5, 5]"],
-        says: &["--set: vary.flows.ftp.count: found '5' twice, expected every value once"],
+        says: &["--set: vary.flows.ftp.count: found '5' twice, expected each value once"],
     },
     Bad {
         name: "too-long",
@@ -204,7 +204,7 @@ fn every_wrong_axis_is_refused() {
     let held = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,10", "--set", "flows.ftp.count=20"];
     refused(&place, "held", &held, &["--vary: flows.ftp.count: ", "a path that --set does not set"]);
     let same = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,5"];
-    refused(&place, "same", &same, &["--vary: vary.flows.ftp.count: found '5' twice, expected every value once"]);
+    refused(&place, "same", &same, &["--vary: vary.flows.ftp.count: found '5' twice, expected each value once"]);
     let both = ["sweep", "short.toml", "--vary", "compare.aqm=['pi'],['red']", "--aqm", "codel"];
     refused(&place, "both", &both, &["--vary: compare.aqm: ", "expected a path that --aqm does not replace"]);
     let many = ["sweep", "varied.toml", "--vary", "packet=501..10500/10000"];

@@ -47,7 +47,7 @@ impl Axis {
                 return Err(value.error(key, NO_CONTROL));
             }
             if shown[..i].contains(words) {
-                return Err(value.place.error(key, Found::thing(format!("'{words}' twice")), "every value once"));
+                return Err(value.place.error(key, Found::thing(format!("'{words}' twice")), "each value once"));
             }
         }
         Ok(axis)
