@@ -3,9 +3,7 @@
 //! Under the heading [`HEADING`] every list item must contain `check:` and after it one or several words in
 //! backticks: `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, or `lint: name`.
 
-use toml::Table;
-
-use super::lints;
+use super::manifests;
 use crate::base::tree::Tree;
 
 const FILE: &str = "ARCHITECTURE.md";
@@ -47,14 +45,13 @@ fn items(text: &str) -> Vec<(usize, String)> {
 
 fn exists(tree: &Tree, check: &str) -> bool {
     if let Some(rule) = check.strip_prefix("tidy: ") {
-        return super::names().any(|name| name == rule);
+        return super::RULES.iter().any(|(name, ..)| *name == rule);
     }
     if let Some(stage) = check.strip_prefix("stage: ") {
         return crate::base::stages::STAGES.contains(&stage);
     }
     if let Some(lint) = check.strip_prefix("lint: ") {
-        let workspace = tree.get("Cargo.toml").and_then(|file| toml::from_str::<Table>(&file.text).ok());
-        return workspace.is_some_and(|table| matches!(lints::level(&table, lint), Some("deny" | "forbid")));
+        return matches!(manifests::level(tree, lint).as_deref(), Some("deny" | "forbid"));
     }
     let Some((path, name)) = check.split_once("::") else { return false };
     tree.get(path).is_some_and(|file| has_test(&file.code, name))
