@@ -115,6 +115,13 @@ pub(crate) fn output(mut command: Command) -> Result<(ExitStatus, String), Strin
     Ok((out.status, String::from_utf8_lossy(&out.stdout).into_owned()))
 }
 
+/// What `command` says on stdout; it must succeed.
+pub(crate) fn said(command: Command) -> Result<String, String> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let (status, out) = output(command)?;
+    if status.success() { Ok(out) } else { Err(format!("{name}: {status}: {}", last_lines(&out, 5))) }
+}
+
 /// How a program ended, and what it said.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -148,12 +155,7 @@ pub(crate) fn ended_within(mut command: Command, limit: Duration) -> Result<Ende
 pub(crate) fn shell(words: &str, dir: &Path) -> Result<(), String> {
     let mut shell = at_root("sh");
     shell.arg("-c").arg(words).current_dir(dir);
-    let (status, out) = output(shell)?;
-    match status.success() {
-        true if out.trim().is_empty() => Err("says nothing".to_string()),
-        true => Ok(()),
-        false => Err(format!("{status}: {}", last_lines(&out, 5))),
-    }
+    if said(shell)?.trim().is_empty() { Err("says nothing".to_string()) } else { Ok(()) }
 }
 
 /// Gives the stdout of `command`; what it says on stderr is only told if it fails. Killed after `limit`.

@@ -46,10 +46,7 @@ fn command(paper: &str, dir: &Path) -> Command {
 
 /// Runs it; the verdicts that it gives.
 pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
-    let (status, out) = program::output(command(paper, dir))?;
-    if !status.success() {
-        return Err(format!("reproduce {paper} --quick: {status}: {}", program::last_lines(&out, 5)));
-    }
+    let out = program::said(command(paper, dir))?;
     parse(&out)
 }
 

@@ -177,10 +177,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
 /// The tests that `command`, some `cargo test`, would run.
 pub(crate) fn names(mut command: Command) -> Result<Vec<String>, String> {
     command.args(["--list", "--format", "terse"]);
-    let (status, out) = program::output(command)?;
-    if !status.success() {
-        return Err(format!("the tests cannot be listed: {status}"));
-    }
+    let out = program::said(command)?;
     Ok(out.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 

@@ -19,9 +19,8 @@ pub(crate) fn check(tally: &mut Tally) {
         return tally.skip("python3 has no scipy and control: pip install scipy control; the figures on record count");
     };
     command.arg(SCRIPT);
-    let out = match program::output(command) {
-        Ok((status, out)) if status.success() => out,
-        Ok((status, _)) => return tally.fail(format!("{SCRIPT}: {status}")),
+    let out = match program::said(command) {
+        Ok(out) => out,
         Err(what) => return tally.fail(what),
     };
     let lines: Vec<&str> = out.lines().collect();

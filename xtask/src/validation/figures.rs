@@ -1,5 +1,7 @@
 //! Figures of runs, and when two means of them agree: for the comparisons with other simulators.
 
+use forebay_lab::quantity;
+use forebay_lab::record::RunRecord;
 use forebay_lab::stats::{self, t95};
 
 /// A measured quantity and how far ours may lie from the other's, fixed before the first run.
@@ -45,6 +47,37 @@ pub(crate) const QUANTITIES: [Quantity; COUNT] = [
 
 /// The quantities of one run.
 pub(crate) type Run = [f64; COUNT];
+
+/// Our own figures of a recorded run.
+pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
+    let mut run = Run::default();
+    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+        *figure = quantity::of(record, quantity.ours)?;
+    }
+    Ok(run)
+}
+
+/// The other's, from a line of a table under this head.
+pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let mut run = Run::default();
+    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+        let field = head.split(',').position(|name| name == quantity.column).and_then(|at| fields.get(at));
+        *figure = field.and_then(|f| f.parse().ok()).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
+    }
+    Ok(run)
+}
+
+/// Arguments of a driver: its options, and the columns of the figures as their values.
+pub(crate) fn arguments(options: &[&str], columns: &str) -> Vec<String> {
+    options.iter().zip(columns.split(',')).flat_map(|(option, value)| [option.to_string(), value.to_string()]).collect()
+}
+
+/// What lies outside in words, each with its reason.
+pub(crate) fn outside_words(outside: impl Iterator<Item = (usize, String)>) -> String {
+    let parts: Vec<String> = outside.map(|(q, why)| format!("{} ({why})", QUANTITIES[q].name)).collect();
+    if parts.is_empty() { "within".to_string() } else { format!("outside: {}", parts.join(", ")) }
+}
 
 /// The runs of one row, by seed from 1 on.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -61,10 +61,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     let mdbook = program::find(&["mdbook"]).ok_or("mdbook is not installed: cargo install mdbook --version 0.5.4")?;
     let mut command = program::at_root(&mdbook);
     command.arg("build").arg(&home);
-    let (status, out) = program::output(command)?;
-    if !status.success() {
-        return Err(format!("mdbook: {status}: {out}"));
-    }
+    program::said(command)?;
     Ok(home.join("book").join("index.html"))
 }
 

@@ -8,6 +8,7 @@ use forebay_lab::scenario::Overrides;
 use forebay_sim::tcp::Ns2Rules;
 
 use crate::base::program;
+use crate::validation::figures;
 
 /// A discipline in both simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,9 +143,7 @@ impl Row {
 
     /// The arguments of `case.tcl` that make it.
     pub(super) fn arguments(&self) -> Vec<String> {
-        let options = ["-case", "-aqm", "-ecn", "-tcp", "-n"];
-        let columns = self.columns();
-        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+        figures::arguments(&["-case", "-aqm", "-ecn", "-tcp", "-n"], &self.columns())
     }
 
     /// The rules of ns-2 that can make a difference to it: one alone, then together.

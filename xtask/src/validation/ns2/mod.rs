@@ -39,7 +39,7 @@ pub(crate) fn lines() -> Result<(), String> {
 
 /// Writes the page from the committed figures.
 pub(crate) fn page() -> Result<(), String> {
-    program::write(page::FILE, &page::page(&compare()?))?;
+    program::write(page::FILE, &page::page(&compare()?)?)?;
     println!("{}", page::FILE);
     Ok(())
 }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn ours_agree_with_ns2_but_where_it_is_known_why_not() {
         let rows = compare().unwrap();
-        let committed = std::fs::read_to_string(program::root().join(page::FILE)).unwrap();
-        assert!(committed == page::page(&rows), "{} is stale: cargo xtask validate-ns2", page::FILE);
+        let committed = program::read(page::FILE).unwrap();
+        assert!(committed == page::page(&rows).unwrap(), "{} is stale: cargo xtask validate-ns2", page::FILE);
     }
 }

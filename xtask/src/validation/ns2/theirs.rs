@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::SEEDS;
 use super::grid::{Row, rows, with_faster_lines};
 use crate::base::program;
-use crate::validation::figures::{QUANTITIES, Run, Runs};
+use crate::validation::figures::{self, Runs};
 
 /// A file, and the options of `case.tcl` that its runs have beyond those of their rows.
 type File = (&'static str, &'static [&'static str]);
@@ -91,8 +91,7 @@ fn simulate(rows: &[Row], (name, options): File, seeds: RangeInclusive<usize>) -
 fn case(arguments: &[String], further: &[&str]) -> Result<String, String> {
     let mut ns = program::at_root("ns");
     ns.arg(format!("{FOLDER}/case.tcl")).args(arguments).args(further);
-    let (status, out) = program::output(ns)?;
-    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("ns {arguments:?}: {status}")) }
+    Ok(program::said(ns)?.trim_end().to_string())
 }
 
 fn write((name, _): File, lines: &[Vec<String>]) -> Result<(), String> {
@@ -102,15 +101,13 @@ fn write((name, _): File, lines: &[Vec<String>]) -> Result<(), String> {
 }
 
 fn read(name: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
-    let path = program::root().join(FOLDER).join(name);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    parse(&text, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
+    parse(&program::read(&format!("{FOLDER}/{name}"))?, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
 }
 
 /// The runs of every row; each has to have some, by seed from 1 on, and nothing else may be there.
 fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     let mut lines = text.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let head = lines.next().unwrap_or_default();
     let mut found: BTreeMap<String, Runs> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
@@ -119,15 +116,7 @@ fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
         if rest.first().and_then(|seed| seed.parse().ok()) != Some(runs.0.len() + 1) {
             return Err(format!("not seed {}: {line}", runs.0.len() + 1));
         }
-        let value = |column: &str| {
-            let at = head.iter().position(|name| *name == column)?;
-            fields.get(at)?.parse::<f64>().ok()
-        };
-        let mut run = Run::default();
-        for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-            *figure = value(quantity.column).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
-        }
-        runs.0.push(run);
+        runs.0.push(figures::read(head, line)?);
     }
     let all = rows.iter().map(|row| found.remove(&row.columns()).ok_or_else(|| format!("no row {row}"))).collect();
     if let (Ok(_), Some(row)) = (&all, found.keys().next()) {

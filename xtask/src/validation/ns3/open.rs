@@ -10,7 +10,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 
-use crate::validation::figures::Runs;
+use crate::validation::figures::{self, Runs};
 
 /// The columns that name a case, and those that follow.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";
@@ -144,9 +144,7 @@ impl Case {
 
     /// The arguments of `open.py` that make it.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
-        let options = ["--aqm", "--arrivals", "--limit", "--seed"];
-        let columns = self.columns(seed);
-        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+        figures::arguments(&["--aqm", "--arrivals", "--limit", "--seed"], &self.columns(seed))
     }
 
     /// Both sides; ns-3's from the committed `text`.
