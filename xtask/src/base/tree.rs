@@ -1,7 +1,7 @@
 //! The files of the checkout, read once, and what is left of Rust without comments and strings.
 
 use std::fs;
-use std::path::Path;
+use std::process::Stdio;
 
 use crate::base::program;
 
@@ -78,13 +78,15 @@ impl File {
 /// Every file of the checkout, text or not: what git tracks or would track; without git, what lies there.
 pub(crate) fn paths() -> Result<Vec<String>, String> {
     let mut git = program::at_root("git");
-    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let mut paths: Vec<String> = match program::output(git) {
-        Ok((status, out)) if status.success() => out.split_terminator('\0').map(str::to_string).collect(),
-        _ => {
-            let mut found = Vec::new();
-            walk(&program::root(), "", &mut found).map_err(|error| error.to_string())?;
-            found
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).stderr(Stdio::null());
+    let listed = git.output().ok().filter(|out| out.status.success()).map(|out| out.stdout);
+    let mut paths: Vec<String> = match listed {
+        Some(out) => String::from_utf8_lossy(&out).split_terminator('\0').map(str::to_string).collect(),
+        None => {
+            let root = program::root();
+            let all = program::files_below(&root).into_iter();
+            let ours = all.filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_string_lossy().into_owned()));
+            ours.filter(|path| !path.split('/').any(|part| FOREIGN.contains(&part))).collect()
         }
     };
     paths.sort();
@@ -92,86 +94,55 @@ pub(crate) fn paths() -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> std::io::Result<()> {
-    for entry in fs::read_dir(root.join(folder))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        if !entry.file_type()?.is_dir() {
-            found.push(path);
-        } else if !FOREIGN.contains(&name.as_str()) {
-            walk(root, &path, found)?;
-        }
-    }
-    Ok(())
-}
-
 /// `text`, some Rust, with comments and the inside of strings and characters turned into blanks; lines stay.
 pub(crate) fn blank(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < chars.len() {
-        let end = match comment(&chars, at).or_else(|| literal(&chars, at)) {
-            Some(end) => end.min(chars.len()),
-            None => {
-                out.push(chars[at]);
-                at += 1;
-                continue;
-            }
-        };
-        out.extend(chars[at..end].iter().map(|c| if *c == '\n' { '\n' } else { ' ' }));
-        at = end;
+    let (mut rest, mut in_word) = (text, false);
+    while let Some(first) = rest.chars().next() {
+        let length = hidden(rest, in_word).map_or(0, |length| length.min(rest.len()));
+        if length == 0 {
+            out.push(first);
+        }
+        out.extend(rest[..length].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        // The letters before a raw string are a part of it.
+        in_word = length == 0 && (first.is_alphanumeric() || first == '_') && !matches!(first, 'b' | 'c');
+        rest = &rest[length.max(first.len_utf8())..];
     }
     out
 }
 
-/// Where the comment that begins at `at` ends.
-fn comment(chars: &[char], at: usize) -> Option<usize> {
-    let pair = |i: usize| (chars.get(i).copied(), chars.get(i + 1).copied());
-    match pair(at) {
-        (Some('/'), Some('/')) => Some(chars[at..].iter().position(|c| *c == '\n').map_or(chars.len(), |n| at + n)),
-        (Some('/'), Some('*')) => {
-            let (mut depth, mut i) = (1, at + 2);
-            while depth > 0 && i < chars.len() {
-                match pair(i) {
-                    (Some('/'), Some('*')) => (depth, i) = (depth + 1, i + 2),
-                    (Some('*'), Some('/')) => (depth, i) = (depth - 1, i + 2),
-                    _ => i += 1,
-                }
+/// How long the comment, string or character is that `text` begins with; a lifetime is none of them.
+fn hidden(text: &str, in_word: bool) -> Option<usize> {
+    let up_to = |end: &str, from: usize| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
+    let mut chars = text.chars();
+    match (chars.next()?, chars.next(), chars.next()) {
+        ('/', Some('/'), _) => Some(text.find('\n').unwrap_or(text.len())),
+        ('/', Some('*'), _) => {
+            let (mut depth, mut at) = (1, 2);
+            while depth > 0 && at < text.len() {
+                let step = [("/*", 1), ("*/", -1)].into_iter().find(|(mark, _)| text[at..].starts_with(mark));
+                depth += step.map_or(0, |(_, step)| step);
+                at += step.map_or_else(|| text[at..].chars().next().map_or(1, char::len_utf8), |_| 2);
             }
-            Some(i)
+            Some(at)
+        }
+        ('"', ..) | ('\'', Some('\\'), _) => {
+            let mut escaped = false;
+            let is_end = |c: char| {
+                let ends = !escaped && text.starts_with(c);
+                escaped = c == '\\' && !escaped;
+                ends
+            };
+            Some(text[1..].find(is_end).map_or(text.len(), |at| at + 2))
+        }
+        ('\'', Some(one), Some('\'')) => Some(2 + one.len_utf8()),
+        ('r', ..) if !in_word => {
+            let hashes = text[1..].chars().take_while(|c| *c == '#').count();
+            let opens = text[1 + hashes..].starts_with('"');
+            opens.then(|| up_to(&format!("\"{}", "#".repeat(hashes)), 2 + hashes))
         }
         _ => None,
     }
-}
-
-/// Where the string or character that begins at `at` ends; a lifetime is neither.
-fn literal(chars: &[char], at: usize) -> Option<usize> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    match chars[at] {
-        '"' => Some(closing(chars, at + 1, '"')),
-        '\'' if chars.get(at + 1) == Some(&'\\') => Some(closing(chars, at + 1, '\'')),
-        '\'' if chars.get(at + 2) == Some(&'\'') => Some(at + 3),
-        'r' if at == 0 || !is_word(chars[at - 1]) || matches!(chars[at - 1], 'b' | 'c') => {
-            let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
-            let open = at + 1 + hashes;
-            (chars.get(open) == Some(&'"')).then(|| {
-                let ends =
-                    |i: usize| chars[i] == '"' && chars[i + 1..].iter().take_while(|c| **c == '#').count() >= hashes;
-                (open + 1..chars.len()).find(|i| ends(*i)).map_or(chars.len(), |i| i + 1 + hashes)
-            })
-        }
-        _ => None,
-    }
-}
-
-/// The place after the next `quote` that no backslash hides.
-fn closing(chars: &[char], mut at: usize, quote: char) -> usize {
-    while at < chars.len() && chars[at] != quote {
-        at += if chars[at] == '\\' { 2 } else { 1 };
-    }
-    at + 1
 }
 
 #[cfg(test)]

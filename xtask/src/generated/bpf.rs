@@ -43,7 +43,7 @@ fn tools() -> Result<Tools, String> {
 fn is_version(file: &Path) -> bool {
     let mut command = Command::new(file);
     command.arg("--version");
-    program::output(command).is_ok_and(|(_, text)| text.contains(&format!("version {CLANG}.")))
+    program::said(command).is_ok_and(|text| text.contains(&format!("version {CLANG}.")))
 }
 
 /// The folder of libbpf's headers.
@@ -54,34 +54,18 @@ fn headers() -> Option<&'static str> {
 }
 
 fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
-    let succeeds = |command: Command| match program::output(command) {
-        Ok((status, _)) if status.success() => Ok(()),
-        Ok((status, _)) => Err(format!("{SOURCE} does not compile ({status})")),
-        Err(what) => Err(what),
-    };
     let mut clang = Command::new(&tools.clang);
     // From its own folder: the names of places would be part of the object.
     clang.current_dir(program::root().join(FOLDER));
-    clang.args([
-        "-O2",
-        "-g",
-        "-target",
-        "bpf",
-        "-mcpu=v2",
-        "-Wall",
-        "-Werror",
-        "-ffile-compilation-dir=.",
-        "-c",
-        SOURCE,
-        "-o",
-    ]);
+    clang.args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Werror", "-ffile-compilation-dir=."]);
+    clang.args(["-c", SOURCE, "-o"]);
     clang.arg(object).args(headers().map(|folder| format!("-I{folder}")));
     // Debian keeps the kernel's headers of each architecture apart.
     clang.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
-    succeeds(clang)?;
+    program::shown(clang)?;
     let mut strip = Command::new(&tools.strip);
     strip.arg("-g").arg(object);
-    succeeds(strip)
+    program::shown(strip)
 }
 
 #[cfg(test)]

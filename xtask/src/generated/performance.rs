@@ -72,8 +72,7 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn round() -> Result<Round, String> {
-    let mut bench = program::cargo();
-    bench.args(["run", "--release", "--quiet", "--", "bench", "--scaling", "--json"]);
+    let bench = program::cargo(&["run", "--release", "--quiet", "--", "bench", "--scaling", "--json"]);
     let bench: Value = serde_json::from_str(&program::said(bench)?).map_err(|error| error.to_string())?;
     Ok(Round {
         rows: rows(&bench["sim"])?,
@@ -92,8 +91,8 @@ fn rows<T: serde::de::DeserializeOwned>(of: &Value) -> Result<Vec<T>, String> {
 fn both(what: &'static str, words: &str) -> Result<Cores, String> {
     let timed = |threads: &str| {
         let place = program::root().join("target/performance");
-        let mut batch = program::cargo();
-        batch.args(["run", "--release", "--quiet", "--"]).args(words.split(' ')).args(["--quiet", "--jobs", threads]);
+        let mut batch = program::cargo(&["run", "--release", "--quiet", "--"]);
+        batch.args(words.split(' ')).args(["--quiet", "--jobs", threads]);
         batch.arg("-o").arg(&place);
         // What is there already would not be run again.
         let _ = std::fs::remove_dir_all(&place);

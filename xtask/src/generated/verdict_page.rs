@@ -23,11 +23,10 @@ pub(crate) fn run(printed: Option<&str>) -> Result<(), String> {
 
 fn reproduced() -> Result<String, String> {
     let scratch = program::scratch("verdicts")?;
-    let mut command = program::cargo();
-    command.args(["run", "--release", "--quiet", "--", "reproduce", "--full", "--json", "-o"]);
+    let mut command = program::cargo(&["run", "--release", "--quiet", "--", "reproduce", "--full", "--json", "-o"]);
     command.arg(scratch.join("papers"));
     let out = program::said(command)?;
-    fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    program::at(&scratch, fs::remove_dir_all(&scratch))?;
     Ok(out)
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
 
 /// The quick reproduction of `paper`, with its results in `dir`.
 fn command(paper: &str, dir: &Path) -> Command {
-    let mut command = program::cargo();
-    command.args(REPRODUCE).args([paper, "--quick", "--json", "-o"]).arg(dir);
+    let mut command = program::cargo(&REPRODUCE);
+    command.args([paper, "--quick", "--json", "-o"]).arg(dir);
     command
 }
 
@@ -52,8 +52,7 @@ pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
 
 /// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
 pub(crate) fn prepare() {
-    let mut build = program::cargo();
-    build.args(["build", "--release", "--quiet"]);
+    let build = program::cargo(&["build", "--release", "--quiet"]);
     let _ = program::output_within(program::idle(build), LONGEST_BUILD);
 }
 

@@ -16,8 +16,7 @@ const SHORTER: &str = " --set duration=3s --set warmup=1s";
 
 /// One check for each page with commands, and for each command that is run.
 pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
-    let mut build = program::cargo();
-    build.args(["build", "--release", "--quiet", "-p", "forebay"]);
+    let build = program::cargo(&["build", "--release", "--quiet", "-p", "forebay"]);
     let program = program::build_dir().join("release").join("forebay");
     if !program::works(build) {
         return tally.fail("the program does not build");
@@ -77,10 +76,7 @@ fn commands(text: &str) -> Vec<String> {
 
 /// The same as a question: what stands before it must be understood for an answer.
 fn asked(command: &str) -> String {
-    match command.split_once(" -- ") {
-        Some((words, _)) => format!("{words} --help"),
-        None => format!("{command} --help"),
-    }
+    format!("{} --help", command.split(" -- ").next().unwrap_or_default())
 }
 
 fn run(words: &str, program: &Path, dir: &Path) -> Result<(), String> {
@@ -93,21 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_stand_in_blocks() {
+    fn commands_stand_in_blocks_and_can_be_asked() {
         let text = "forebay no\n```\nforebay run a.toml --runs 5     five\n```\n\n    forebay list | head\n    forebay run [--set X]\n";
         assert_eq!(commands(text), ["run a.toml --runs 5", "list"]);
-    }
-
-    #[test]
-    fn a_question_comes_before_the_command_of_another() {
-        assert_eq!(asked("link --rate 1mbit -- true --x"), "link --rate 1mbit --help");
-        assert_eq!(asked("list"), "list --help");
-    }
-
-    #[test]
-    fn a_command_that_is_not_understood_is_found() {
-        let program = Path::new("cargo");
-        assert_eq!(run("--version", program, Path::new(".")), Ok(()));
-        assert!(run("--verzion", program, Path::new(".")).is_err());
+        let asked = ["link --rate 1mbit -- true --x", "list"].map(asked);
+        assert_eq!(asked, ["link --rate 1mbit --help", "list --help"]);
+        let runs = |words| run(words, Path::new("cargo"), Path::new("."));
+        assert!(runs("--version").is_ok() && runs("--verzion").is_err());
     }
 }

@@ -8,7 +8,7 @@ pub(crate) mod live;
 pub(crate) mod miri;
 mod oracles;
 mod pytest;
-mod python;
+pub(crate) mod python;
 mod readme;
 
 use std::fs;
@@ -51,19 +51,18 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("tidy", "house rules", &tidy::rules);
     stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &tidy::lints);
     stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
-        let mut command = program::cargo();
-        command.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
+        let mut command = program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
     });
     stage("engine", "the same fingerprints in release, and with every instruction this processor has", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let mut release = program::cargo();
-        release.args(TEST).args(MODULES);
+        let mut release = program::cargo(&TEST);
+        release.args(MODULES);
         cargo_tests::run(release, tally);
-        let mut native = program::cargo();
-        native.args(TEST).args(["--target-dir", "target/native"]).args(MODULES);
+        let mut native = program::cargo(&TEST);
+        native.args(["--target-dir", "target/native"]).args(MODULES);
         native.env("RUSTFLAGS", "-C target-cpu=native");
         cargo_tests::run(native, tally);
     });
@@ -122,9 +121,8 @@ const PEERS: &str = "ours_agree_with_";
 /// Those tests, when nobody else wants the processor.
 fn with_peers() -> Tally {
     let mut own = Tally::default();
-    let mut command = program::cargo();
     // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
-    command.args(["test", "--workspace", "--bin", "xtask", PEERS]);
+    let command = program::cargo(&["test", "--workspace", "--bin", "xtask", PEERS]);
     cargo_tests::run(program::idle(command), &mut own);
     own
 }

@@ -76,24 +76,16 @@ fn format(tree: &Tree, tally: &mut Tally) {
 /// clippy with the workspace's lints, and `forebay-aqm` for a processor without an operating system, which has no std.
 pub(crate) fn lints(tally: &mut Tally) {
     const BARE: &str = "thumbv7em-none-eabihf";
-    let cargo = |words: &[&str]| {
-        let mut cargo = program::cargo();
-        cargo.args(words);
-        cargo
-    };
-    if program::works(cargo(&["clippy", "--version"])) {
-        let clippy = cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-        tally.check(
-            "clippy",
-            program::stream(clippy, |_| ()).and_then(|s| s.success().then_some(()).ok_or(s.to_string())),
-        );
+    if program::works(program::cargo(&["clippy", "--version"])) {
+        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        tally.check("clippy", program::shown(program::cargo(&clippy)));
     } else {
         tally.skip("clippy is not installed: rustup component add clippy");
     }
     let mut rustc = program::at_root("rustc");
     rustc.args(["--print", "target-libdir", "--target", BARE]);
     if quiet(rustc).is_err_and(|folder| std::path::Path::new(folder.trim()).is_dir()) {
-        tally.check(BARE, quiet(cargo(&["check", "--quiet", "-p", "forebay-aqm", "--target", BARE])));
+        tally.check(BARE, quiet(program::cargo(&["check", "--quiet", "-p", "forebay-aqm", "--target", BARE])));
     } else {
         tally.skip(format!("no library for {BARE}: rustup target add {BARE}; `tidy: no_std` reads the source"));
     }
@@ -101,6 +93,6 @@ pub(crate) fn lints(tally: &mut Tally) {
 
 /// Runs a program that must succeed and say nothing.
 fn quiet(command: Command) -> Result<(), String> {
-    let (status, out) = program::output(command)?;
-    if status.success() && out.is_empty() { Ok(()) } else { Err(if out.is_empty() { status.to_string() } else { out }) }
+    let out = program::said(command)?;
+    if out.is_empty() { Ok(()) } else { Err(out) }
 }

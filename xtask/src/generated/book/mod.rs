@@ -48,13 +48,8 @@ pub(super) fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
 
 /// Empties the folders of pages and pictures.
 pub(super) fn clear() -> Result<(), String> {
-    for folder in ["disciplines", "markers", "pictures"] {
-        let folder = program::root().join(SOURCES).join(folder);
-        let anew = if folder.exists() { std::fs::remove_dir_all(&folder) } else { Ok(()) };
-        let made = anew.and_then(|()| std::fs::create_dir_all(&folder));
-        made.map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    Ok(())
+    let folders = ["disciplines", "markers", "pictures"].map(|folder| program::root().join(SOURCES).join(folder));
+    folders.iter().try_for_each(|folder| program::empty(folder))
 }
 
 /// Simulates and draws.
