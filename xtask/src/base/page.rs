@@ -38,6 +38,6 @@ mod tests {
         let text =
             fill("x\n{% for row in rows %}\n| {{ row[0]|cell }} | {{ row[1]|fixed(2) }} |\n{% endfor %}\ny\n", &rows);
         assert_eq!(text.as_deref(), Ok("x\n| a\\|b | 1.00 |\n| c | 2.50 |\ny\n"));
-        assert!(fill("{{ none }}", &rows).is_err());
+        assert!(fill("{{ missing }}", &rows).is_err());
     }
 }

@@ -55,11 +55,8 @@ fn needs<'a>(modules: &Modules<'a>) -> Needs<'a> {
 fn find<'a>(modules: &Modules<'a>, here: &[&'a str], path: &[&'a str]) -> Option<Vec<&'a str>> {
     let (mut at, mut rest) = (here.to_vec(), path);
     while let [first @ ("crate" | "super" | "self"), more @ ..] = rest {
-        match *first {
-            "crate" => at.clear(),
-            "super" => drop(at.pop()),
-            _ => {}
-        }
+        let length = if *first == "crate" { 0 } else { at.len() - usize::from(*first == "super" && !at.is_empty()) };
+        at.truncate(length);
         rest = more;
     }
     if rest.len() == path.len() && !modules.contains_key(&[here, &path[..1]].concat()) {
@@ -67,18 +64,13 @@ fn find<'a>(modules: &Modules<'a>, here: &[&'a str], path: &[&'a str]) -> Option
     }
     for name in rest {
         let child = [at.as_slice(), &[*name]].concat();
-        let defines = |module: &[&str]| {
-            modules.get(module).is_some_and(|(_, tokens)| {
-                tokens.windows(2).any(|pair| pair[1] == *name && DEFINING.contains(&pair[0]))
-            })
-        };
-        let below = |module: &&Vec<&str>| {
-            module.starts_with(&at) && (module.last() == Some(name) || module.len() > at.len() && defines(module))
-        };
-        let mut handed_on = modules.keys().filter(below);
-        match (modules.contains_key(&child), defines(&at), handed_on.next(), handed_on.next()) {
+        let defines = |tokens: &[&str]| tokens.windows(2).any(|pair| pair[1] == *name && DEFINING.contains(&pair[0]));
+        let own = modules.get(&at).is_some_and(|(_, tokens)| defines(tokens));
+        let below = modules.iter().filter(|(module, _)| module.starts_with(&at) && module.len() > at.len());
+        let mut handed_on = below.filter(|(module, (_, tokens))| module.last() == Some(name) || defines(tokens));
+        match (modules.contains_key(&child), own, handed_on.next(), handed_on.next()) {
             (true, ..) => at = child,
-            (false, false, Some(one), None) => at = one.clone(),
+            (false, false, Some((one, _)), None) => at = one.clone(),
             _ => break,
         }
     }
@@ -174,17 +166,14 @@ fn reach<'a>(needs: &Needs<'a>, file: &'a str) -> BTreeSet<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn of(files: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<_> = files.iter().map(|(path, text)| (format!("crates/x/src/{path}"), *text)).collect();
-        check(&Tree::of(&files.iter().map(|(path, text)| (path.as_str(), *text)).collect::<Vec<_>>()))
-    }
+    use super::super::planted::finds;
+    use super::check;
 
     #[test]
     fn finds_circles_of_two_and_of_several() {
-        let b = ("b.rs", "use crate::a::A;\npub struct B(A);");
-        for a in [
+        let [lib, a, b, c] = ["lib", "a", "b", "c"].map(|name| format!("crates/x/src/{name}.rs"));
+        let modules = (lib.as_str(), "pub mod a; pub mod b; pub use b::B;");
+        for text in [
             "use crate::b::B;\npub struct A(B);",
             "use super::{c::{self, D}, b::{B as Other}};",
             "use crate::b;\nfn f() -> b::B {}",
@@ -192,29 +181,27 @@ mod tests {
             "mod inner { fn f(b: crate::b::B) {} }",
             "use crate::B;",
         ] {
-            let files = [("lib.rs", "pub mod a; pub mod b; pub use b::B;"), ("a.rs", a), b];
-            assert_eq!(of(&files), ["crates/x/src: a.rs needs b.rs; b.rs needs a.rs"], "{a}");
+            let files = [modules, (&a, text), (&b, "use crate::a::A;\npub struct B(A);")];
+            finds(check, &files, "crates/x/src: a.rs needs b.rs; b.rs needs a.rs");
         }
-        let three = [("a.rs", "use crate::b::B;"), ("b.rs", "use crate::c::f;"), ("c.rs", "use crate::{a::A, d::D};")];
-        assert_eq!(of(&three), ["crates/x/src: a.rs needs b.rs; b.rs needs c.rs; c.rs needs a.rs"]);
-        let macros = ("a.rs", "#[macro_export]\nmacro_rules! make { () => { $crate::b::B } }");
-        assert_eq!(of(&[("lib.rs", ""), macros, ("b.rs", "use crate::make;\npub struct B;")]).len(), 1);
-        let grandchild =
-            [("a.rs", "mod b;\nuse b::B;"), ("a/b.rs", "mod c;\nuse c::C;"), ("a/b/c.rs", "use super::super::A;")];
-        assert_eq!(of(&grandchild).len(), 1);
+        let three = [(a.as_str(), "use crate::b::B;"), (&b, "use crate::c::f;"), (&c, "use crate::{a::A, d::D};")];
+        finds(check, &three, "a.rs needs b.rs; b.rs needs c.rs; c.rs needs a.rs");
+        let makes = "#[macro_export]\nmacro_rules! make { () => { $crate::b::B } }";
+        finds(check, &[modules, (&a, makes), (&b, "use crate::make;\npub struct B;")], "a.rs needs b.rs");
+        let grandchild = ("crates/x/src/a/b/c.rs", "use super::super::A;");
+        finds(check, &[(&a, "use b::B;"), ("crates/x/src/a/b.rs", "use c::C;"), grandchild], "a.rs needs a/b.rs");
     }
 
     #[test]
     fn parents_tests_and_re_exports_tie_nothing() {
-        let parent = ("a.rs", "mod b;\nuse b::B;\npub struct A(B);");
-        assert_eq!(of(&[parent, ("a/b.rs", "use super::A;\nuse crate::a::A as B;")]), [""; 0]);
-        let b = ("b.rs", "use crate::a::A;\nuse std::fmt;");
-        for a in [
+        let (a, b) = ("crates/x/src/a.rs", ("crates/x/src/b.rs", "use crate::a::A;\nuse std::fmt;"));
+        finds(check, &[(a, "use b::B;"), ("crates/x/src/a/b.rs", "use super::A;\nuse crate::a::A as B;")], "");
+        for text in [
             "// crate::b::B\n#[cfg(test)]\nmod tests { use crate::b::B; }\nconst A: &str = \"crate::b::B\";",
             "use serde::b::B;\nfn f() { other::b::B; <A as T>::b::c() }",
             "pub use crate::b::B;\npub struct A;",
         ] {
-            assert_eq!(of(&[("a.rs", a), b]), [""; 0], "{a}");
+            finds(check, &[(a, text), b], "");
         }
     }
 }

@@ -71,43 +71,30 @@ fn has_test(code: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::finds;
     use super::*;
 
-    fn of(item: &str) -> Vec<String> {
-        let page = format!("# A\n- not one\n{HEADING}\n\n{item}\n\n## Next\n- neither\n");
+    #[test]
+    fn finds_invariants_without_a_check_that_exists() {
         let code = "#[test]\n#[ignore]\nfn real() {}\nfn helper() {}\n// #[test]\nfn disguised() {}\n";
         let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nunreachable_pub = \"warn\"\n";
-        check(&Tree::of(&[(FILE, &page), ("crates/x/tests/t.rs", code), ("Cargo.toml", root)]))
-    }
-
-    #[test]
-    fn lets_real_checks_pass() {
-        for check in ["`crates/x/tests/t.rs::real`", "`tidy: arrows`, `stage: engine`", "`lint: unsafe_code`"] {
-            assert!(of(&format!("- **One.** Text,\n  more. check: {check}")).is_empty(), "{check}");
-        }
-    }
-
-    #[test]
-    fn finds_invariants_without_a_check() {
-        assert_eq!(of("- **One.** Text with `code`.\n- **Two.** check: `tidy: sizes`").len(), 1);
-        assert!(of("nothing")[0].contains("no invariants"));
-        assert_eq!(check(&Tree::of(&[])), ["ARCHITECTURE.md is missing"]);
-    }
-
-    #[test]
-    fn finds_checks_that_do_not_exist() {
-        for check in [
-            "crates/x/tests/t.rs::unreal",
-            "crates/x/tests/t.rs::helper",
-            "crates/x/tests/t.rs::disguised",
-            "crates/x/tests/none.rs::real",
-            "tidy: none",
-            "stage: none",
-            "lint: unreachable_pub",
-            "by eye",
+        for (item, want) in [
+            ("- **One.** Text,\n  more. check: `crates/x/tests/t.rs::real`", ""),
+            ("- One. check: `tidy: arrows`, `stage: engine`, `lint: unsafe_code`, `lint: print_stdout`", ""),
+            ("- **One.** Text with `code`.\n- **Two.** check: `tidy: sizes`", ":5: this invariant names no check"),
+            ("nothing", "no invariants"),
+            ("- One. check: `crates/x/tests/t.rs::unreal`", ":5: there is no check 'crates/x/tests/t.rs::unreal'"),
+            ("- One. check: `crates/x/tests/t.rs::helper`", "no check"),
+            ("- One. check: `crates/x/tests/t.rs::disguised`", "no check"),
+            ("- One. check: `crates/x/tests/none.rs::real`", "no check"),
+            ("- One. check: `tidy: none`", "no check"),
+            ("- One. check: `stage: none`", "no check"),
+            ("- One. check: `lint: unreachable_pub`", "no check"),
+            ("- One. check: `by eye`", "no check"),
         ] {
-            let findings = of(&format!("- One. check: `{check}`"));
-            assert_eq!(findings, [format!("{FILE}:5: there is no check '{check}'")]);
+            let page = format!("# A\n- not one\n{HEADING}\n\n{item}\n\n## Next\n- neither\n");
+            finds(check, &[(FILE, &page), ("crates/x/tests/t.rs", code), ("Cargo.toml", root)], want);
         }
+        finds(check, &[], "ARCHITECTURE.md is missing");
     }
 }

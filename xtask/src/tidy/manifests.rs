@@ -159,11 +159,8 @@ fn python(tree: &Tree) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::finds;
     use super::*;
-
-    fn of(rule: fn(&Tree) -> Vec<String>, files: &[(&str, &str)]) -> String {
-        rule(&Tree::of(files)).join("; ")
-    }
 
     #[test]
     fn finds_arrows_that_point_the_wrong_way() {
@@ -180,8 +177,7 @@ mod tests {
             ("new", "", "not in the table"),
         ] {
             let text = format!("[package]\nname = \"forebay-{name}\"\n{rest}");
-            let found = of(arrows, &[("crates/x/Cargo.toml", &text)]);
-            assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{name} {rest}: {found}");
+            finds(arrows, &[("crates/x/Cargo.toml", &text)], want);
         }
     }
 
@@ -190,31 +186,29 @@ mod tests {
         let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\n[workspace.lints.clippy]\ntodo = \"deny\"";
         let live = "[lints.rust]\nunsafe_code = \"deny\"\n[lints.clippy]\ntodo = \"deny\"";
         let unsafe_code = "#![expect(unsafe_code, reason = \"syscalls\")]";
-        for (path, text, is_fine) in [
-            ("crates/x/Cargo.toml", "[lints]\nworkspace = true", true),
-            ("crates/x/Cargo.toml", "[package]", false),
-            ("crates/x/Cargo.toml", live, false),
-            (LIVE, live, true),
-            (LIVE, "[lints.rust]\nunsafe_code = \"deny\"", false),
-            ("crates/live/src/sys/ring.rs", unsafe_code, true),
-            ("crates/live/src/lane.rs", unsafe_code, false),
-            ("crates/sim/src/lib.rs", NO_PRINTING, true),
-            ("crates/sim/src/lib.rs", "//! Words.", false),
+        for (path, text, want) in [
+            ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),
+            ("crates/x/Cargo.toml", "[package]", "not those of the workspace"),
+            ("crates/x/Cargo.toml", live, "not those of the workspace"),
+            (LIVE, live, ""),
+            (LIVE, "[lints.rust]\nunsafe_code = \"deny\"", "not those of the workspace"),
+            ("crates/live/src/sys/ring.rs", unsafe_code, ""),
+            ("crates/live/src/lane.rs", unsafe_code, "unsafe code outside"),
+            ("crates/sim/src/lib.rs", NO_PRINTING, ""),
+            ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
         ] {
-            let found = of(lints, &[("Cargo.toml", root), (path, text)]);
-            assert_eq!(found.is_empty(), is_fine, "{path} {text}: {found}");
+            finds(lints, &[("Cargo.toml", root), (path, text)], want);
         }
-        let tree = Tree::of(&[("Cargo.toml", root)]);
-        let levels = ["unsafe_code", "todo", "print_stdout", "none"].map(|lint| level(&tree, lint));
-        assert_eq!(levels.map(Option::unwrap_or_default), ["forbid", "deny", "deny", ""]);
     }
 
     #[test]
     fn finds_std_in_aqm() {
-        let std = |text| of(no_std, &[("crates/aqm/src/lib.rs", text)]);
-        assert_eq!(std("//! Words.\n#![no_std]\n#[cfg(test)]\nextern crate std;"), "");
-        for wrong in ["// #![no_std]", "#![no_std]\nextern crate std;"] {
-            assert_eq!(std(wrong), "crates/aqm/src/lib.rs: std outside of tests");
+        for (text, want) in [
+            ("//! Words.\n#![no_std]\n#[cfg(test)]\nextern crate std;", ""),
+            ("// #![no_std]", "std outside of tests"),
+            ("#![no_std]\nextern crate std;", "std outside of tests"),
+        ] {
+            finds(no_std, &[("crates/aqm/src/lib.rs", text)], want);
         }
     }
 
@@ -223,24 +217,23 @@ mod tests {
         let two = "[dependencies]\nforebay-aqm.workspace = true\nserde = \"1\"\n\
                    [target.'cfg(unix)'.dependencies]\nforebay-sim.workspace = true\n\
                    [dev-dependencies]\nforebay-theory.workspace = true";
-        for (readme, manifest, is_fine) in [
-            ("Depends on: `forebay-sim` (its engine), `forebay-aqm`.", two, true),
-            ("Depends on: `forebay-aqm`.", two, false),
-            ("Depends on: nothing of Forebay.", two, false),
-            ("Depends on: nothing of Forebay.", "", true),
-            ("# a", "", false),
-        ] {
-            let found = of(readmes, &[("crates/x/Cargo.toml", manifest), ("crates/x/README.md", readme)]);
-            assert_eq!(found.is_empty(), is_fine, "{readme}: {found}");
-        }
         let root = ("Cargo.toml", "[workspace.dependencies]\npyo3 = { features = [\"abi3-py311\"] }");
-        for (path, text, is_fine) in [
-            ("docs/a.md", "for CPython 3.11 and later; CPython too", true),
-            ("docs/a.md", "for CPython 3.10 and later", false),
-            ("python/pyproject.toml", "requires-python = \">=3.11\"", true),
-            ("python/pyproject.toml", "requires-python = \">=3.10\"", false),
+        for (readme, manifest, want) in [
+            ("Depends on: `forebay-sim` (its engine), `forebay-aqm`.", two, ""),
+            ("Depends on: `forebay-aqm`.", two, "'Depends on:' is not followed"),
+            ("Depends on: nothing of Forebay.", two, "'Depends on:' is not followed"),
+            ("Depends on: nothing of Forebay.", "", ""),
+            ("# a", "", "'Depends on:' is not followed"),
         ] {
-            assert_eq!(of(readmes, &[root, (path, text)]).is_empty(), is_fine, "{text}");
+            finds(readmes, &[("crates/x/Cargo.toml", manifest), ("crates/x/README.md", readme)], want);
+        }
+        for (path, text, want) in [
+            ("docs/a.md", "for CPython 3.11 and later; CPython too", ""),
+            ("docs/a.md", "for CPython 3.10 and later", "Python 3.11 and later"),
+            ("python/pyproject.toml", "requires-python = \">=3.11\"", ""),
+            ("python/pyproject.toml", "requires-python = \">=3.10\"", "Python 3.11 and later"),
+        ] {
+            finds(readmes, &[root, (path, text)], want);
         }
     }
 }

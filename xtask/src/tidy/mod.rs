@@ -6,6 +6,8 @@ mod claims;
 mod invariants;
 mod links;
 mod manifests;
+#[cfg(test)]
+mod planted;
 mod registry;
 mod words;
 

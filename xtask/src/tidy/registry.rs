@@ -36,21 +36,17 @@ fn files_of(tree: &Tree, named: &[(&str, &str)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::finds;
     use super::*;
 
     #[test]
     fn finds_what_is_missing_and_what_is_left_over() {
-        let (golden, rule) = ("crates/aqm/golden/red.txt", "crates/aqm/tests/reference/aqm/red.rs");
-        let extra = "crates/aqm/golden/nonsense.txt";
-        for (files, want) in [
-            (vec![(golden, ""), (rule, "")], ""),
-            (vec![(rule, "")], "crates/aqm/golden/red.txt is missing"),
-            (vec![(golden, "")], "red has no transcription"),
-            (vec![(golden, ""), (rule, ""), (extra, "")], "nonsense.txt: no discipline"),
-        ] {
-            let found = files_of(&Tree::of(&files), &[("red", "red")]).join("; ");
-            assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{found}");
-        }
+        let of_red = |tree: &Tree| files_of(tree, &[("red", "red")]);
+        let (golden, rule) = (("crates/aqm/golden/red.txt", ""), ("crates/aqm/tests/reference/aqm/red.rs", ""));
+        finds(of_red, &[golden, rule], "");
+        finds(of_red, &[rule], "crates/aqm/golden/red.txt is missing");
+        finds(of_red, &[golden], "red has no transcription");
+        finds(of_red, &[golden, rule, ("crates/aqm/golden/nonsense.txt", "")], "nonsense.txt: no discipline");
         assert_eq!(files(&Tree::of(&[])).len(), 2 * (ENTRIES.len() + MARKERS.len()));
     }
 }

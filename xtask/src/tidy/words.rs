@@ -110,60 +110,51 @@ pub(super) fn sizes(tree: &Tree) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::finds;
     use super::*;
 
-    fn of(rule: fn(&Tree) -> Vec<String>, path: &str, text: &str) -> String {
-        rule(&Tree::of(&[(path, text)])).join("; ")
-    }
-
     #[test]
-    fn finds_notes_in_rust() {
+    fn finds_notes_and_paths_of_machines() {
         for note in NOTES {
             let text = format!("fn f() {{}}\n// {note}: later\n");
-            assert_eq!(of(notes, "crates/cli/src/x.rs", &text), format!("crates/cli/src/x.rs:2: {note}"));
-            assert_eq!(of(notes, "docs/x.md", &text), "");
+            finds(notes, &[("crates/cli/src/x.rs", &text)], &format!("crates/cli/src/x.rs:2: {note}"));
+            finds(notes, &[("docs/x.md", &text)], "");
         }
-    }
-
-    #[test]
-    fn finds_paths_of_machines_but_not_urls() {
         for folder in FOLDERS {
             for before in ["cd ", "\"", "file://", "="] {
-                assert_eq!(of(places, "docs/x.md", &format!("{before}{folder}/x")), format!("docs/x.md:1: {folder}"));
+                finds(places, &[("docs/x.md", &format!("{before}{folder}/x"))], &format!("docs/x.md:1: {folder}"));
             }
-            for text in [
-                format!("https://x.org{folder}/x"),
-                format!("$HOME{folder}"),
-                format!(".{folder}"),
-                format!("{folder}s"),
-            ] {
-                assert_eq!(of(places, "docs/x.md", &text), "", "{text}");
+            for (before, after) in [("https://x.org", "/x"), ("$HOME", ""), (".", ""), ("", "s")] {
+                finds(places, &[("docs/x.md", &format!("{before}{folder}{after}"))], "");
             }
         }
     }
 
     #[test]
     fn finds_brackets_outside_of_quotes() {
-        for fine in [
-            "`pip install './python[plot]'` and [a link](x)",
-            "\"source\": [\"!pip install \\\"./python[plot]\\\"\\n\"]",
-            "`pip install ./python` [1]",
-            "with `forebay[plot]`, without a command",
+        for (text, want) in [
+            ("`pip install './python[plot]'` and [a link](x)", ""),
+            ("\"source\": [\"!pip install \\\"./python[plot]\\\"\\n\"]", ""),
+            ("`pip install ./python` [1]", ""),
+            ("with `forebay[plot]`, without a command", ""),
+            ("`pip install ./python[plot]`", "README.md:1: quote the bracket"),
+            ("python -m pip install 'a' forebay[plot]", "README.md:1: quote the bracket"),
         ] {
-            assert_eq!(of(shell, "README.md", fine), "", "{fine}");
-        }
-        for wrong in ["`pip install ./python[plot]`", "python -m pip install 'a' forebay[plot]"] {
-            assert_eq!(of(shell, "README.md", wrong), "README.md:1: quote the bracket", "{wrong}");
+            finds(shell, &[("README.md", text)], want);
         }
     }
 
     #[test]
     fn finds_what_is_not_indented() {
-        let path = "crates/x/src/lib.rs";
-        let fine = "fn a() {\n    b(\n    );\n    let b = \"\nc\n{\";\n    '{'\n}\n// }\nfn d() {}\n";
-        assert_eq!(of(indent, path, fine), "");
-        let body = "macro_rules! a {\n    () => {\n        #[b]\nfn c() {}\n    };\n}\n";
-        assert_eq!(of(indent, path, body), "crates/x/src/lib.rs:4: not indented");
+        for (text, want) in [
+            ("fn a() {\n    b(\n    );\n    let b = \"\nc\n{\";\n    '{'\n}\n// }\nfn d() {}\n", ""),
+            (
+                "macro_rules! a {\n    () => {\n        #[b]\nfn c() {}\n    };\n}\n",
+                "crates/x/src/lib.rs:4: not indented",
+            ),
+        ] {
+            finds(indent, &[("crates/x/src/lib.rs", text)], want);
+        }
     }
 
     #[test]
@@ -176,15 +167,12 @@ mod tests {
             ("crates/sim/src/a/b.rs", SIM_LINES + 1, "crates/sim/src/a/b.rs: 451 lines, the limit is 450"),
             ("crates/sim/tests/a.rs", SIM_LINES + 1, ""),
         ] {
-            assert_eq!(of(sizes, path, &"x\n".repeat(lines)), want);
+            finds(sizes, &[(path, &"x\n".repeat(lines))], want);
         }
-        let folder = |files| {
+        for (files, want) in [(FILES, ""), (FILES + 1, "crates/x/src/a: 16 source files, the limit is 15")] {
             let paths: Vec<String> = (0..files).map(|n| format!("crates/x/src/a/{n}.rs")).collect();
-            let mut all: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
-            all.push(("crates/x/src/a/b/c.rs", ""));
-            sizes(&Tree::of(&all))
-        };
-        assert_eq!(folder(FILES), [""; 0]);
-        assert_eq!(folder(FILES + 1), ["crates/x/src/a: 16 source files, the limit is 15"]);
+            let all = paths.iter().map(String::as_str).chain(["crates/x/src/a/b/c.rs"]).map(|path| (path, ""));
+            finds(sizes, &all.collect::<Vec<_>>(), want);
+        }
     }
 }

@@ -7,7 +7,6 @@ mod grid;
 mod ours;
 mod page;
 mod reasons;
-mod sides;
 mod theirs;
 
 use forebay_sim::tcp::Ns2Rules;
@@ -72,19 +71,12 @@ fn compare() -> Result<Vec<Comparison>, String> {
     let ns2 = theirs::Figures::read()?;
     let wanted = grid::rows().into_iter().zip(&ns2.jittered).map(|(row, runs)| Wanted::plain(row, runs.0.len()));
     let ours = ours::run(&wanted.collect::<Vec<_>>())?;
-    let runs = ours.into_iter().zip(ns2.jittered).zip(ns2.plain);
-    let mut rows: Vec<Comparison> = grid::rows()
-        .into_iter()
-        .zip(runs)
-        .map(|(row, ((ours, jittered), plain))| Comparison {
-            row,
-            ours,
-            by_rules: Vec::new(),
-            jittered,
-            plain,
-            faster: None,
-        })
-        .collect();
+    let runs = grid::rows().into_iter().zip(ours).zip(ns2.jittered).zip(ns2.plain);
+    let row = |(((row, ours), jittered), plain)| {
+        let by_rules = Vec::new();
+        Comparison { row, ours, by_rules, jittered, plain, faster: None }
+    };
+    let mut rows: Vec<Comparison> = runs.map(row).collect();
     run_by_rules(&mut rows)?;
     run_with_faster_lines(&mut rows)?;
     Ok(rows)
@@ -92,11 +84,12 @@ fn compare() -> Result<Vec<Comparison>, String> {
 
 fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
     let fast = grid::with_faster_lines();
-    let wanted = |rules| Wanted { rules, lines: ours::FASTER, ..Wanted::plain(fast[0], SEEDS[1]) };
-    let plain: Vec<Wanted> = fast.iter().map(|row| Wanted { row: *row, ..wanted(Ns2Rules::default()) }).collect();
-    let ruled: Vec<Wanted> =
-        fast.iter().map(|row| Wanted { row: *row, ..wanted(row.rules().pop().unwrap_or_default()) }).collect();
-    let runs = ours::run(&plain)?.into_iter().zip(ours::run(&ruled)?).zip(theirs::read_faster()?);
+    let by = |rules: fn(&Row) -> Ns2Rules| {
+        let wanted = |row: &Row| Wanted { row: *row, seeds: SEEDS[1], rules: rules(row), lines: ours::FASTER };
+        ours::run(&fast.iter().map(wanted).collect::<Vec<_>>())
+    };
+    let (plain, ruled) = (by(|_| Ns2Rules::default())?, by(|row| row.rules().pop().unwrap_or_default())?);
+    let runs = plain.into_iter().zip(ruled).zip(theirs::read_faster()?);
     for (row, ((ours, by_rules), ns2)) in fast.iter().zip(runs) {
         if let Some(place) = rows.iter_mut().find(|other| other.row == *row) {
             place.faster = Some(Faster { ours, by_rules, ns2 });

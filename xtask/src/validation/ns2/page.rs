@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::grid::CASES;
-use super::reasons::{self, Reason, words};
-use super::sides::SIDES;
+use super::reasons::{self, Reason, SIDES, Side, words};
 use super::{Comparison, SEEDS};
 use crate::base::page::page;
 use crate::validation::figures::{COUNT, QUANTITIES, Runs, outside_words};
@@ -50,7 +49,7 @@ fn figure(runs: &Runs, quantity: usize) -> String {
 
 /// How many rows lie within, and how many outside for each reason.
 fn summary(rows: &[Comparison]) -> Table {
-    let of = |side: &super::sides::Side| {
+    let of = |side: &Side| {
         let reasons = |row| side.outside(row).into_iter().flat_map(|(_, reasons)| reasons).collect();
         let why: Vec<Vec<Reason>> = rows.iter().map(reasons).collect();
         let within = why.iter().filter(|reasons| reasons.is_empty()).count();

@@ -43,6 +43,6 @@ fn pair(ours: &Runs, ns3: &Runs, quantity: usize) -> String {
 }
 
 fn verdict(name: &str, ours: &Runs, ns3: &Runs) -> String {
-    let word = |quantity| outside::reason(name, quantity).map_or("not explained", outside::Reason::word);
+    let word = |quantity| outside::reason(name, quantity).unwrap_or("not explained");
     outside_words(ns3.outside(ours).into_iter().map(|quantity| (quantity, word(quantity).to_string())))
 }
