@@ -15,19 +15,16 @@ use crate::base::tally::Tally;
 /// What cargo and its test programs have said so far.
 #[derive(Default)]
 struct Ear {
-    /// The file name of the program that runs.
-    program: String,
-    /// Names in lines such as `test a ... FAILED`, and in the list below the last `failures:`.
-    shown: Vec<String>,
-    listed: Vec<String>,
-    lists: bool,
-    ignored: Vec<String>,
-    summaries: u64,
+    /// The file name of the program that runs, while it has not said how it ended.
+    program: Option<String>,
+    /// Names below the last line `failures:`; what tests write to the terminal does not disturb that list.
+    listed: Option<Vec<String>>,
     /// The tests that the harness counts as passed, by program.
     passed: BTreeMap<String, u64>,
-    failed: BTreeSet<(String, String)>,
+    failed: BTreeSet<[String; 2]>,
     failures: Vec<String>,
     skips: Vec<String>,
+    summaries: u64,
 }
 
 impl Ear {
@@ -35,51 +32,37 @@ impl Ear {
     fn hear(&mut self, line: &str) -> bool {
         if let Some(program) = started(line) {
             self.broken_off();
-            self.program = program.to_string();
+            self.program = Some(program.to_string());
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.sum_up(counts);
         } else if line == "failures:" {
-            (self.lists, self.listed) = (true, Vec::new());
-        } else if let Some(name) = line.strip_prefix("    ").filter(|_| self.lists) {
-            self.listed.push(name.to_string());
-        } else if let Some((name, outcome)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
-            match outcome {
-                "ok" => return false,
-                "FAILED" => self.shown.push(name.to_string()),
-                _ if outcome.starts_with("ignored") => self.ignored.push(format!("{name}: {outcome}")),
-                // Something else wrote there meanwhile; the summary counts it.
-                _ => {}
-            }
+            self.listed = Some(Vec::new());
+        } else if let (Some(name), Some(listed)) = (line.strip_prefix("    "), &mut self.listed) {
+            listed.push(name.to_string());
+        } else if let Some((name, why)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored")) {
+            self.skips.push(format!("{name}: ignored{why}"));
         }
-        !line.is_empty() && !line.starts_with("running ")
+        !line.is_empty() && !line.starts_with("running ") && !(line.starts_with("test ") && line.ends_with(" ... ok"))
     }
 
-    /// `ok. 5 passed; 0 failed; 1 ignored; ...` of one test program. What it counts without a name is counted too.
+    /// `FAILED. 5 passed; 1 failed; ...` of one test program.
     fn sum_up(&mut self, counts: &str) {
         let count = |word: &str| {
             let part = counts.split([';', '.']).find_map(|part| part.trim().strip_suffix(word));
             part.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or(0)
         };
-        *self.passed.entry(self.program.clone()).or_default() += count("passed") as u64;
-        // The list is not disturbed by what tests write to the terminal, but a test may print one of its own.
-        if self.listed.len() == count("failed") {
-            self.shown = std::mem::take(&mut self.listed);
-        }
-        for (names, word) in [(&mut self.shown, "failed"), (&mut self.ignored, "ignored")] {
-            names.resize(count(word).max(names.len()), format!("a test without a name: {word}"));
-        }
-        self.skips.append(&mut self.ignored);
+        let program = self.program.take().unwrap_or_default();
+        *self.passed.entry(program.clone()).or_default() += count("passed") as u64;
+        let mut names = self.listed.take().unwrap_or_default();
+        names.resize(count("failed"), "a test without a name".to_string());
+        self.failed.extend(names.iter().map(|name| [program.clone(), name.clone()]));
+        self.failures.append(&mut names);
         self.summaries += 1;
-        self.broken_off();
     }
 
-    /// The program has ended, without a summary or after it: what it said of failures is all there is.
+    /// The next program begins, or all have ended.
     fn broken_off(&mut self) {
-        for name in std::mem::take(&mut self.shown) {
-            self.failed.insert((self.program.clone(), name.clone()));
-            self.failures.push(name);
-        }
-        (self.listed, self.lists, self.ignored) = (Vec::new(), false, Vec::new());
+        self.failures.extend(self.program.take().map(|program| format!("{program} broke off")));
     }
 
     /// Each test that has a record counts as skipped in place of passed; one that failed stays a failure.
@@ -92,7 +75,7 @@ impl Ear {
             }
         }
         for ([program, test], mut why) in reasons {
-            if self.failed.contains(&(program.to_string(), test.to_string())) {
+            if self.failed.contains(&[program, test].map(str::to_string)) {
                 continue;
             }
             why.dedup();
@@ -210,22 +193,13 @@ mod tests {
         );
         let next =
             "echo '  Running tests/two.rs (target/debug/deps/two-0b)'; echo 'test result: ok. 2 passed; 0 failed'";
-        let broken_off = format!("{ONE}; echo 'test a ... FAILED'; {next}; exit 101");
+        let (broken_off, nameless) =
+            (format!("{ONE}; {next}; exit 101"), "echo 'test result: FAILED. 2 passed; 1 failed'");
         for (script, records, line) in [
             (failed.as_str(), "one-0a\ta\twhy\n", "1 passed, 1 failed, 0 skipped"),
             (&failed, "one-0a\tb\twhy\n", "0 passed, 1 failed, 1 skipped"),
-            (
-                "echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored'; exit 101",
-                "",
-                "2 passed, 1 failed, 0 skipped",
-            ),
-            (
-                "echo 'test a ... words'; echo 'FAILED'; echo 'failures:'; echo '    a'
-              echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored'; exit 101",
-                "",
-                "2 passed, 1 failed, 0 skipped",
-            ),
-            ("echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 101", "", "2 passed, 1 failed, 0 skipped"),
+            (nameless, "", "2 passed, 1 failed, 0 skipped"),
+            ("echo 'test result: ok. 2 passed; 0 failed'; exit 101", "", "2 passed, 1 failed, 0 skipped"),
             (&broken_off, "", "2 passed, 1 failed, 0 skipped"),
             ("true", "", "0 passed, 1 failed, 0 skipped"),
         ] {
@@ -234,18 +208,17 @@ mod tests {
     }
 
     #[test]
-    fn shows_everything_but_tests_that_passed() {
-        let mut ear = Ear::default();
-        assert!(!ear.hear("test a::b ... ok") && !ear.hear("") && !ear.hear("running 7 tests"));
-        assert!(ear.hear("test a::b ... FAILED") && ear.hear("thread panicked at"));
-    }
-
-    #[test]
     fn programs_are_known_by_their_file() {
-        assert_eq!(started("     Running tests/a.rs (target/debug/deps/a_b-0f1)"), Some("a_b-0f1"));
-        assert_eq!(started("   Doc-tests forebay_aqm"), Some("forebay_aqm"));
-        assert_eq!(started("words     Running unittests src/lib.rs (/t (1)/deps/forebay-0f)"), Some("forebay-0f"));
-        assert_eq!(started("test a ... ok"), None);
+        for (line, program) in [
+            ("     Running tests/a.rs (target/debug/deps/a_b-0f1)", Some("a_b-0f1")),
+            ("   Doc-tests forebay_aqm", Some("forebay_aqm")),
+            ("words     Running unittests src/lib.rs (/t (1)/deps/forebay-0f)", Some("forebay-0f")),
+            ("test a ... ok", None),
+        ] {
+            assert_eq!(started(line), program);
+        }
+        let shown = ["test a::b ... ok", "", "running 7 tests", "test a::b ... FAILED", "thread panicked at"];
+        assert_eq!(shown.map(|line| Ear::default().hear(line)), [false, false, false, true, true]);
         let listed = names(program::script("echo 'a::b: test'; echo 'c: benchmark'; echo; echo 'd: test'"));
         assert_eq!(listed, Ok(vec!["a::b".to_string(), "d".to_string()]));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::pytest::Pytest;
+use super::pytest;
 use crate::base::program;
 use crate::base::tally::Tally;
 
@@ -146,22 +146,20 @@ fn block(text: &str) -> Option<&str> {
 
 /// pytest, every test of the package.
 fn tests(tools: &Path, tally: &mut Tally) {
-    let sources = program::root().join("python");
+    let (sources, plugins) = (program::root().join("python"), program::root().join("xtask/src/test"));
+    let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
     let mut command = Command::new(tools);
-    command.args(["-P", "-m", "pytest", "-rpsfExX", "--no-fold-skipped", "--tb=short", "-p", "no:cacheprovider", "-c"]);
+    command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "-c"]);
     command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
+    command.env("PYTHONPATH", plugins).env("FOREBAY_OUTCOMES", &outcomes).env("PYTHONDONTWRITEBYTECODE", "1");
     // Not beside the package's sources, which have no module: also programs that tests start would find those first.
-    command.current_dir(program::build_dir()).env("PYTHONDONTWRITEBYTECODE", "1");
-    let mut pytest = Pytest::default();
-    let status = program::stream(command, |line| {
-        if pytest.hear(line) {
-            println!("   {line}");
-        }
-    });
-    match status {
-        Ok(status) => pytest.tell(status.success(), tally),
+    command.current_dir(program::build_dir());
+    match program::stream(command, |line| println!("   {line}")) {
+        Ok(status) => pytest::tell(&fs::read_to_string(&outcomes).unwrap_or_default(), status.success(), tally),
         Err(why) => tally.fail(why),
     }
+    // There is none if pytest did not start.
+    let _ = fs::remove_file(outcomes);
 }
 
 #[cfg(test)]

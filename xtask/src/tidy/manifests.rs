@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use crate::base::tree::Tree;
+use crate::base::tree::{Tree, words};
 
 /// A crate of ours, those of ours that it may use, and how many others at most.
 const ARROWS: &[(&str, &[&str], usize)] = &[
@@ -22,8 +22,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
 ];
 /// A workspace of its own: three lines for each target of cargo-fuzz, whose macro makes the rest.
 const FUZZ: &str = "fuzz/Cargo.toml";
-/// The crate that may have unsafe code, in one folder.
-const LIVE: &str = "crates/live/Cargo.toml";
+/// The only folder that may have unsafe code.
 const SYS: &str = "crates/live/src/sys/";
 /// Crates that hand back what they have to say.
 const LIBRARIES: [&str; 4] = ["aqm", "sim", "theory", "lab"];
@@ -85,22 +84,12 @@ pub(super) fn arrows(tree: &Tree) -> Vec<String> {
 
 /// Every crate takes the workspace's lints, unsafe code has one folder, libraries do not print.
 pub(super) fn lints(tree: &Tree) -> Vec<String> {
-    let lints = |of: &Table, path: &[&str]| at(of, path).and_then(Value::as_table).cloned().unwrap_or_default();
-    let root = manifests(tree).find(|(path, _)| *path == "Cargo.toml").map_or_else(Table::new, |(_, table)| table);
-    let mut findings = Vec::new();
-    for (path, table) in manifests(tree).filter(|(path, _)| !["Cargo.toml", FUZZ].contains(path)) {
-        let mut wanted = lints(&root, &["workspace", "lints"]);
-        if let Some(rust) = wanted.get_mut("rust").filter(|_| path == LIVE).and_then(Value::as_table_mut) {
-            rust.insert("unsafe_code".to_string(), "deny".into());
-        }
-        let inherits = at(&table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
-        if !(inherits || path == LIVE && lints(&table, &["lints"]) == wanted) {
-            findings.push(format!("{path}: its lints are not those of the workspace"));
-        }
-    }
-    let outside = tree.rust().filter(|file| file.path.starts_with("crates/live/") && !file.path.starts_with(SYS));
-    let outside = outside.filter(|file| file.code.contains("unsafe_code"));
-    findings.extend(outside.map(|file| format!("{}: unsafe code outside of {SYS}", file.path)));
+    let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
+    let others = manifests(tree).filter(|(path, table)| !["Cargo.toml", FUZZ].contains(path) && !takes(table));
+    let mut findings: Vec<String> = others.map(|(path, _)| format!("{path}: no [lints] workspace = true")).collect();
+    let elsewhere =
+        tree.rust().filter(|file| !file.path.starts_with(SYS) && words(&file.tokens).contains(&"unsafe_code"));
+    findings.extend(elsewhere.map(|file| format!("{}: unsafe code outside of {SYS}", file.path)));
     let roots = LIBRARIES.iter().filter_map(|name| tree.get(&format!("crates/{name}/src/lib.rs")));
     let prints = roots.filter(|file| !file.text.lines().any(|line| line == NO_PRINTING));
     findings.extend(prints.map(|file| format!("{}: no {NO_PRINTING}", file.path)));
@@ -118,9 +107,9 @@ pub(super) fn level(tree: &Tree, lint: &str) -> Option<String> {
 pub(super) fn no_std(tree: &Tree) -> Vec<String> {
     let files = tree.rust().filter(|file| file.path.starts_with("crates/aqm/src/"));
     let wrong = files.filter(|file| {
-        let std = file.code.matches("extern crate std").count();
-        std != file.code.matches("#[cfg(test)]\nextern crate std").count()
-            || file.path.ends_with("src/lib.rs") && !file.code.lines().any(|line| line == "#![no_std]")
+        let words = words(&file.tokens).join(" ");
+        words.matches("extern crate std").count() != words.matches("# [ cfg ( test ) ] extern crate std").count()
+            || file.path.ends_with("src/lib.rs") && !words.contains("# ! [ no_std ]")
     });
     wrong.map(|file| format!("{}: std outside of tests", file.path)).collect()
 }
@@ -183,21 +172,16 @@ mod tests {
 
     #[test]
     fn finds_lints_that_are_taken_back() {
-        let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\n[workspace.lints.clippy]\ntodo = \"deny\"";
-        let live = "[lints.rust]\nunsafe_code = \"deny\"\n[lints.clippy]\ntodo = \"deny\"";
         let unsafe_code = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),
-            ("crates/x/Cargo.toml", "[package]", "not those of the workspace"),
-            ("crates/x/Cargo.toml", live, "not those of the workspace"),
-            (LIVE, live, ""),
-            (LIVE, "[lints.rust]\nunsafe_code = \"deny\"", "not those of the workspace"),
+            ("crates/x/Cargo.toml", "[package]", "no [lints] workspace"),
             ("crates/live/src/sys/ring.rs", unsafe_code, ""),
             ("crates/live/src/lane.rs", unsafe_code, "unsafe code outside"),
             ("crates/sim/src/lib.rs", NO_PRINTING, ""),
             ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
         ] {
-            finds(lints, &[("Cargo.toml", root), (path, text)], want);
+            finds(lints, &[(path, text)], want);
         }
     }
 
