@@ -157,14 +157,13 @@ mod tests {
         assert_eq!(accepts(&json!({ "type": "array", "items": { "type": ["string", "number"] } })), "list: quantity");
     }
 
-    /// Every key of a table and those below, but for tables that are told apart from where they stand.
-    fn keys(prefix: &str, table: &Value, into: &mut Vec<String>) {
+    /// Path and value of every key of the schema, and whether it is a table that is told once; keys below those stand alone.
+    fn keys<'a>(prefix: &str, table: &'a Value, into: &mut Vec<(String, &'a Value, bool)>) {
         for (key, value) in table["properties"].as_object().unwrap() {
-            into.push(format!("{prefix}{key}"));
+            let shared = SHARED.contains(&key.as_str());
+            into.push((format!("{prefix}{key}"), value, shared));
             for (place, inner) in tables(value) {
-                let prefix =
-                    if SHARED.contains(&key.as_str()) { String::new() } else { format!("{prefix}{key}{place}.") };
-                keys(&prefix, inner, into);
+                keys(&if shared { String::new() } else { format!("{prefix}{key}{place}.") }, inner, into);
             }
         }
     }
@@ -172,51 +171,25 @@ mod tests {
     #[test]
     fn every_key_has_a_row() {
         let schema: Value = serde_json::from_str(&program::read(SCHEMA).unwrap()).unwrap();
-        let page = page().unwrap();
-        let mut all = Vec::new();
-        for (_, table) in
-            kinds(&schema["properties"]["topology"]).iter().chain(&kinds(&schema["properties"]["flows"]["items"]))
-        {
-            keys("", table, &mut all);
-        }
-        assert!(all.len() > 500 && all.contains(&"links[].one_way".to_string()), "{}", all.len());
-        for key in all.iter().filter(|key| *key != "kind") {
+        let (page, mut all) = (page().unwrap(), Vec::new());
+        let choices = [&schema["properties"]["topology"], &schema["properties"]["flows"]["items"]];
+        choices.iter().flat_map(|choice| kinds(choice)).for_each(|(_, table)| keys("", table, &mut all));
+        assert!(all.len() > 500 && all.iter().any(|(key, ..)| key == "links[].one_way"), "{}", all.len());
+        for (key, ..) in all.iter().filter(|(key, ..)| key != "kind") {
             // What tables that may stand in one place share has one row.
             let row = |key: &str| page.contains(&format!("\n| `{key}` |"));
             assert!(row(key) || row(&key.replace("[].", ".")), "{key}");
         }
-        for row in ["| `links[].from` | text | ", "| `version` | 1 |", "| `access[].name` |"] {
+        for row in ["| `links[].from` | text | ", "| `version` | 1 |", "delay, such as 10ms. Needed."] {
             assert!(page.contains(row), "{row}");
         }
-        assert!(page.contains("One-way propagation delay, such as 10ms. Needed."));
-    }
-
-    #[test]
-    fn what_is_told_once_is_the_same_everywhere() {
-        fn called<'a>(key: &str, table: &'a Value, into: &mut Vec<&'a Value>) {
-            for (name, value) in table["properties"].as_object().unwrap() {
-                for (_, inner) in tables(value) {
-                    if name == key {
-                        into.push(inner);
-                    }
-                    called(key, inner, into);
-                }
-            }
-        }
-        let schema: Value = serde_json::from_str(&program::read(SCHEMA).unwrap()).unwrap();
+        // What is told once is the same everywhere.
         for key in SHARED {
-            let mut all = Vec::new();
-            for (_, table) in
-                kinds(&schema["properties"]["topology"]).iter().chain(&kinds(&schema["properties"]["flows"]["items"]))
-            {
-                called(key, table, &mut all);
-            }
-            assert!(
-                all.len() > 1
-                    && all.iter().all(|one| ["properties", "required"].iter().all(|part| one[part] == all[0][part])),
-                "{key}: {}",
-                all.len()
-            );
+            let is_it = |path: &str| path.rsplit('.').next() == Some(key);
+            let values = all.iter().filter(|(path, _, shared)| *shared && is_it(path)).map(|(_, value, _)| *value);
+            let one: Vec<&Value> = values.flat_map(tables).map(|(_, table)| table).collect();
+            let is_same = |other: &&Value| ["properties", "required"].iter().all(|part| other[part] == one[0][part]);
+            assert!(one.len() > 1 && one.iter().all(is_same), "{key}: {}", one.len());
         }
     }
 }

@@ -37,10 +37,7 @@ impl Trial {
             .map(|file| (file.path.clone(), file.text.clone()))
             .collect();
         let trial = Self { root, sources, faulty: Vec::new(), programs: BTreeMap::new() };
-        let crates = trial.root.join("crates");
-        if crates.exists() {
-            fs::remove_dir_all(&crates).map_err(|error| format!("{}: {error}", crates.display()))?;
-        }
+        program::empty(&trial.root.join("crates"))?;
         for (path, text) in &trial.sources {
             trial.write(path, text)?;
         }
@@ -54,9 +51,7 @@ impl Trial {
     fn write(&self, path: &str, text: &str) -> Result<(), String> {
         let path = self.root.join(path);
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|error| format!("{}: {error}", path.display()))
+        program::at(&path, fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)))
     }
 
     /// Puts these faults in, takes earlier ones out, and builds the test programs.

@@ -2,7 +2,6 @@
 
 mod browser;
 mod cargo_tests;
-mod chapters;
 mod fuzz;
 pub(crate) mod live;
 pub(crate) mod miri;
@@ -84,7 +83,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     });
     stage("readme", "the commands of README.md and the book", &|tally| {
         readme::check(&scratch, tally);
-        chapters::check(&scratch, tally);
+        readme::chapters(&scratch, tally);
     });
     clean(&scratch, tally.failed());
 }

@@ -21,7 +21,7 @@ def pytest_runtest_logreport(report):
     elif report.skipped:
         _tell("skipped", report.nodeid, _why(report) if expected is None else f"is expected to fail: {expected}")
     elif report.when == "call":
-        _tell("passed" if expected is None else "failed", report.nodeid, expected and "was expected to fail")
+        _tell(*("passed", report.nodeid) if expected is None else ("failed", report.nodeid, "was expected to fail"))
 
 
 def pytest_collectreport(report):
