@@ -12,13 +12,11 @@ use std::time::{Duration, Instant};
 /// How often a program under a time limit is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The folder of the checkout.
 pub(crate) fn root() -> PathBuf {
     let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Path::new(&here).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// The build directory.
 pub(crate) fn build_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
@@ -190,19 +188,16 @@ pub(crate) fn scratch(name: &str) -> Result<PathBuf, String> {
     empty(&dir).map(|()| dir)
 }
 
-/// Every file below a folder, by name.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     entries.sort();
     entries.into_iter().flat_map(|entry| if entry.is_dir() { files_below(&entry) } else { vec![entry] }).collect()
 }
 
-/// Reads a file of the checkout.
 pub(crate) fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Writes a file of the checkout.
 pub(crate) fn write(path: &str, text: &str) -> Result<(), String> {
     fs::write(root().join(path), text).map_err(|error| format!("{path}: {error}"))
 }

@@ -12,12 +12,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// One check held.
     pub(crate) fn pass(&mut self) {
         self.pass_all(1);
     }
 
-    /// `n` checks held.
     pub(crate) fn pass_all(&mut self, n: u64) {
         self.passed += n;
     }

@@ -29,7 +29,6 @@ pub(crate) struct Token {
     pub(crate) depth: usize,
 }
 
-/// The texts of tokens.
 pub(crate) fn words(tokens: &[Token]) -> Vec<&str> {
     tokens.iter().map(|token| token.text.as_str()).collect()
 }
@@ -52,17 +51,14 @@ impl Tree {
         Self(files.iter().map(|(path, text)| File::new((*path).to_string(), (*text).to_string())).collect())
     }
 
-    /// Every file.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.0.iter()
     }
 
-    /// Every Rust file.
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files().filter(|file| file.path.ends_with(".rs"))
     }
 
-    /// The file at `path`.
     pub(crate) fn get(&self, path: &str) -> Option<&File> {
         self.files().find(|file| file.path == path)
     }

@@ -11,9 +11,7 @@ use crate::base::program;
 const FOLDER: &str = "crates/live/bpf";
 const SOURCE: &str = "aqm.bpf.c";
 const OBJECT: &str = "aqm.bpf.o";
-/// The compiler's version.
 const CLANG: &str = "14";
-/// Compiles the program into the repository.
 pub(crate) fn run() -> Result<(), String> {
     let object = Path::new(FOLDER).join(OBJECT);
     compile(&tools()?, &program::root().join(&object))?;

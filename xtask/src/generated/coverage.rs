@@ -67,7 +67,6 @@ fn read(words: &str, test: String) -> Option<Requirement> {
     known.then_some(Requirement { rfc: rfc.parse().ok()?, section, word, text, test })
 }
 
-/// The page as the tests make it now.
 pub(super) fn page(tree: &Tree) -> Result<String, String> {
     let mut all: Vec<Requirement> = ours(tree).flat_map(requirements).collect();
     let mut without: Vec<Requirement> = ours(tree)

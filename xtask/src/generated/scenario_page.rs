@@ -8,7 +8,6 @@ use crate::base::program;
 const SCHEMA: &str = "docs/scenario.schema.json";
 pub(super) const PAGE: &str = "docs/scenario.md";
 
-/// The page.
 pub(super) fn page() -> Result<String, String> {
     let schema: Value = serde_json::from_str(&program::read(SCHEMA)?).map_err(|error| format!("{SCHEMA}: {error}"))?;
     let top = &schema["properties"];

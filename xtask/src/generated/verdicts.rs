@@ -13,7 +13,6 @@ pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
 /// Verdicts by id, in the order of the paper's claims.
 type Verdicts = Map<String, Value>;
 
-/// The file of `paper`.
 fn expected(paper: &str) -> String {
     EXPECTED.replace('*', paper)
 }

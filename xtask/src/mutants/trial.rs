@@ -17,7 +17,6 @@ use crate::base::{program, rules};
 const PATIENCE: Duration = Duration::from_secs(120);
 const CRATE: &str = "crates/aqm/";
 
-/// The copy.
 pub(super) struct Trial {
     root: PathBuf,
     /// Files as they are without a fault, by path.
@@ -28,7 +27,6 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A fresh copy below the build directory.
     pub(super) fn new(tree: &Tree) -> Result<Self, String> {
         let root = program::build_dir().join("mutants");
         let sources: BTreeMap<String, String> = tree
@@ -91,7 +89,6 @@ impl Trial {
             || self.fails("all", &["golden::traces_are_as_blessed"], Some(discipline))?)
     }
 
-    /// Does any test of the crate fail?
     pub(super) fn crate_finds(&self) -> Result<bool, String> {
         for program in self.programs.keys() {
             if self.fails(program, &[], None)? {

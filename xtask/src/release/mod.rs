@@ -67,7 +67,6 @@ fn build(site: &Site, python: &Path) -> Result<Sums, String> {
     [archive, wheel].iter().map(|file| Ok((name(file), sum(file)?))).collect()
 }
 
-/// The program's archive.
 fn archive(site: &Site) -> Result<PathBuf, String> {
     let folder = format!("forebay-{}-{}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS);
     let parent = site.unpacked().join("put together");
@@ -94,7 +93,6 @@ fn archive(site: &Site) -> Result<PathBuf, String> {
     shown(tar).map(|()| archive)
 }
 
-/// The wheel.
 fn wheel(site: &Site, python: &Path) -> Result<PathBuf, String> {
     let mut maturin = Command::new(python);
     site.builds(&mut maturin);

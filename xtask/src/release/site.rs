@@ -50,7 +50,6 @@ impl Site {
         [self.out(), self.unpacked()].iter().try_for_each(|new| program::empty(new))
     }
 
-    /// The sources.
     pub(super) fn source(&self) -> PathBuf {
         self.home.join("source")
     }
@@ -59,7 +58,6 @@ impl Site {
         self.home.join("target")
     }
 
-    /// The program.
     pub(super) fn program(&self) -> PathBuf {
         self.target().join("release").join("forebay")
     }

@@ -16,12 +16,10 @@ const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// For crates that have to be fetched.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Writes the page.
 pub(crate) fn write() -> Result<(), String> {
     program::write(PAGE, &text(&manifests()?)?)
 }
 
-/// Is it current?
 pub(super) fn is_current(manifests: &Value) -> Result<(), String> {
     if program::read(PAGE)? == text(manifests)? { Ok(()) } else { Err(format!("{PAGE} is stale: cargo xtask docs")) }
 }

@@ -95,13 +95,11 @@ pub(crate) fn install(python: &Path, what: &[&OsStr]) -> Result<(), String> {
     said(pip)
 }
 
-/// The wheel in a folder.
 pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, String> {
     let mut all = program::files_below(folder).into_iter();
     all.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "no wheel was made".to_string())
 }
 
-/// Builds the wheel.
 fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(out);
     let mut maturin = module(tools, &["maturin", "build", "--quiet", "--out"]);

@@ -31,7 +31,6 @@ const UTILISATION: Tolerance = Tolerance { share: 0.0, amount: 0.005 };
 const USE: &str = "utilisation";
 /// How many quantities there are.
 pub(crate) const COUNT: usize = 5;
-/// All, in the order of the page's columns.
 pub(crate) const QUANTITIES: [Quantity; COUNT] = [
     Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", digits: 1, tolerance: Some(QUEUE) },
     Quantity { name: "drop ratio", column: "drop_ratio", ours: "loss_ratio", digits: 5, tolerance: Some(RATIO) },

@@ -30,16 +30,8 @@ pub(super) fn draw(marker: &MarkerEntry, droptail: &SeriesRecord) -> Result<Stri
 /// What it shows.
 pub(super) fn caption(marker: &MarkerEntry) -> &'static str {
     match marker.name {
-        "th" => {
-            "Above: `droptail th=0.8/5s:0.3/15s:0.6` and 20 long TCP flows through 20 Mb/s, 40 more from 10 s to 20 s; the \
-             threshold in dashes. Below: the share of arrivals that are marked (ECT) or dropped (others) by the queue \
-             that they make, measured under random traffic at each of the three thresholds, and eq. (18) in dashes."
-        }
-        "token-bucket" => {
-            "A Poisson source of 1000-byte packets at 0.5 Mb/s, and at 2 Mb/s from 10 s to 20 s, in front of `cir = 1mbit`, \
-             `cbs = 200p`: what it offers in grey, what is IN and what is OUT, each over half a second. All is IN until \
-             the burst is used up, from then on as much as comes at `cir`."
-        }
+        "th" => include_str!("../../../templates/th.txt").trim_end(),
+        "token-bucket" => include_str!("../../../templates/token-bucket.txt").trim_end(),
         _ => "",
     }
 }

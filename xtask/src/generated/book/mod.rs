@@ -24,13 +24,11 @@ fn picture_path(name: &str) -> String {
     format!("{SOURCES}pictures/{name}.svg")
 }
 
-/// The path of every picture.
 pub(super) fn picture_paths() -> impl Iterator<Item = String> {
     let disciplines = ENTRIES.iter().map(|entry| entry.name);
     disciplines.chain(MARKERS.iter().map(|marker| marker.name)).map(picture_path)
 }
 
-/// Every text of the book by its path.
 pub(super) fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
     let mut pages = vec![
         ("SUMMARY".to_string(), page::summary()?),
@@ -52,7 +50,6 @@ pub(super) fn clear() -> Result<(), String> {
     folders.iter().try_for_each(|folder| program::empty(folder))
 }
 
-/// Simulates and draws.
 pub(super) fn write_pictures() -> Result<(), String> {
     picture::all()?.iter().try_for_each(|(name, svg)| program::write(&picture_path(name), svg))
 }

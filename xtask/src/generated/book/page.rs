@@ -20,19 +20,16 @@ pub(super) fn summary() -> Result<String, String> {
     page!("summary.md.jinja", json!({ "disciplines": disciplines, "markers": markers }))
 }
 
-/// All disciplines, a line each.
 pub(super) fn disciplines() -> Result<String, String> {
     let all: Vec<_> = ENTRIES.iter().map(|entry| [entry.name.to_string(), entry.summary()]).collect();
     page!("index.md.jinja", json!({ "all": all }))
 }
 
-/// All markers, a line each.
 pub(super) fn markers() -> Result<String, String> {
     let all: Vec<_> = MARKERS.iter().map(|marker| [marker.name, marker.about.summary]).collect();
     page!("markers.md.jinja", json!({ "all": all }))
 }
 
-/// The page of one discipline.
 pub(super) fn discipline(entry: &Entry, tree: &Tree) -> Result<String, String> {
     let about = entry.about;
     let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
@@ -69,7 +66,6 @@ pub(super) fn discipline(entry: &Entry, tree: &Tree) -> Result<String, String> {
     )
 }
 
-/// The page of one marker.
 pub(super) fn marker(marker: &MarkerEntry, tree: &Tree) -> Result<String, String> {
     let (about, rule) = (marker.about, marker.rule());
     let deviations = about.deviations.iter().map(|deviation| sentence(deviation, &[]));

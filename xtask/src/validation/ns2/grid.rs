@@ -74,7 +74,6 @@ pub(super) const CASES: [Case; 3] = [
     Case { number: 3, delays: r#"["10ms", "50ms", "100ms", "150ms", "200ms"]"#, round_trips: "60 to 440 ms" },
 ];
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     pub(super) number: u32,
@@ -83,7 +82,6 @@ pub(super) struct Case {
     pub(super) round_trips: &'static str,
 }
 
-/// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) case: Case,

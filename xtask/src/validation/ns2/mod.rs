@@ -20,7 +20,6 @@ use crate::validation::figures::Runs;
 /// How many seeds a row has at first, and how many if these say too little; `theirs::Figures::seeds` says when.
 const SEEDS: [usize; 2] = [3, 10];
 
-/// Makes the figures and writes the page.
 pub(crate) fn run() -> Result<(), String> {
     if theirs::is_installed() {
         theirs::renew()?;

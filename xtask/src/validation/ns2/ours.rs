@@ -25,7 +25,6 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// The row as it is.
     pub(super) fn plain(row: Row, seeds: usize) -> Self {
         Self { row, seeds, rules: Ns2Rules::default(), lines: EQUAL }
     }

@@ -15,13 +15,11 @@ pub(super) struct Side {
     pub(super) has_ties: bool,
 }
 
-/// Both.
 pub(super) const SIDES: [Side; 2] = [
     Side { name: "ns-2 with jitter", ns2: |row| &row.jittered, has_ties: false },
     Side { name: "plain ns-2", ns2: |row| &row.plain, has_ties: true },
 ];
 
-/// Why a row is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// The larger number of seeds does not tell the two means apart.
@@ -42,7 +40,6 @@ impl Reason {
     /// In the order of the page.
     pub(super) const ALL: [Self; 6] = [Noise, Ties, Sack, Cwr, Lines, Open];
 
-    /// Its word in the tables.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Noise => "noise",

@@ -49,7 +49,6 @@ pub(super) fn read_faster() -> Result<Vec<Runs>, String> {
     read(LINES.0, &with_faster_lines())
 }
 
-/// Is ns-2 there?
 pub(super) fn is_installed() -> bool {
     program::find(&["ns"]).is_some()
 }

@@ -29,7 +29,6 @@ const NEWRENO: Pair = ("Newreno", "newreno");
 const EXACT: Pair = ("Sack-exact", "sack");
 const EARLY: Pair = ("Sack-200ms", "sack");
 
-/// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// Base round trip in ms.
@@ -89,7 +88,6 @@ impl Row {
         format!("{} ms | {}{ecn} | {} | {}", self.base, self.aqm.0, self.tcp.0, self.flows)
     }
 
-    /// Our own runs.
     pub(super) fn ours(&self) -> Result<Runs, String> {
         let plan = self.plan()?;
         let mut runs = Runs::default();

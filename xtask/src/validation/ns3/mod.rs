@@ -23,7 +23,6 @@ struct Comparison<R> {
     ns3: figures::Runs,
 }
 
-/// Makes the figures and writes the page.
 pub(crate) fn run() -> Result<(), String> {
     match python() {
         Some(python) => renew(&python)?,

@@ -55,7 +55,6 @@ const PIE_0: &str = "pie ecn=off max_burst=0s min_backlog=2p cap=on";
 /// A buffer that is never full.
 const WIDE: u32 = 100_000;
 
-/// Every comparison, in the order of the page.
 pub(super) const CASES: [Case; 13] = [
     case("CoDel", Arrivals::Steady, WIDE),
     case("CoDel", Arrivals::Double, WIDE),
