@@ -5,6 +5,7 @@
 //! [`Discipline`](base::ladder::Discipline) owns order and storage. Time and chance come in through
 //! the call; nothing here reads a clock, allocates per packet in steady state, or logs.
 #![no_std]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 /// For the macros: a user's crate has none of its own in reach.
 #[doc(hidden)]

@@ -5,6 +5,8 @@
 //!   finished run.
 //! - [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] hold and evaluate the results.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod build;
 pub mod claims;
 pub mod commands;

@@ -8,6 +8,8 @@
 //! meters and outcomes; `wire` what a wire does beside sending at its rate; `traffic` what flows carry; `network` descriptions;
 //! `link` queue, transmitter and wire together; `world` the run. None needs one that comes later.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod engine;
 pub mod link;
 pub mod measure;

@@ -3,6 +3,8 @@
 //! Nothing here knows a discipline; the laboratory passes the rules in as functions, so that theory and
 //! simulation speak of the very same code.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod classes;
 pub mod dde;
 pub mod dense;

@@ -1,8 +1,9 @@
 //! What the stages of `cargo xtask test` are called.
 
 /// The stages in their order.
-pub(crate) const STAGES: [&str; 14] = [
+pub(crate) const STAGES: [&str; 15] = [
     "tidy",
+    "lints",
     "tests",
     "engine",
     "oracles",

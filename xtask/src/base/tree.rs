@@ -1,7 +1,9 @@
-//! The files of the checkout, read once, and what is left of Rust without comments and strings.
+//! The files of the checkout, read once, and the tokens of Rust.
 
 use std::fs;
-use std::path::Path;
+use std::process::Stdio;
+
+use proc_macro2::{Delimiter, LineColumn, Spacing, Span, TokenStream, TokenTree};
 
 use crate::base::program;
 
@@ -14,8 +16,21 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// As it is.
     pub(crate) text: String,
-    /// Rust with comments and the inside of strings blanked; empty for other files.
-    pub(crate) code: String,
+    /// Of Rust; none for other files.
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// A word, `::` or another character of Rust; a literal is `0`, for what stands in it is no code.
+pub(crate) struct Token {
+    pub(crate) text: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// How many brackets and braces it is in.
+    pub(crate) depth: usize,
+}
+
+pub(crate) fn words(tokens: &[Token]) -> Vec<&str> {
+    tokens.iter().map(|token| token.text.as_str()).collect()
 }
 
 /// The project's text files in order of path.
@@ -36,17 +51,14 @@ impl Tree {
         Self(files.iter().map(|(path, text)| File::new((*path).to_string(), (*text).to_string())).collect())
     }
 
-    /// Every file.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.0.iter()
     }
 
-    /// Every Rust file.
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files().filter(|file| file.path.ends_with(".rs"))
     }
 
-    /// The file at `path`.
     pub(crate) fn get(&self, path: &str) -> Option<&File> {
         self.files().find(|file| file.path == path)
     }
@@ -70,21 +82,23 @@ impl Tree {
 
 impl File {
     fn new(path: String, text: String) -> Self {
-        let code = if path.ends_with(".rs") { blank(&text) } else { String::new() };
-        Self { path, text, code }
+        let tokens = if path.ends_with(".rs") { tokens(&text) } else { Vec::new() };
+        Self { path, text, tokens }
     }
 }
 
 /// Every file of the checkout, text or not: what git tracks or would track; without git, what lies there.
 pub(crate) fn paths() -> Result<Vec<String>, String> {
     let mut git = program::at_root("git");
-    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let mut paths: Vec<String> = match program::output(git) {
-        Ok((status, out)) if status.success() => out.split_terminator('\0').map(str::to_string).collect(),
-        _ => {
-            let mut found = Vec::new();
-            walk(&program::root(), "", &mut found).map_err(|error| error.to_string())?;
-            found
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).stderr(Stdio::null());
+    let listed = git.output().ok().filter(|out| out.status.success()).map(|out| out.stdout);
+    let mut paths: Vec<String> = match listed {
+        Some(out) => String::from_utf8_lossy(&out).split_terminator('\0').map(str::to_string).collect(),
+        None => {
+            let root = program::root();
+            let all = program::files_below(&root).into_iter();
+            let ours = all.filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_string_lossy().into_owned()));
+            ours.filter(|path| !path.split('/').any(|part| FOREIGN.contains(&part))).collect()
         }
     };
     paths.sort();
@@ -92,86 +106,46 @@ pub(crate) fn paths() -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> std::io::Result<()> {
-    for entry in fs::read_dir(root.join(folder))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        if !entry.file_type()?.is_dir() {
-            found.push(path);
-        } else if !FOREIGN.contains(&name.as_str()) {
-            walk(root, &path, found)?;
-        }
-    }
-    Ok(())
-}
-
-/// `text`, some Rust, with comments and the inside of strings and characters turned into blanks; lines stay.
-pub(crate) fn blank(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < chars.len() {
-        let end = match comment(&chars, at).or_else(|| literal(&chars, at)) {
-            Some(end) => end.min(chars.len()),
-            None => {
-                out.push(chars[at]);
-                at += 1;
-                continue;
-            }
-        };
-        out.extend(chars[at..end].iter().map(|c| if *c == '\n' { '\n' } else { ' ' }));
-        at = end;
-    }
+/// The tokens of some Rust; none if it is not.
+fn tokens(text: &str) -> Vec<Token> {
+    let mut out = Vec::new();
+    flatten(text.parse().unwrap_or_default(), 0, &mut out);
     out
 }
 
-/// Where the comment that begins at `at` ends.
-fn comment(chars: &[char], at: usize) -> Option<usize> {
-    let pair = |i: usize| (chars.get(i).copied(), chars.get(i + 1).copied());
-    match pair(at) {
-        (Some('/'), Some('/')) => Some(chars[at..].iter().position(|c| *c == '\n').map_or(chars.len(), |n| at + n)),
-        (Some('/'), Some('*')) => {
-            let (mut depth, mut i) = (1, at + 2);
-            while depth > 0 && i < chars.len() {
-                match pair(i) {
-                    (Some('/'), Some('*')) => (depth, i) = (depth + 1, i + 2),
-                    (Some('*'), Some('/')) => (depth, i) = (depth - 1, i + 2),
-                    _ => i += 1,
-                }
+fn flatten(stream: TokenStream, depth: usize, out: &mut Vec<Token>) {
+    let token = |text: &str, depth: usize, span: Span| {
+        let LineColumn { line, column } = span.start();
+        Token { text: text.to_string(), line, column, depth }
+    };
+    let mut is_half = false;
+    for tree in stream {
+        match tree {
+            TokenTree::Group(group) => {
+                let [open, close] = match group.delimiter() {
+                    Delimiter::Parenthesis => ["(", ")"],
+                    Delimiter::Bracket => ["[", "]"],
+                    Delimiter::Brace | Delimiter::None => ["{", "}"],
+                };
+                out.push(token(open, depth, group.span_open()));
+                flatten(group.stream(), depth + 1, out);
+                out.push(token(close, depth, group.span_close()));
             }
-            Some(i)
+            TokenTree::Punct(punct) if punct.as_char() == ':' && is_half => {
+                out.iter_mut().next_back().into_iter().for_each(|half| half.text.push(':'));
+                is_half = false;
+                continue;
+            }
+            TokenTree::Punct(punct) => {
+                is_half = punct.as_char() == ':' && punct.spacing() == Spacing::Joint;
+                out.push(token(&punct.to_string(), depth, punct.span()));
+                continue;
+            }
+            TokenTree::Ident(ident) => out.push(token(&ident.to_string(), depth, ident.span())),
+            TokenTree::Literal(literal) => out.push(token("0", depth, literal.span())),
         }
-        _ => None,
+        is_half = false;
     }
-}
-
-/// Where the string or character that begins at `at` ends; a lifetime is neither.
-fn literal(chars: &[char], at: usize) -> Option<usize> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    match chars[at] {
-        '"' => Some(closing(chars, at + 1, '"')),
-        '\'' if chars.get(at + 1) == Some(&'\\') => Some(closing(chars, at + 1, '\'')),
-        '\'' if chars.get(at + 2) == Some(&'\'') => Some(at + 3),
-        'r' if at == 0 || !is_word(chars[at - 1]) || matches!(chars[at - 1], 'b' | 'c') => {
-            let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
-            let open = at + 1 + hashes;
-            (chars.get(open) == Some(&'"')).then(|| {
-                let ends =
-                    |i: usize| chars[i] == '"' && chars[i + 1..].iter().take_while(|c| **c == '#').count() >= hashes;
-                (open + 1..chars.len()).find(|i| ends(*i)).map_or(chars.len(), |i| i + 1 + hashes)
-            })
-        }
-        _ => None,
-    }
-}
-
-/// The place after the next `quote` that no backslash hides.
-fn closing(chars: &[char], mut at: usize, quote: char) -> usize {
-    while at < chars.len() && chars[at] != quote {
-        at += if chars[at] == '\\' { 2 } else { 1 };
-    }
-    at + 1
 }
 
 #[cfg(test)]
@@ -179,18 +153,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_become_blanks_and_lines_stay() {
+    fn tokens_have_no_comments_and_no_inside_of_strings() {
         for (text, want) in [
-            ("a // {\nb", "a     \nb"),
-            ("a /* { /* } */ \n */ b", "a              \n    b"),
-            (r#"f("{ \" }") + 1"#, "f(        ) + 1"),
-            ("f(b\"{\", '{', '\\'', '\\u{7d}')", "f(b   ,    ,     ,         )"),
-            ("fn f<'a>(x: &'a str) -> &'a str { x }", "fn f<'a>(x: &'a str) -> &'a str { x }"),
-            ("let s = r##\"a \"# { \n\"##; }", "let s =            \n   ; }"),
-            ("for r in 0..2 {}", "for r in 0..2 {}"),
+            ("a // {\nb /* { /* } */ \n */ ::c", "a b :: c"),
+            ("f(b\"{\", '{', '\\'', r##\"a \"# { \"##) + 1", "f ( 0 , 0 , 0 , 0 ) + 0"),
+            ("fn f<'a>(x: &'a str) { $x::y }", "fn f < ' a > ( x : & ' a str ) { $ x :: y }"),
+            ("not \" Rust", ""),
         ] {
-            assert_eq!(blank(text), want, "{text}");
+            assert_eq!(words(&tokens(text)).join(" "), want, "{text}");
         }
+        let places: Vec<_> = tokens("a {\n b\n}").iter().map(|t| (t.line, t.column, t.depth)).collect();
+        assert_eq!(places, [(1, 0, 0), (1, 2, 0), (2, 1, 1), (3, 0, 0)]);
     }
 
     #[test]
@@ -198,13 +171,6 @@ mod tests {
         let tree = Tree::of(&[("a/x_b.rs", ""), ("a/c/b.rs", ""), ("b.rs", ""), ("d.rs", "")]);
         assert_eq!(tree.below("a/", "b.rs").map(|file| file.path.as_str()), Some("a/c/b.rs"));
         assert!(tree.below("a/", "d.rs").is_none());
-    }
-
-    #[test]
-    fn what_never_closes_ends_with_the_file() {
-        for text in ["a \"b", "a /* b", "a r#\"b\"", "'\\"] {
-            assert_eq!(blank(text).chars().count(), text.chars().count(), "{text}");
-        }
     }
 
     #[test]

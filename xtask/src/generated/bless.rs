@@ -47,11 +47,11 @@ pub(crate) fn run() -> Result<(), String> {
     for paper in verdicts::papers()? {
         verdicts::record(&paper, &verdicts::reproduce(&paper, &scratch.join(&paper))?)?;
     }
-    std::fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    program::at(&scratch, std::fs::remove_dir_all(&scratch))?;
     let mut diff = program::at_root("git");
     diff.args(["--no-pager", "diff", "--stat", "--"]).args(BLESSED);
     println!("changed:");
-    succeed(diff)
+    program::shown(diff)
 }
 
 /// Renews one page alone.
@@ -62,13 +62,7 @@ pub(crate) fn page(page: &Page) -> Result<(), String> {
 }
 
 fn write([package, module]: [&str; 2]) -> Result<(), String> {
-    let mut writer = program::cargo();
-    writer.args(["test", "-p", package, "--test", "all", "--", module]).env("FOREBAY_BLESS", "1");
-    succeed(writer)
-}
-
-fn succeed(command: std::process::Command) -> Result<(), String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = program::stream(command, |line| println!("{line}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{program}: {status}")) }
+    let mut writer = program::cargo(&["test", "-p", package, "--test", "all", "--", module]);
+    writer.env("FOREBAY_BLESS", "1");
+    program::shown(writer)
 }

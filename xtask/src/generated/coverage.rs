@@ -3,13 +3,12 @@
 //! A test that stands for one says so: `/// RFC 8033 section 4.2 (MUST): what it requires.` What no test stands for is
 //! named with the reason in the head of a file: `//! Left out: RFC 8033 section 5.2 (MAY): what, and why not.`
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use serde_json::{Value, json};
 
-use crate::base::program;
+use crate::base::page::page;
 use crate::base::tree::{File, Tree};
 
-const PAGE: &str = "docs/rfc-coverage.md";
+pub(super) const PAGE: &str = "docs/rfc-coverage.md";
 const WORDS: [&str; 3] = ["MUST", "SHOULD", "MAY"];
 const LEFT_OUT: &str = "Left out: RFC ";
 
@@ -68,35 +67,18 @@ fn read(words: &str, test: String) -> Option<Requirement> {
     known.then_some(Requirement { rfc: rfc.parse().ok()?, section, word, text, test })
 }
 
-/// The page as the tests make it now.
-fn page(tree: &Tree) -> String {
-    let mut by_rfc: BTreeMap<u32, Vec<Requirement>> = BTreeMap::new();
-    for requirement in ours(tree).flat_map(requirements) {
-        by_rfc.entry(requirement.rfc).or_default().push(requirement);
-    }
-    let mut without: Vec<_> = ours(tree)
+pub(super) fn page(tree: &Tree) -> Result<String, String> {
+    let mut all: Vec<Requirement> = ours(tree).flat_map(requirements).collect();
+    let mut without: Vec<Requirement> = ours(tree)
         .flat_map(|file| left_out(file).into_iter().filter_map(|words| read(&words, String::new())))
         .collect();
-    let mut out = String::from(
-        "# Requirements of RFCs\n\nWritten by `cargo xtask docs` from the tests: each line is a test that says which \
-         requirement it stands for.\n",
-    );
-    for (rfc, mut all) in by_rfc {
-        all.sort_by_key(|r| numbers(&r.section));
-        let _ = writeln!(out, "\n## RFC {rfc}\n\n| section | word | requirement | test |\n|---|---|---|---|");
-        for Requirement { section, word, text, test, .. } in all {
-            let _ = writeln!(out, "| {section} | {word} | {} | `{test}` |", text.replace('|', "\\|"));
-        }
+    for list in [&mut all, &mut without] {
+        list.sort_by_key(|one| (one.rfc, numbers(&one.section)));
     }
-    without.sort_by_key(|r| (r.rfc, numbers(&r.section)));
-    if !without.is_empty() {
-        out.push_str("\n## Left out\n\nWhat no test stands for, and why.\n\n");
-        out.push_str("| RFC | section | word | reason |\n|---|---|---|---|\n");
-    }
-    for Requirement { rfc, section, word, text, .. } in without {
-        let _ = writeln!(out, "| {rfc} | {section} | {word} | {} |", text.replace('|', "\\|"));
-    }
-    out
+    let row = |r: &Requirement| json!([r.section, r.word, r.text, r.test, r.rfc]);
+    let rfc = |all: &[Requirement]| json!([all[0].rfc, all.iter().map(row).collect::<Vec<_>>()]);
+    let rfcs: Vec<Value> = all.chunk_by(|a, b| a.rfc == b.rfc).map(rfc).collect();
+    page!("coverage.md.jinja", json!({ "rfcs": rfcs, "without": without.iter().map(row).collect::<Vec<_>>() }))
 }
 
 fn ours(tree: &Tree) -> impl Iterator<Item = &File> {
@@ -108,25 +90,13 @@ fn numbers(section: &str) -> Vec<u32> {
     section.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-/// Writes the page.
-pub(crate) fn write() -> Result<(), String> {
-    let page = page(&Tree::read()?);
-    println!("{PAGE}: {} requirements", page.matches("`crates/").count());
-    program::write(PAGE, &page)
-}
-
-/// A house rule: the page is current, and what is left out is named in the form that the page can read.
-pub(crate) fn findings(tree: &Tree) -> Vec<String> {
-    let unread = |file: &File| {
-        let unread = left_out(file).into_iter().filter(|words| read(words, String::new()).is_none());
-        let path = file.path.clone();
-        unread.map(move |words| {
-            format!("{path}: not of the form '{LEFT_OUT}N section X (MUST|SHOULD|MAY): why': {words}")
-        })
-    };
-    let mut findings: Vec<String> = ours(tree).flat_map(unread).collect();
-    if tree.get(PAGE).is_none_or(|file| file.text != page(tree)) {
-        findings.push(format!("{PAGE} is stale: cargo xtask docs"));
+/// What is left out in a form that the page cannot read.
+pub(super) fn unread(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for file in ours(tree) {
+        for words in left_out(file).iter().filter(|words| read(words, String::new()).is_none()) {
+            findings.push(format!("{}: not '{LEFT_OUT}N section X (MUST|SHOULD|MAY): why': {words}", file.path));
+        }
     }
     findings
 }
@@ -138,35 +108,33 @@ mod tests {
     const CODE: &str = "/// RFC 8033 section 5.10 (SHOULD): mark below\n/// a tenth.\n#[test]\nfn marks() {}\n\n\
                         /// RFC 8033 section 5.9 (MUST): first.\n#[test]\nfn first() {}\n/// Nothing.\nfn helper() {}\n";
 
-    #[test]
-    fn requirements_come_from_the_words_of_tests_in_order_of_section() {
-        let page = page(&Tree::of(&[("crates/x/tests/rfc.rs", CODE)]));
-        let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| 5")).collect();
-        assert_eq!(
-            lines,
-            [
-                "| 5.9 | MUST | first. | `crates/x/tests/rfc.rs::first` |",
-                "| 5.10 | SHOULD | mark below a tenth. | `crates/x/tests/rfc.rs::marks` |",
-            ]
-        );
-        assert!(!page.contains("Left out"));
-        let stale = Tree::of(&[("crates/x/tests/rfc.rs", CODE), (PAGE, "old")]);
-        assert_eq!(findings(&stale).len(), 1);
+    fn of(text: &str) -> String {
+        page(&Tree::of(&[("crates/x/tests/rfc.rs", text)])).unwrap()
     }
 
     #[test]
-    fn what_is_left_out_comes_with_its_reason() {
+    fn requirements_stand_in_order_of_section() {
+        let rows = "| 5.9 | MUST | first. | `crates/x/tests/rfc.rs::first` |\n\
+                    | 5.10 | SHOULD | mark below a tenth. | `crates/x/tests/rfc.rs::marks` |\n";
+        assert!(
+            of(CODE).ends_with(&format!(
+                "## RFC 8033\n\n| section | word | requirement | test |\n|---|---|---|---|\n{rows}"
+            ))
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_reason() {
         let head = "//! Tests.\n//!\n//! Left out: RFC 8033 section 5.10 (MAY): this | that,\n//! for a reason.\n\
                     //! Left out: RFC 8033 section 5.9 (SHOULD): another.\n//!\n//! No more.\n\n\
                     //! Left out: RFC 1 section 1 (MAY): not in the head.\n";
-        let of = |head: &str| page(&Tree::of(&[("crates/x/tests/rfc.rs", head)]));
         let rows = "| 8033 | 5.9 | SHOULD | another. |\n| 8033 | 5.10 | MAY | this \\| that, for a reason. |\n";
         assert!(of(head).ends_with(&format!("|---|---|---|---|\n{rows}")), "{}", of(head));
-        let findings_of = |head: &str| findings(&Tree::of(&[("crates/x/tests/rfc.rs", head), (PAGE, &of(head))]));
-        assert_eq!(findings_of(head).len(), 0);
-        assert_eq!(findings_of("//! Left out: `turn` of a flow.\n").len(), 0, "no requirement");
+        let unread_of = |head: &str| unread(&Tree::of(&[("crates/x/tests/rfc.rs", head)]));
+        assert_eq!(unread_of(head), [""; 0]);
+        assert_eq!(unread_of("//! Left out: `turn` of a flow.\n"), [""; 0], "no requirement");
         for wrong in ["RFC 8033 section 5.9: why", "RFC 8033 section 5.9 (CAN): why", "RFC 8033, 5.9 (MAY): why"] {
-            let findings = findings_of(&format!("//! Left out: {wrong}\n"));
+            let findings = unread_of(&format!("//! Left out: {wrong}\n"));
             assert!(findings.len() == 1 && findings[0].contains(wrong), "{findings:?}");
         }
     }

@@ -1,71 +1,84 @@
-//! `cargo xtask docs`: what is generated from the code. Here the table of disciplines in README.md; the book and the
-//! list of RFC requirements have modules of their own.
-
-use std::fmt::Write;
+//! `cargo xtask docs`: every page that is written from the code, and whether those in the repository are current.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::{Entry, Rung};
+use serde_json::json;
 
 use super::{book, coverage, scenario_page};
+use crate::base::page::page;
 use crate::base::program;
+use crate::base::tree::Tree;
 use crate::supply::licences;
 
 pub(crate) const README: &str = "README.md";
-/// What stands before and after the table.
-pub(crate) const BEGIN: &str = "<!-- disciplines: written by `cargo xtask docs` -->";
-pub(crate) const END: &str = "<!-- /disciplines -->";
+/// What stands before and after the table of disciplines in it.
+const BEGIN: &str = "<!-- disciplines: written by `cargo xtask docs` -->";
+const END: &str = "<!-- /disciplines -->";
 
-/// Writes the table anew.
+/// Writes the pages and the pictures of the book.
 pub(crate) fn run() -> Result<(), String> {
-    let old = program::read(README)?;
-    let new = renewed(&old)?;
-    if new != old {
-        program::write(README, &new)?;
+    let pages = pages(&Tree::read()?)?;
+    book::clear()?;
+    for (path, text) in &pages {
+        program::write(path, text)?;
     }
-    println!("{README}: {} disciplines", ENTRIES.len());
-    coverage::write()?;
     licences::write()?;
-    scenario_page::write()?;
-    book::write()
+    book::write_pictures()?;
+    println!("{} pages, {} disciplines with their pictures", pages.len() + 1, ENTRIES.len());
+    Ok(())
+}
+
+/// Every page with its path, but for that of licences, which asks cargo.
+fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
+    let readme = tree.get(README).ok_or_else(|| format!("{README} is missing"))?;
+    let mut pages = book::pages(tree)?;
+    for (path, text) in [
+        (README, renewed(&readme.text)?),
+        (coverage::PAGE, coverage::page(tree)?),
+        (scenario_page::PAGE, scenario_page::page()?),
+    ] {
+        pages.push((path.to_string(), text));
+    }
+    Ok(pages)
+}
+
+/// A house rule: every page is current, every picture of the book is there, and nothing else stands beside them.
+pub(crate) fn findings(tree: &Tree) -> Vec<String> {
+    let pages = match pages(tree) {
+        Ok(pages) => pages,
+        Err(what) => return vec![what],
+    };
+    let stale = pages.iter().filter(|(path, text)| tree.get(path).is_none_or(|file| file.text != *text));
+    let stale = stale.map(|(path, _)| format!("{path} is stale: cargo xtask docs"));
+    stale.chain(book::strays(tree, &pages)).chain(coverage::unread(tree)).collect()
 }
 
 /// `readme` with the table as the registry has it now.
-pub(crate) fn renewed(readme: &str) -> Result<String, String> {
+fn renewed(readme: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("{README}: no line '{marker}'");
     let (before, rest) = readme.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
     let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    Ok(format!("{before}{BEGIN}\n{}{END}{after}", table(ENTRIES)))
-}
-
-fn table(entries: &[Entry]) -> String {
-    let mut out = String::from("| name | what it does | from | written as |\n|---|---|---|---|\n");
-    for entry in entries {
-        let (about, rung) = match entry.variant_of {
-            Some((base, _)) => (entry.summary(), format!("variant of `{base}`")),
-            None => (entry.summary(), word(entry.rung).to_string()),
+    let row = |entry: &Entry| {
+        let (source, written) = match entry.variant_of {
+            Some((base, preset)) => {
+                let preset = entry.presets.iter().find(|known| known.name == preset);
+                (preset.map_or("", |preset| preset.source), format!("variant of `{base}`"))
+            }
+            None => (entry.about.source, format!("`{}`", word(entry.rung))),
         };
-        let source = match entry.variant_of {
-            Some((_, preset)) => entry.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source),
-            None => entry.about.source,
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "| `{}` | {} | {} | {rung} |", entry.name, cell(&about), cell(source));
-    }
-    out
+        json!({ "name": entry.name, "summary": entry.summary(), "source": source, "written": written })
+    };
+    let table = page!("readme.md.jinja", json!({ "entries": ENTRIES.iter().map(row).collect::<Vec<_>>() }))?;
+    Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
 }
 
 /// The trait of a rung.
 const fn word(rung: Rung) -> &'static str {
     match rung {
-        Rung::Law => "`Law`",
-        Rung::Aqm => "`Aqm`",
-        Rung::Queue => "`Discipline`",
+        Rung::Law => "Law",
+        Rung::Aqm => "Aqm",
+        Rung::Queue => "Discipline",
     }
-}
-
-/// `text` within a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -73,13 +86,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renewal_keeps_what_is_around_the_table_and_is_stable() {
-        let page = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-        let new = renewed(&page).unwrap();
+    fn renewal_keeps_what_is_around_the_table() {
+        let new = renewed(&format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
         assert!(new.starts_with("above\n") && new.ends_with("\nbelow\n") && !new.contains("old\n"));
         assert_eq!(renewed(&new).unwrap(), new);
-        for entry in ENTRIES {
-            assert!(new.contains(&format!("\n| `{}` | ", entry.name)), "{}", entry.name);
-        }
+        assert!(ENTRIES.iter().all(|entry| new.contains(&format!("\n| `{}` | ", entry.name))));
+        assert!(renewed("no table").is_err_and(|what| what.contains(BEGIN)));
+    }
+
+    #[test]
+    fn finds_stale_missing_and_foreign_pages() {
+        let readme = renewed(&format!("{BEGIN}\n{END}\n")).unwrap();
+        let mut files = pages(&Tree::of(&[(README, &readme)])).unwrap();
+        files.extend(book::picture_paths().map(|path| (path, String::new())));
+        let of = |files: &[(String, String)]| {
+            let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            findings(&Tree::of(&files))
+        };
+        assert_eq!(of(&files), [""; 0]);
+        files[2].1.push('x');
+        let last = files.pop().unwrap();
+        files.push(("docs/book/src/disciplines/nonsense.md".to_string(), String::new()));
+        let found = of(&files);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains(&files[2].0) && found[1].contains(&last.0) && found[2].contains("nonsense"));
+        assert_eq!(findings(&Tree::of(&[])), ["README.md is missing"]);
     }
 }

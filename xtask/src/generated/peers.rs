@@ -36,7 +36,7 @@ pub(crate) fn ns2() -> Result<Vec<Peer>, String> {
 fn speed(arguments: &str) -> Result<f64, String> {
     let mut ns = program::at_root("ns");
     ns.arg("validation/ns2/case.tcl").args(["-loop", "1", "-sample", "0"]).args(arguments.split(' '));
-    let (_, out) = program::output(ns)?;
+    let out = program::said(ns)?;
     let numbers: Vec<f64> = out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match numbers.as_slice() {
         [packets, seconds] if *seconds > 0.0 => Ok(packets / seconds),

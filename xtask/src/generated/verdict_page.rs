@@ -1,10 +1,10 @@
 //! `cargo xtask verdicts`: docs/verdicts.md, every claim of the five papers with as many seeds as `--full` has.
 
-use std::fmt::Write as _;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::base::page::{cell, page};
 use crate::base::program;
 
 const PAGE: &str = "docs/verdicts.md";
@@ -23,38 +23,21 @@ pub(crate) fn run(printed: Option<&str>) -> Result<(), String> {
 
 fn reproduced() -> Result<String, String> {
     let scratch = program::scratch("verdicts")?;
-    let mut command = program::cargo();
-    command.args(["run", "--release", "--quiet", "--", "reproduce", "--full", "--json", "-o"]);
+    let mut command = program::cargo(&["run", "--release", "--quiet", "--", "reproduce", "--full", "--json", "-o"]);
     command.arg(scratch.join("papers"));
-    let (status, out) = program::output(command)?;
-    if !status.success() {
-        return Err(format!("reproduce --full: {status}: {}", program::last_lines(&out, 5)));
-    }
-    fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let out = program::said(command)?;
+    program::at(&scratch, fs::remove_dir_all(&scratch))?;
     Ok(out)
 }
 
-// Writing to a string cannot fail.
 fn page(document: &Value) -> Result<String, String> {
     let claims = document["claims"].as_array().ok_or("no claims in the document")?;
-    let mut out = String::from(HEAD);
-    let mut paper = "";
-    for claim in claims {
-        let text = |key: &str| claim[key].as_str().unwrap_or_default();
-        if text("paper") != paper {
-            paper = text("paper");
-            let _ = write!(out, "\n## {paper}\n\n{COLUMNS}");
-        }
-        let (evidence, verdict) = (&claim["evidence"], text("verdict"));
-        let _ = writeln!(
-            out,
-            "| {} | {verdict} | {} | {} |",
-            text("id"),
-            decided(&evidence["checks"], verdict),
-            others(&evidence["variants"], verdict)
-        );
-    }
-    Ok(out)
+    let row = |claim: &Value| {
+        let (evidence, verdict) = (&claim["evidence"], claim["verdict"].as_str().unwrap_or_default());
+        let (decided, others) = (decided(&evidence["checks"], verdict), others(&evidence["variants"], verdict));
+        json!([claim["paper"], claim["id"], verdict, decided, others])
+    };
+    page!("verdicts.md.jinja", json!({ "claims": claims.iter().map(row).collect::<Vec<_>>() }))
 }
 
 /// What decided: the first check that did not hold, or else the first.
@@ -62,7 +45,7 @@ fn decided(checks: &Value, verdict: &str) -> String {
     let checks = checks.as_array().map_or(&[][..], Vec::as_slice);
     let failed = checks.iter().find(|check| check["outcome"] != "holds");
     let Some(check) = failed.filter(|_| verdict != "reproduced").or(checks.first()) else { return "-".to_string() };
-    let text = |key: &str| check[key].as_str().unwrap_or_default().replace('|', "\\|");
+    let text = |key: &str| cell(check[key].as_str().unwrap_or_default());
     let [value, low, high] = ["value", "low", "high"].map(|key| check[key].as_f64().map(short));
     let seeds = check["n"].as_u64().map_or(String::new(), |n| format!(", {n} seeds"));
     let figure = match (value, low, high) {
@@ -95,22 +78,9 @@ fn others(variants: &Value, verdict: &str) -> String {
     }
 }
 
-const HEAD: &str = "# Verdicts
-
-Every claim of the five papers by `forebay reproduce --full`, written by `cargo xtask verdicts`; do not edit. A figure
-has its 95 % interval over the seeds. A claim that is not reproduced shows the first check that did not hold. The last
-column has the settings, of those that a paper leaves open, under which the verdict is another one; what they are and
-why a claim does not hold is in `papers/*/README.md`.
-";
-
-const COLUMNS: &str = "| claim | verdict | decided by | another verdict with |
-|---|---|---|---|
-";
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_row_has_what_decided_and_who_disagrees() {

@@ -1,62 +1,39 @@
 //! The papers' quick reproductions, and the verdicts on record for them.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::base::program;
 use crate::base::tally::Tally;
+use crate::base::{program, tree};
 
 /// The verdicts on record: id to verdict, a file for each paper. A pattern for git.
 pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
-/// What reproduces a paper.
-const REPRODUCE: [&str; 4] = ["run", "--release", "--", "reproduce"];
-
 /// Verdicts by id, in the order of the paper's claims.
 type Verdicts = Map<String, Value>;
 
-/// The file of `paper`.
 fn expected(paper: &str) -> String {
     EXPECTED.replace('*', paper)
 }
 
 /// Every paper that has claims, by name.
 pub(crate) fn papers() -> Result<Vec<String>, String> {
-    let folder = program::root().join("papers");
-    let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let mut papers = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(wrong)? {
-        let entry = entry.map_err(wrong)?;
-        if entry.path().join("claims.toml").is_file() {
-            papers.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    papers.sort();
-    Ok(papers)
+    let paper = |path: &String| Some(path.strip_prefix("papers/")?.strip_suffix("/claims.toml")?.to_string());
+    Ok(tree::paths()?.iter().filter_map(paper).collect())
 }
 
-/// The quick reproduction of `paper`, with its results in `dir`.
-fn command(paper: &str, dir: &Path) -> Command {
-    let mut command = program::cargo();
-    command.args(REPRODUCE).args([paper, "--quick", "--json", "-o"]).arg(dir);
-    command
-}
-
-/// Runs it; the verdicts that it gives.
+/// The verdicts of the quick reproduction of `paper`, whose results go to `dir`.
 pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
-    let (status, out) = program::output(command(paper, dir))?;
-    if !status.success() {
-        return Err(format!("reproduce {paper} --quick: {status}: {}", program::last_lines(&out, 5)));
-    }
+    let mut command = program::cargo(&["run", "--release", "--", "reproduce", paper, "--quick", "--json", "-o"]);
+    command.arg(dir);
+    let out = program::said(command)?;
     parse(&out)
 }
 
 /// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
 pub(crate) fn prepare() {
-    let mut build = program::cargo();
-    build.args(["build", "--release", "--quiet"]);
+    let build = program::cargo(&["build", "--release", "--quiet"]);
     let _ = program::output_within(program::idle(build), LONGEST_BUILD);
 }
 
@@ -123,12 +100,6 @@ mod tests {
         pairs.iter().map(|(id, verdict)| ((*id).to_string(), Value::from(*verdict))).collect()
     }
 
-    fn line(recorded: &[(&str, &str)], found: &[(&str, &str)]) -> String {
-        let mut tally = Tally::default();
-        compare_with(&verdicts(recorded), &verdicts(found), &mut tally);
-        tally.line()
-    }
-
     #[test]
     fn reads_what_reproduce_prints() {
         let text = r#"{"version":1,"claims":[{"id":"X-1","verdict":"refuted","runs":3}],"summary":{}}"#;
@@ -136,21 +107,22 @@ mod tests {
         for bad in ["", "{}", r#"{"claims":[{"id":"X-1"}]}"#, "progress\n{}"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+        assert!(papers().unwrap().contains(&"raqm".to_string()) && expected("raqm").starts_with("papers/raqm/"));
     }
 
     #[test]
-    fn every_paper_of_the_program_is_checked() {
-        let found = papers().unwrap();
-        assert!(["msvb", "raqm"].iter().all(|paper| found.iter().any(|name| name == paper)), "{found:?}");
-        assert_eq!(expected("raqm"), "papers/raqm/expected-quick.json");
-    }
-
-    #[test]
-    fn a_verdict_that_changes_appears_or_disappears_is_a_failure() {
+    fn verdicts_that_change_appear_or_disappear_are_failures() {
         let known = [("X-1", "reproduced"), ("X-2", "refuted")];
-        assert_eq!(line(&known, &known), "2 passed, 0 failed, 0 skipped");
-        assert_eq!(line(&known, &[("X-1", "reproduced"), ("X-2", "reproduced")]), "1 passed, 1 failed, 0 skipped");
-        assert_eq!(line(&known, &[("X-1", "reproduced")]), "1 passed, 1 failed, 0 skipped");
-        assert_eq!(line(&known[..1], &known), "1 passed, 1 failed, 0 skipped");
+        let changed = [("X-1", "reproduced"), ("X-2", "reproduced")];
+        for (recorded, found, line) in [
+            (&known[..], &known[..], "2 passed, 0 failed, 0 skipped"),
+            (&known, &changed, "1 passed, 1 failed, 0 skipped"),
+            (&known, &known[..1], "1 passed, 1 failed, 0 skipped"),
+            (&known[..1], &known, "1 passed, 1 failed, 0 skipped"),
+        ] {
+            let mut tally = Tally::default();
+            compare_with(&verdicts(recorded), &verdicts(found), &mut tally);
+            assert_eq!(tally.line(), line, "{found:?}");
+        }
     }
 }

@@ -34,29 +34,22 @@ pub(super) struct Fault {
 
 impl Fault {
     fn read(discipline: &str, block: &str, own: &str) -> Result<Self, String> {
-        let mut lines = block.lines();
-        let words = lines.next().unwrap_or_default().trim().to_string();
-        let mut fault = Self {
-            discipline: discipline.to_string(),
-            words,
-            own: own.to_string(),
-            file: own.to_string(),
-            from: Vec::new(),
-            to: Vec::new(),
-            equivalent: None,
-        };
-        for line in lines {
-            let (sign, rest) = (line.get(..2).unwrap_or(line).trim(), line.get(2..).unwrap_or_default().trim());
+        let (words, lines) = block.split_once('\n').unwrap_or((block, ""));
+        let [discipline, words, own, file] = [discipline, words.trim(), own, own].map(str::to_string);
+        let mut fault = Self { discipline, words, own, file, from: Vec::new(), to: Vec::new(), equivalent: None };
+        for line in lines.lines() {
+            let (sign, rest) = line.split_at_checked(1).unwrap_or((line, ""));
+            let rest = rest.trim().to_string();
             match sign {
-                "-" => fault.from.push(rest.to_string()),
-                "+" => fault.to.push(rest.to_string()),
-                "@" => fault.file = rest.to_string(),
-                "=" => fault.equivalent = Some(rest.to_string()),
-                _ => return Err(format!("{discipline}: {}: what is '{line}'?", fault.words)),
+                "-" => fault.from.push(rest),
+                "+" => fault.to.push(rest),
+                "@" => fault.file = rest,
+                "=" => fault.equivalent = Some(rest),
+                _ => return Err(format!("{}: {}: what is '{line}'?", fault.discipline, fault.words)),
             }
         }
         if fault.from.is_empty() || fault.from == fault.to {
-            return Err(format!("{discipline}: {}: changes nothing", fault.words));
+            return Err(format!("{}: {}: changes nothing", fault.discipline, fault.words));
         }
         Ok(fault)
     }
@@ -64,26 +57,20 @@ impl Fault {
     /// `text` with the fault. The lines to replace must stand there once; how far they are indented does not count.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let lines: Vec<&str> = text.lines().collect();
-        let places: Vec<usize> = match &self.from[..] {
+        let fits = |at: &usize| match &self.from[..] {
             // A part of a line will do, if there is one line to find.
-            [part] => (0..lines.len()).filter(|&at| lines[at].contains(part.as_str())).collect(),
-            from => {
-                let trimmed: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
-                (0..lines.len())
-                    .filter(|&at| trimmed[at..].iter().zip(from).filter(|(a, b)| a == b).count() == from.len())
-                    .collect()
-            }
+            [part] => lines[*at].contains(part.as_str()),
+            from => lines[*at..].len() >= from.len() && lines[*at..].iter().zip(from).all(|(a, b)| a.trim() == b),
         };
-        let &[at] = places.as_slice() else {
-            return Err(format!("{}: {}: found {} times in {}", self.discipline, self.words, places.len(), self.file));
+        let &[at] = (0..lines.len()).filter(fits).collect::<Vec<_>>().as_slice() else {
+            return Err(format!("{}: {}: does not stand once in {}", self.discipline, self.words, self.file));
         };
-        let mut out: Vec<String> = lines[..at].iter().map(|line| line.to_string()).collect();
-        match (&self.from[..], &self.to[..]) {
-            ([part], [to]) => out.push(lines[at].replace(part.as_str(), to)),
-            _ => out.extend(self.to.iter().cloned()),
-        }
-        out.extend(lines[at + self.from.len()..].iter().map(|line| line.to_string()));
-        Ok(out.join("\n") + "\n")
+        let new = match (&self.from[..], &self.to[..]) {
+            ([part], [to]) => vec![lines[at].replace(part.as_str(), to)],
+            _ => self.to.clone(),
+        };
+        let old = |range: &[&str]| range.iter().map(|line| line.to_string()).collect::<Vec<_>>();
+        Ok([old(&lines[..at]), new, old(&lines[at + self.from.len()..])].concat().join("\n") + "\n")
     }
 }
 
@@ -148,25 +135,31 @@ mod tests {
 
     #[test]
     fn refuses_what_is_ambiguous_or_changes_nothing() {
-        assert!(fault("a\n- a\n+ b").unwrap().apply(CODE).unwrap_err().contains("times in"));
-        assert!(fault("none\n- zzz\n+ b").unwrap().apply(CODE).unwrap_err().contains("found 0 times"));
+        for block in ["a\n- a\n+ b", "none\n- zzz\n+ b"] {
+            assert!(
+                fault(block).unwrap().apply(CODE).is_err_and(|what| what.contains("does not stand once")),
+                "{block}"
+            );
+        }
         assert!(fault("nothing").is_err() && fault("same\n- b\n+ b").is_err() && fault("odd\n? b").is_err());
     }
 
     #[test]
-    fn finds_disciplines_with_too_few_and_faults_that_no_longer_fit() {
+    fn finds_too_few_faults_and_those_that_do_not_fit() {
         let five = "a\n- b + c\n+ b - c\n\n".repeat(5);
-        let of = |faults: &str| findings(&Tree::of(&[(FILE, CODE), ("crates/aqm/mutants/x.txt", faults)]));
-        assert!(of(&five).is_empty());
-        assert!(of("a\n- b + c\n+ b - c")[0].contains("has 1 faults"));
-        assert!(of("a\n- b * c\n+ b - c")[0].contains("found 0 times"));
-        assert!(findings(&Tree::of(&[("crates/aqm/mutants/y.txt", "")]))[0].contains("no rule"));
-        // A part may have a file; a discipline and a marker must.
-        let part = [("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", five.as_str())];
-        assert!(findings(&Tree::of(&part)).is_empty());
-        let red = findings(&Tree::of(&[("crates/aqm/src/aqm/backlog/red.rs", CODE)]));
-        assert_eq!(red, ["crates/aqm/mutants/red.txt has 0 faults of at least 5"]);
-        let bucket = findings(&Tree::of(&[("crates/aqm/src/parts/token_bucket.rs", CODE)]));
-        assert_eq!(bucket, ["crates/aqm/mutants/token_bucket.txt has 0 faults of at least 5"]);
+        let x = "crates/aqm/mutants/x.txt";
+        for (files, want) in [
+            (vec![(FILE, CODE), (x, five.as_str())], ""),
+            (vec![(FILE, CODE), (x, "a\n- b + c\n+ b - c")], "has 1 faults"),
+            (vec![(FILE, CODE), (x, "a\n- b * c\n+ b - c")], "does not stand once"),
+            (vec![("crates/aqm/mutants/y.txt", "")], "no rule"),
+            // A part may have a file; a discipline and a marker must.
+            (vec![("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", &five)], ""),
+            (vec![("crates/aqm/src/aqm/backlog/red.rs", CODE)], "mutants/red.txt has 0 faults of at least 5"),
+            (vec![("crates/aqm/src/parts/token_bucket.rs", CODE)], "mutants/token_bucket.txt has 0 faults"),
+        ] {
+            let found = findings(&Tree::of(&files)).join("; ");
+            assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{found}");
+        }
     }
 }

@@ -19,17 +19,13 @@ use trial::Trial;
 /// The chore; with names only those disciplines.
 pub(crate) fn run(names: &[&str]) -> std::process::ExitCode {
     let mut tally = Tally::default();
-    tally.stage("mutants", "deliberate faults, and the tests that find them", |tally| stage(tally, names));
+    tally.stage("mutants", "deliberate faults, and the tests that find them", |tally| {
+        try_all(tally, names).unwrap_or_else(|what| tally.fail(what));
+    });
     tally.finish()
 }
 
 /// Every fault is found, or shown to be no fault.
-fn stage(tally: &mut Tally, names: &[&str]) {
-    if let Err(what) = try_all(tally, names) {
-        tally.fail(what);
-    }
-}
-
 fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
     let tree = Tree::read()?;
     let mut faults = fault::all(&tree)?;

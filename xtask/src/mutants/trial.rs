@@ -17,7 +17,6 @@ use crate::base::{program, rules};
 const PATIENCE: Duration = Duration::from_secs(120);
 const CRATE: &str = "crates/aqm/";
 
-/// The copy.
 pub(super) struct Trial {
     root: PathBuf,
     /// Files as they are without a fault, by path.
@@ -28,7 +27,6 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A fresh copy below the build directory.
     pub(super) fn new(tree: &Tree) -> Result<Self, String> {
         let root = program::build_dir().join("mutants");
         let sources: BTreeMap<String, String> = tree
@@ -37,10 +35,7 @@ impl Trial {
             .map(|file| (file.path.clone(), file.text.clone()))
             .collect();
         let trial = Self { root, sources, faulty: Vec::new(), programs: BTreeMap::new() };
-        let crates = trial.root.join("crates");
-        if crates.exists() {
-            fs::remove_dir_all(&crates).map_err(|error| format!("{}: {error}", crates.display()))?;
-        }
+        program::empty(&trial.root.join("crates"))?;
         for (path, text) in &trial.sources {
             trial.write(path, text)?;
         }
@@ -54,9 +49,7 @@ impl Trial {
     fn write(&self, path: &str, text: &str) -> Result<(), String> {
         let path = self.root.join(path);
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|error| format!("{}: {error}", path.display()))
+        program::at(&path, fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)))
     }
 
     /// Puts these faults in, takes earlier ones out, and builds the test programs.
@@ -96,7 +89,6 @@ impl Trial {
             || self.fails("all", &["golden::traces_are_as_blessed"], Some(discipline))?)
     }
 
-    /// Does any test of the crate fail?
     pub(super) fn crate_finds(&self) -> Result<bool, String> {
         for program in self.programs.keys() {
             if self.fails(program, &[], None)? {

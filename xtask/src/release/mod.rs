@@ -3,16 +3,20 @@
 //!
 //! What is known to differ is taken out: paths of the machine, the order and times of files in archives, names of users.
 
-mod pack;
-mod paths;
 mod site;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::base::program;
+use crate::base::program::{self, at, shown};
+use crate::test::python::{environment, install, wheel_in};
 use site::Site;
+
+const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/licences.md"];
+const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("fish", "forebay.fish")];
+/// A shorter path is a word like others.
+const SHORTEST: usize = 3;
 
 /// An artefact's name and the sum over its bytes.
 type Sums = Vec<(String, String)>;
@@ -22,8 +26,8 @@ pub(crate) fn run(twice: bool) -> Result<(), String> {
     let home = program::build_dir().join("released");
     let python = tools(&home.join("tools"))?;
     let cargo = site::cargo_home()?;
-    let first = Site::lay_out(&home.join("once"), &cargo)?;
-    // A blank, so that nothing is cut there.
+    let first = Site::of_last_commit(&home.join("once"), &cargo)?;
+    // A blank, so that nothing is cut there. Laid out now: commits that come later are in neither.
     let place = home.join("once more");
     let second = twice.then(|| first.again(&place, &site::other_cargo_home(&cargo, &place)?)).transpose()?;
     let sums = build(&first, &python)?;
@@ -37,51 +41,101 @@ pub(crate) fn run(twice: bool) -> Result<(), String> {
             return Err(format!("built twice, not the same: {}; they lie in {}", differ.join(", "), home.display()));
         }
         println!("built twice, in {} too: the same bytes", place.display());
-        fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        at(&place, fs::remove_dir_all(&place))?;
     }
     first.clear()
-}
-
-/// Builds, packs, and looks at what was packed; each artefact with its sum.
-fn build(site: &Site, python: &Path) -> Result<Sums, String> {
-    let mut cargo = program::cargo();
-    said(site.builds(cargo.args(["build", "--release", "--locked", "-p", "forebay"])))?;
-    let archive = pack::archive(site)?;
-    let wheel = pack::wheel(site, python)?;
-    let unpacked = pack::unpack(site, &archive, &wheel, python)?;
-    paths::absent(&unpacked, &site.folders())?;
-    [archive, wheel].iter().map(|file| Ok((name(file), sum(file)?))).collect()
-}
-
-/// What is not the same in both, by name.
-fn differing(one: &Sums, other: &Sums) -> Vec<String> {
-    let lacks = |some: &Sums, all: &Sums| -> Vec<String> {
-        some.iter().filter(|artefact| !all.contains(artefact)).map(|(name, _)| name.clone()).collect()
-    };
-    let mut names = [lacks(one, other), lacks(other, one)].concat();
-    names.sort();
-    names.dedup();
-    names
 }
 
 /// The interpreter of an environment with the maturin that `python/requirements.txt` names.
 fn tools(place: &Path) -> Result<PathBuf, String> {
     let python = program::find(&["python3"]).ok_or("there is no python3 for the wheel")?;
-    let own = place.join("bin").join("python");
-    if !own.exists() {
-        said(Command::new(python).args(["-m", "venv"]).arg(place))?;
-    }
+    let own = environment(&python, place)?;
     let requirements = program::read("python/requirements.txt")?;
     let maturin = requirements.lines().find(|line| line.starts_with("maturin=="));
-    let maturin = maturin.ok_or("python/requirements.txt names no maturin")?;
-    said(Command::new(&own).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", maturin]))?;
+    install(&own, &[maturin.ok_or("python/requirements.txt names no maturin")?.as_ref()])?;
     Ok(own)
 }
 
-fn said(command: &mut Command) -> Result<(), String> {
-    let words = format!("{command:?}");
-    let status = command.status().map_err(|error| format!("{words}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{words}: {status}")) }
+/// Builds, packs, and looks at what was packed; each artefact with its sum.
+fn build(site: &Site, python: &Path) -> Result<Sums, String> {
+    let mut cargo = program::cargo(&["build", "--release", "--locked", "-p", "forebay"]);
+    site.builds(&mut cargo);
+    shown(cargo)?;
+    let (archive, wheel) = (archive(site)?, wheel(site, python)?);
+    let unpacked = unpack(site, &archive, &wheel, python)?;
+    speaks_of_none(&unpacked, &site.folders())?;
+    [archive, wheel].iter().map(|file| Ok((name(file), sum(file)?))).collect()
+}
+
+fn archive(site: &Site) -> Result<PathBuf, String> {
+    let folder = format!("forebay-{}-{}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS);
+    let parent = site.unpacked().join("put together");
+    let place = parent.join(&folder);
+    at(&place, fs::create_dir_all(place.join("completions")))?;
+    at(&place, fs::copy(site.program(), place.join("forebay")))?;
+    for text in TEXTS {
+        at(&place, fs::copy(site.source().join(text), place.join(name(Path::new(text)))))?;
+    }
+    let forebay = |words: &[&str]| {
+        let mut forebay = Command::new(site.program());
+        forebay.args(words).current_dir(&place);
+        program::said(forebay)
+    };
+    forebay(&["--quiet", "man", "man"])?;
+    for (shell, file) in SHELLS {
+        at(&place, fs::write(place.join("completions").join(file), forebay(&["completions", shell])?))?;
+    }
+    let archive = site.out().join(format!("{folder}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--format=gnu", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
+    tar.arg(format!("--mtime=@{}", site.epoch)).args(["--use-compress-program", "gzip -9n", "-cf"]).arg(&archive);
+    tar.arg("-C").arg(parent).arg(&folder);
+    shown(tar).map(|()| archive)
+}
+
+fn wheel(site: &Site, python: &Path) -> Result<PathBuf, String> {
+    let mut maturin = Command::new(python);
+    site.builds(&mut maturin);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--locked", "--out"]).arg(site.out());
+    maturin.current_dir(site.source().join("python"));
+    program::with_cargo(&mut maturin);
+    shown(maturin)?;
+    wheel_in(&site.out())
+}
+
+/// Takes both apart again, as users do, and runs the program; where they lie.
+fn unpack(site: &Site, archive: &Path, wheel: &Path, python: &Path) -> Result<PathBuf, String> {
+    let place = site.unpacked().join("as users have it");
+    program::empty(&place)?;
+    let (mut tar, mut zip) = (Command::new("tar"), Command::new(python));
+    tar.arg("-xzf").arg(archive).arg("-C").arg(&place);
+    zip.args(["-m", "zipfile", "-e"]).arg(wheel).arg(place.join("wheel"));
+    let mut forebay = Command::new(place.join(name(archive).trim_end_matches(".tar.gz")).join("forebay"));
+    forebay.arg("--version");
+    [tar, zip, forebay].into_iter().try_for_each(shown).map(|()| place)
+}
+
+/// No file below `place` has one of `folders` in its bytes, as the beginning of a path.
+fn speaks_of_none(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
+    let paths = folders.iter().map(|folder| folder.to_string_lossy().trim_end_matches('/').to_string());
+    let words = paths.filter(|path| path.len() >= SHORTEST).map(|path| path + "/");
+    let mut grep = Command::new("grep");
+    grep.args(["--recursive", "--text", "--only-matching", "--fixed-strings"]).current_dir(place);
+    grep.args(words.flat_map(|word| ["-e".to_string(), word])).arg(".");
+    let out = at(place, grep.output())?;
+    match out.status.code() {
+        Some(1) if !program::files_below(place).is_empty() => Ok(()),
+        _ => Err(format!("{}: speaks of\n{}", place.display(), String::from_utf8_lossy(&out.stdout))),
+    }
+}
+
+/// What is not the same in both, by name.
+fn differing(one: &Sums, other: &Sums) -> Vec<String> {
+    let alone = one.iter().filter(|sum| !other.contains(sum)).chain(other.iter().filter(|sum| !one.contains(sum)));
+    let mut names: Vec<String> = alone.map(|(name, _)| name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn name(file: &Path) -> String {
@@ -91,8 +145,7 @@ fn name(file: &Path) -> String {
 fn sum(file: &Path) -> Result<String, String> {
     let mut command = Command::new("sha256sum");
     command.arg(file);
-    let (_, out) = program::output(command)?;
-    out.split(' ').next().map(str::to_string).ok_or_else(|| format!("no sum of {}", file.display()))
+    Ok(program::said(command)?.split(' ').next().unwrap_or_default().to_string())
 }
 
 #[cfg(test)]
@@ -104,7 +157,20 @@ mod tests {
         let sums = |all: &[(&str, &str)]| all.iter().map(|(n, s)| (n.to_string(), s.to_string())).collect::<Sums>();
         let one = sums(&[("a.tar.gz", "1"), ("b.whl", "2")]);
         assert!(differing(&one, &one).is_empty());
-        assert_eq!(differing(&one, &sums(&[("a.tar.gz", "1"), ("b.whl", "3")])), ["b.whl"]);
         assert_eq!(differing(&one, &sums(&[("a.tar.gz", "1"), ("c.whl", "2")])), ["b.whl", "c.whl"]);
+        assert_eq!(differing(&one, &sums(&[("a.tar.gz", "1"), ("b.whl", "3")])), ["b.whl"]);
+    }
+
+    #[test]
+    fn a_path_in_any_file_is_found_and_named() {
+        let place = program::scratch("paths").unwrap();
+        let folders = [PathBuf::from("/some/body"), PathBuf::from("/")];
+        assert!(speaks_of_none(&place, &folders).is_err(), "nothing was looked at");
+        fs::create_dir(place.join("bin")).unwrap();
+        fs::write(place.join("bin/x"), b"\x00/some/bodyguard\x00/other/").unwrap();
+        assert_eq!(speaks_of_none(&place, &folders), Ok(()));
+        fs::write(place.join("bin/x"), b"\xff\x00/some/body/src/a.rs\x00more").unwrap();
+        assert!(speaks_of_none(&place, &folders).is_err_and(|what| what.contains("bin/x:/some/body/")));
+        fs::remove_dir_all(place).unwrap();
     }
 }

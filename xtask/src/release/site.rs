@@ -5,11 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::said;
-use crate::base::{program, tree};
-
-/// The first moment that both archives can state, for sources without git: 1980-01-01.
-const FIRST: &str = "315532800";
+use crate::base::program::{self, at, shown};
 
 /// A folder of its own for one build.
 pub(super) struct Site {
@@ -20,51 +16,40 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// A new one. What a checkout has beside its last commit is left out, and said to be.
-    pub(super) fn lay_out(home: &Path, cargo: &Path) -> Result<Self, String> {
-        let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch: epoch() };
+    /// A clone. What a checkout has beside its last commit is left out, and said to be.
+    pub(super) fn of_last_commit(home: &Path, cargo: &Path) -> Result<Self, String> {
+        let git = |words: &[&str]| {
+            let mut git = program::at_root("git");
+            git.args(words);
+            program::said(git).map(|out| out.trim().to_string())
+        };
+        let changed = git(&["status", "--porcelain"])?;
+        if !changed.is_empty() {
+            println!("the last commit is built, without what has changed since:\n{changed}");
+        }
+        let epoch = env::var("SOURCE_DATE_EPOCH").or_else(|_| git(&["log", "-1", "--format=%ct"]))?;
+        let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch };
         site.empty()?;
-        site.copy()?;
-        Ok(site)
+        let mut clone = program::at_root("git");
+        clone.args(["clone", "--quiet", "--shared"]).arg(program::root()).arg(site.source());
+        shown(clone).map(|()| site)
     }
 
-    /// The same sources elsewhere, while nothing is built yet: commits that come later are in neither.
+    /// The same sources elsewhere.
     pub(super) fn again(&self, home: &Path, cargo: &Path) -> Result<Self, String> {
         let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch: self.epoch.clone() };
         site.empty()?;
-        said(Command::new("cp").arg("-r").arg(self.source()).arg(site.source()))?;
-        Ok(site)
+        copy(&self.source(), &site.source()).map(|()| site)
     }
 
     fn empty(&self) -> Result<(), String> {
-        // The other folder for cargo may lie in it already.
-        for old in [self.source(), self.target(), self.out(), self.unpacked()] {
+        // The other folder for cargo may lie beside these already.
+        for old in [self.source(), self.target()] {
             let _ = fs::remove_dir_all(old);
         }
-        for new in [self.out(), self.unpacked()] {
-            fs::create_dir_all(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-        }
-        Ok(())
+        [self.out(), self.unpacked()].iter().try_for_each(|new| program::empty(new))
     }
 
-    fn copy(&self) -> Result<(), String> {
-        if let Some(changed) = git(&["status", "--porcelain"]) {
-            if !changed.is_empty() {
-                println!("the last commit is built, without what has changed since:\n{changed}");
-            }
-            let mut clone = program::at_root("git");
-            return said(clone.args(["clone", "--quiet", "--shared"]).arg(program::root()).arg(self.source()));
-        }
-        for path in tree::paths()? {
-            let to = self.source().join(&path);
-            let folder = to.parent().unwrap_or(&to);
-            let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(program::root().join(&path), &to));
-            copied.map_err(|error| format!("{}: {error}", to.display()))?;
-        }
-        Ok(())
-    }
-
-    /// The sources.
     pub(super) fn source(&self) -> PathBuf {
         self.home.join("source")
     }
@@ -73,7 +58,6 @@ impl Site {
         self.home.join("target")
     }
 
-    /// The program.
     pub(super) fn program(&self) -> PathBuf {
         self.target().join("release").join("forebay")
     }
@@ -89,29 +73,26 @@ impl Site {
     }
 
     /// `command` from the sources, as cargo that leaves this machine out of what it builds.
-    pub(super) fn builds<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(super) fn builds(&self, command: &mut Command) {
         let map = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
         // Paths may have blanks: flags are parted by the character that is made for it.
         let flags = [map(&self.cargo, "/cargo"), map(&self.target(), "/target"), map(&self.source(), "/forebay")];
         command.current_dir(self.source()).env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         command.env("CARGO_HOME", &self.cargo).env("CARGO_TARGET_DIR", self.target());
-        command.env("SOURCE_DATE_EPOCH", &self.epoch)
+        command.env("SOURCE_DATE_EPOCH", &self.epoch);
     }
 
     /// Folders of this machine of which no artefact may speak.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = vec![program::root(), program::build_dir(), self.home.clone(), self.cargo.clone()];
-        all.extend(cargo_home());
-        all.extend(env::var_os("HOME").map(PathBuf::from));
+        all.extend(cargo_home().ok().into_iter().chain(env::var_os("HOME").map(PathBuf::from)));
         all
     }
 
     /// Leaves the artefacts alone.
     pub(super) fn clear(&self) -> Result<(), String> {
-        for folder in [self.source(), self.target(), self.unpacked()] {
-            fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
-        Ok(())
+        let folders = [self.source(), self.target(), self.unpacked()];
+        folders.iter().try_for_each(|folder| at(folder, fs::remove_dir_all(folder)))
     }
 }
 
@@ -125,30 +106,16 @@ pub(super) fn cargo_home() -> Result<PathBuf, String> {
 /// as its working folder and one as that of its sources, and writes other debug information.
 pub(super) fn other_cargo_home(cargo: &Path, home: &Path) -> Result<PathBuf, String> {
     let other = home.join("cargo");
-    let _ = fs::remove_dir_all(&other);
-    fs::create_dir_all(&other).map_err(|error| format!("{}: {error}", other.display()))?;
-    for entry in ["registry", "git", "config.toml", "config"] {
-        if cargo.join(entry).exists() {
-            said(Command::new("cp").arg("-r").arg(cargo.join(entry)).arg(other.join(entry)))?;
-        }
-    }
+    program::empty(&other)?;
+    let here = ["registry", "git", "config.toml", "config"].into_iter().filter(|entry| cargo.join(entry).exists());
+    here.into_iter().try_for_each(|entry| copy(&cargo.join(entry), &other.join(entry)))?;
     Ok(other)
 }
 
-/// What git says of the checkout; nothing where there is none.
-fn git(words: &[&str]) -> Option<String> {
-    let mut command = program::at_root("git");
-    let out = command.args(words).output().ok().filter(|out| out.status.success())?;
-    Some(String::from_utf8_lossy(&out.stdout).trim().to_string())
-}
-
-/// The time of the last commit, unless the caller names one.
-fn epoch() -> String {
-    let told = env::var("SOURCE_DATE_EPOCH").ok();
-    told.or_else(|| git(&["log", "-1", "--format=%ct"])).unwrap_or_else(|| {
-        println!("without git there is no last commit: files in archives bear 1980-01-01, or SOURCE_DATE_EPOCH");
-        FIRST.to_string()
-    })
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let mut cp = Command::new("cp");
+    cp.arg("-r").arg(from).arg(to);
+    shown(cp)
 }
 
 #[cfg(test)]
@@ -157,19 +124,15 @@ mod tests {
 
     #[test]
     fn paths_with_blanks_stay_whole() {
-        let site = Site { home: "/a b".into(), cargo: "/c d".into(), epoch: FIRST.into() };
+        let site = Site { home: "/a b".into(), cargo: "/c d".into(), epoch: "0".into() };
         let mut command = Command::new("cargo");
         site.builds(&mut command);
-        let value = |name: &str| {
-            command.get_envs().find(|(key, _)| *key == name).and_then(|(_, value)| Some(value?.to_str()?.to_string()))
+        let has = |name: &str, value: &str| {
+            command.get_envs().any(|(key, now)| key == name && now.is_some_and(|now| now.to_str() == Some(value)))
         };
-        let flags = value("CARGO_ENCODED_RUSTFLAGS").unwrap();
-        let flags: Vec<&str> = flags.split('\x1f').collect();
-        assert_eq!(flags.len(), 3);
-        assert!(flags.contains(&"--remap-path-prefix=/a b/source=/forebay"));
-        assert_eq!(
-            (value("CARGO_TARGET_DIR").as_deref(), value("CARGO_HOME").as_deref()),
-            (Some("/a b/target"), Some("/c d"))
-        );
+        let flags = ["/c d=/cargo", "/a b/target=/target", "/a b/source=/forebay"];
+        let flags = flags.map(|map| format!("--remap-path-prefix={map}")).join("\x1f");
+        assert!(has("CARGO_ENCODED_RUSTFLAGS", &flags) && has("CARGO_HOME", "/c d"));
+        assert!(has("CARGO_TARGET_DIR", "/a b/target"));
     }
 }

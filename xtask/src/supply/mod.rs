@@ -1,7 +1,6 @@
 //! What comes from elsewhere: its licences, where it comes from, and whether anything bad is known of it.
 
 pub(crate) mod licences;
-mod origins;
 
 use std::process::Command;
 use std::time::Duration;
@@ -32,38 +31,29 @@ pub(crate) fn check(tally: &mut Tally) {
     let manifests = licences::manifests();
     match &manifests {
         Ok(manifests) => {
-            tally.check("docs/licences.md has the licence of every crate", licences::check(manifests));
-            tally.check("every crate keeps the rules of deny.toml", origins::check(manifests));
+            tally.check("docs/licences.md has the licence of every crate", licences::is_current(manifests));
+            tally.check("every crate keeps the rules of deny.toml", licences::keep_rules(manifests));
         }
         // Anything else that is wrong with the manifests is wrong.
         Err(why) if !NO_NETWORK.iter().any(|words| why.contains(words)) => tally.fail(format!("licences: {why}")),
         Err(why) => tally.skip(format!("licences: not every crate is here, and none can be fetched: {why}")),
     }
-    match program::find(&["cargo-deny"]) {
-        Some(_) => {
-            if manifests.is_ok() {
-                let rules = deny(&["--offline", "check", "licenses", "bans", "sources"]);
-                let outcome = program::output_within(rules, LONGEST).map(drop);
-                tally.check("cargo deny: licences, bans, sources", outcome);
-            }
-            take("cargo deny: known faults of crates", crates(), tally);
+    if program::find(&["cargo-deny"]).is_some() {
+        let rules = program::cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"]);
+        if manifests.is_ok() {
+            tally.check("cargo deny", program::output_within(rules, LONGEST).map(drop));
         }
-        None => tally.skip("cargo-deny is not installed: cargo install --locked cargo-deny --version 0.20.2"),
+        take("known faults of crates", crates(program::cargo(&["deny", "check", "advisories"])), tally);
+    } else {
+        tally.skip("cargo-deny is not installed: cargo install --locked cargo-deny --version 0.20.2");
     }
-    match program::find(&["pip-audit"]) {
-        Some(audit) => {
-            let mut command = program::at_root(audit);
-            command.args(AUDIT);
-            take("pip-audit: known faults of python/requirements.txt", packages(command), tally);
+    match program::find(&["pip-audit"]).map(program::at_root) {
+        Some(mut audit) => {
+            audit.args(AUDIT);
+            take("known faults of python/requirements.txt", packages(audit), tally);
         }
         None => tally.skip("pip-audit is not installed: pip install pip-audit==2.10.1"),
     }
-}
-
-fn deny(words: &[&str]) -> Command {
-    let mut command = program::cargo();
-    command.arg("deny").args(words);
-    command
 }
 
 /// A list that cannot be reached says nothing, either way.
@@ -75,8 +65,9 @@ fn take(what: &str, answer: Answer, tally: &mut Tally) {
     }
 }
 
-fn crates() -> Answer {
-    match program::ended_within(deny(&["check", "advisories"]), LONGEST) {
+/// What cargo-deny says of advisories.
+fn crates(deny: Command) -> Answer {
+    match program::ended_within(deny, LONGEST) {
         Ok(ended) if ended.status.success() => Answer::Clean,
         Ok(Ended { complaints, .. }) if NO_NETWORK.iter().any(|words| complaints.contains(words)) => {
             Answer::None("the advisories of RustSec cannot be fetched".to_string())
@@ -91,12 +82,12 @@ fn packages(audit: Command) -> Answer {
         Ok(ended) => ended,
         Err(why) => return Answer::None(why),
     };
-    let last = || program::last_lines(&ended.complaints, 1);
+    let last = program::last_lines(&ended.complaints, 1);
     match (report(&ended.out), ended.status.code()) {
         (Some(answer), _) => answer,
         // It has neither found anything nor got to the end: without a network that is a Python exception.
-        (None, Some(1)) => Answer::None(last()),
-        (None, _) => Answer::Faults(last()),
+        (None, Some(1)) => Answer::None(last),
+        (None, _) => Answer::Faults(last),
     }
 }
 
@@ -113,12 +104,7 @@ fn report(text: &str) -> Option<Answer> {
     let unknown: Vec<String> = packages.iter().filter(|package| !package["vulns"].is_array()).map(name).collect();
     Some(match (faulty.is_empty(), unknown.is_empty()) {
         (false, _) => Answer::Faults(faulty.join("; ")),
-        (true, false) => Answer::None(format!(
-            "{} of {} packages are in no list that can be reached: {}",
-            unknown.len(),
-            packages.len(),
-            unknown.join(", ")
-        )),
+        (true, false) => Answer::None(format!("packages that no list knows: {}", unknown.join(", "))),
         (true, true) => Answer::Clean,
     })
 }
@@ -140,17 +126,13 @@ mod tests {
         assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
         assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
         let unknown = of(&[CLEAN, UNKNOWN]);
-        assert_eq!(unknown, Some(Answer::None("1 of 2 packages are in no list that can be reached: c".into())));
+        assert_eq!(unknown, Some(Answer::None("packages that no list knows: c".into())));
         assert_eq!((of(&[]), report("Traceback")), (None, None));
     }
 
     #[test]
     fn no_network_is_no_answer_and_a_wrong_call_is_a_fault() {
-        let shell = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            packages(command)
-        };
+        let shell = |script: &str| packages(program::script(script));
         assert_eq!(shell("echo ConnectionError >&2; exit 1"), Answer::None("ConnectionError".into()));
         assert_eq!(shell("echo usage >&2; exit 2"), Answer::Faults("usage".into()));
         assert_eq!(shell(&format!("echo '{{ \"dependencies\": [{FAULTY}] }}'; exit 1")), of(&[FAULTY]).unwrap());

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::base::page::page;
 use crate::base::program;
 use crate::base::tally::Tally;
 
@@ -55,19 +56,17 @@ pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
 fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
     let data: Value = serde_json::from_str(DRAWING).map_err(|error| format!("drawing.json: {error}"))?;
     let path = scratch.join("drawing.html");
-    fs::write(&path, forebay_lab::report::draw(data["title"].as_str().unwrap_or_default(), &data)?)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    let path = fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let page = forebay_lab::report::draw(data["title"].as_str().unwrap_or_default(), &data)?;
+    program::at(&path, fs::write(&path, page))?;
     let dom = dump(browser, &path, &scratch.join("profile-drawing"))?;
     let texts = |key: &str| data[key].as_array().into_iter().flatten().filter_map(Value::as_str);
     // What the page was made from stands in it too.
     let (before, after) = dom.split_once("id=\"forebay-data\"").ok_or("an empty page")?;
-    let after = after.split_once("</script>").map_or("", |(_, rest)| rest);
-    let drawn = [before, after];
-    if let Some(lost) = texts("must").find(|what| !drawn.iter().any(|part| part.contains(what))) {
+    let drawn = [before, after.split_once("</script>").map_or("", |(_, rest)| rest)].concat();
+    if let Some(lost) = texts("must").find(|what| !drawn.contains(what)) {
         return Err(format!("{lost} is not drawn: see {}", path.display()));
     }
-    match texts("must_not").find(|what| drawn.iter().any(|part| part.contains(what))) {
+    match texts("must_not").find(|what| drawn.contains(what)) {
         Some(wrong) => Err(format!("{wrong} is drawn: see {}", path.display())),
         None => Ok(()),
     }
@@ -75,39 +74,20 @@ fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
 
 /// The page as it is once its script has run.
 fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
+    let page = program::at(page, fs::canonicalize(page))?;
     let mut command = Command::new(browser);
-    command.args(FLAGS);
-    command.arg(format!("--user-data-dir={}", profile.display()));
-    command.arg(format!("file://{}", page.display()));
+    command.args(FLAGS).arg(format!("--user-data-dir={}", profile.display())).arg(format!("file://{}", page.display()));
     program::output_within(command, LIMIT)
 }
 
-/// What the browser makes of the page around `report`.
+/// What the browser makes of the page around `report`; what is to be known about it are attributes of its first element.
 fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<String, String> {
-    let report = fs::canonicalize(report).map_err(|error| format!("{}: {error}", report.display()))?;
     let frame = scratch.join(format!("frame-{width}.html"));
-    fs::write(&frame, page(&report, width)).map_err(|error| format!("{}: {error}", frame.display()))?;
+    let report = program::at(report, fs::canonicalize(report))?;
+    let page = page!("frame.html.jinja", json!({ "report": report.display().to_string(), "width": width }))?;
+    program::at(&frame, fs::write(&frame, page))?;
     let dom = dump(browser, &frame, &scratch.join(format!("profile-{width}")))?;
     dom.lines().find(|line| line.starts_with("<html")).map(str::to_string).ok_or_else(|| "an empty page".to_string())
-}
-
-/// A page with `report` in a frame; what is to be known about it becomes attributes of its first element.
-fn page(report: &Path, width: u32) -> String {
-    format!(
-        r#"<!DOCTYPE html>
-<html><body><script>
-addEventListener("load", () => {{
-  const inside = document.querySelector("iframe").contentDocument.documentElement;
-  Object.assign(document.documentElement.dataset, {{
-    errors: inside.dataset.errors, charts: inside.dataset.charts,
-    lines: inside.querySelectorAll("svg.chart path").length,
-    beyond: inside.scrollWidth - inside.clientWidth,
-  }});
-}});
-</script><iframe src="file://{}" style="width:{width}px;height:800px;border:0"></iframe></body></html>
-"#,
-        report.display()
-    )
 }
 
 /// Errors, charts, lines and overhang, from the page's first line.
@@ -131,23 +111,21 @@ fn judge(html: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn html(errors: u32, charts: u32, lines: u32, beyond: u32) -> String {
-        format!(
-            "<html data-errors=\"{errors}\" data-charts=\"{charts}\" data-lines=\"{lines}\" data-beyond=\"{beyond}\"><head>"
-        )
-    }
-
     #[test]
     fn finds_what_is_wrong_with_a_page() {
-        assert_eq!(judge(&html(0, 51, 900, 0)), Ok(()));
-        for (page, want) in [
-            (html(1, 51, 900, 0), "1 script errors"),
-            (html(0, 19, 900, 0), "19 charts"),
-            (html(0, 51, 50, 0), "only 50 lines"),
-            (html(0, 51, 900, 12), "12 pixels wider"),
-            ("<html><head>".to_string(), "nothing of errors"),
+        for (errors, charts, lines, beyond, want) in [
+            (0, 51, 900, 0, ""),
+            (1, 51, 900, 0, "1 script errors"),
+            (0, 19, 900, 0, "19 charts"),
+            (0, 51, 50, 0, "only 50 lines"),
+            (0, 51, 900, 12, "12 pixels wider"),
         ] {
-            assert!(judge(&page).is_err_and(|what| what.contains(want)), "{page}");
+            let [errors, charts] =
+                [("errors", errors), ("charts", charts)].map(|(name, n)| format!("data-{name}=\"{n}\""));
+            let page = format!("<html {errors} {charts} data-lines=\"{lines}\" data-beyond=\"{beyond}\"><head>");
+            let found = judge(&page).err().unwrap_or_default();
+            assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{page}: {found}");
         }
+        assert!(judge("<html><head>").is_err_and(|what| what.contains("nothing of errors")));
     }
 }

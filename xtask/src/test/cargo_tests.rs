@@ -15,19 +15,16 @@ use crate::base::tally::Tally;
 /// What cargo and its test programs have said so far.
 #[derive(Default)]
 struct Ear {
-    /// The file name of the program that runs.
-    program: String,
-    /// Names in lines such as `test a ... FAILED`, and in the list below the last `failures:`.
-    shown: Vec<String>,
-    listed: Vec<String>,
-    lists: bool,
-    ignored: Vec<String>,
-    summaries: u64,
+    /// The file name of the program that runs, while it has not said how it ended.
+    program: Option<String>,
+    /// Names below the last line `failures:`; what tests write to the terminal does not disturb that list.
+    listed: Option<Vec<String>>,
     /// The tests that the harness counts as passed, by program.
     passed: BTreeMap<String, u64>,
-    failed: BTreeSet<(String, String)>,
+    failed: BTreeSet<[String; 2]>,
     failures: Vec<String>,
     skips: Vec<String>,
+    summaries: u64,
 }
 
 impl Ear {
@@ -35,78 +32,55 @@ impl Ear {
     fn hear(&mut self, line: &str) -> bool {
         if let Some(program) = started(line) {
             self.broken_off();
-            self.program = program.to_string();
+            self.program = Some(program.to_string());
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.sum_up(counts);
         } else if line == "failures:" {
-            (self.lists, self.listed) = (true, Vec::new());
-        } else if let Some(name) = line.strip_prefix("    ").filter(|_| self.lists) {
-            self.listed.push(name.to_string());
-        } else if let Some((name, outcome)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
-            match outcome {
-                "ok" => return false,
-                "FAILED" => self.shown.push(name.to_string()),
-                _ if outcome.starts_with("ignored") => self.ignored.push(format!("{name}: {outcome}")),
-                // Something else wrote there meanwhile; the summary counts it.
-                _ => {}
-            }
+            self.listed = Some(Vec::new());
+        } else if let (Some(name), Some(listed)) = (line.strip_prefix("    "), &mut self.listed) {
+            listed.push(name.to_string());
+        } else if let Some((name, why)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored")) {
+            self.skips.push(format!("{name}: ignored{why}"));
         }
-        !line.is_empty() && !line.starts_with("running ")
+        !line.is_empty() && !line.starts_with("running ") && !(line.starts_with("test ") && line.ends_with(" ... ok"))
     }
 
-    /// `ok. 5 passed; 0 failed; 1 ignored; ...` of one test program. What it counts without a name is counted too.
+    /// `FAILED. 5 passed; 1 failed; ...` of one test program.
     fn sum_up(&mut self, counts: &str) {
         let count = |word: &str| {
             let part = counts.split([';', '.']).find_map(|part| part.trim().strip_suffix(word));
             part.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or(0)
         };
-        *self.passed.entry(self.program.clone()).or_default() += count("passed") as u64;
-        // The list is not disturbed by what tests write to the terminal, but a test may print one of its own.
-        let whole = self.listed.len() == count("failed");
-        let names = std::mem::take(if whole { &mut self.listed } else { &mut self.shown });
-        let nameless = count("failed").saturating_sub(names.len());
-        self.fail(names);
-        self.failures.extend((0..nameless).map(|_| "a test without a name".to_string()));
-        let nameless = count("ignored").saturating_sub(self.ignored.len());
-        self.skips.append(&mut self.ignored);
-        self.skips.extend((0..nameless).map(|_| "a test without a name: ignored".to_string()));
+        let program = self.program.take().unwrap_or_default();
+        *self.passed.entry(program.clone()).or_default() += count("passed") as u64;
+        let mut names = self.listed.take().unwrap_or_default();
+        names.resize(count("failed"), "a test without a name".to_string());
+        self.failed.extend(names.iter().map(|name| [program.clone(), name.clone()]));
+        self.failures.append(&mut names);
         self.summaries += 1;
-        (self.shown, self.listed, self.lists) = (Vec::new(), Vec::new(), false);
     }
 
-    /// The program ended without a summary: what it said of failures is all there is.
+    /// The next program begins, or all have ended.
     fn broken_off(&mut self) {
-        let names = std::mem::take(&mut self.shown);
-        self.fail(names);
-        (self.listed, self.lists, self.ignored) = (Vec::new(), false, Vec::new());
-    }
-
-    fn fail(&mut self, names: Vec<String>) {
-        for name in names {
-            self.failed.insert((self.program.clone(), name.clone()));
-            self.failures.push(name);
-        }
+        self.failures.extend(self.program.take().map(|program| format!("{program} broke off")));
     }
 
     /// Each test that has a record counts as skipped in place of passed; one that failed stays a failure.
     fn leave_out(&mut self, records: &str) {
-        let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        let mut reasons: BTreeMap<[&str; 2], Vec<&str>> = BTreeMap::new();
         for record in records.lines() {
-            let mut parts = record.splitn(3, '\t');
-            let (Some(program), Some(test), Some(why)) = (parts.next(), parts.next(), parts.next()) else {
-                self.failures.push(format!("a record of a skip that names no test: {record}"));
-                continue;
-            };
-            let known = reasons.entry((program, test)).or_default();
-            if !known.contains(&why) {
-                known.push(why);
+            match record.splitn(3, '\t').collect::<Vec<_>>()[..] {
+                [program, test, why] => reasons.entry([program, test]).or_default().push(why),
+                _ => self.failures.push(format!("a record of a skip that names no test: {record}")),
             }
         }
-        for ((program, test), why) in reasons {
-            if self.failed.contains(&(program.to_string(), test.to_string())) {
+        for ([program, test], mut why) in reasons {
+            if self.failed.contains(&[program, test].map(str::to_string)) {
                 continue;
             }
-            let name = format!("{}::{test}", without_hash(program));
+            why.dedup();
+            // Without what cargo adds to its name.
+            let name = format!("{}::{test}", program.rsplit_once('-').map_or(program, |(name, _)| name));
             match self.passed.get_mut(program).filter(|passed| **passed > 0) {
                 Some(passed) => {
                     *passed -= 1;
@@ -115,12 +89,6 @@ impl Ear {
                 None => self.failures.push(format!("{name}: says that it was skipped, and is no test that passed")),
             }
         }
-    }
-
-    fn tell(self, tally: &mut Tally) {
-        tally.pass_all(self.passed.values().sum());
-        self.failures.into_iter().for_each(|what| tally.fail(what));
-        self.skips.into_iter().for_each(|what| tally.skip(what));
     }
 }
 
@@ -131,11 +99,6 @@ fn started(line: &str) -> Option<&str> {
     }
     let (_, path) = line.split_once(" Running ")?.1.strip_suffix(')')?.rsplit_once(" (")?;
     path.rsplit(['/', '\\']).next()
-}
-
-/// A test program without what cargo adds to its name.
-fn without_hash(program: &str) -> &str {
-    program.rsplit_once('-').map_or(program, |(name, _)| name)
 }
 
 /// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts its tests.
@@ -155,7 +118,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
     // Lines as they are read above.
     command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_VERBOSE", "false").env("CARGO_TERM_QUIET", "false");
     let mut ear = Ear::default();
-    let outcome = program::stream_both(command, |line| {
+    let outcome = program::stream(command, |line| {
         if ear.hear(line) {
             println!("{line}");
         }
@@ -163,7 +126,9 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
     ear.broken_off();
     ear.leave_out(&records());
     let (named, silent) = (!ear.failures.is_empty(), ear.summaries == 0);
-    ear.tell(tally);
+    tally.pass_all(ear.passed.values().sum());
+    ear.failures.into_iter().for_each(|what| tally.fail(what));
+    ear.skips.into_iter().for_each(|what| tally.skip(what));
     match outcome {
         Err(what) => tally.fail(what),
         Ok(status) if !status.success() && !named => {
@@ -177,10 +142,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
 /// The tests that `command`, some `cargo test`, would run.
 pub(crate) fn names(mut command: Command) -> Result<Vec<String>, String> {
     command.args(["--list", "--format", "terse"]);
-    let (status, out) = program::output(command)?;
-    if !status.success() {
-        return Err(format!("the tests cannot be listed: {status}"));
-    }
+    let out = program::said(command)?;
     Ok(out.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
@@ -188,6 +150,7 @@ pub(crate) fn names(mut command: Command) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
+    const ONE: &str = "echo '     Running tests/one.rs (target/debug/deps/one-0a)' >&2";
     const TWO: &str = "echo '     Running tests/one.rs (target/debug/deps/one-0a)' >&2
         echo; echo 'running 3 tests'; echo 'test a ... ok'; echo 'test b ... ok'; echo 'test c ... ok'
         echo 'test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'
@@ -195,109 +158,68 @@ mod tests {
         echo 'test a ... ok'; echo 'test m::d ... ignored, takes long'
         echo 'test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s'";
 
-    fn of(script: &str, records: &str) -> (Tally, String) {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
+    fn of(script: &str, records: &str) -> Tally {
         let mut tally = Tally::default();
-        count(command, || records.to_string(), &mut tally);
-        let line = tally.line();
-        (tally, line)
-    }
-
-    fn line(script: &str) -> String {
-        of(script, "").1
+        count(program::script(script), || records.to_string(), &mut tally);
+        tally
     }
 
     #[test]
-    fn sums_what_the_programs_say() {
-        assert_eq!(line(TWO), "4 passed, 0 failed, 1 skipped");
+    fn skipped_tests_are_not_passed() {
+        for (records, line, skip) in [
+            ("", "4 passed, 0 failed, 1 skipped", "m::d: ignored, takes long"),
+            ("one-0a\tb\tneeds root\n", "3 passed, 0 failed, 2 skipped", "one::b: needs root"),
+            ("one-0a\ta\tx\none-0a\tb\tx\none-0a\tc\tx\ntwo-0b\ta\tx\n", "0 passed, 0 failed, 5 skipped", "two::a: x"),
+            // Several reasons, and tests of one name in two programs.
+            ("one-0a\ta\tno tcx\none-0a\ta\tno nft\n", "3 passed, 0 failed, 2 skipped", "one::a: no tcx; no nft"),
+            ("two-0b\ta\twhy\none-0a\ta\twhy\n", "2 passed, 0 failed, 3 skipped", "one::a: why"),
+            // Records of no test.
+            ("other-0c\ta\twhy\n", "4 passed, 1 failed, 1 skipped", ""),
+            ("a line of another form\n", "4 passed, 1 failed, 1 skipped", ""),
+            ("two-0b\ta\twhy\ntwo-0b\tx\twhy\n", "3 passed, 1 failed, 2 skipped", ""),
+        ] {
+            let tally = of(TWO, records);
+            assert_eq!(tally.line(), line, "{records}");
+            assert!(skip.is_empty() || tally.skips().iter().any(|one| one == skip), "{:?}", tally.skips());
+        }
     }
 
     #[test]
-    fn a_skipped_test_is_not_passed() {
-        let (tally, line) = of(TWO, "one-0a\tb\tneeds root\n");
-        assert_eq!(line, "3 passed, 0 failed, 2 skipped");
-        assert!(tally.skips().contains(&"one::b: needs root".to_string()), "{:?}", tally.skips());
-        let all = "one-0a\ta\tx\none-0a\tb\tx\none-0a\tc\tx\ntwo-0b\ta\tx\n";
-        assert_eq!(of(TWO, all).1, "0 passed, 0 failed, 5 skipped");
-    }
-
-    #[test]
-    fn a_test_with_several_reasons_is_skipped_once() {
-        let (tally, line) = of(TWO, "one-0a\ta\tno tcx\none-0a\ta\tno nft\none-0a\ta\tno tcx\n");
-        assert_eq!(line, "3 passed, 0 failed, 2 skipped");
-        assert!(tally.skips().contains(&"one::a: no tcx; no nft".to_string()), "{:?}", tally.skips());
-    }
-
-    #[test]
-    fn tests_of_one_name_are_told_apart() {
-        let (tally, line) = of(TWO, "two-0b\ta\twhy\none-0a\ta\twhy\n");
-        assert_eq!(line, "2 passed, 0 failed, 3 skipped");
-        let names: Vec<&str> = tally.skips().iter().filter_map(|skip| skip.split(": ").next()).collect();
-        assert_eq!(names, ["m::d", "one::a", "two::a"]);
-    }
-
-    #[test]
-    fn a_test_that_fails_is_a_failure_whatever_it_skipped() {
-        let failed = "echo '     Running tests/one.rs (target/debug/deps/one-0a)'
-            echo 'test a ... FAILED'; echo 'test b ... ok'; echo 'failures:'; echo '---- a stdout ----'; echo '    no name'
-            echo 'failures:'; echo '    a'; echo
-            echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out'; exit 101";
-        assert_eq!(of(failed, "one-0a\ta\twhy\n").1, "1 passed, 1 failed, 0 skipped");
-        assert_eq!(of(failed, "one-0a\tb\twhy\n").1, "0 passed, 1 failed, 1 skipped");
-    }
-
-    #[test]
-    fn a_record_of_no_test_is_a_failure() {
-        assert_eq!(of(TWO, "other-0c\ta\twhy\n").1, "4 passed, 1 failed, 1 skipped");
-        assert_eq!(of(TWO, "a line of another form\n").1, "4 passed, 1 failed, 1 skipped");
-        let (_, line) = of(TWO, "two-0b\ta\twhy\ntwo-0b\tx\twhy\n");
-        assert_eq!(line, "3 passed, 1 failed, 2 skipped");
-    }
-
-    #[test]
-    fn finds_failures_with_and_without_a_name() {
-        let named = "echo 'test a ... FAILED'
-            echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out'; exit 101";
-        assert_eq!(line(named), "2 passed, 1 failed, 0 skipped");
-        let nameless = "echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored'; exit 101";
-        assert_eq!(line(nameless), "2 passed, 1 failed, 0 skipped");
-        let disturbed = "echo 'test a ... words of a child'; echo 'FAILED'; echo 'failures:'; echo '    a'
-            echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored'; exit 101";
-        assert_eq!(line(disturbed), "2 passed, 1 failed, 0 skipped");
-    }
-
-    #[test]
-    fn finds_programs_that_break_off_and_runs_without_tests() {
-        let aborts = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 101";
-        assert_eq!(line(aborts), "2 passed, 1 failed, 0 skipped");
-        let after_a_failure = "echo '  Running tests/one.rs (target/debug/deps/one-0a)'; echo 'test a ... FAILED'
-            echo '  Running tests/two.rs (target/debug/deps/two-0b)'; echo 'test result: ok. 2 passed; 0 failed'; exit 101";
-        assert_eq!(line(after_a_failure), "2 passed, 1 failed, 0 skipped");
-        assert_eq!(line("true"), "0 passed, 1 failed, 0 skipped");
-    }
-
-    #[test]
-    fn shows_everything_but_tests_that_passed() {
-        let mut ear = Ear::default();
-        assert!(!ear.hear("test a::b ... ok") && !ear.hear("") && !ear.hear("running 7 tests"));
-        assert!(ear.hear("test a::b ... FAILED") && ear.hear("thread panicked at"));
-        assert!(ear.hear("test result: ok. 1 passed"));
+    fn failures_are_counted_whatever_is_printed() {
+        let failed = format!(
+            "{ONE}; echo 'test a ... FAILED'; echo 'test b ... ok'; echo 'failures:'; echo '---- a stdout ----'
+            echo '    no name'; echo 'failures:'; echo '    a'; echo
+            echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out'; exit 101"
+        );
+        let next =
+            "echo '  Running tests/two.rs (target/debug/deps/two-0b)'; echo 'test result: ok. 2 passed; 0 failed'";
+        let (broken_off, nameless) =
+            (format!("{ONE}; {next}; exit 101"), "echo 'test result: FAILED. 2 passed; 1 failed'");
+        for (script, records, line) in [
+            (failed.as_str(), "one-0a\ta\twhy\n", "1 passed, 1 failed, 0 skipped"),
+            (&failed, "one-0a\tb\twhy\n", "0 passed, 1 failed, 1 skipped"),
+            (nameless, "", "2 passed, 1 failed, 0 skipped"),
+            ("echo 'test result: ok. 2 passed; 0 failed'; exit 101", "", "2 passed, 1 failed, 0 skipped"),
+            (&broken_off, "", "2 passed, 1 failed, 0 skipped"),
+            ("true", "", "0 passed, 1 failed, 0 skipped"),
+        ] {
+            assert_eq!(of(script, records).line(), line, "{script}");
+        }
     }
 
     #[test]
     fn programs_are_known_by_their_file() {
-        assert_eq!(started("     Running tests/a.rs (target/debug/deps/a_b-0f1)"), Some("a_b-0f1"));
-        assert_eq!(started("   Doc-tests forebay_aqm"), Some("forebay_aqm"));
-        assert_eq!(started("words     Running unittests src/lib.rs (/t (1)/deps/forebay-0f)"), Some("forebay-0f"));
-        assert_eq!(started("test a ... ok"), None);
-        assert_eq!([without_hash("a_b-0f1"), without_hash("a")], ["a_b", "a"]);
-    }
-
-    #[test]
-    fn what_would_run_can_be_listed() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo 'a::b: test'; echo 'c: benchmark'; echo; echo 'd: test'"]);
-        assert_eq!(names(command), Ok(vec!["a::b".to_string(), "d".to_string()]));
+        for (line, program) in [
+            ("     Running tests/a.rs (target/debug/deps/a_b-0f1)", Some("a_b-0f1")),
+            ("   Doc-tests forebay_aqm", Some("forebay_aqm")),
+            ("words     Running unittests src/lib.rs (/t (1)/deps/forebay-0f)", Some("forebay-0f")),
+            ("test a ... ok", None),
+        ] {
+            assert_eq!(started(line), program);
+        }
+        let shown = ["test a::b ... ok", "", "running 7 tests", "test a::b ... FAILED", "thread panicked at"];
+        assert_eq!(shown.map(|line| Ear::default().hear(line)), [false, false, false, true, true]);
+        let listed = names(program::script("echo 'a::b: test'; echo 'c: benchmark'; echo; echo 'd: test'"));
+        assert_eq!(listed, Ok(vec!["a::b".to_string(), "d".to_string()]));
     }
 }

@@ -9,8 +9,8 @@ const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "que
 
 /// One check for each target.
 pub(crate) fn check(tally: &mut Tally) {
-    let mut command = program::cargo();
-    command.args(["run", "--quiet", "-p", "forebay-fuzz", "--"]).args(TARGETS).args(["--secs", SECS]);
+    let mut command = program::cargo(&["run", "--quiet", "-p", "forebay-fuzz", "--"]);
+    command.args(TARGETS).args(["--secs", SECS]);
     let mut passed = 0;
     let status = program::stream(command, |line| {
         println!("   {line}");

@@ -35,8 +35,7 @@ fn check(tally: &mut Tally) {
         return tally.skip("Miri is not installed: rustup toolchain install nightly --component miri,rust-src");
     }
     const TESTS: [&str; 7] = ["test", "-p", "forebay-live", "--features", "attach", "--lib", "--"];
-    let mut all = program::cargo();
-    all.args(TESTS);
+    let all = program::cargo(&TESTS);
     let all = match cargo_tests::names(all) {
         Ok(all) => all,
         Err(what) => return tally.fail(what),

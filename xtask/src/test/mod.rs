@@ -2,14 +2,12 @@
 
 mod browser;
 mod cargo_tests;
-mod chapters;
-pub(crate) mod ci;
 mod fuzz;
 pub(crate) mod live;
 pub(crate) mod miri;
 mod oracles;
 mod pytest;
-mod python;
+pub(crate) mod python;
 mod readme;
 
 use std::fs;
@@ -31,76 +29,61 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
 }
 
 /// The stages that are wanted.
-pub(crate) fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
-    let [
-        house,
-        tests,
-        engine,
-        oracles,
-        fuzz,
-        real,
-        device,
-        peers,
-        package,
-        pictures,
-        elsewhere,
-        reproduce,
-        browser,
-        readme,
-    ] = STAGES;
+fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    let mut preparing = wanted(package).then(|| prepare(wanted(reproduce)));
+    let mut preparing = wanted("python").then(|| prepare(wanted("reproduce")));
     let mut ready = || match preparing.take().map(JoinHandle::join) {
         Some(Ok(ready)) => ready,
         Some(Err(_)) | None => Err("its preparation broke off".to_string()),
     };
     let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
+        debug_assert!(STAGES.contains(&name), "{name}");
         // The browser opens what `reproduce` has made.
-        if wanted(name) || name == reproduce && wanted(browser) {
+        if wanted(name) || name == "reproduce" && wanted("browser") {
             tally.stage(name, what, run);
         }
     };
-    stage(house, "house rules", &tidy::rules);
-    stage(tests, "cargo test --workspace --no-fail-fast", &|tally| {
-        let mut command = program::cargo();
-        command.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
+    stage("tidy", "house rules", &tidy::rules);
+    stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &tidy::lints);
+    stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
+        let mut command = program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
     });
-    stage(engine, "the same fingerprints in release, and with every instruction this processor has", &|tally| {
+    stage("engine", "the same fingerprints in release, and with every instruction this processor has", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let mut release = program::cargo();
-        release.args(TEST).args(MODULES);
+        let mut release = program::cargo(&TEST);
+        release.args(MODULES);
         cargo_tests::run(release, tally);
-        let mut native = program::cargo();
-        native.args(TEST).args(["--target-dir", "target/native"]).args(MODULES);
+        let mut native = program::cargo(&TEST);
+        native.args(["--target-dir", "target/native"]).args(MODULES);
         native.env("RUSTFLAGS", "-C target-cpu=native");
         cargo_tests::run(native, tally);
     });
-    stage(oracles, "what SciPy and python-control say now", &oracles::check);
-    stage(fuzz, "a minute of inputs that nobody would write", &fuzz::check);
+    stage("oracles", "what SciPy and python-control say now", &oracles::check);
+    stage("fuzz", "a minute of inputs that nobody would write", &fuzz::check);
     let ready = ready();
-    packets([real, device, peers], &mut stage, wanted(peers));
-    stage(package, "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
-    stage(pictures, "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
+    packets(&mut stage, wanted("peers"));
+    stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
+    stage("book", "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
-    stage(elsewhere, "what comes from elsewhere: licences, sources, known faults", &supply::check);
-    stage(reproduce, "reproduce --quick, every paper: the verdicts on record", &|tally| {
+    stage("supply", "what comes from elsewhere: licences, sources, known faults", &supply::check);
+    stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| {
         verdicts::check(&results, tally);
     });
-    stage(browser, "a report of that in headless Chromium", &|tally| {
+    stage("browser", "a report of that in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
-    stage(readme, "the commands of README.md and the book", &|tally| {
+    stage("readme", "the commands of README.md and the book", &|tally| {
         readme::check(&scratch, tally);
-        chapters::check(&scratch, tally);
+        readme::chapters(&scratch, tally);
     });
     clean(&scratch, tally.failed());
 }
@@ -118,15 +101,14 @@ fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
 }
 
 /// What needs packets of the kernel, and what runs beside them.
-fn packets(names: [&str; 3], stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
-    let [real, device, peers] = names;
-    stage(real, "real packets through emulated links, one test after the other", &live::links);
+fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
+    stage("live", "real packets through emulated links, one test after the other", &live::links);
     // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
     // it does not disturb: numbers alone, nothing of the kernel.
     let compared = compare.then(|| std::thread::spawn(with_peers));
-    stage(device, "real packets through a device under a law", &live::devices);
+    stage("attach", "real packets through a device under a law", &live::devices);
     let compared = compared.map(JoinHandle::join);
-    stage(peers, "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
+    stage("peers", "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
         Some(Ok(own)) => tally.add(own.clone()),
         Some(Err(_)) | None => tally.fail("the comparison broke off"),
     });
@@ -138,9 +120,8 @@ const PEERS: &str = "ours_agree_with_";
 /// Those tests, when nobody else wants the processor.
 fn with_peers() -> Tally {
     let mut own = Tally::default();
-    let mut command = program::cargo();
     // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
-    command.args(["test", "--workspace", "--bin", "xtask", PEERS]);
+    let command = program::cargo(&["test", "--workspace", "--bin", "xtask", PEERS]);
     cargo_tests::run(program::idle(command), &mut own);
     own
 }

@@ -10,18 +10,16 @@ const SAME: f64 = 1e-5;
 
 /// One check for each line of the record; one skip where the packages are not there.
 pub(crate) fn check(tally: &mut Tally) {
-    let python = || program::find(&["python3"]).map(program::at_root);
-    let there = python().is_some_and(|mut python| {
-        python.args(["-c", "import numpy, scipy, control"]);
-        program::output(python).is_ok_and(|(status, _)| status.success())
-    });
-    let Some(mut command) = python().filter(|_| there) else {
-        return tally.skip("python3 has no scipy and control: pip install scipy control; the figures on record count");
+    let python = |words: &[&str]| {
+        let mut python = program::at_root("python3");
+        python.args(words);
+        python
     };
-    command.arg(SCRIPT);
-    let out = match program::output(command) {
-        Ok((status, out)) if status.success() => out,
-        Ok((status, _)) => return tally.fail(format!("{SCRIPT}: {status}")),
+    if !program::works(python(&["-c", "import numpy, scipy, control"])) {
+        return tally.skip("python3 has no scipy and control: pip install scipy control; the figures on record count");
+    }
+    let out = match program::said(python(&[SCRIPT])) {
+        Ok(out) => out,
         Err(what) => return tally.fail(what),
     };
     let lines: Vec<&str> = out.lines().collect();

@@ -1,10 +1,12 @@
 //! The Python package: a wheel, a fresh environment with nothing else but numpy, and its tests in a full one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use super::pytest::Pytest;
+use super::pytest;
 use crate::base::program;
 use crate::base::tally::Tally;
 
@@ -51,53 +53,62 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
         Ok(()) => tally.pass(),
         Err(why) => return tally.fail(format!("installing the wheel: {why}")),
     }
-    tally.check("mypy: the package", types(tools));
-    tally.check("stubtest: the stubs against the module", stubs(tools));
-    tally.check("pdoc: its documentation", docs(tools, &home.join("docs")));
+    let mut mypy = module(tools, &["mypy", "--no-error-summary"]);
+    mypy.current_dir(program::root().join("python"));
+    tally.check("mypy: the package", said(mypy));
+    let stubs = module(tools, &["mypy.stubtest", "--concise", "forebay._native"]);
+    tally.check("stubtest: the stubs against the module", said(stubs));
+    let mut docs = module(tools, &["pdoc", "--docformat", "google", "forebay", "forebay.gym", "-o"]);
+    docs.arg(home.join("docs"));
+    tally.check("pdoc: its documentation", said(docs));
     tests(tools, tally);
 }
 
 /// The interpreter of a virtual environment, made if it is not there.
-fn environment(python: &Path, place: &Path) -> Result<PathBuf, String> {
+pub(crate) fn environment(python: &Path, place: &Path) -> Result<PathBuf, String> {
     let own = place.join("bin").join("python");
-    if own.exists() {
-        return Ok(own);
+    if !own.exists() {
+        let mut make = Command::new(python);
+        make.args(["-m", "venv"]).arg(place);
+        said(make)?;
     }
-    let mut make = Command::new(python);
-    make.args(["-m", "venv"]).arg(place);
-    said(&mut make)?;
     Ok(own)
 }
 
-fn said(command: &mut Command) -> Result<(), String> {
-    let out = command.output().map_err(|error| error.to_string())?;
-    if out.status.success() {
-        return Ok(());
-    }
-    let all = [out.stdout, out.stderr].concat();
-    let text = String::from_utf8_lossy(&all);
-    let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
-    Err(last.into_iter().rev().collect::<Vec<_>>().join("\n"))
+/// Longer than any of these takes: they end by themselves.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+fn said(command: Command) -> Result<(), String> {
+    program::output_within(command, LONGEST).map(drop)
 }
 
-fn install(python: &Path, what: &[&std::ffi::OsStr]) -> Result<(), String> {
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(what);
-    said(&mut pip)
+/// A module of the interpreter `python`.
+fn module(python: &Path, words: &[&str]) -> Command {
+    let mut module = Command::new(python);
+    module.arg("-m").args(words).current_dir(program::build_dir());
+    module
 }
 
-/// Builds the wheel.
+pub(crate) fn install(python: &Path, what: &[&OsStr]) -> Result<(), String> {
+    let mut pip = module(python, &["pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.args(what);
+    said(pip)
+}
+
+pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, String> {
+    let mut all = program::files_below(folder).into_iter();
+    all.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "no wheel was made".to_string())
+}
+
 fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(out);
-    let mut maturin = Command::new(tools);
-    maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(out);
-    maturin.current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
+    let mut maturin = module(tools, &["maturin", "build", "--quiet", "--out"]);
+    maturin.arg(out).current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
     // The same code, optimised as much within each crate: what takes a compiler minutes is left to `cargo xtask release`.
     maturin.env("CARGO_PROFILE_WHEEL_LTO", "off").env("CARGO_PROFILE_WHEEL_CODEGEN_UNITS", "16");
-    program::with_cargo(&mut maturin)?;
-    said(&mut program::idle(maturin))?;
-    let mut built = fs::read_dir(out).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
-    built.find(|path| path.extension().is_some_and(|end| end == "whl")).ok_or_else(|| "none was made".to_string())
+    program::with_cargo(&mut maturin);
+    said(program::idle(maturin))?;
+    wheel_in(out)
 }
 
 /// A run where nothing but numpy is installed, then the lines of the README with matplotlib.
@@ -107,7 +118,7 @@ fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
     install(&own, &[wheel.as_os_str()])?;
     let mut small = program::at_root(&own);
     small.args(["-P", "-c", SMALL]);
-    said(&mut small)?;
+    said(small)?;
     let mut with_plots = wheel.as_os_str().to_os_string();
     with_plots.push("[plot]");
     install(&own, &[&with_plots])?;
@@ -116,7 +127,8 @@ fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
     let mut five = Command::new(&own);
     let papers = program::root().join("papers");
     five.args(["-P", "-c"]).arg(code.replace("papers/", &format!("{}/", papers.display()))).current_dir(place);
-    said(five.env("MPLBACKEND", "Agg"))?;
+    five.env("MPLBACKEND", "Agg");
+    said(five)?;
     let drawn = fs::metadata(place.join("queue.png")).map_or(0, |meta| meta.len());
     if drawn > 10_000 { Ok(()) } else { Err(format!("queue.png has {drawn} bytes")) }
 }
@@ -130,43 +142,22 @@ fn block(text: &str) -> Option<&str> {
     Some(rest.split_once("```")?.0)
 }
 
-fn types(tools: &Path) -> Result<(), String> {
-    let mut mypy = Command::new(tools);
-    mypy.args(["-m", "mypy", "--no-error-summary"]).current_dir(program::root().join("python"));
-    said(&mut mypy)
-}
-
-fn stubs(tools: &Path) -> Result<(), String> {
-    let mut stubtest = Command::new(tools);
-    stubtest.args(["-m", "mypy.stubtest", "--concise", "forebay._native"]);
-    said(stubtest.current_dir(program::build_dir()))
-}
-
-fn docs(tools: &Path, out: &Path) -> Result<(), String> {
-    let mut pdoc = Command::new(tools);
-    pdoc.args(["-m", "pdoc", "--docformat", "google", "-o"]).arg(out).args(["forebay", "forebay.gym"]);
-    pdoc.current_dir(program::build_dir());
-    said(&mut pdoc)
-}
-
 /// pytest, every test of the package.
 fn tests(tools: &Path, tally: &mut Tally) {
-    let sources = program::root().join("python");
+    let (sources, plugins) = (program::root().join("python"), program::root().join("xtask/src/test"));
+    let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
     let mut command = Command::new(tools);
-    command.args(["-P", "-m", "pytest", "-rpsfExX", "--no-fold-skipped", "--tb=short", "-p", "no:cacheprovider", "-c"]);
+    command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "-c"]);
     command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
+    command.env("PYTHONPATH", plugins).env("FOREBAY_OUTCOMES", &outcomes).env("PYTHONDONTWRITEBYTECODE", "1");
     // Not beside the package's sources, which have no module: also programs that tests start would find those first.
-    command.current_dir(program::build_dir()).env("PYTHONDONTWRITEBYTECODE", "1");
-    let mut pytest = Pytest::default();
-    let status = program::stream(command, |line| {
-        if pytest.hear(line) {
-            println!("   {line}");
-        }
-    });
-    match status {
-        Ok(status) => pytest.tell(status.success(), tally),
+    command.current_dir(program::build_dir());
+    match program::stream(command, |line| println!("   {line}")) {
+        Ok(status) => pytest::tell(&fs::read_to_string(&outcomes).unwrap_or_default(), status.success(), tally),
         Err(why) => tally.fail(why),
     }
+    // There is none if pytest did not start.
+    let _ = fs::remove_file(outcomes);
 }
 
 #[cfg(test)]

@@ -1,66 +1,120 @@
-//! README.md says what is true: its commands run.
+//! The commands of README.md and of the book: those of README.md and of the first pages run, all others exist with their flags.
 
+use std::fs;
 use std::path::Path;
 
 use crate::base::program;
 use crate::base::tally::Tally;
+use crate::base::tree::Tree;
 use crate::generated::docs::README;
 
 /// The command that does the main job. The `reproduce` stage runs it.
-pub(crate) const MAIN: &str = "cargo run --release -- reproduce raqm";
+const MAIN: &str = "cargo run --release -- reproduce raqm";
 /// The command that runs every test: this program.
-pub(crate) const TESTS: &str = "cargo xtask test";
+const TESTS: &str = "cargo xtask test";
 /// What the README's other commands begin with; they are run as they stand.
 const OTHERS: &str = "cargo run --release -- ";
 /// What CI runs.
 const CI: &str = ".ci/run";
+/// Pages whose commands stand on the scenario of the first, and run in their order.
+const TRIED: [&str; 2] = ["docs/quick-start.md", "docs/choosing.md"];
+/// What the scenario is called there.
+const SCENARIOS: [&str; 2] = ["first.toml", "mine.toml"];
+/// In place of a minute.
+const SHORTER: &str = " --set duration=3s --set warmup=1s";
 
-/// The two commands stand there, CI calls the second, and all others end well.
+/// README.md: the two commands stand there, CI calls the second, and all others end well.
 pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
     let text = match program::read(README) {
         Ok(text) => text,
         Err(what) => return tally.fail(what),
     };
-    let commands = commands(&text);
+    let commands = commands(&text, |fence| fence == "sh");
     for wanted in [MAIN, TESTS] {
         let there = commands.contains(&wanted);
         tally.check(wanted, there.then_some(()).ok_or_else(|| format!("does not stand in {README} as a command")));
     }
-    let ci = program::read(CI).and_then(|script| {
-        let last = script.lines().last().unwrap_or_default().trim();
-        (last == format!("exec {TESTS}")).then_some(()).ok_or_else(|| format!("does not end with 'exec {TESTS}'"))
-    });
-    tally.check(CI, ci);
+    let calls = program::read(CI).is_ok_and(|script| script.trim_end().ends_with(&format!("\nexec {TESTS}")));
+    tally.check(CI, calls.then_some(()).ok_or_else(|| format!("does not end with 'exec {TESTS}'")));
     let others = commands.iter().filter(|command| command.starts_with(OTHERS) && **command != MAIN);
     for (n, command) in others.enumerate() {
-        tally.check(command, run(command, &scratch.join(format!("readme-{n}"))));
+        let writes = ["run", "sweep", "reproduce"].iter().any(|word| command[OTHERS.len()..].starts_with(word));
+        let place = scratch.join(format!("readme-{n}")).display().to_string();
+        println!("   $ {command}");
+        let words = if writes { format!("{command} -o '{place}'") } else { (*command).to_string() };
+        tally.check(command, program::shell(&words, &program::root()));
     }
 }
 
-/// Lines of the shell blocks.
-fn commands(text: &str) -> Vec<&str> {
-    let mut inside = false;
-    let mut out = Vec::new();
-    for line in text.lines().map(str::trim) {
-        match line {
-            "```sh" => inside = true,
-            "```" => inside = false,
-            _ if inside && !line.is_empty() => out.push(line),
+/// One check for each page with commands of the program, and for each command that is run.
+pub(crate) fn chapters(scratch: &Path, tally: &mut Tally) {
+    let program = program::build_dir().join("release").join("forebay");
+    if !program::works(program::cargo(&["build", "--release", "--quiet", "-p", "forebay"])) {
+        return tally.fail("the program does not build");
+    }
+    let tree = match Tree::read() {
+        Ok(tree) => tree,
+        Err(what) => return tally.fail(what),
+    };
+    let dir = scratch.join("chapters");
+    tally.check("the scenario of the quick start", program::empty(&dir).and_then(|()| lay_out(&tree, &dir)));
+    for file in tree.files().filter(|file| file.path.ends_with(".md")) {
+        let all = calls(&file.text);
+        let lost: Vec<String> = all.iter().filter_map(|command| run(&asked(command), &program, &dir).err()).collect();
+        if !all.is_empty() {
+            let outcome = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
+            tally.check(&format!("{}: its commands and their flags exist", file.path), outcome);
+        }
+        // Real connections have tests of their own, whose clocks nothing disturbs.
+        let tried =
+            all.iter().filter(|command| TRIED.contains(&file.path.as_str()) && !command.contains("--on kernel"));
+        for command in tried {
+            println!("   $ forebay {command}");
+            let shorter = if ["run", "sweep"].iter().any(|word| command.starts_with(word)) { SHORTER } else { "" };
+            tally.check(command, run(&format!("{command}{shorter}"), &program, &dir));
+        }
+    }
+}
+
+/// Puts the scenario of the quick start where its commands look for it.
+fn lay_out(tree: &Tree, dir: &Path) -> Result<(), String> {
+    let page = tree.get(TRIED[0]).ok_or("there is no such page")?;
+    let (_, rest) = page.text.split_once("```toml\n").ok_or("no block of TOML")?;
+    let text = rest.split_once("```").ok_or("no end of the block")?.0;
+    SCENARIOS.iter().try_for_each(|name| program::at(dir, fs::write(dir.join(name), text)))
+}
+
+/// Lines of blocks of code whose opening fence `wanted` takes, and without a fence of those that are indented.
+fn commands(text: &str, wanted: fn(&str) -> bool) -> Vec<&str> {
+    let (mut fence, mut all) = (None, Vec::new());
+    for line in text.lines() {
+        match (line.trim().strip_prefix("```"), fence) {
+            (Some(word), None) => fence = Some(word),
+            (Some(_), Some(_)) => fence = None,
+            (None, word) if wanted(word.unwrap_or(if line.starts_with("    ") { "indented" } else { "no code" })) => {
+                all.extend(Some(line.trim()).filter(|line| !line.is_empty()));
+            }
             _ => {}
         }
     }
-    out
+    all
 }
 
-/// Runs `command` as a shell does; what `run`, `sweep` and `reproduce` write goes to `dir`.
-fn run(command: &str, dir: &Path) -> Result<(), String> {
-    let word = command.strip_prefix(OTHERS).and_then(|rest| rest.split_whitespace().next());
-    let place = match word {
-        Some("run" | "sweep" | "reproduce") => format!(" -o '{}'", dir.display()),
-        _ => String::new(),
-    };
-    println!("   $ {command}");
-    program::shell(&format!("{command}{place}"), &program::root())
+/// The words after `forebay`; what stands far to the right tells about them, and a synopsis is none.
+fn calls(text: &str) -> Vec<&str> {
+    let all = commands(text, |fence| fence != "no code").into_iter().filter_map(|line| line.strip_prefix("forebay "));
+    let words = all.map(|line| line.split("   ").next().unwrap_or_default().split(" | ").next().unwrap_or_default());
+    words.filter(|words| !words.contains('[') && !words.contains("...")).collect()
+}
+
+/// The same as a question: what stands before it must be understood for an answer.
+fn asked(command: &str) -> String {
+    format!("{} --help", command.split(" -- ").next().unwrap_or_default())
+}
+
+fn run(words: &str, program: &Path, dir: &Path) -> Result<(), String> {
+    let command = format!("'{}' {words} 2>&1", program.display());
+    program::shell(&command, dir).map_err(|why| format!("forebay {words}: {why}"))
 }
 
 #[cfg(test)]
@@ -68,16 +122,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_the_lines_of_shell_blocks() {
+    fn commands_stand_in_blocks_and_can_be_asked() {
         let text = "cargo none\n```sh\ncargo one\n\n  cargo two\n```\ncargo none\n```toml\ncargo = 1\n```\n";
-        assert_eq!(commands(text), ["cargo one", "cargo two"]);
+        assert_eq!(commands(text, |fence| fence == "sh"), ["cargo one", "cargo two"]);
+        let text = "forebay no\n```\nforebay run a.toml --runs 5     five\n```\n\n    forebay list | head\n    forebay run [--set X]\n";
+        assert_eq!(calls(text), ["run a.toml --runs 5", "list"]);
+        let asked = ["link --rate 1mbit -- true --x", "list"].map(asked);
+        assert_eq!(asked, ["link --rate 1mbit --help", "list --help"]);
     }
 
     #[test]
-    fn a_command_that_fails_or_is_silent_is_found() {
-        let dir = Path::new("unused");
-        assert_eq!(run("echo fine", dir), Ok(()));
-        assert_eq!(run("true", dir), Err("says nothing".to_string()));
-        assert!(run("echo why; exit 2", dir).is_err_and(|what| what.contains("why")));
+    fn commands_that_fail_or_are_silent_are_found() {
+        let here = Path::new(".");
+        let runs = |words| run(words, Path::new("cargo"), here);
+        assert!(runs("--version").is_ok() && runs("--verzion").is_err());
+        assert_eq!(program::shell("echo fine", here), Ok(()));
+        assert_eq!(program::shell("true", here), Err("says nothing".to_string()));
+        assert!(program::shell("echo why; exit 2", here).is_err_and(|what| what.contains("why")));
     }
 }

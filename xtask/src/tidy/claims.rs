@@ -31,16 +31,20 @@ fn paper(tree: &Tree, folder: &str, claims: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::planted::finds;
+    use super::check;
 
     #[test]
-    fn finds_claims_without_verdict_and_verdicts_without_claim() {
+    fn claims_and_verdicts_belong_together() {
         let claims = ("papers/x/claims.toml", "[[claim]]\nid = \"X-1\"\n[[claim]]\nid = \"X-2\"");
-        let of = |expected: &str| check(&Tree::of(&[claims, ("papers/x/expected-quick.json", expected)]));
-        assert!(of(r#"{"X-1": "reproduced", "X-2": "refuted"}"#).is_empty());
-        assert_eq!(of(r#"{"X-1": "reproduced"}"#), ["papers/x/expected-quick.json: no verdict on X-2"]);
-        assert!(of(r#"{"X-1": "", "X-2": "", "X-3": ""}"#)[0].contains("X-3 is no claim"));
-        assert!(of("[]")[0].contains("not a JSON object"));
-        assert!(check(&Tree::of(&[claims]))[0].contains("is missing"));
+        for (expected, want) in [
+            (r#"{"X-1": "reproduced", "X-2": "refuted"}"#, ""),
+            (r#"{"X-1": "reproduced"}"#, "papers/x/expected-quick.json: no verdict on X-2"),
+            (r#"{"X-1": "", "X-2": "", "X-3": ""}"#, "X-3 is no claim"),
+            ("[]", "not a JSON object"),
+        ] {
+            finds(check, &[claims, ("papers/x/expected-quick.json", expected)], want);
+        }
+        finds(check, &[claims], "is missing");
     }
 }

@@ -3,10 +3,8 @@
 //! Under the heading [`HEADING`] every list item must contain `check:` and after it one or several words in
 //! backticks: `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, or `lint: name`.
 
-use toml::Table;
-
-use super::lints;
-use crate::base::tree::Tree;
+use super::manifests;
+use crate::base::tree::{Tree, words};
 
 const FILE: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Invariants";
@@ -47,70 +45,60 @@ fn items(text: &str) -> Vec<(usize, String)> {
 
 fn exists(tree: &Tree, check: &str) -> bool {
     if let Some(rule) = check.strip_prefix("tidy: ") {
-        return super::names().any(|name| name == rule);
+        return super::RULES.iter().any(|(name, ..)| *name == rule);
     }
     if let Some(stage) = check.strip_prefix("stage: ") {
         return crate::base::stages::STAGES.contains(&stage);
     }
     if let Some(lint) = check.strip_prefix("lint: ") {
-        let workspace = tree.get("Cargo.toml").and_then(|file| toml::from_str::<Table>(&file.text).ok());
-        return workspace.is_some_and(|table| matches!(lints::level(&table, lint), Some("deny" | "forbid")));
+        return matches!(manifests::level(tree, lint).as_deref(), Some("deny" | "forbid"));
     }
     let Some((path, name)) = check.split_once("::") else { return false };
-    tree.get(path).is_some_and(|file| has_test(&file.code, name))
+    tree.get(path).is_some_and(|file| has_test(&words(&file.tokens), name))
 }
 
-/// Is there a function of this name right below a `#[test]`?
-fn has_test(code: &str, name: &str) -> bool {
-    let (mut marked, signature) = (false, format!("fn {name}("));
-    for line in code.lines().map(str::trim) {
-        if line.starts_with(&signature) && marked {
-            return true;
+/// Is there a function of this name with the attribute `#[test]`?
+fn has_test(tokens: &[&str], name: &str) -> bool {
+    let mut functions = tokens.windows(2).enumerate().filter(|(_, pair)| *pair == ["fn", name]).map(|(at, _)| at);
+    functions.any(|mut end| {
+        let attribute =
+            |end: usize| tokens[..end].ends_with(&["]"]).then(|| tokens[..end].iter().rposition(|t| *t == "#"));
+        while let Some(Some(start)) = attribute(end) {
+            if tokens[start..end] == ["#", "[", "test", "]"] {
+                return true;
+            }
+            end = start;
         }
-        marked = line == "#[test]" || (marked && (line.is_empty() || line.starts_with("#[")));
-    }
-    false
+        false
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::finds;
     use super::*;
 
-    fn of(item: &str) -> Vec<String> {
-        let page = format!("# A\n- not one\n{HEADING}\n\n{item}\n\n## Next\n- neither\n");
+    #[test]
+    fn finds_invariants_without_a_check_that_exists() {
         let code = "#[test]\n#[ignore]\nfn real() {}\nfn helper() {}\n// #[test]\nfn disguised() {}\n";
         let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nunreachable_pub = \"warn\"\n";
-        check(&Tree::of(&[(FILE, &page), ("crates/x/tests/t.rs", code), ("Cargo.toml", root)]))
-    }
-
-    #[test]
-    fn lets_real_checks_pass() {
-        for check in ["`crates/x/tests/t.rs::real`", "`tidy: arrows`, `stage: engine`", "`lint: unsafe_code`"] {
-            assert!(of(&format!("- **One.** Text,\n  more. check: {check}")).is_empty(), "{check}");
-        }
-    }
-
-    #[test]
-    fn finds_invariants_without_a_check() {
-        assert_eq!(of("- **One.** Text with `code`.\n- **Two.** check: `tidy: sizes`").len(), 1);
-        assert!(of("nothing")[0].contains("no invariants"));
-        assert_eq!(check(&Tree::of(&[])), ["ARCHITECTURE.md is missing"]);
-    }
-
-    #[test]
-    fn finds_checks_that_do_not_exist() {
-        for check in [
-            "crates/x/tests/t.rs::unreal",
-            "crates/x/tests/t.rs::helper",
-            "crates/x/tests/t.rs::disguised",
-            "crates/x/tests/none.rs::real",
-            "tidy: none",
-            "stage: none",
-            "lint: unreachable_pub",
-            "by eye",
+        for (item, want) in [
+            ("- **One.** Text,\n  more. check: `crates/x/tests/t.rs::real`", ""),
+            ("- One. check: `tidy: arrows`, `stage: engine`, `lint: unsafe_code`, `lint: print_stdout`", ""),
+            ("- **One.** Text with `code`.\n- **Two.** check: `tidy: sizes`", ":5: this invariant names no check"),
+            ("nothing", "no invariants"),
+            ("- One. check: `crates/x/tests/t.rs::unreal`", ":5: there is no check 'crates/x/tests/t.rs::unreal'"),
+            ("- One. check: `crates/x/tests/t.rs::helper`", "no check"),
+            ("- One. check: `crates/x/tests/t.rs::disguised`", "no check"),
+            ("- One. check: `crates/x/tests/none.rs::real`", "no check"),
+            ("- One. check: `tidy: none`", "no check"),
+            ("- One. check: `stage: none`", "no check"),
+            ("- One. check: `lint: unreachable_pub`", "no check"),
+            ("- One. check: `by eye`", "no check"),
         ] {
-            let findings = of(&format!("- One. check: `{check}`"));
-            assert_eq!(findings, [format!("{FILE}:5: there is no check '{check}'")]);
+            let page = format!("# A\n- not one\n{HEADING}\n\n{item}\n\n## Next\n- neither\n");
+            finds(check, &[(FILE, &page), ("crates/x/tests/t.rs", code), ("Cargo.toml", root)], want);
         }
+        finds(check, &[], "ARCHITECTURE.md is missing");
     }
 }

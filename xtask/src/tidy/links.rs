@@ -44,23 +44,25 @@ fn paths(line: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::planted::finds;
+    use super::check;
 
     #[test]
     fn finds_links_and_paths_that_lead_nowhere() {
-        let of = |path: &str, text: &str| {
-            check(&Tree::of(&[(path, text), ("crates/aqm/src/lib.rs", ""), ("docs/adr/0001-x.md", "")]))
-        };
-        for fine in [
-            "[a](docs/adr/0001-x.md#why), [b](https://x.org/y), [c](#here)",
-            "see `crates/aqm/src/lib.rs::test` and `crates/aqm`, or `crates/<name>/src`, `papers/*/claims.toml`",
-            "`cargo run` and `aqm/none`",
+        for (path, text, want) in [
+            ("README.md", "[a](docs/adr/0001-x.md#why), [b](https://x.org/y), [c](#here)", ""),
+            (
+                "README.md",
+                "see `crates/aqm/src/lib.rs::test` and `crates/aqm`, or `crates/<name>/src`, `papers/*/x`",
+                "",
+            ),
+            ("README.md", "`cargo run` and `aqm/none`", ""),
+            ("crates/aqm/README.md", "[up](../../docs/adr/0001-x.md), [in](src/lib.rs)", ""),
+            ("README.md", "a\n[x](docs/none.md)", "README.md:2: there is no docs/none.md"),
+            ("README.md", "`crates/sim/src`", "README.md:1: there is no crates/sim/src"),
+            ("crates/aqm/README.md", "[x](docs/adr/0001-x.md)", "there is no docs/adr/0001-x.md"),
         ] {
-            assert!(of("README.md", fine).is_empty(), "{fine}");
+            finds(check, &[(path, text), ("crates/aqm/src/lib.rs", ""), ("docs/adr/0001-x.md", "")], want);
         }
-        assert!(of("crates/aqm/README.md", "[up](../../docs/adr/0001-x.md), [in](src/lib.rs)").is_empty());
-        assert_eq!(of("README.md", "a\n[x](docs/none.md)"), ["README.md:2: there is no docs/none.md"]);
-        assert_eq!(of("README.md", "`crates/sim/src`"), ["README.md:1: there is no crates/sim/src"]);
-        assert_eq!(of("crates/aqm/README.md", "[x](docs/adr/0001-x.md)").len(), 1);
     }
 }

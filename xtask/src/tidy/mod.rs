@@ -1,127 +1,100 @@
-//! `cargo xtask tidy`: the house rules that no compiler checks. Each rule is a function from the files of the
-//! checkout to what is wrong with them, and its test plants the fault that it must find.
+//! `cargo xtask tidy`: what rustfmt and clippy say, and the house rules that no tool checks. Each rule is a function from
+//! the files of the checkout to what is wrong with them, and its test plants the fault that it must find.
 
-mod arrows;
 mod circles;
 mod claims;
-mod format;
-mod indent;
 mod invariants;
 mod links;
-mod lints;
-mod readmes;
+mod manifests;
+#[cfg(test)]
+mod planted;
 mod registry;
-mod safety;
-mod shell;
-mod sizes;
 mod words;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
+use crate::base::program;
 use crate::base::tally::Tally;
 use crate::base::tree::Tree;
-use crate::generated::{book, coverage, scenario_page};
+use crate::generated::docs;
 use crate::mutants;
 
 /// A rule: its name, what it asks for, and what it finds.
-struct Rule {
-    name: &'static str,
-    what: &'static str,
-    check: fn(&Tree) -> Vec<String>,
-}
+type Rule = (&'static str, &'static str, fn(&Tree) -> Vec<String>);
 
 const RULES: &[Rule] = &[
-    Rule { name: "arrows", what: "crates depend on each other as designed, and on few others", check: arrows::check },
-    Rule { name: "circles", what: "no two files of a crate need each other", check: circles::check },
-    Rule { name: "sizes", what: "no file over 800 lines, no function over 80", check: sizes::check },
-    Rule { name: "words", what: "nothing left to do, nothing printed by libraries", check: words::leftovers },
-    Rule { name: "places", what: "no path of somebody's machine", check: words::machine_paths },
-    Rule { name: "order", what: "nothing that is iterated in hash order in aqm and sim", check: words::hash_order },
-    Rule { name: "no_std", what: "forebay-aqm stays without std", check: lints::no_std },
-    Rule {
-        name: "lints",
-        what: "every crate obeys the workspace's lints, unsafe code is forbidden",
-        check: lints::inherited,
-    },
-    Rule {
-        name: "safety",
-        what: "unsafe code in its folder alone, each piece with why it is sound",
-        check: safety::check,
-    },
-    Rule {
-        name: "registry",
-        what: "every discipline and marker has its golden trace and its reference",
-        check: registry::files,
-    },
-    Rule {
-        name: "mutants",
-        what: "deliberate faults of a discipline or marker are enough and fit its source",
-        check: mutants::findings,
-    },
-    Rule { name: "docs", what: "the table of disciplines in README.md is current", check: registry::table },
-    Rule { name: "book", what: "the book says what the code says", check: book::findings },
-    Rule {
-        name: "coverage",
-        what: "docs/rfc-coverage.md lists the tests of RFC requirements",
-        check: coverage::findings,
-    },
-    Rule { name: "scenario", what: "docs/scenario.md has the keys of the schema", check: scenario_page::findings },
-    Rule { name: "claims", what: "every claim has a quick verdict on record", check: claims::check },
-    Rule { name: "links", what: "files that the documents name exist", check: links::check },
-    Rule {
-        name: "readmes",
-        what: "what READMEs say of crates and of Python is what manifests say",
-        check: readmes::check,
-    },
-    Rule { name: "shell", what: "commands of the documents run in every shell", check: shell::check },
-    Rule { name: "indent", what: "code within braces is indented, in macros too", check: indent::check },
-    Rule {
-        name: "invariants",
-        what: "every invariant of ARCHITECTURE.md names a check that exists",
-        check: invariants::check,
-    },
+    ("arrows", "crates depend on each other as designed, and on few others", manifests::arrows),
+    ("circles", "no two files of a crate need each other", circles::check),
+    ("sizes", "no file over 800 lines, in crates/sim over 450; no folder of more than 15 source files", words::sizes),
+    ("notes", "nothing left to do", words::notes),
+    ("places", "no path of somebody's machine", words::places),
+    ("no_std", "forebay-aqm stays without std", manifests::no_std),
+    ("lints", "every crate obeys the workspace's lints; unsafe code in its folder alone", manifests::lints),
+    ("registry", "every discipline and marker has its golden trace and its reference", registry::files),
+    ("mutants", "deliberate faults of a discipline or marker are enough and fit its source", mutants::findings),
+    ("docs", "tables, pages and the book say what the code says", docs::findings),
+    ("claims", "every claim has a quick verdict on record", claims::check),
+    ("links", "files that the documents name exist", links::check),
+    ("readmes", "what READMEs say of crates and of Python is what manifests say", manifests::readmes),
+    ("shell", "commands of the documents run in every shell", words::shell),
+    ("indent", "code within braces is indented, in macros too", words::indent),
+    ("invariants", "every invariant of ARCHITECTURE.md names a check that exists", invariants::check),
 ];
 
-/// The rule that asks rustfmt.
-const FORMAT: &str = "format";
-
-/// Every rule's name.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|rule| rule.name).chain([FORMAT])
-}
-
-/// Every rule, with its own last line.
+/// Every rule, and rustfmt, with its own last line.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
-    format(&mut tally);
     tally.stage("tidy", "house rules", rules);
     tally.finish()
 }
 
-/// The stage that asks rustfmt.
-pub(crate) fn format(tally: &mut Tally) {
-    tally.stage(FORMAT, "every Rust file as rustfmt writes it, those that a macro declares included", |tally| {
-        match Tree::read() {
-            Err(what) => tally.fail(what),
-            Ok(tree) => format::check(&tree, tally),
-        }
-    });
-}
-
-/// All other rules.
+/// Every rule, and rustfmt.
 pub(crate) fn rules(tally: &mut Tally) {
-    match Tree::read() {
-        Err(what) => tally.fail(what),
-        Ok(tree) => RULES.iter().for_each(|rule| apply(rule, &tree, tally)),
+    let tree = match Tree::read() {
+        Ok(tree) => tree,
+        Err(what) => return tally.fail(what),
+    };
+    for (name, what, check) in RULES {
+        let findings = check(&tree);
+        println!("   {name:<11} {:<7} {what}", if findings.is_empty() { "ok" } else { "FAILED" });
+        if findings.is_empty() {
+            tally.pass();
+        }
+        findings.into_iter().for_each(|what| tally.fail(format!("{name}: {what}")));
+    }
+    format(&tree, tally);
+}
+
+/// rustfmt on every file by name: it does not visit the modules that the registry's macro declares.
+fn format(tree: &Tree, tally: &mut Tally) {
+    if program::find(&["rustfmt"]).is_none() {
+        return tally.skip("rustfmt is not installed: rustup component add rustfmt");
+    }
+    let mut rustfmt = program::at_root("rustfmt");
+    rustfmt.args(["--check", "--files-with-diff", "--edition", "2024"]).args(tree.rust().map(|file| &file.path));
+    tally.check("rustfmt writes these files otherwise", quiet(rustfmt));
+}
+
+/// clippy with the workspace's lints, and `forebay-aqm` for a processor without an operating system, which has no std.
+pub(crate) fn lints(tally: &mut Tally) {
+    const BARE: &str = "thumbv7em-none-eabihf";
+    if program::works(program::cargo(&["clippy", "--version"])) {
+        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        tally.check("clippy", program::shown(program::cargo(&clippy)));
+    } else {
+        tally.skip("clippy is not installed: rustup component add clippy");
+    }
+    let mut rustc = program::at_root("rustc");
+    rustc.args(["--print", "target-libdir", "--target", BARE]);
+    if quiet(rustc).is_err_and(|folder| std::path::Path::new(folder.trim()).is_dir()) {
+        tally.check(BARE, quiet(program::cargo(&["check", "--quiet", "-p", "forebay-aqm", "--target", BARE])));
+    } else {
+        tally.skip(format!("no library for {BARE}: rustup target add {BARE}; `tidy: no_std` reads the source"));
     }
 }
 
-fn apply(rule: &Rule, tree: &Tree, tally: &mut Tally) {
-    let findings = (rule.check)(tree);
-    let word = if findings.is_empty() { "ok" } else { "FAILED" };
-    println!("   {:<11} {word:<7} {}", rule.name, rule.what);
-    if findings.is_empty() {
-        tally.pass();
-    }
-    findings.into_iter().for_each(|what| tally.fail(format!("{}: {what}", rule.name)));
+/// Runs a program that must succeed and say nothing.
+fn quiet(command: Command) -> Result<(), String> {
+    let out = program::said(command)?;
+    if out.is_empty() { Ok(()) } else { Err(out) }
 }

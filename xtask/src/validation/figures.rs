@@ -1,5 +1,7 @@
 //! Figures of runs, and when two means of them agree: for the comparisons with other simulators.
 
+use forebay_lab::quantity;
+use forebay_lab::record::RunRecord;
 use forebay_lab::stats::{self, t95};
 
 /// A measured quantity and how far ours may lie from the other's, fixed before the first run.
@@ -26,25 +28,50 @@ const QUEUE: Tolerance = Tolerance { share: 0.05, amount: 2.0 };
 const RATIO: Tolerance = Tolerance { share: 0.10, amount: 0.0 };
 const UTILISATION: Tolerance = Tolerance { share: 0.0, amount: 0.005 };
 
+const USE: &str = "utilisation";
 /// How many quantities there are.
 pub(crate) const COUNT: usize = 5;
-/// All, in the order of the page's columns.
 pub(crate) const QUANTITIES: [Quantity; COUNT] = [
     Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", digits: 1, tolerance: Some(QUEUE) },
     Quantity { name: "drop ratio", column: "drop_ratio", ours: "loss_ratio", digits: 5, tolerance: Some(RATIO) },
     Quantity { name: "mark ratio", column: "mark_ratio", ours: "mark_ratio", digits: 5, tolerance: Some(RATIO) },
-    Quantity {
-        name: "utilisation",
-        column: "utilisation",
-        ours: "utilisation",
-        digits: 4,
-        tolerance: Some(UTILISATION),
-    },
+    Quantity { name: USE, column: USE, ours: USE, digits: 4, tolerance: Some(UTILISATION) },
     Quantity { name: "goodput", column: "goodput", ours: "received_ratio", digits: 4, tolerance: None },
 ];
 
 /// The quantities of one run.
 pub(crate) type Run = [f64; COUNT];
+
+/// Our own figures of a recorded run.
+pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
+    let mut run = Run::default();
+    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+        *figure = quantity::of(record, quantity.ours)?;
+    }
+    Ok(run)
+}
+
+/// The other's, from a line of a table under this head.
+pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let mut run = Run::default();
+    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
+        let field = head.split(',').position(|name| name == quantity.column).and_then(|at| fields.get(at));
+        *figure = field.and_then(|f| f.parse().ok()).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
+    }
+    Ok(run)
+}
+
+/// Arguments of a driver: its options, and the columns of the figures as their values.
+pub(crate) fn arguments(options: &[&str], columns: &str) -> Vec<String> {
+    options.iter().zip(columns.split(',')).flat_map(|(option, value)| [option.to_string(), value.to_string()]).collect()
+}
+
+/// What lies outside in words, each with its reason.
+pub(crate) fn outside_words(outside: impl Iterator<Item = (usize, String)>) -> String {
+    let parts: Vec<String> = outside.map(|(q, why)| format!("{} ({why})", QUANTITIES[q].name)).collect();
+    if parts.is_empty() { "within".to_string() } else { format!("outside: {}", parts.join(", ")) }
+}
 
 /// The runs of one row, by seed from 1 on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -115,28 +142,23 @@ mod tests {
 
     const NS2: Run = [50.0, 0.04, 0.02, 1.0, 1.0];
 
-    fn runs(changes: &[(usize, f64)]) -> Runs {
-        let mut run = NS2;
-        for (quantity, value) in changes {
-            run[*quantity] = *value;
-        }
-        Runs(vec![run])
-    }
-
     #[test]
     fn tolerances_catch_what_lies_outside() {
-        let ns2 = runs(&[]);
-        assert_eq!(ns2.outside(&runs(&[(0, 52.4), (1, 0.0438), (2, 0.0181), (3, 0.9951), (4, 0.5)])), [0; 0]);
-        assert_eq!(ns2.outside(&runs(&[(0, 53.0)])), [0]);
-        assert_eq!(ns2.outside(&runs(&[(1, 0.045), (2, 0.0179), (3, 0.99)])), [1, 2, 3]);
-        assert_eq!(runs(&[(0, 3.0)]).outside(&runs(&[(0, 4.9)])), [0; 0], "two packets are allowed");
-        assert_eq!(runs(&[(1, 0.0)]).outside(&runs(&[(1, 0.0)])), [0; 0], "nothing equals nothing");
-        assert_eq!(runs(&[(1, 0.0)]).outside(&runs(&[(1, 1e-6)])), [1]);
+        for (ns2, ours, outside) in [
+            (NS2, [52.4, 0.0438, 0.0181, 0.9951, 0.5], vec![]),
+            (NS2, [53.0, 0.04, 0.02, 1.0, 1.0], vec![0]),
+            (NS2, [50.0, 0.045, 0.0179, 0.99, 1.0], vec![1, 2, 3]),
+            // Two packets are allowed; nothing equals nothing.
+            ([3.0, 0.0, 0.0, 1.0, 1.0], [4.9, 0.0, 0.0, 1.0, 1.0], vec![]),
+            ([3.0, 0.0, 0.0, 1.0, 1.0], [3.0, 1e-6, 0.0, 1.0, 1.0], vec![1]),
+        ] {
+            assert_eq!(Runs(vec![ns2]).outside(&Runs(vec![ours])), outside, "{ours:?}");
+        }
     }
 
     #[test]
     fn noise_is_what_the_seeds_cannot_tell() {
-        let drops = |all: &[f64]| Runs(all.iter().map(|x| runs(&[(1, *x)]).0[0]).collect());
+        let drops = |all: &[f64]| Runs(all.iter().map(|x| [50.0, *x, 0.02, 1.0, 1.0]).collect());
         // Deviation 0.001 of three seeds each: 2.776 x 0.001 x sqrt(2/3) = 0.00227 beside 10 % of 0.04.
         let (quiet, loud) = (drops(&[0.039, 0.040, 0.041]), drops(&[0.036, 0.040, 0.044]));
         assert!(!quiet.are_too_few() && loud.are_too_few());

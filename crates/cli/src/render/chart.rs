@@ -1,8 +1,7 @@
 //! Line charts as SVG: trajectories and distributions for `forebay theory`.
 
-use std::fmt::Write;
-
 use forebay_lab::render::digits::significant;
+use forebay_lab::render::svg::{Svg, Tenth};
 
 /// A chart.
 pub(crate) struct Chart {
@@ -90,70 +89,48 @@ pub(crate) fn picture(charts: &[Chart]) -> String {
     let labels: Vec<&str> = charts.first().map_or(Vec::new(), |c| c.lines.iter().map(|l| l.label.as_str()).collect());
     let legend = ROW * labels.len() as f64;
     let (width, height) = (WIDTH + LEFT + 24.0, TOP + legend + (HEIGHT + BELOW) * charts.len() as f64);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+    let mut out = Svg::new(width, height, &[]);
     for (i, label) in labels.iter().enumerate() {
         let y = TOP + ROW * i as f64;
-        let label = label.replace('&', "&amp;").replace('<', "&lt;");
-        let _ = writeln!(
-            out,
-            "<rect x=\"{LEFT}\" y=\"{y}\" width=\"16\" height=\"3\" fill=\"{}\"/><text x=\"{}\" y=\"{}\">{label}</text>",
-            COLOURS[i % COLOURS.len()],
-            LEFT + 24.0,
-            y + 6.0
-        );
+        let colour = COLOURS[i % COLOURS.len()];
+        out.shape("rect", &[("x", &LEFT), ("y", &y), ("width", &"16"), ("height", &"3"), ("fill", &colour)]);
+        out.text(&[("x", &(LEFT + 24.0)), ("y", &(y + 6.0))], label).end_line();
     }
     for (i, chart) in charts.iter().enumerate() {
         draw(&mut out, chart, TOP + legend + (HEIGHT + BELOW) * i as f64);
     }
-    out.push_str("</svg>\n");
-    out
+    out.finish()
 }
 
 /// Draws one chart with its upper edge at `top`.
-fn draw(out: &mut String, chart: &Chart, top: f64) {
+fn draw(out: &mut Svg, chart: &Chart, top: f64) {
     let height = |y: f64| if chart.log { y.log10() } else { y };
     let shown = |point: &&[f64; 2]| !chart.log || point[1] > 0.0;
     let points = || chart.lines.iter().flat_map(|line| line.points.iter().filter(shown));
     let across = Scale::of(points().map(|p| p[0]), [LEFT, LEFT + WIDTH], false);
     let up = Scale::of(points().map(|p| height(p[1])), [top + HEIGHT, top], chart.log);
     for (value, words) in across.ticks() {
-        let x = across.place(value);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{x:.1} {top}V{}\" stroke=\"#e4e4e4\"/><text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{words}</text>",
-            top + HEIGHT,
-            top + HEIGHT + 15.0
-        );
+        let x = Tenth(across.place(value));
+        out.path(&format!("M{x} {top}V{}", top + HEIGHT), &[("stroke", &"#e4e4e4")]);
+        out.label(&x, &(top + HEIGHT + 15.0), "middle", &words).end_line();
     }
     for (value, words) in up.ticks() {
         let y = up.place(value);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{LEFT} {y:.1}H{}\" stroke=\"#e4e4e4\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{words}</text>",
-            LEFT + WIDTH,
-            LEFT - 6.0,
-            y + 4.0
-        );
+        out.path(&format!("M{LEFT} {y:.1}H{}", LEFT + WIDTH), &[("stroke", &"#e4e4e4")]);
+        out.label(&(LEFT - 6.0), &Tenth(y + 4.0), "end", &words).end_line();
     }
     for (i, line) in chart.lines.iter().enumerate() {
         let place = |p: &[f64; 2]| format!("{:.1},{:.1}", across.place(p[0]), up.place(height(p[1])));
         let places: Vec<String> =
             line.points.iter().filter(shown).filter(|p| height(p[1]) >= up.from).map(place).collect();
-        let _ = writeln!(
-            out,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.3\"/>",
-            places.join(" "),
-            COLOURS[i % COLOURS.len()]
-        );
+        let colour = COLOURS[i % COLOURS.len()];
+        let look: [(&str, &dyn std::fmt::Display); 4] =
+            [("points", &places.join(" ")), ("fill", &"none"), ("stroke", &colour), ("stroke-width", &"1.3")];
+        out.shape("polyline", &look).end_line();
     }
-    let (middle, below) = (LEFT + 0.5 * WIDTH, top + HEIGHT + 32.0);
-    let _ = writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{}</text>", chart.x);
-    let side = top + 0.5 * HEIGHT;
-    let _ =
-        writeln!(out, "<text transform=\"translate(14 {side}) rotate(-90)\" text-anchor=\"middle\">{}</text>", chart.y);
+    out.label(&(LEFT + 0.5 * WIDTH), &(top + HEIGHT + 32.0), "middle", &chart.x).end_line();
+    let turned = format!("translate(14 {}) rotate(-90)", top + 0.5 * HEIGHT);
+    out.text(&[("transform", &turned), ("text-anchor", &"middle")], &chart.y).end_line();
 }
 
 #[cfg(test)]

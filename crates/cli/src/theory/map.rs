@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use forebay_lab::commands::map::{Drawn, Maps, Side};
 use forebay_lab::disk;
+use forebay_lab::render::svg::Svg;
 use forebay_lab::theory::map::Cell;
 
 use crate::args::theory::MapArgs;
@@ -109,15 +110,16 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
     const LEFT: f64 = 80.0;
     const TOP: f64 = 36.0;
     let (width, height) = ((SIZE + LEFT) * maps.len() as f64 + 20.0, SIZE + TOP + 70.0);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
-         font-size=\"12\" shape-rendering=\"crispEdges\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let mut out = Svg::new(width, height, &[("shape-rendering", &"crispEdges")]);
+    let bar = |out: &mut Svg, place: [&dyn std::fmt::Display; 4], kind: Kind| {
+        let [x, y, width, height] = place;
+        out.shape("rect", &[("x", x), ("y", y), ("width", width), ("height", height), ("fill", &kind.colour())]);
+        out.end_line();
+    };
     for (i, map) in maps.iter().enumerate() {
         let left = LEFT + (SIZE + LEFT) * i as f64;
         let tall = SIZE / map.cells.len() as f64;
-        let _ = writeln!(out, "<text x=\"{left}\" y=\"20\">{}</text>", escape(&map.label));
+        out.text(&[("x", &left), ("y", &"20")], &map.label).end_line();
         for (j, row) in map.cells.iter().enumerate() {
             let wide = SIZE / row.len() as f64;
             let bottom = TOP + SIZE - tall * (j + 1) as f64;
@@ -125,39 +127,27 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
             for run in row.chunk_by(|a, b| kind(a.as_ref()) == kind(b.as_ref())) {
                 let start = (run.as_ptr() as usize - row.as_ptr() as usize) / size_of::<Option<Cell>>();
                 let (from, span) = (left + wide * start as f64, wide * run.len() as f64);
-                let colour = kind(run[0].as_ref()).colour();
-                let _ = writeln!(
-                    out,
-                    "<rect x=\"{from:.2}\" y=\"{bottom:.2}\" width=\"{span:.2}\" height=\"{:.2}\" fill=\"{colour}\"/>",
-                    tall + 0.05
-                );
+                let [x, y, width, height] = [from, bottom, span, tall + 0.05].map(|length| format!("{length:.2}"));
+                bar(&mut out, [&x, &y, &width, &height], kind(run[0].as_ref()));
             }
         }
         let below = TOP + SIZE + 16.0;
         for (value, at, anchor) in [(x.from, left, "start"), (x.to, left + SIZE, "end")] {
-            let _ = writeln!(out, "<text x=\"{at}\" y=\"{below}\" text-anchor=\"{anchor}\">{}</text>", x.show(value));
+            out.label(&at, &below, anchor, &x.show(value)).end_line();
         }
-        let middle = left + 0.5 * SIZE;
-        let _ = writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{}</text>", x.name());
+        out.label(&(left + 0.5 * SIZE), &below, "middle", &x.name()).end_line();
         for (value, at) in [(y.from, TOP + SIZE), (y.to, TOP + 10.0)] {
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{at}\" text-anchor=\"end\">{}</text>", left - 6.0, y.show(value));
+            out.label(&(left - 6.0), &at, "end", &y.show(value)).end_line();
         }
-        let (side, middle) = (left - 6.0, TOP + 0.5 * SIZE);
-        let _ = writeln!(out, "<text x=\"{side}\" y=\"{middle}\" text-anchor=\"end\">{}</text>", y.name());
+        out.label(&(left - 6.0), &(TOP + 0.5 * SIZE), "end", &y.name()).end_line();
         let mut at = left;
         for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
             let line = below + 24.0;
-            let _ = writeln!(
-                out,
-                "<rect x=\"{at}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>",
-                line - 10.0,
-                kind.colour()
-            );
-            let words = kind.words().trim_start_matches("(blank) ");
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{line}\">{words} {:.0} %</text>", at + 16.0, share(map, kind));
+            bar(&mut out, [&at, &(line - 10.0), &"12", &"12"], kind);
+            let words = format!("{} {:.0} %", kind.words().trim_start_matches("(blank) "), share(map, kind));
+            out.text(&[("x", &(at + 16.0)), ("y", &line)], &words).end_line();
             at += 95.0;
         }
     }
-    out.push_str("</svg>\n");
-    out
+    out.finish()
 }

@@ -1,10 +1,11 @@
 //! Text output: aligned tables with as many digits as the intervals justify.
 //!
 //! [`summary`] is the output of `forebay run`, and of a `Results` object in Python. [`look`] has colours and
-//! terminal width.
+//! terminal width. [`svg`] writes pictures.
 
 mod beyond;
 pub mod columns;
 pub mod digits;
 pub mod look;
 pub mod summary;
+pub mod svg;

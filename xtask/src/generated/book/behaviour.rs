@@ -3,9 +3,9 @@
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::SeriesRecord;
+use forebay_lab::render::svg::{Panel, Svg, round_up};
 use forebay_lab::scenario::Overrides;
 
-use super::panel::{Panel, round_up};
 use crate::base::program;
 
 const SCENARIO: &str = "docs/book/behaviour.toml";
@@ -27,7 +27,7 @@ pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
 
 /// The queue of one run against time in front of drop-tail's in grey; the panel may take more.
 pub(super) fn queues(
-    out: &mut String,
+    out: &mut Svg,
     (name, own): (&str, &SeriesRecord),
     grey: &SeriesRecord,
     edge: (f64, f64),

@@ -9,9 +9,9 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::parts::token_bucket::TokenBucket;
 use forebay_lab::record::SeriesRecord;
+use forebay_lab::render::svg::{Panel, Svg, WIDTH};
 
 use super::behaviour::{self, SECONDS};
-use super::panel::{self, Panel};
 
 /// Top and bottom of the upper panel.
 const UPPER: (f64, f64) = (30.0, 190.0);
@@ -30,16 +30,8 @@ pub(super) fn draw(marker: &MarkerEntry, droptail: &SeriesRecord) -> Result<Stri
 /// What it shows.
 pub(super) fn caption(marker: &MarkerEntry) -> &'static str {
     match marker.name {
-        "th" => {
-            "Above: `droptail th=0.8/5s:0.3/15s:0.6` and 20 long TCP flows through 20 Mb/s, 40 more from 10 s to 20 s; the \
-             threshold in dashes. Below: the share of arrivals that are marked (ECT) or dropped (others) by the queue \
-             that they make, measured under random traffic at each of the three thresholds, and eq. (18) in dashes."
-        }
-        "token-bucket" => {
-            "A Poisson source of 1000-byte packets at 0.5 Mb/s, and at 2 Mb/s from 10 s to 20 s, in front of `cir = 1mbit`, \
-             `cbs = 200p`: what it offers in grey, what is IN and what is OUT, each over half a second. All is IN until \
-             the burst is used up, from then on as much as comes at `cir`."
-        }
+        "th" => include_str!("../../../templates/th.txt").trim_end(),
+        "token-bucket" => include_str!("../../../templates/token-bucket.txt").trim_end(),
         _ => "",
     }
 }
@@ -54,7 +46,7 @@ fn threshold(droptail: &SeriesRecord) -> Result<String, String> {
     let words: Vec<String> = STEPS.iter().map(|(from, th, _)| format!("{from}s:{th}")).collect();
     let words = format!("droptail th={}", words.join("/").replacen("0s:", "", 1));
     let own = behaviour::series(&words)?;
-    let mut out = panel::begin(LOWER.1 + 40.0);
+    let mut out = Svg::new(WIDTH, LOWER.1 + 40.0, &[]);
     let queue = behaviour::queues(&mut out, ("with a threshold", &own), droptail, UPPER);
     let ends = STEPS.iter().skip(1).map(|step| step.0).chain([queue.last]);
     for ((from, th, colour), to) in STEPS.iter().zip(ends) {
@@ -70,7 +62,7 @@ fn threshold(droptail: &SeriesRecord) -> Result<String, String> {
         share.dots(&mut out, &signalled(th)?, colour);
     }
     share.below(&mut out, &[0.0, 50.0, 100.0, 150.0], "packets");
-    Ok(out + panel::END)
+    Ok(out.finish())
 }
 
 /// Arrivals that a queue length needs before its share is shown.
@@ -147,7 +139,7 @@ fn coloured() -> Coloured {
 fn bucket() -> String {
     const LOWER: (f64, f64) = (226.0, 326.0);
     let all = coloured();
-    let mut out = panel::begin(LOWER.1 + 40.0);
+    let mut out = Svg::new(WIDTH, LOWER.1 + 40.0, &[]);
     let rates = Panel { edge: UPPER, last: LAST, most: 2.5 };
     rates.band(&mut out, CROWD);
     rates.frame(&mut out, "Mb/s: offered in grey, IN in blue, OUT in orange; cir in dashes");
@@ -164,7 +156,7 @@ fn bucket() -> String {
     tokens.frame(&mut out, "tokens in kB");
     tokens.line(&mut out, all.tokens.iter().map(|(t, level)| (*t, Some(*level))), "#3c7a3c");
     tokens.below(&mut out, &SECONDS, "seconds");
-    out + panel::END
+    out.finish()
 }
 
 #[cfg(test)]

@@ -1,168 +1,115 @@
-//! The texts of the book, from the declarations of the disciplines.
+//! The texts of the book, from the declarations of disciplines and markers.
 
-use std::fmt::Write;
-
+use forebay_aqm::ENTRIES;
 use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
-use forebay_aqm::base::markers::MARKERS;
+use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
 use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc;
+use serde_json::{Value, json};
 
+use super::marking;
+use crate::base::page::page;
 use crate::base::rules;
 use crate::base::tree::Tree;
 
 /// The table of contents, as mdBook reads it.
-pub(super) fn summary(entries: &[Entry]) -> String {
-    let mut out = String::from("# Summary\n\n");
-    let chapters = |out: &mut String, all: &[(&str, &str)]| {
-        for (title, file) in all {
-            let _ = writeln!(out, "- [{title}](../../{file})");
-        }
-    };
-    chapters(&mut out, BEFORE);
-    out += "- [Disciplines](disciplines.md)\n";
-    for entry in entries {
-        let _ = writeln!(out, "  - [{0}](disciplines/{0}.md)", entry.name);
-    }
-    out += "- [Markers](markers.md)\n";
-    for marker in MARKERS {
-        let _ = writeln!(out, "  - [{0}](markers/{0}.md)", marker.name);
-    }
-    chapters(&mut out, AFTER);
-    out
+pub(super) fn summary() -> Result<String, String> {
+    let disciplines: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    let markers: Vec<&str> = MARKERS.iter().map(|marker| marker.name).collect();
+    page!("summary.md.jinja", json!({ "disciplines": disciplines, "markers": markers }))
 }
 
-/// Chapters before those that are written from the code: titles and files of `docs`.
-const BEFORE: &[(&str, &str)] = &[
-    ("Quick start", "quick-start.md"),
-    ("Choosing an AQM", "choosing.md"),
-    ("From a paper to a discipline in an hour", "tutorial.md"),
-];
-/// And after them.
-const AFTER: &[(&str, &str)] = &[
-    ("Scenario reference", "scenario.md"),
-    ("Networks", "networks.md"),
-    ("Access networks", "access-networks.md"),
-    ("TCP", "tcp.md"),
-    ("SCTP", "sctp.md"),
-    ("From Python", "python.md"),
-    ("Real packets", "live.md"),
-    ("A device under a law", "attach.md"),
-    ("From simulation to real TCP", "sim-to-real.md"),
-    ("Theory", "theory.md"),
-    ("Fluid and packets", "fluid.md"),
-    ("Queues and queueing theory", "queues.md"),
-    ("Throughput and its formulas", "throughput.md"),
-    ("Findings", "findings.md"),
-    ("Claims as data", "claims.md"),
-    ("Verdicts", "verdicts.md"),
-    ("Validation: ns-2", "validation.md"),
-    ("Validation: ns-3", "validation-ns3.md"),
-    ("Requirements of RFCs", "rfc-coverage.md"),
-    ("Performance", "performance.md"),
-    ("Questions", "faq.md"),
-    ("Licences", "licences.md"),
-];
-
-/// All disciplines, a line each.
-pub(super) fn index(entries: &[Entry]) -> String {
-    let mut out = String::from(
-        "# Disciplines\n\nWritten by `cargo xtask docs` from the code; `forebay explain NAME` says the same.\n\n\
-         | name | what it does |\n|---|---|\n",
-    );
-    for entry in entries {
-        let _ = writeln!(out, "| [`{0}`](disciplines/{0}.md) | {1} |", entry.name, cell(&entry.summary()));
-    }
-    out + "\n" + COMMON
+pub(super) fn disciplines() -> Result<String, String> {
+    let all: Vec<_> = ENTRIES.iter().map(|entry| [entry.name.to_string(), entry.summary()]).collect();
+    page!("index.md.jinja", json!({ "all": all }))
 }
 
-const COMMON: &str = "\
-Every discipline is one file that reads beside its source, is compared with a literal transcription of the published
-listing on random traffic, has a golden trace, and a list of deliberate faults that its tests must find. The pictures
-show 20 long TCP flows through 20 Mb/s, and 40 more from 10 s to 20 s; drop-tail is drawn in grey. Parameters that every
-discipline takes beside its own are `ecn`, `th` and `hard_limit`.
-";
+pub(super) fn markers() -> Result<String, String> {
+    let all: Vec<_> = MARKERS.iter().map(|marker| [marker.name, marker.about.summary]).collect();
+    page!("markers.md.jinja", json!({ "all": all }))
+}
 
-/// The page of one discipline.
-pub(super) fn discipline(entry: &Entry, tree: &Tree) -> String {
+pub(super) fn discipline(entry: &Entry, tree: &Tree) -> Result<String, String> {
     let about = entry.about;
-    let mut out = format!("# {}\n\n", entry.name);
-    if let Some((base, preset)) = entry.variant_of {
+    let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
+    let variant = entry.variant_of.map(|(base, preset)| {
         let preset = entry.presets.iter().find(|known| known.name == preset);
-        let settings = preset.map_or("", |preset| preset.settings);
-        let _ = writeln!(out, "`{base} {settings}`. What follows is of [`{base}`]({base}.md).\n");
-    }
-    let _ = writeln!(out, "{}.\n\nSource: {}.\n", sentence(about.summary, entry.params), about.source);
-    let _ = writeln!(out, "```text\n{}\n```\n", about.rule);
-    let _ = writeln!(out, "![Queue and state of {0} against time](../pictures/{0}.svg)\n", entry.name);
-    out += &parameters(entry.params.iter().chain(Common::SPECS));
-    out += &presets(entry.presets);
-    if let Some(tc) = entry.tc {
-        let _ =
-            writeln!(out, "\n## As tc(8) writes it\n\n`{}`\n\nstarts from `{}`.", tc.synopsis(entry.name), tc.defaults);
-        for note in tc::notes(entry.name, &tc) {
-            let _ = writeln!(out, "\n{note}.");
-        }
-    }
-    out += &probes(entry.name, entry.probes);
-    if !about.deviations.is_empty() {
-        out += "\n## Differences from the source\n\n";
-    }
-    for (i, deviation) in about.deviations.iter().enumerate() {
-        let _ = writeln!(out, "{}. {}.", i + 1, sentence(deviation.trim_end_matches('.'), entry.params));
-    }
-    out + &checks(entry, tree)
+        [base, preset.map_or("", |preset| preset.settings)]
+    });
+    let tc = entry.tc.map(|tc| {
+        json!({ "synopsis": tc.synopsis(entry.name), "defaults": tc.defaults, "notes": tc::notes(entry.name, &tc) })
+    });
+    let deviations = about.deviations.iter().map(|text| sentence(text.trim_end_matches('.'), entry.params));
+    page!(
+        "rule.md.jinja",
+        json!({
+            "name": entry.name,
+            "variant": variant,
+            "summary": sentence(about.summary, entry.params),
+            "source": about.source,
+            "rule": about.rule,
+            "picture": format!("Queue and state of {} against time", entry.name),
+            "caption": "",
+            "params": parameters(entry.params.iter().chain(Common::SPECS)),
+            "presets": presets(entry.presets),
+            "tc": tc,
+            "probes": probes(entry.probes),
+            "deviations": deviations.collect::<Vec<_>>(),
+            "code": rules::file(tree, rule).unwrap_or(rule),
+            "published": "listing",
+            "reference": reference(rule, tree),
+            "golden": entry.name,
+            "faults": faults(rule, tree),
+            "file": rule,
+        })
+    )
+}
+
+pub(super) fn marker(marker: &MarkerEntry, tree: &Tree) -> Result<String, String> {
+    let (about, rule) = (marker.about, marker.rule());
+    let deviations = about.deviations.iter().map(|deviation| sentence(deviation, &[]));
+    page!(
+        "rule.md.jinja",
+        json!({
+            "name": marker.name,
+            "variant": null,
+            "summary": sentence(about.summary, &[]),
+            "source": about.source,
+            "rule": about.rule,
+            "picture": format!("{} at work", marker.name),
+            "caption": marking::caption(marker),
+            "written": marker.written,
+            "params": parameters(marker.params()),
+            "presets": presets(marker.presets),
+            "tc": null,
+            "probes": probes(marker.probes),
+            "deviations": deviations.collect::<Vec<_>>(),
+            "code": marker.code,
+            "published": "rule",
+            "reference": reference(rule, tree),
+            "golden": rule,
+            "faults": faults(rule, tree),
+            "file": rule,
+        })
+    )
 }
 
 /// What can be set. No default: it has to be given.
-pub(super) fn parameters<'a>(params: impl Iterator<Item = &'a ParamSpec>) -> String {
-    let mut out = String::from(
-        "## Parameters\n\n| name | default | accepted | symbol | meaning | source |\n|---|---|---|---|---|---|\n",
-    );
-    for param in params {
-        let default = match (param.default)() {
-            none if none.is_empty() => "needed".to_string(),
-            default => format!("`{}`", cell(&default)),
-        };
-        let _ = writeln!(
-            out,
-            "| `{}` | {default} | {} | {} | {} | {} |",
-            param.name,
-            cell(&param.accepted()),
-            cell(param.symbol),
-            cell(param.doc.trim()),
-            cell(param.source)
-        );
-    }
-    out
+fn parameters<'a>(params: impl Iterator<Item = &'a ParamSpec>) -> Vec<Value> {
+    params.map(|p| json!([p.name, (p.default)(), p.accepted(), p.symbol, p.doc, p.source])).collect()
 }
 
-/// Named settings, if there are any.
-pub(super) fn presets(presets: &[Preset]) -> String {
-    if presets.is_empty() {
-        return "\n## Presets\n\nNone.\n".to_string();
-    }
-    let mut out = String::from("\n## Presets\n\n| name | settings | source |\n|---|---|---|\n");
-    for preset in presets {
-        let _ = writeln!(out, "| `{}` | `{}` | {} |", preset.name, cell(preset.settings), cell(preset.source));
-    }
-    out
+fn presets(presets: &[Preset]) -> Vec<[&str; 3]> {
+    presets.iter().map(|preset| [preset.name, preset.settings, preset.source]).collect()
 }
 
-/// What can be plotted, if there is anything.
-pub(super) fn probes(owner: &str, probes: &[ProbeSpec]) -> String {
-    if probes.is_empty() {
-        return "\n## Probes\n\nNone.\n".to_string();
-    }
-    let mut out = String::from("\n## Probes\n\n| name | unit | meaning |\n|---|---|---|\n");
-    for probe in probes {
-        let _ = writeln!(out, "| `{owner}.{}` | {} | {} |", probe.name, cell(probe.unit), cell(probe.doc.trim()));
-    }
-    out
+fn probes(probes: &[ProbeSpec]) -> Vec<[&str; 3]> {
+    probes.iter().map(|probe| [probe.name, probe.unit, probe.doc]).collect()
 }
 
 /// How many deliberate faults the tests must find.
-pub(super) fn faults(rule: &str, tree: &Tree) -> usize {
+fn faults(rule: &str, tree: &Tree) -> usize {
     let file = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
     file.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count())
 }
@@ -171,29 +118,13 @@ pub(super) fn faults(rule: &str, tree: &Tree) -> usize {
 pub(crate) const REFERENCES: &str = "crates/aqm/tests/reference/";
 
 /// Where the listing of `rule` is transcribed.
-pub(super) fn reference(rule: &str, tree: &Tree) -> String {
+fn reference(rule: &str, tree: &Tree) -> String {
     let name = format!("{rule}.rs");
     tree.below(REFERENCES, &name).map_or(format!("{REFERENCES}{name}"), |file| file.path.clone())
 }
 
-/// What guards the rule.
-fn checks(entry: &Entry, tree: &Tree) -> String {
-    let rule = entry.variant_of.map_or(entry.name, |(base, _)| base);
-    let (faults, reference) = (faults(rule, tree), reference(rule, tree));
-    format!(
-        "\n## In the code\n\n\
-         | what | where |\n|---|---|\n\
-         | rule | `{}` |\n\
-         | published listing, transcribed | `{reference}` |\n\
-         | golden trace | `crates/aqm/golden/{}.txt` |\n\
-         | {faults} deliberate faults | `crates/aqm/mutants/{rule}.txt` |\n",
-        rules::file(tree, rule).unwrap_or(rule),
-        entry.name
-    )
-}
-
 /// `text` as a sentence begins, unless with something that is written as it is: a parameter, a setting, a name.
-pub(super) fn sentence(text: &str, params: &[ParamSpec]) -> String {
+fn sentence(text: &str, params: &[ParamSpec]) -> String {
     let first = text.split(char::is_whitespace).next().unwrap_or_default();
     let word = first.trim_end_matches(|c: char| !c.is_alphanumeric());
     let is_param = params.iter().chain(Common::SPECS).any(|param| param.name == word);
@@ -204,46 +135,48 @@ pub(super) fn sentence(text: &str, params: &[ParamSpec]) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// `text` within a table.
-pub(super) fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_aqm::{ENTRIES, Spec};
+    use forebay_aqm::Spec;
 
     #[test]
-    fn names_are_no_beginning_of_a_sentence() {
-        let entry = Spec::parse("aaqm").unwrap().entry();
-        let of = |text: &str| sentence(text, entry.params);
+    fn names_do_not_begin_a_sentence() {
+        let of = |text: &str| sentence(text, Spec::parse("aaqm").unwrap().entry().params);
         for text in ["dt, p1 and p2 are lost", "rate_basis=accepted by default", "ns-2.35 has it", "th: a share"] {
             assert_eq!(of(text), text);
         }
-        assert_eq!(of("dtx is none"), "Dtx is none");
-        assert_eq!([of("the paper"), of("")], ["The paper".to_string(), String::new()]);
+        assert_eq!(["dtx is none", "the paper", ""].map(of), ["Dtx is none", "The paper", ""]);
     }
 
     #[test]
-    fn what_is_accepted_has_its_form() {
-        let rio = discipline(Spec::parse("rio").unwrap().entry(), &Tree::of(&[]));
-        assert!(rio.contains("| `in` | `40p/80p/0.02` | min/max/max_p such as 20p/40p/0.1"), "{rio}");
-        assert!(rio.contains("0.95/125s:0.5/175s:0.95") && rio.contains("| auto, or "), "{rio}");
-    }
-
-    #[test]
-    fn a_page_has_every_parameter_preset_probe_and_deviation() {
+    fn pages_have_every_parameter_preset_probe_and_deviation() {
+        let tree = Tree::of(&[("crates/aqm/mutants/token_bucket.txt", "a\n\nb")]);
+        let complete = |page: &str, name: &str, rows: &[(&str, bool)], deviations: usize| {
+            for (row, is_probe) in rows {
+                let row = if *is_probe { format!("\n| `{name}.{row}` | ") } else { format!("\n| `{row}` | ") };
+                assert!(page.contains(&row), "{name}: no {row}");
+            }
+            (1..=deviations).for_each(|n| assert!(page.contains(&format!("\n{n}. ")), "{name}: no difference {n}"));
+        };
         for entry in ENTRIES {
-            let page = discipline(entry, &Tree::of(&[]));
-            let has = |text: String| assert!(page.contains(&text), "{}: no {text}", entry.name);
-            entry.params.iter().chain(Common::SPECS).for_each(|p| has(format!("\n| `{}` | ", p.name)));
-            entry.presets.iter().for_each(|p| has(format!("\n| `{}` | ", p.name)));
-            entry.probes.iter().for_each(|p| has(format!("\n| `{}.{}` | ", entry.name, p.name)));
-            (1..=entry.about.deviations.len()).for_each(|n| has(format!("\n{n}. ")));
-            let says_none = |part: &str| page.contains(&format!("\n## {part}\n\nNone.\n"));
-            assert_eq!(says_none("Presets"), entry.presets.is_empty(), "{}", entry.name);
-            assert_eq!(says_none("Probes"), entry.probes.is_empty(), "{}", entry.name);
+            let page = discipline(entry, &tree).unwrap();
+            let mut rows: Vec<_> = entry.params.iter().chain(Common::SPECS).map(|p| (p.name, false)).collect();
+            rows.extend(entry.presets.iter().map(|preset| (preset.name, false)));
+            rows.extend(entry.probes.iter().map(|probe| (probe.name, true)));
+            complete(&page, entry.name, &rows, entry.about.deviations.len());
+            let nones = usize::from(entry.presets.is_empty()) + usize::from(entry.probes.is_empty());
+            assert_eq!(page.matches("\n\nNone.\n").count(), nones, "{}", entry.name);
         }
+        for one in MARKERS {
+            let page = marker(one, &tree).unwrap();
+            let rows: Vec<_> = one.params().map(|param| (param.name, false)).collect();
+            complete(&page, one.name, &rows, one.about.deviations.len());
+            assert_eq!(page.contains("2 deliberate faults"), one.name == "token-bucket");
+        }
+        let rio = discipline(Spec::parse("rio").unwrap().entry(), &tree).unwrap();
+        assert!(rio.contains("| `in` | `40p/80p/0.02` | min/max/max_p such as 20p/40p/0.1"), "{rio}");
+        let bucket = marker(&MARKERS[1], &tree).unwrap();
+        assert!(bucket.contains("| `cir` | needed | a rate such as 15mbit, from 1 to 1e15 bit/s | CIR |"), "{bucket}");
     }
 }

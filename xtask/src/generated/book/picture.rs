@@ -4,11 +4,11 @@ use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
 use forebay_aqm::base::markers::MARKERS;
 use forebay_lab::record::SeriesRecord;
+use forebay_lab::render::svg::{Panel, Svg, WIDTH, round_up};
 use rayon::prelude::*;
 
 use super::behaviour::{CROWD, SECONDS, queues, series};
 use super::marking;
-use super::panel::{self, Panel, round_up};
 
 /// Each discipline's name and picture, and each marker's.
 pub(super) fn all() -> Result<Vec<(&'static str, String)>, String> {
@@ -25,7 +25,7 @@ const PROBE: (f64, f64) = (226.0, 326.0);
 fn draw(entry: &Entry, own: &SeriesRecord, grey: &SeriesRecord) -> String {
     let probe = entry.probes.first().zip(own.probes.first());
     let bottom = if probe.is_some() { PROBE.1 } else { QUEUE.1 };
-    let mut out = panel::begin(bottom + 40.0);
+    let mut out = Svg::new(WIDTH, bottom + 40.0, &[]);
     let last = own.time_s.last().copied().unwrap_or(1.0);
     let mut lowest = queues(&mut out, (entry.name, own), grey, QUEUE);
     if let Some((spec, (_, values))) = probe {
@@ -38,5 +38,5 @@ fn draw(entry: &Entry, own: &SeriesRecord, grey: &SeriesRecord) -> String {
         lowest = panel;
     }
     lowest.below(&mut out, &SECONDS, "seconds");
-    out + panel::END
+    out.finish()
 }

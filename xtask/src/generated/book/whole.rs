@@ -61,10 +61,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     let mdbook = program::find(&["mdbook"]).ok_or("mdbook is not installed: cargo install mdbook --version 0.5.4")?;
     let mut command = program::at_root(&mdbook);
     command.arg("build").arg(&home);
-    let (status, out) = program::output(command)?;
-    if !status.success() {
-        return Err(format!("mdbook: {status}: {out}"));
-    }
+    program::said(command)?;
     Ok(home.join("book").join("index.html"))
 }
 
@@ -79,26 +76,12 @@ pub(crate) fn check(tally: &mut Tally) {
         Err(what) => return tally.fail(what),
     };
     tally.pass();
-    let mut pages = Vec::new();
-    let home = index.parent().unwrap_or(Path::new("."));
-    find(home, &mut pages);
+    let mut pages = program::files_below(index.parent().unwrap_or(Path::new(".")));
+    // print.html is all of it once more, for printers.
+    pages.retain(|page| page.extension().is_some_and(|end| end == "html") && !page.ends_with("print.html"));
     let lost: Vec<String> = pages.iter().flat_map(|page| lost(page)).collect();
     let followed = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
     tally.check(&format!("every link of {} pages leads somewhere", pages.len()), followed);
-}
-
-/// Every page below a folder.
-fn find(folder: &Path, pages: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    entries.sort();
-    for entry in entries {
-        match entry.extension() {
-            _ if entry.is_dir() => find(&entry, pages),
-            // All of it once more, for printers.
-            Some(end) if end == "html" && !entry.ends_with("print.html") => pages.push(entry),
-            _ => {}
-        }
-    }
 }
 
 /// What a page leads to that is not there: files, and places within pages.

@@ -8,6 +8,7 @@ use forebay_lab::scenario::Overrides;
 use forebay_sim::tcp::Ns2Rules;
 
 use crate::base::program;
+use crate::validation::figures;
 
 /// A discipline in both simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,7 +74,6 @@ pub(super) const CASES: [Case; 3] = [
     Case { number: 3, delays: r#"["10ms", "50ms", "100ms", "150ms", "200ms"]"#, round_trips: "60 to 440 ms" },
 ];
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     pub(super) number: u32,
@@ -82,7 +82,6 @@ pub(super) struct Case {
     pub(super) round_trips: &'static str,
 }
 
-/// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) case: Case,
@@ -142,9 +141,7 @@ impl Row {
 
     /// The arguments of `case.tcl` that make it.
     pub(super) fn arguments(&self) -> Vec<String> {
-        let options = ["-case", "-aqm", "-ecn", "-tcp", "-n"];
-        let columns = self.columns();
-        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+        figures::arguments(&["-case", "-aqm", "-ecn", "-tcp", "-n"], &self.columns())
     }
 
     /// The rules of ns-2 that can make a difference to it: one alone, then together.

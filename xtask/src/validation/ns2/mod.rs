@@ -7,7 +7,6 @@ mod grid;
 mod ours;
 mod page;
 mod reasons;
-mod sides;
 mod theirs;
 
 use forebay_sim::tcp::Ns2Rules;
@@ -21,7 +20,6 @@ use crate::validation::figures::Runs;
 /// How many seeds a row has at first, and how many if these say too little; `theirs::Figures::seeds` says when.
 const SEEDS: [usize; 2] = [3, 10];
 
-/// Makes the figures and writes the page.
 pub(crate) fn run() -> Result<(), String> {
     if theirs::is_installed() {
         theirs::renew()?;
@@ -39,7 +37,7 @@ pub(crate) fn lines() -> Result<(), String> {
 
 /// Writes the page from the committed figures.
 pub(crate) fn page() -> Result<(), String> {
-    program::write(page::FILE, &page::page(&compare()?))?;
+    program::write(page::FILE, &page::page(&compare()?)?)?;
     println!("{}", page::FILE);
     Ok(())
 }
@@ -72,19 +70,12 @@ fn compare() -> Result<Vec<Comparison>, String> {
     let ns2 = theirs::Figures::read()?;
     let wanted = grid::rows().into_iter().zip(&ns2.jittered).map(|(row, runs)| Wanted::plain(row, runs.0.len()));
     let ours = ours::run(&wanted.collect::<Vec<_>>())?;
-    let runs = ours.into_iter().zip(ns2.jittered).zip(ns2.plain);
-    let mut rows: Vec<Comparison> = grid::rows()
-        .into_iter()
-        .zip(runs)
-        .map(|(row, ((ours, jittered), plain))| Comparison {
-            row,
-            ours,
-            by_rules: Vec::new(),
-            jittered,
-            plain,
-            faster: None,
-        })
-        .collect();
+    let runs = grid::rows().into_iter().zip(ours).zip(ns2.jittered).zip(ns2.plain);
+    let row = |(((row, ours), jittered), plain)| {
+        let by_rules = Vec::new();
+        Comparison { row, ours, by_rules, jittered, plain, faster: None }
+    };
+    let mut rows: Vec<Comparison> = runs.map(row).collect();
     run_by_rules(&mut rows)?;
     run_with_faster_lines(&mut rows)?;
     Ok(rows)
@@ -92,11 +83,12 @@ fn compare() -> Result<Vec<Comparison>, String> {
 
 fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
     let fast = grid::with_faster_lines();
-    let wanted = |rules| Wanted { rules, lines: ours::FASTER, ..Wanted::plain(fast[0], SEEDS[1]) };
-    let plain: Vec<Wanted> = fast.iter().map(|row| Wanted { row: *row, ..wanted(Ns2Rules::default()) }).collect();
-    let ruled: Vec<Wanted> =
-        fast.iter().map(|row| Wanted { row: *row, ..wanted(row.rules().pop().unwrap_or_default()) }).collect();
-    let runs = ours::run(&plain)?.into_iter().zip(ours::run(&ruled)?).zip(theirs::read_faster()?);
+    let by = |rules: fn(&Row) -> Ns2Rules| {
+        let wanted = |row: &Row| Wanted { row: *row, seeds: SEEDS[1], rules: rules(row), lines: ours::FASTER };
+        ours::run(&fast.iter().map(wanted).collect::<Vec<_>>())
+    };
+    let (plain, ruled) = (by(|_| Ns2Rules::default())?, by(|row| row.rules().pop().unwrap_or_default())?);
+    let runs = plain.into_iter().zip(ruled).zip(theirs::read_faster()?);
     for (row, ((ours, by_rules), ns2)) in fast.iter().zip(runs) {
         if let Some(place) = rows.iter_mut().find(|other| other.row == *row) {
             place.faster = Some(Faster { ours, by_rules, ns2 });
@@ -138,7 +130,7 @@ mod tests {
     #[test]
     fn ours_agree_with_ns2_but_where_it_is_known_why_not() {
         let rows = compare().unwrap();
-        let committed = std::fs::read_to_string(program::root().join(page::FILE)).unwrap();
-        assert!(committed == page::page(&rows), "{} is stale: cargo xtask validate-ns2", page::FILE);
+        let committed = program::read(page::FILE).unwrap();
+        assert!(committed == page::page(&rows).unwrap(), "{} is stale: cargo xtask validate-ns2", page::FILE);
     }
 }

@@ -1,14 +1,14 @@
 //! Our own runs of a row, by the RFCs or by some of ns-2's rules.
 
 use forebay_lab::plan::{Job, Plan};
-use forebay_lab::{lower, quantity, record};
+use forebay_lab::{lower, record};
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::Ns2Rules;
 use forebay_sim::world::World;
 use rayon::prelude::*;
 
 use super::grid::Row;
-use crate::validation::figures::{QUANTITIES, Run, Runs};
+use crate::validation::figures::{self, Run, Runs};
 
 /// Lines at the rate of the bottleneck, and at twice that: `-access 20e6` of `case.tcl`.
 const EQUAL: &str = "10mbit";
@@ -25,7 +25,6 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// The row as it is.
     pub(super) fn plain(row: Row, seeds: usize) -> Self {
         Self { row, seeds, rules: Ns2Rules::default(), lines: EQUAL }
     }
@@ -57,10 +56,5 @@ fn one(plan: &Plan, job: Job, rules: Ns2Rules) -> Result<Run, String> {
         }
     }
     let outcome = World::new(&net, job.seed).map_err(|e| e.to_string())?.run(&mut ()).ok_or("stopped")?;
-    let record = record::record(case, contender, job.seed, &net, &outcome, 0.0);
-    let mut run = Run::default();
-    for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-        *figure = quantity::of(&record, quantity.ours)?;
-    }
-    Ok(run)
+    figures::of(&record::record(case, contender, job.seed, &net, &outcome, 0.0))
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::SEEDS;
 use super::grid::{Row, rows, with_faster_lines};
 use crate::base::program;
-use crate::validation::figures::{QUANTITIES, Run, Runs};
+use crate::validation::figures::{self, Runs};
 
 /// A file, and the options of `case.tcl` that its runs have beyond those of their rows.
 type File = (&'static str, &'static [&'static str]);
@@ -49,7 +49,6 @@ pub(super) fn read_faster() -> Result<Vec<Runs>, String> {
     read(LINES.0, &with_faster_lines())
 }
 
-/// Is ns-2 there?
 pub(super) fn is_installed() -> bool {
     program::find(&["ns"]).is_some()
 }
@@ -91,8 +90,7 @@ fn simulate(rows: &[Row], (name, options): File, seeds: RangeInclusive<usize>) -
 fn case(arguments: &[String], further: &[&str]) -> Result<String, String> {
     let mut ns = program::at_root("ns");
     ns.arg(format!("{FOLDER}/case.tcl")).args(arguments).args(further);
-    let (status, out) = program::output(ns)?;
-    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("ns {arguments:?}: {status}")) }
+    Ok(program::said(ns)?.trim_end().to_string())
 }
 
 fn write((name, _): File, lines: &[Vec<String>]) -> Result<(), String> {
@@ -102,15 +100,13 @@ fn write((name, _): File, lines: &[Vec<String>]) -> Result<(), String> {
 }
 
 fn read(name: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
-    let path = program::root().join(FOLDER).join(name);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    parse(&text, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
+    parse(&program::read(&format!("{FOLDER}/{name}"))?, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
 }
 
 /// The runs of every row; each has to have some, by seed from 1 on, and nothing else may be there.
 fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     let mut lines = text.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let head = lines.next().unwrap_or_default();
     let mut found: BTreeMap<String, Runs> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
@@ -119,15 +115,7 @@ fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
         if rest.first().and_then(|seed| seed.parse().ok()) != Some(runs.0.len() + 1) {
             return Err(format!("not seed {}: {line}", runs.0.len() + 1));
         }
-        let value = |column: &str| {
-            let at = head.iter().position(|name| *name == column)?;
-            fields.get(at)?.parse::<f64>().ok()
-        };
-        let mut run = Run::default();
-        for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-            *figure = value(quantity.column).ok_or_else(|| format!("no {}: {line}", quantity.column))?;
-        }
-        runs.0.push(run);
+        runs.0.push(figures::read(head, line)?);
     }
     let all = rows.iter().map(|row| found.remove(&row.columns()).ok_or_else(|| format!("no row {row}"))).collect();
     if let (Ok(_), Some(row)) = (&all, found.keys().next()) {
@@ -140,23 +128,22 @@ fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
 mod tests {
     use super::*;
 
-    fn file(seeds: &str) -> String {
-        let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
-        let lines: Vec<String> = rows().iter().map(line).collect();
-        format!("case,aqm,ecn,tcp,n,seed,mean_queue,drop_ratio,mark_ratio,utilisation,goodput\n{}", lines.concat())
-    }
-
     #[test]
     fn a_file_holds_every_row_and_no_other() {
+        let file = |seeds: &str| {
+            let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
+            let lines: Vec<String> = rows().iter().map(line).collect();
+            format!("case,aqm,ecn,tcp,n,seed,mean_queue,drop_ratio,mark_ratio,utilisation,goodput\n{}", lines.concat())
+        };
         let runs = parse(&file("123"), &rows()).unwrap();
         assert_eq!((runs.len(), &runs[0]), (rows().len(), &Runs(vec![[70.0, 0.03, 0.0, 1.0, 0.99]; 3])));
-        assert!(parse(&file("13"), &rows()).unwrap_err().contains("not seed 2"));
-        assert!(
-            parse(&file("1").replace("1,PI,1,Reno,40,1", "1,PI,1,Tahoe,40,1"), &rows()).unwrap_err().contains("no row")
-        );
-        assert!(
-            parse(&(file("1") + "1,PI,1,Tahoe,40,1,70,0.03,0,1,0.99\n"), &rows()).unwrap_err().contains("no such row")
-        );
-        assert!(parse(&file("1").replace("0.03", "-"), &rows()).unwrap_err().contains("no drop_ratio"));
+        for (text, want) in [
+            (file("13"), "not seed 2"),
+            (file("1").replace("1,PI,1,Reno,40,1", "1,PI,1,Tahoe,40,1"), "no row"),
+            (file("1") + "1,PI,1,Tahoe,40,1,70,0.03,0,1,0.99\n", "no such row"),
+            (file("1").replace("0.03", "-"), "no drop_ratio"),
+        ] {
+            assert!(parse(&text, &rows()).is_err_and(|what| what.contains(want)), "{want}");
+        }
     }
 }

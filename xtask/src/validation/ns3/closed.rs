@@ -4,11 +4,10 @@ use std::fmt;
 
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
-use forebay_lab::quantity;
 use forebay_lab::scenario::Overrides;
 
 use crate::base::program;
-use crate::validation::figures::{QUANTITIES, Run, Runs};
+use crate::validation::figures::{self, Runs};
 
 pub(super) const FILE: &str = "validation/ns3/figures.csv";
 /// The columns of the file.
@@ -30,7 +29,6 @@ const NEWRENO: Pair = ("Newreno", "newreno");
 const EXACT: Pair = ("Sack-exact", "sack");
 const EARLY: Pair = ("Sack-200ms", "sack");
 
-/// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// Base round trip in ms.
@@ -77,8 +75,7 @@ impl Row {
     /// The arguments of `case.py` that make it.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
         let options = ["--base", "--aqm", "--ecn", "--tcp", "--flows", "--seed"];
-        let columns = format!("{},{seed}", self.columns());
-        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+        figures::arguments(&options, &format!("{},{seed}", self.columns()))
     }
 
     pub(super) const fn has_ecn(&self) -> bool {
@@ -91,17 +88,12 @@ impl Row {
         format!("{} ms | {}{ecn} | {} | {}", self.base, self.aqm.0, self.tcp.0, self.flows)
     }
 
-    /// Our own runs.
     pub(super) fn ours(&self) -> Result<Runs, String> {
         let plan = self.plan()?;
         let mut runs = Runs::default();
         for job in plan.jobs() {
             let record = plan.run(job, &mut ()).map_err(|e| e.to_string())?.ok_or("stopped")?;
-            let mut run = Run::default();
-            for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-                *figure = quantity::of(&record, quantity.ours)?;
-            }
-            runs.0.push(run);
+            runs.0.push(figures::of(&record)?);
         }
         Ok(runs)
     }
@@ -129,22 +121,13 @@ impl Row {
 
     /// ns-3's runs in the committed `text`: seeds from 1 on.
     pub(super) fn ns3(&self, text: &str) -> Result<Runs, String> {
-        let head: Vec<&str> = COLUMNS.split(',').collect();
         let name = self.columns();
-        let mut runs = Runs::default();
-        for seed in 1..=SEEDS {
+        let run = |seed: u64| {
             let start = format!("{name},{seed},");
             let line = text.lines().find(|line| line.starts_with(&start)).ok_or(format!("{FILE}: no {start}"))?;
-            let fields: Vec<&str> = line.split(',').collect();
-            let mut run = Run::default();
-            for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
-                let field = head.iter().position(|name| *name == quantity.column).and_then(|at| fields.get(at));
-                *figure =
-                    field.and_then(|f| f.parse().ok()).ok_or(format!("{FILE}: no {}: {line}", quantity.column))?;
-            }
-            runs.0.push(run);
-        }
-        Ok(runs)
+            figures::read(COLUMNS, line)
+        };
+        Ok(Runs((1..=SEEDS).map(run).collect::<Result<_, _>>()?))
     }
 }
 

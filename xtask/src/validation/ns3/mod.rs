@@ -23,14 +23,13 @@ struct Comparison<R> {
     ns3: figures::Runs,
 }
 
-/// Makes the figures and writes the page.
 pub(crate) fn run() -> Result<(), String> {
     match python() {
         Some(python) => renew(&python)?,
         None => println!("no python has ns-3 (package ns3; NS3_PYTHON names one): its committed figures stand"),
     }
     let (closed, open) = compare()?;
-    program::write(page::FILE, &page::page(&closed, &open))?;
+    program::write(page::FILE, &page::page(&closed, &open)?)?;
     println!("{}", page::FILE);
     match outside::faults(&closed, &open).as_slice() {
         [] => Ok(()),
@@ -76,8 +75,7 @@ fn renew(python: &OsString) -> Result<(), String> {
 fn line(python: &OsString, script: &str, arguments: &[String]) -> Result<String, String> {
     let mut command = program::at_root(python);
     command.arg(format!("validation/ns3/{script}")).args(arguments);
-    let (status, out) = program::output(command)?;
-    if status.success() { Ok(out.trim_end().to_string()) } else { Err(format!("{script} {arguments:?}: {status}")) }
+    Ok(program::said(command)?.trim_end().to_string())
 }
 
 #[cfg(test)]
@@ -90,7 +88,7 @@ mod tests {
         let (closed, open) = compare().unwrap();
         assert_eq!(outside::faults(&closed, &open), [""; 0]);
         let committed = program::read(page::FILE).unwrap();
-        assert!(committed == page::page(&closed, &open), "{} is stale: cargo xtask validate-ns3", page::FILE);
+        assert!(committed == page::page(&closed, &open).unwrap(), "{} is stale: cargo xtask validate-ns3", page::FILE);
     }
 
     /// `rules.patch` still fits: what it takes out is there.

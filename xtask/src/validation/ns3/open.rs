@@ -10,7 +10,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 
-use crate::validation::figures::Runs;
+use crate::validation::figures::{self, Runs};
 
 /// The columns that name a case, and those that follow.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";
@@ -55,7 +55,6 @@ const PIE_0: &str = "pie ecn=off max_burst=0s min_backlog=2p cap=on";
 /// A buffer that is never full.
 const WIDE: u32 = 100_000;
 
-/// Every comparison, in the order of the page.
 pub(super) const CASES: [Case; 13] = [
     case("CoDel", Arrivals::Steady, WIDE),
     case("CoDel", Arrivals::Double, WIDE),
@@ -94,16 +93,6 @@ pub(super) struct Compared {
 }
 
 impl Arrivals {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Steady => "steady",
-            Self::Double => "double",
-            Self::Bursts => "bursts",
-            Self::Flows => "flows",
-            Self::Many => "many",
-        }
-    }
-
     /// Times in ns and flows, in order.
     fn all(self) -> Vec<(u64, u32)> {
         let every = |gap: u64, flow: u32, start: u64| (start + gap..END).step_by(gap as usize).map(move |t| (t, flow));
@@ -118,6 +107,13 @@ impl Arrivals {
         };
         all.sort_unstable();
         all
+    }
+}
+
+/// Its word for `open.py`.
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -139,14 +135,12 @@ impl Case {
 
     /// The columns that name it.
     fn columns(&self, seed: u64) -> String {
-        format!("{},{},{},{seed}", self.aqm, self.arrivals.word(), self.limit)
+        format!("{},{},{},{seed}", self.aqm, self.arrivals, self.limit)
     }
 
     /// The arguments of `open.py` that make it.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
-        let options = ["--aqm", "--arrivals", "--limit", "--seed"];
-        let columns = self.columns(seed);
-        options.iter().zip(columns.split(',')).flat_map(|(o, v)| [o.to_string(), v.to_string()]).collect()
+        figures::arguments(&["--aqm", "--arrivals", "--limit", "--seed"], &self.columns(seed))
     }
 
     /// Both sides; ns-3's from the committed `text`.
@@ -168,7 +162,7 @@ impl Case {
 /// `CoDel steady 100`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} {} {}", self.aqm, self.arrivals.word(), self.limit)
+        write!(f, "{} {} {}", self.aqm, self.arrivals, self.limit)
     }
 }
 
@@ -259,33 +253,28 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_in_order_and_at_the_rates_that_the_page_tells() {
-        let loads = [Arrivals::Steady, Arrivals::Double, Arrivals::Bursts, Arrivals::Flows, Arrivals::Many];
-        for (arrivals, load) in loads.into_iter().zip([1.2, 2.0, 0.8, 1.464, 1.2]) {
+    fn arrivals_are_in_order_and_at_their_rates() {
+        use Arrivals::{Bursts, Double, Flows, Many, Steady};
+        for (arrivals, load) in [(Steady, 1.2), (Double, 2.0), (Bursts, 0.8), (Flows, 1.464), (Many, 1.2)] {
             let all = arrivals.all();
             assert!(all.is_sorted() && all.last().unwrap().0 < END);
-            assert!((all.len() as f64 * 400e-6 / 10.0 - load).abs() < 0.002, "{}: {}", arrivals.word(), all.len());
+            assert!((all.len() as f64 * 400e-6 / 10.0 - load).abs() < 0.002, "{arrivals}: {}", all.len());
         }
     }
 
     #[test]
-    fn outcomes_are_read_with_the_numbers_of_their_drops() {
-        let read = |line| read(line).map(|run| (run.offered, run.drops, run.dropped, run.mean_queue));
-        assert_eq!(read("9,3,1.5,4 -2 5"), Some((9, 3, vec![4, 2, 7], 1.5)));
-        assert_eq!(read("9,3,1.5,-"), Some((9, 3, vec![], 1.5)));
-        assert_eq!(read("9,3,1.5,4 -2"), None, "one is missing");
-        assert_eq!(read("9,3,1.5"), None);
-    }
-
-    #[test]
-    fn drops_lie_apart_by_their_order() {
-        let run = |dropped: &[i64]| Outcome { drops: dropped.len(), dropped: dropped.to_vec(), ..Outcome::default() };
-        let apart = |ours: &[&[i64]], ns3: &[&[i64]]| {
-            let [ours, ns3] = [ours, ns3].map(|side| side.iter().map(|numbers| run(numbers)).collect());
-            Compared { case: CASES[0], ours, ns3 }.apart()
-        };
-        assert_eq!(apart(&[&[5, 1, 9]], &[&[1, 5, 7]]), Some(2));
-        assert_eq!(apart(&[&[5, 1]], &[&[1, 5, 7]]), None, "not equally many");
-        assert_eq!(apart(&[&[5], &[6]], &[&[5], &[6]]), None, "by lot");
+    fn outcomes_are_read_and_compared_in_order() {
+        let read_as = |line| read(line).map(|run| (run.offered, run.drops, run.dropped, run.mean_queue));
+        assert_eq!(read_as("9,3,1.5,4 -2 5"), Some((9, 3, vec![4, 2, 7], 1.5)));
+        assert_eq!(read_as("9,3,1.5,-"), Some((9, 3, vec![], 1.5)));
+        assert_eq!((read_as("9,3,1.5,4 -2"), read_as("9,3,1.5")), (None, None), "one is missing");
+        for (ours, ns3, want) in [
+            (vec!["9,3,0,5 -4 8"], vec!["9,3,0,1 4 2"], Some(2)),
+            (vec!["9,2,0,5 -4"], vec!["9,3,0,1 4 2"], None),
+            (vec!["9,1,0,5"; 2], vec!["9,1,0,5"; 2], None),
+        ] {
+            let [ours, ns3] = [ours, ns3].map(|side| side.into_iter().filter_map(read).collect());
+            assert_eq!(Compared { case: CASES[0], ours, ns3 }.apart(), want);
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! The clocks are kept here as work done: each queue's clock S_i advances at C_i, and its head is due
 //! when S_i reaches the head's finish tag.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::reference::harness::*;
 use crate::reference::shared::adaptive_red::{Adaptive, BRANCHES, Settings};
@@ -28,7 +28,7 @@ pub(crate) struct RedTail {
     drr: bool,
     by_flow: bool,
     seen: Seen,
-    connections: HashMap<u32, Connection>,
+    connections: BTreeMap<u32, Connection>,
     q: [Buffer; 2],
     red: Adaptive,
     c: [f64; 2],
@@ -287,7 +287,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         drr,
         by_flow,
         seen: Seen::default(),
-        connections: HashMap::new(),
+        connections: BTreeMap::new(),
         q: Default::default(),
         red: Adaptive::new(net, set),
         c: [0.0, net.capacity(Unit::Bytes)],

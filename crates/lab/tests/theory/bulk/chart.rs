@@ -1,7 +1,8 @@
 //! `docs/pictures/throughput.svg`: send rate against loss, both by powers of ten.
 
-use std::fmt::Write as _;
+use std::fmt::Display;
 
+use forebay_lab::render::svg::{Svg, Tenth};
 use forebay_sim::tcp::Variant;
 
 use super::connection::Connection;
@@ -21,10 +22,7 @@ const RATE: (f64, f64) = (4.0, 600.0);
 
 /// The chart: formulas as lines, connections as points with their intervals, full where some formula holds.
 pub(crate) fn chart(rows: &[Row]) -> String {
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+    let mut out = Svg::new(WIDTH, HEIGHT, &[]);
     for (delayed, left) in [false, true].into_iter().zip(LEFTS) {
         let panel = Panel { left, delayed };
         panel.axes(&mut out);
@@ -32,13 +30,7 @@ pub(crate) fn chart(rows: &[Row]) -> String {
         rows.iter().filter(|row| row.connection.delayed == delayed).for_each(|row| panel.point(&mut out, row));
     }
     legend(&mut out);
-    out.push_str("</svg>\n");
-    out
-}
-
-/// Writing to a string cannot fail.
-macro_rules! put {
-    ($out:expr, $($what:tt)*) => { let _ = writeln!($out, $($what)*); };
+    out.finish()
 }
 
 struct Panel {
@@ -51,24 +43,24 @@ impl Panel {
         self.left + ACROSS * share(loss, LOSS)
     }
 
-    fn axes(&self, out: &mut String) {
+    fn axes(&self, out: &mut Svg) {
         let (left, right) = (self.left, self.left + ACROSS);
         for rate in [5, 10, 20, 50, 100, 200, 500] {
             let at = y(f64::from(rate));
-            put!(out, "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/>");
-            put!(out, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{rate}</text>", left - 6.0, at + 4.0);
+            out.path(&format!("M{left} {at:.1}H{right}"), &[("stroke", &"#ddd")]).end_line();
+            out.label(&(left - 6.0), &Tenth(at + 4.0), "end", &rate).end_line();
         }
         for loss in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1] {
-            let at = self.x(loss);
-            put!(out, "<path d=\"M{at:.1} {TOP}V{BOTTOM}\" stroke=\"#ddd\"/>");
-            put!(out, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{} %</text>", BOTTOM + 18.0, 100.0 * loss);
+            let at = Tenth(self.x(loss));
+            out.path(&format!("M{at} {TOP}V{BOTTOM}"), &[("stroke", &"#ddd")]).end_line();
+            out.label(&at, &(BOTTOM + 18.0), "middle", &format!("{} %", 100.0 * loss)).end_line();
         }
         let title =
             if self.delayed { "packets/s, every second one acknowledged" } else { "packets/s, every one acknowledged" };
-        put!(out, "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{title}</text>", TOP - 8.0);
+        out.text(&[("x", &left), ("y", &(TOP - 8.0)), ("font-weight", &"bold")], &title).end_line();
     }
 
-    fn line(&self, out: &mut String, formula: Formula) {
+    fn line(&self, out: &mut Svg, formula: Formula) {
         let steps = 60;
         let place = |step| {
             let loss = LOSS.0 * libm::pow(LOSS.1 / LOSS.0, f64::from(step) / f64::from(steps));
@@ -76,13 +68,14 @@ impl Panel {
             format!("{:.1} {:.1}", self.x(loss), y(formula.rate(&connection)))
         };
         let path: Vec<String> = (0..=steps).map(place).collect();
-        put!(out, "<path d=\"M{}\" {}/>", path.join("L"), stroke(formula));
+        out.path(&format!("M{}", path.join("L")), &stroke(formula)).end_line();
     }
 
-    fn point(&self, out: &mut String, row: &Row) {
+    fn point(&self, out: &mut Svg, row: &Row) {
         let (x, rate) = (self.x(row.connection.loss), row.measured.rate);
         let (_, colour) = look(row.connection.variant);
-        put!(out, "<path d=\"M{x:.1} {:.1}V{:.1}\" stroke=\"{colour}\"/>", y(rate.lo()), y(rate.hi()));
+        let interval = format!("M{x:.1} {:.1}V{:.1}", y(rate.lo()), y(rate.hi()));
+        out.path(&interval, &[("stroke", &colour)]).end_line();
         let holds = Formula::ALL.iter().any(|formula| formula.holds(&row.connection));
         mark(out, row.connection.variant, (x, y(rate.mean)), holds);
     }
@@ -98,12 +91,14 @@ fn share(value: f64, (from, to): (f64, f64)) -> f64 {
 }
 
 /// Line of a formula.
-fn stroke(formula: Formula) -> &'static str {
-    match formula {
-        Formula::SquareRoot => "fill=\"none\" stroke=\"#888\" stroke-width=\"1.5\" stroke-dasharray=\"7 4\"",
-        Formula::Approximate => "fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\" stroke-dasharray=\"1.5 3\"",
-        Formula::Full => "fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\"",
-    }
+fn stroke(formula: Formula) -> Vec<(&'static str, &'static dyn Display)> {
+    let (colour, dashes): (&dyn Display, Option<&dyn Display>) = match formula {
+        Formula::SquareRoot => (&"#888", Some(&"7 4")),
+        Formula::Approximate => (&"#222", Some(&"1.5 3")),
+        Formula::Full => (&"#222", None),
+    };
+    let look: [(&str, &dyn Display); 3] = [("fill", &"none"), ("stroke", colour), ("stroke-width", &"1.5")];
+    look.into_iter().chain(dashes.map(|dashes| ("stroke-dasharray", dashes))).collect()
 }
 
 /// Outline around 0, 0 and colour of a variant.
@@ -115,33 +110,29 @@ fn look(variant: Variant) -> (&'static str, &'static str) {
     }
 }
 
-fn mark(out: &mut String, variant: Variant, (x, y): (f64, f64), full: bool) {
+fn mark(out: &mut Svg, variant: Variant, (x, y): (f64, f64), full: bool) {
     let (outline, colour) = look(variant);
     let fill = if full { colour } else { "none" };
-    put!(
-        out,
-        "<path transform=\"translate({x:.1} {y:.1})\" d=\"{outline}\" fill=\"{fill}\" stroke=\"{colour}\" \
-         stroke-width=\"1.2\"/>"
-    );
+    let place = format!("translate({x:.1} {y:.1})");
+    let look: [(&str, &dyn Display); 5] =
+        [("transform", &place), ("d", &outline), ("fill", &fill), ("stroke", &colour), ("stroke-width", &"1.2")];
+    out.shape("path", &look).end_line();
 }
 
-fn legend(out: &mut String) {
+fn legend(out: &mut Svg) {
     let mut x = LEFTS[0];
     for formula in Formula::ALL {
-        put!(out, "<path d=\"M{x} 18H{}\" {}/>", x + 30.0, stroke(formula));
-        put!(out, "<text x=\"{}\" y=\"22\">{}</text>", x + 36.0, formula.name());
+        out.path(&format!("M{x} 18H{}", x + 30.0), &stroke(formula)).end_line();
+        out.text(&[("x", &(x + 36.0)), ("y", &"22")], &formula.name()).end_line();
         x += 160.0;
     }
     for variant in [Variant::RENO, Variant::NEWRENO, Variant::SACK] {
         mark(out, variant, (x + 6.0, 18.0), true);
-        put!(out, "<text x=\"{}\" y=\"22\">{}</text>", x + 16.0, variant.word());
+        out.text(&[("x", &(x + 16.0)), ("y", &"22")], &variant.word()).end_line();
         x += 85.0;
     }
     let middle = (LEFTS[0] + LEFTS[1] + ACROSS) / 2.0;
-    put!(
-        out,
-        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">loss; points are filled where a formula's \
-         assumptions hold; 95 % intervals are narrower than the points</text>",
-        HEIGHT - 14.0
-    );
+    let words =
+        "loss; points are filled where a formula's assumptions hold; 95 % intervals are narrower than the points";
+    out.label(&middle, &(HEIGHT - 14.0), "middle", &words).end_line();
 }

@@ -1,0 +1,43 @@
+//! Pages from the templates in `xtask/templates`.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+
+/// The text of a template of this name with `values`.
+macro_rules! page {
+    ($name:literal, $values:expr) => {
+        $crate::base::page::fill(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/", $name)), &$values)
+    };
+}
+pub(crate) use page;
+
+/// `template` with `values`. Beside what minijinja has, `x|fixed(2)` is a number with two decimals, `x|cell` text within a table.
+pub(crate) fn fill(template: &str, values: &serde_json::Value) -> Result<String, String> {
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
+    let mut pages = Environment::new();
+    pages.set_syntax(syntax.map_err(|error| error.to_string())?);
+    pages.set_undefined_behavior(UndefinedBehavior::Strict);
+    pages.add_filter("fixed", |x: f64, digits: usize| format!("{x:.digits$}"));
+    pages.add_filter("cell", |text: String| cell(&text));
+    pages.render_str(template, Serde(values)).map_err(|error| format!("{error:#}"))
+}
+
+/// `text` within a table.
+pub(crate) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn lines_of_blocks_leave_no_trace() {
+        let rows = serde_json::json!({ "rows": [["a|b", 1.0], ["c", 2.5]] });
+        let text =
+            fill("x\n{% for row in rows %}\n| {{ row[0]|cell }} | {{ row[1]|fixed(2) }} |\n{% endfor %}\ny\n", &rows);
+        assert_eq!(text.as_deref(), Ok("x\n| a\\|b | 1.00 |\n| c | 2.50 |\ny\n"));
+        assert!(fill("{{ missing }}", &rows).is_err());
+    }
+}

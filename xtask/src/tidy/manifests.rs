@@ -1,0 +1,223 @@
+//! What the crates' manifests say: who depends on whom, which lints hold, and what READMEs tell of it.
+
+use std::collections::BTreeSet;
+
+use toml::{Table, Value};
+
+use crate::base::tree::{Tree, words};
+
+/// A crate of ours, those of ours that it may use, and how many others at most.
+const ARROWS: &[(&str, &[&str], usize)] = &[
+    ("forebay-aqm", &[], 1),
+    ("forebay-sim", &["forebay-aqm"], 3),
+    ("forebay-theory", &[], 3),
+    ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory"], usize::MAX),
+    ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
+    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
+    ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
+    ("forebay-wheel", &["forebay", "forebay-py"], 1),
+    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
+    ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
+    ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
+];
+/// A workspace of its own: three lines for each target of cargo-fuzz, whose macro makes the rest.
+const FUZZ: &str = "fuzz/Cargo.toml";
+/// The only folder that may have unsafe code.
+const SYS: &str = "crates/live/src/sys/";
+/// Crates that hand back what they have to say.
+const LIBRARIES: [&str; 4] = ["aqm", "sim", "theory", "lab"];
+const NO_PRINTING: &str = "#![deny(clippy::print_stdout, clippy::print_stderr)]";
+
+/// Every manifest with its path; what is no TOML is empty, and cargo says so.
+fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
+    let all = tree.files().filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml"));
+    all.map(|file| (file.path.as_str(), toml::from_str(&file.text).unwrap_or_default()))
+}
+
+fn at<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(table.get(*first)?, |value, key| value.get(*key))
+}
+
+/// Every table of dependencies, those of one platform included, with the crates' true names.
+fn dependencies<'a>(table: &'a Table) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut found = Vec::new();
+    for (key, value) in table.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_table()?))) {
+        if key == "target" {
+            found.extend(value.values().filter_map(Value::as_table).flat_map(dependencies));
+        } else if key.ends_with("dependencies") {
+            let name =
+                |(key, value): (&'a String, &'a Value)| value.get("package").and_then(Value::as_str).unwrap_or(key);
+            found.push((key, value.iter().map(name).collect()));
+        }
+    }
+    found
+}
+
+fn is_ours(name: &str) -> bool {
+    ARROWS.iter().any(|(ours, ..)| *ours == name)
+}
+
+/// Dependencies that are not in the table above.
+pub(super) fn arrows(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (path, table) in manifests(tree).filter(|(path, _)| *path != "Cargo.toml") {
+        let name = at(&table, &["package", "name"]).and_then(Value::as_str).unwrap_or_default();
+        let Some((_, ours, most)) = ARROWS.iter().find(|(known, ..)| *known == name) else {
+            findings.push(format!("{path}: '{name}' is not in the table of xtask/src/tidy/manifests.rs"));
+            continue;
+        };
+        for (kind, names) in dependencies(&table) {
+            let (own, others): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| is_ours(name));
+            let wrong = own.iter().filter(|one| !ours.contains(one));
+            findings.extend(wrong.map(|one| format!("{path}: {name} may not depend on {one} ({kind})")));
+            if kind == "dependencies" && others.len() > *most {
+                findings.push(format!("{path}: {} crates from elsewhere, the limit is {most}", others.len()));
+            }
+            if kind == "dependencies" && name == "forebay-aqm" && others.iter().any(|one| *one != "libm") {
+                findings.push(format!("{path}: {name} may use libm and nothing else"));
+            }
+        }
+    }
+    findings
+}
+
+/// Every crate takes the workspace's lints, unsafe code has one folder, libraries do not print.
+pub(super) fn lints(tree: &Tree) -> Vec<String> {
+    let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
+    let others = manifests(tree).filter(|(path, table)| !["Cargo.toml", FUZZ].contains(path) && !takes(table));
+    let mut findings: Vec<String> = others.map(|(path, _)| format!("{path}: no [lints] workspace = true")).collect();
+    let elsewhere =
+        tree.rust().filter(|file| !file.path.starts_with(SYS) && words(&file.tokens).contains(&"unsafe_code"));
+    findings.extend(elsewhere.map(|file| format!("{}: unsafe code outside of {SYS}", file.path)));
+    let roots = LIBRARIES.iter().filter_map(|name| tree.get(&format!("crates/{name}/src/lib.rs")));
+    let prints = roots.filter(|file| !file.text.lines().any(|line| line == NO_PRINTING));
+    findings.extend(prints.map(|file| format!("{}: no {NO_PRINTING}", file.path)));
+    findings
+}
+
+/// The level of a lint of rustc or clippy for the whole workspace, and `deny` for those of libraries.
+pub(super) fn level(tree: &Tree, lint: &str) -> Option<String> {
+    let (_, root) = manifests(tree).find(|(path, _)| *path == "Cargo.toml")?;
+    let of = |tool| at(&root, &["workspace", "lints", tool, lint]).and_then(Value::as_str).map(str::to_string);
+    of("rust").or(of("clippy")).or(NO_PRINTING.contains(&format!("clippy::{lint}")).then(|| "deny".to_string()))
+}
+
+/// `forebay-aqm` declares that it has no std, and only its tests bring it back.
+pub(super) fn no_std(tree: &Tree) -> Vec<String> {
+    let files = tree.rust().filter(|file| file.path.starts_with("crates/aqm/src/"));
+    let wrong = files.filter(|file| {
+        let words = words(&file.tokens).join(" ");
+        words.matches("extern crate std").count() != words.matches("# [ cfg ( test ) ] extern crate std").count()
+            || file.path.ends_with("src/lib.rs") && !words.contains("# ! [ no_std ]")
+    });
+    wrong.map(|file| format!("{}: std outside of tests", file.path)).collect()
+}
+
+/// READMEs that name other dependencies than their manifests, and versions of Python that pyo3 does not build for.
+pub(super) fn readmes(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (path, table) in manifests(tree) {
+        let Some(readme) = tree.get(&path.replace("Cargo.toml", "README.md")).filter(|_| path != "Cargo.toml") else {
+            continue;
+        };
+        let all = dependencies(&table).into_iter().filter(|(kind, _)| *kind == "dependencies");
+        let ours: BTreeSet<&str> = all.flat_map(|(_, names)| names).filter(|name| is_ours(name)).collect();
+        let (_, said) = readme.text.split_once("Depends on: ").unwrap_or_default();
+        let said = said.split('.').next().unwrap_or_default();
+        let names: BTreeSet<&str> = said.split('`').skip(1).step_by(2).collect();
+        if said.is_empty() || names != ours || (said == "nothing of Forebay") != ours.is_empty() {
+            findings.push(format!("{}: 'Depends on:' is not followed by {ours:?}", readme.path));
+        }
+    }
+    findings.extend(python(tree));
+    findings
+}
+
+fn python(tree: &Tree) -> Vec<String> {
+    let root = tree.get("Cargo.toml").map_or("", |file| &file.text);
+    let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
+    let Some(minor) = root.split_once("abi3-py3").map(|(_, rest)| number(rest)) else { return Vec::new() };
+    let wrong = tree.files().filter(|file| {
+        let said = |before: &str| file.text.split(before).skip(1).map(number).any(|said| said != minor);
+        file.path.ends_with(".md") && said("CPython 3.")
+            || file.path == "python/pyproject.toml" && said("python = \">=3.")
+    });
+    wrong.map(|file| format!("{}: the package is for Python 3.{minor} and later", file.path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::planted::finds;
+    use super::*;
+
+    #[test]
+    fn finds_arrows_that_point_the_wrong_way() {
+        for (name, rest, want) in [
+            ("lab", "[dependencies]\nforebay-sim.workspace = true\nserde = \"1\"", ""),
+            ("aqm", "[dependencies]\nlibm = \"0.2\"\n[dev-dependencies]\nproptest = \"1\"", ""),
+            ("aqm", "[dependencies]\nforebay-sim.workspace = true", "may not depend on forebay-sim"),
+            ("theory", "[dev-dependencies]\nforebay-aqm.workspace = true", "may not depend on forebay-aqm"),
+            ("lab", "[build-dependencies]\nxtask = { path = \"x\" }", "may not depend on xtask (build"),
+            ("sim", "[dependencies]\nx = { package = \"forebay-lab\", path = \"y\" }", "on forebay-lab"),
+            ("sim", "[target.'cfg(unix)'.dependencies]\nforebay-lab.workspace = true", "on forebay-lab"),
+            ("aqm", "[dependencies]\nrand = \"1\"", "may use libm and nothing else"),
+            ("sim", "[dependencies]\na=\"1\"\nb=\"1\"\nc=\"1\"\nd=\"1\"", "4 crates from elsewhere"),
+            ("new", "", "not in the table"),
+        ] {
+            let text = format!("[package]\nname = \"forebay-{name}\"\n{rest}");
+            finds(arrows, &[("crates/x/Cargo.toml", &text)], want);
+        }
+    }
+
+    #[test]
+    fn finds_lints_that_are_taken_back() {
+        let unsafe_code = "#![expect(unsafe_code, reason = \"syscalls\")]";
+        for (path, text, want) in [
+            ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),
+            ("crates/x/Cargo.toml", "[package]", "no [lints] workspace"),
+            ("crates/live/src/sys/ring.rs", unsafe_code, ""),
+            ("crates/live/src/lane.rs", unsafe_code, "unsafe code outside"),
+            ("crates/sim/src/lib.rs", NO_PRINTING, ""),
+            ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
+        ] {
+            finds(lints, &[(path, text)], want);
+        }
+    }
+
+    #[test]
+    fn finds_std_in_aqm() {
+        for (text, want) in [
+            ("//! Words.\n#![no_std]\n#[cfg(test)]\nextern crate std;", ""),
+            ("// #![no_std]", "std outside of tests"),
+            ("#![no_std]\nextern crate std;", "std outside of tests"),
+        ] {
+            finds(no_std, &[("crates/aqm/src/lib.rs", text)], want);
+        }
+    }
+
+    #[test]
+    fn finds_readmes_that_differ_from_manifests() {
+        let two = "[dependencies]\nforebay-aqm.workspace = true\nserde = \"1\"\n\
+                   [target.'cfg(unix)'.dependencies]\nforebay-sim.workspace = true\n\
+                   [dev-dependencies]\nforebay-theory.workspace = true";
+        let root = ("Cargo.toml", "[workspace.dependencies]\npyo3 = { features = [\"abi3-py311\"] }");
+        for (readme, manifest, want) in [
+            ("Depends on: `forebay-sim` (its engine), `forebay-aqm`.", two, ""),
+            ("Depends on: `forebay-aqm`.", two, "'Depends on:' is not followed"),
+            ("Depends on: nothing of Forebay.", two, "'Depends on:' is not followed"),
+            ("Depends on: nothing of Forebay.", "", ""),
+            ("# a", "", "'Depends on:' is not followed"),
+        ] {
+            finds(readmes, &[("crates/x/Cargo.toml", manifest), ("crates/x/README.md", readme)], want);
+        }
+        for (path, text, want) in [
+            ("docs/a.md", "for CPython 3.11 and later; CPython too", ""),
+            ("docs/a.md", "for CPython 3.10 and later", "Python 3.11 and later"),
+            ("python/pyproject.toml", "requires-python = \">=3.11\"", ""),
+            ("python/pyproject.toml", "requires-python = \">=3.10\"", "Python 3.11 and later"),
+        ] {
+            finds(readmes, &[root, (path, text)], want);
+        }
+    }
+}
