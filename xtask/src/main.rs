@@ -19,6 +19,8 @@ use validation::{ns2, ns3};
 const USAGE: &str = "\
 cargo xtask test           every test, lints and house rules among them; ends with `N passed, N failed, N skipped`
 cargo xtask test STAGE     one of its stages
+cargo xtask test NAME      the tests of one discipline, congestion control or paper
+cargo xtask test --fast    format, lints, unit tests, golden traces, conformance
 cargo xtask ci             the same
 cargo xtask tidy           the house rules that no compiler checks, and rustfmt
 cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => return test::run(|_| true),
+        ["test", "--fast"] => return test::fast(),
+        ["test", name] if let Some(subject) = test::one::subject(name) => return test::named(name, subject),
         ["test", stage] if STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),

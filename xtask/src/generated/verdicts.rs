@@ -51,6 +51,21 @@ pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     }
 }
 
+/// One paper's quick reproduction by the program of the tests, which is built already.
+pub(crate) fn check_one(paper: &str, tally: &mut Tally) {
+    let found = program::scratch("paper").and_then(|dir| {
+        let mut command = program::cargo(&["run", "--", "reproduce", paper, "--quick", "--json", "-o"]);
+        command.arg(&dir);
+        let found = parse(&program::said(command)?);
+        let _ = std::fs::remove_dir_all(dir);
+        found
+    });
+    match found {
+        Ok(found) => compare(paper, &found, tally),
+        Err(what) => tally.fail(what),
+    }
+}
+
 /// Id and verdict of every claim in what `reproduce --json` prints.
 fn parse(document: &str) -> Result<Verdicts, String> {
     let document: Value =

@@ -5,6 +5,7 @@ mod cargo_tests;
 mod fuzz;
 pub(crate) mod live;
 pub(crate) mod miri;
+pub(crate) mod one;
 mod oracles;
 mod pytest;
 pub(crate) mod python;
@@ -25,6 +26,22 @@ use crate::{supply, tidy};
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
     let mut tally = Tally::default();
     stages(&mut tally, wanted);
+    tally.finish()
+}
+
+/// The tests of one discipline, congestion control or paper.
+pub(crate) fn named(name: &str, subject: one::Subject) -> ExitCode {
+    let mut tally = Tally::default();
+    tally.stage(name, "its tests", |tally| one::run(name, subject, tally));
+    tally.finish()
+}
+
+/// The checks that fail most often.
+pub(crate) fn fast() -> ExitCode {
+    let mut tally = Tally::default();
+    tally.stage("tidy", "rules of the repository, format", tidy::rules);
+    tally.stage("lints", "clippy with the workspace's lints", tidy::lints);
+    tally.stage("tests", "unit tests, golden traces, conformance, fingerprints", one::fast);
     tally.finish()
 }
 
