@@ -171,12 +171,12 @@ mod tests {
 
     #[test]
     fn finds_lints_that_are_taken_back() {
-        let unsafe_code = "#![expect(unsafe_code, reason = \"syscalls\")]";
+        let syscalls = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),
             ("crates/x/Cargo.toml", "[package]", "no [lints] workspace"),
-            ("crates/live/src/sys/ring.rs", unsafe_code, ""),
-            ("crates/live/src/lane.rs", unsafe_code, "unsafe code outside"),
+            ("crates/live/src/sys/ring.rs", syscalls, ""),
+            ("crates/live/src/lane.rs", syscalls, "unsafe code outside"),
             ("crates/sim/src/lib.rs", NO_PRINTING, ""),
             ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
         ] {
