@@ -1,9 +1,7 @@
-//! The files of the checkout, read once, and the tokens of Rust.
+//! The files of the checkout, read once, and what is left of Rust without comments and strings.
 
 use std::fs;
 use std::process::Stdio;
-
-use proc_macro2::{Delimiter, LineColumn, Spacing, Span, TokenStream, TokenTree};
 
 use crate::base::program;
 
@@ -16,21 +14,8 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// As it is.
     pub(crate) text: String,
-    /// Of Rust; none for other files.
-    pub(crate) tokens: Vec<Token>,
-}
-
-/// A word, `::` or another character of Rust; a literal is `0`, for what stands in it is no code.
-pub(crate) struct Token {
-    pub(crate) text: String,
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-    /// How many brackets and braces it is in.
-    pub(crate) depth: usize,
-}
-
-pub(crate) fn words(tokens: &[Token]) -> Vec<&str> {
-    tokens.iter().map(|token| token.text.as_str()).collect()
+    /// Rust with comments and the inside of strings blanked; empty for other files.
+    pub(crate) code: String,
 }
 
 /// The project's text files in order of path.
@@ -51,14 +36,17 @@ impl Tree {
         Self(files.iter().map(|(path, text)| File::new((*path).to_string(), (*text).to_string())).collect())
     }
 
+    /// Every file.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.0.iter()
     }
 
+    /// Every Rust file.
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files().filter(|file| file.path.ends_with(".rs"))
     }
 
+    /// The file at `path`.
     pub(crate) fn get(&self, path: &str) -> Option<&File> {
         self.files().find(|file| file.path == path)
     }
@@ -82,8 +70,8 @@ impl Tree {
 
 impl File {
     fn new(path: String, text: String) -> Self {
-        let tokens = if path.ends_with(".rs") { tokens(&text) } else { Vec::new() };
-        Self { path, text, tokens }
+        let code = if path.ends_with(".rs") { blank(&text) } else { String::new() };
+        Self { path, text, code }
     }
 }
 
@@ -106,45 +94,54 @@ pub(crate) fn paths() -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-/// The tokens of some Rust; none if it is not.
-fn tokens(text: &str) -> Vec<Token> {
-    let mut out = Vec::new();
-    flatten(text.parse().unwrap_or_default(), 0, &mut out);
+/// `text`, some Rust, with comments and the inside of strings and characters turned into blanks; lines stay.
+pub(crate) fn blank(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut in_word) = (text, false);
+    while let Some(first) = rest.chars().next() {
+        let length = hidden(rest, in_word).map_or(0, |length| length.min(rest.len()));
+        if length == 0 {
+            out.push(first);
+        }
+        out.extend(rest[..length].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        // The letters before a raw string are a part of it.
+        in_word = length == 0 && (first.is_alphanumeric() || first == '_') && !matches!(first, 'b' | 'c');
+        rest = &rest[length.max(first.len_utf8())..];
+    }
     out
 }
 
-fn flatten(stream: TokenStream, depth: usize, out: &mut Vec<Token>) {
-    let token = |text: &str, depth: usize, span: Span| {
-        let LineColumn { line, column } = span.start();
-        Token { text: text.to_string(), line, column, depth }
-    };
-    let mut is_half = false;
-    for tree in stream {
-        match tree {
-            TokenTree::Group(group) => {
-                let [open, close] = match group.delimiter() {
-                    Delimiter::Parenthesis => ["(", ")"],
-                    Delimiter::Bracket => ["[", "]"],
-                    Delimiter::Brace | Delimiter::None => ["{", "}"],
-                };
-                out.push(token(open, depth, group.span_open()));
-                flatten(group.stream(), depth + 1, out);
-                out.push(token(close, depth, group.span_close()));
+/// How long the comment, string or character is that `text` begins with; a lifetime is none of them.
+fn hidden(text: &str, in_word: bool) -> Option<usize> {
+    let up_to = |end: &str, from: usize| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
+    let mut chars = text.chars();
+    match (chars.next()?, chars.next(), chars.next()) {
+        ('/', Some('/'), _) => Some(text.find('\n').unwrap_or(text.len())),
+        ('/', Some('*'), _) => {
+            let (mut depth, mut at) = (1, 2);
+            while depth > 0 && at < text.len() {
+                let step = [("/*", 1), ("*/", -1)].into_iter().find(|(mark, _)| text[at..].starts_with(mark));
+                depth += step.map_or(0, |(_, step)| step);
+                at += step.map_or_else(|| text[at..].chars().next().map_or(1, char::len_utf8), |_| 2);
             }
-            TokenTree::Punct(punct) if punct.as_char() == ':' && is_half => {
-                out.iter_mut().next_back().into_iter().for_each(|half| half.text.push(':'));
-                is_half = false;
-                continue;
-            }
-            TokenTree::Punct(punct) => {
-                is_half = punct.as_char() == ':' && punct.spacing() == Spacing::Joint;
-                out.push(token(&punct.to_string(), depth, punct.span()));
-                continue;
-            }
-            TokenTree::Ident(ident) => out.push(token(&ident.to_string(), depth, ident.span())),
-            TokenTree::Literal(literal) => out.push(token("0", depth, literal.span())),
+            Some(at)
         }
-        is_half = false;
+        ('"', ..) | ('\'', Some('\\'), _) => {
+            let mut escaped = false;
+            let is_end = |c: char| {
+                let ends = !escaped && text.starts_with(c);
+                escaped = c == '\\' && !escaped;
+                ends
+            };
+            Some(text[1..].find(is_end).map_or(text.len(), |at| at + 2))
+        }
+        ('\'', Some(one), Some('\'')) => Some(2 + one.len_utf8()),
+        ('r', ..) if !in_word => {
+            let hashes = text[1..].chars().take_while(|c| *c == '#').count();
+            let opens = text[1 + hashes..].starts_with('"');
+            opens.then(|| up_to(&format!("\"{}", "#".repeat(hashes)), 2 + hashes))
+        }
+        _ => None,
     }
 }
 
@@ -153,17 +150,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_have_no_comments_and_no_inside_of_strings() {
+    fn comments_and_strings_become_blanks_and_lines_stay() {
         for (text, want) in [
-            ("a // {\nb /* { /* } */ \n */ ::c", "a b :: c"),
-            ("f(b\"{\", '{', '\\'', r##\"a \"# { \"##) + 1", "f ( 0 , 0 , 0 , 0 ) + 0"),
-            ("fn f<'a>(x: &'a str) { $x::y }", "fn f < ' a > ( x : & ' a str ) { $ x :: y }"),
-            ("not \" Rust", ""),
+            ("a // {\nb", "a     \nb"),
+            ("a /* { /* } */ \n */ b", "a              \n    b"),
+            (r#"f("{ \" }") + 1"#, "f(        ) + 1"),
+            ("f(b\"{\", '{', '\\'', '\\u{7d}')", "f(b   ,    ,     ,         )"),
+            ("fn f<'a>(x: &'a str) -> &'a str { x }", "fn f<'a>(x: &'a str) -> &'a str { x }"),
+            ("let s = r##\"a \"# { \n\"##; }", "let s =            \n   ; }"),
+            ("for r in 0..2 {}", "for r in 0..2 {}"),
         ] {
-            assert_eq!(words(&tokens(text)).join(" "), want, "{text}");
+            assert_eq!(blank(text), want, "{text}");
         }
-        let places: Vec<_> = tokens("a {\n b\n}").iter().map(|t| (t.line, t.column, t.depth)).collect();
-        assert_eq!(places, [(1, 0, 0), (1, 2, 0), (2, 1, 1), (3, 0, 0)]);
     }
 
     #[test]
@@ -171,6 +169,13 @@ mod tests {
         let tree = Tree::of(&[("a/x_b.rs", ""), ("a/c/b.rs", ""), ("b.rs", ""), ("d.rs", "")]);
         assert_eq!(tree.below("a/", "b.rs").map(|file| file.path.as_str()), Some("a/c/b.rs"));
         assert!(tree.below("a/", "d.rs").is_none());
+    }
+
+    #[test]
+    fn what_never_closes_ends_with_the_file() {
+        for text in ["a \"b", "a /* b", "a r#\"b\"", "'\\"] {
+            assert_eq!(blank(text).chars().count(), text.chars().count(), "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::tree::{Tree, words};
+use crate::base::tree::Tree;
 
 /// By file, the files that it needs.
 type Needs<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
@@ -21,7 +21,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         let is_crate = folder == "xtask" || folder.strip_prefix("crates/").is_some_and(|name| !name.contains('/'));
         // A program beside a library uses it as another crate does.
         if is_crate && !(path == "main.rs" && tree.has(&format!("{folder}/src/lib.rs"))) {
-            crates.entry(folder).or_default().insert(module(path), (path, words(&file.tokens)));
+            crates.entry(folder).or_default().insert(module(path), (path, tokens(&file.code)));
         }
     }
     let of = |(folder, modules): (&&str, &Modules)| {
@@ -125,6 +125,22 @@ fn length(item: &[&str]) -> usize {
 
 fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+/// Words, `::`, and other characters one by one.
+fn tokens(code: &str) -> Vec<&str> {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut found, mut rest) = (Vec::new(), code.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            ':' if rest.starts_with("::") => 2,
+            first if part(first) => rest.find(|c| !part(c)).unwrap_or(rest.len()),
+            first => first.len_utf8(),
+        };
+        found.push(&rest[..length]);
+        rest = rest[length..].trim_start();
+    }
+    found
 }
 
 /// Sets of files that all need one another, in words.

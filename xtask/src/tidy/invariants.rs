@@ -4,7 +4,7 @@
 //! backticks: `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, or `lint: name`.
 
 use super::manifests;
-use crate::base::tree::{Tree, words};
+use crate::base::tree::Tree;
 
 const FILE: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Invariants";
@@ -54,23 +54,19 @@ fn exists(tree: &Tree, check: &str) -> bool {
         return matches!(manifests::level(tree, lint).as_deref(), Some("deny" | "forbid"));
     }
     let Some((path, name)) = check.split_once("::") else { return false };
-    tree.get(path).is_some_and(|file| has_test(&words(&file.tokens), name))
+    tree.get(path).is_some_and(|file| has_test(&file.code, name))
 }
 
-/// Is there a function of this name with the attribute `#[test]`?
-fn has_test(tokens: &[&str], name: &str) -> bool {
-    let mut functions = tokens.windows(2).enumerate().filter(|(_, pair)| *pair == ["fn", name]).map(|(at, _)| at);
-    functions.any(|mut end| {
-        let attribute =
-            |end: usize| tokens[..end].ends_with(&["]"]).then(|| tokens[..end].iter().rposition(|t| *t == "#"));
-        while let Some(Some(start)) = attribute(end) {
-            if tokens[start..end] == ["#", "[", "test", "]"] {
-                return true;
-            }
-            end = start;
+/// Is there a function of this name right below a `#[test]`?
+fn has_test(code: &str, name: &str) -> bool {
+    let (mut marked, signature) = (false, format!("fn {name}("));
+    for line in code.lines().map(str::trim) {
+        if line.starts_with(&signature) && marked {
+            return true;
         }
-        false
-    })
+        marked = line == "#[test]" || (marked && (line.is_empty() || line.starts_with("#[")));
+    }
+    false
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use crate::base::tree::{Tree, words};
+use crate::base::tree::Tree;
 
 /// A crate of ours, those of ours that it may use, and how many others at most.
 const ARROWS: &[(&str, &[&str], usize)] = &[
@@ -87,8 +87,7 @@ pub(super) fn lints(tree: &Tree) -> Vec<String> {
     let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
     let others = manifests(tree).filter(|(path, table)| !["Cargo.toml", FUZZ].contains(path) && !takes(table));
     let mut findings: Vec<String> = others.map(|(path, _)| format!("{path}: no [lints] workspace = true")).collect();
-    let elsewhere =
-        tree.rust().filter(|file| !file.path.starts_with(SYS) && words(&file.tokens).contains(&"unsafe_code"));
+    let elsewhere = tree.rust().filter(|file| !file.path.starts_with(SYS) && file.code.contains("unsafe_code"));
     findings.extend(elsewhere.map(|file| format!("{}: unsafe code outside of {SYS}", file.path)));
     let roots = LIBRARIES.iter().filter_map(|name| tree.get(&format!("crates/{name}/src/lib.rs")));
     let prints = roots.filter(|file| !file.text.lines().any(|line| line == NO_PRINTING));
@@ -107,9 +106,9 @@ pub(super) fn level(tree: &Tree, lint: &str) -> Option<String> {
 pub(super) fn no_std(tree: &Tree) -> Vec<String> {
     let files = tree.rust().filter(|file| file.path.starts_with("crates/aqm/src/"));
     let wrong = files.filter(|file| {
-        let words = words(&file.tokens).join(" ");
-        words.matches("extern crate std").count() != words.matches("# [ cfg ( test ) ] extern crate std").count()
-            || file.path.ends_with("src/lib.rs") && !words.contains("# ! [ no_std ]")
+        let std = file.code.matches("extern crate std").count();
+        std != file.code.matches("#[cfg(test)]\nextern crate std").count()
+            || file.path.ends_with("src/lib.rs") && !file.code.lines().any(|line| line == "#![no_std]")
     });
     wrong.map(|file| format!("{}: std outside of tests", file.path)).collect()
 }
@@ -172,12 +171,12 @@ mod tests {
 
     #[test]
     fn finds_lints_that_are_taken_back() {
-        let unsafe_code = "#![expect(unsafe_code, reason = \"syscalls\")]";
+        let syscalls = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),
             ("crates/x/Cargo.toml", "[package]", "no [lints] workspace"),
-            ("crates/live/src/sys/ring.rs", unsafe_code, ""),
-            ("crates/live/src/lane.rs", unsafe_code, "unsafe code outside"),
+            ("crates/live/src/sys/ring.rs", syscalls, ""),
+            ("crates/live/src/lane.rs", syscalls, "unsafe code outside"),
             ("crates/sim/src/lib.rs", NO_PRINTING, ""),
             ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
         ] {
