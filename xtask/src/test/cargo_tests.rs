@@ -42,7 +42,8 @@ impl Ear {
         } else if let Some((name, why)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored")) {
             self.skips.push(format!("{name}: ignored{why}"));
         }
-        !line.is_empty() && !line.starts_with("running ") && !(line.starts_with("test ") && line.ends_with(" ... ok"))
+        let passed = line.starts_with("test ") && line.ends_with(" ... ok");
+        !(line.is_empty() || line.starts_with("running ") || passed)
     }
 
     /// `FAILED. 5 passed; 1 failed; ...` of one test program.

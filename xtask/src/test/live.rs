@@ -45,8 +45,7 @@ pub(crate) fn links(tally: &mut Tally) {
 
 /// One test after the other, for they share this machine's processors; `--workspace`, as what they stand on has been built.
 fn tests(module: &str) -> Command {
-    let tests = program::cargo(&["test", "--workspace", "--test", "all", "--", "--test-threads=1", module]);
-    tests
+    program::cargo(&["test", "--workspace", "--test", "all", "--", "--test-threads=1", module])
 }
 
 /// What is missing for something, in words.

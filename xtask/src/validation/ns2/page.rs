@@ -6,7 +6,7 @@ use super::grid::CASES;
 use super::reasons::{self, Reason, SIDES, Side, words};
 use super::{Comparison, SEEDS};
 use crate::base::page::page;
-use crate::validation::figures::{COUNT, QUANTITIES, Runs, outside_words};
+use crate::validation::figures::{QUANTITIES, Runs, outside_words};
 
 pub(super) const FILE: &str = "docs/validation.md";
 
@@ -65,12 +65,12 @@ fn evidence(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for row in rows {
         let found = SIDES.map(|side| side.outside(row));
-        for quantity in 0..COUNT {
+        for (quantity, named) in QUANTITIES.iter().enumerate() {
             let mut reasons = found.iter().flatten().filter(|(other, _)| *other == quantity).map(|(_, why)| why);
             let Some((why, runs)) = reasons.find_map(|why| Some((why, reasons::by_rules(row, why)?))) else { continue };
             let rules: Vec<Reason> = why.iter().copied().filter(|reason| *reason != Reason::Ties).collect();
             let figures = [&row.ours, runs, &row.jittered, &row.plain].map(|runs| figure(runs, quantity));
-            let head = [row.row.to_string(), QUANTITIES[quantity].name.to_string(), words(&rules)];
+            let head = [row.row.to_string(), named.name.to_string(), words(&rules)];
             out.push([head.as_slice(), &figures].concat());
         }
     }
