@@ -1,14 +1,16 @@
 //! Links of Markdown.
 
-/// `text` with each link to a file as `to` has it.
-pub(crate) fn map(text: &str, to: impl Fn(&str) -> String) -> String {
+/// `text` with each link to a file replaced by `to`; where that gives none, its words alone.
+pub(crate) fn map(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = text.split("](");
     let mut out = parts.next().unwrap_or_default().to_string();
     for part in parts {
         let (link, rest) = part.split_once(')').unwrap_or((part, ""));
         let is_file = !link.is_empty() && !link.starts_with('#') && !link.contains(':');
-        let link = if is_file { to(link) } else { link.to_string() };
-        out.push_str(&format!("]({link})"));
+        match if is_file { to(link) } else { Some(link.to_string()) } {
+            Some(link) => out.push_str(&format!("]({link})")),
+            None => drop(out.rfind('[').map(|at| out.remove(at))),
+        }
         out.push_str(rest);
     }
     out

@@ -1,17 +1,18 @@
 //! `cargo xtask docs`: every page that is written from the code, and whether those in the repository are current.
 
 use forebay_aqm::ENTRIES;
-use forebay_aqm::base::design::{Entry, Rung};
+use forebay_aqm::base::design::Entry;
 use serde_json::json;
 
 use super::{book, coverage, scenario_page};
 use crate::base::page::page;
 use crate::base::program;
+use crate::base::rules;
 use crate::base::tree::Tree;
 use crate::supply::licences;
 
 pub(crate) const README: &str = "README.md";
-/// What stands before and after the table of disciplines in it.
+/// The lines before and after its list of disciplines.
 const BEGIN: &str = "<!-- disciplines: written by `cargo xtask docs` -->";
 const END: &str = "<!-- /disciplines -->";
 
@@ -33,7 +34,7 @@ fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
     let readme = tree.get(README).ok_or_else(|| format!("{README} is missing"))?;
     let mut pages = book::pages(tree)?;
     for (path, text) in [
-        (README, renewed(&readme.text)?),
+        (README, renewed(tree, &readme.text)?),
         (coverage::PAGE, coverage::page(tree)?),
         (scenario_page::PAGE, scenario_page::page()?),
     ] {
@@ -53,32 +54,30 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     stale.chain(book::strays(tree, &pages)).chain(coverage::unread(tree)).collect()
 }
 
-/// `readme` with the table as the registry has it now.
-fn renewed(readme: &str) -> Result<String, String> {
+/// The families of the README's list: what they are, and the folder of `crates/aqm/src` that has them.
+const FAMILIES: [[&str; 2]; 5] = [
+    ["control laws, which set a drop probability once a period", "law/"],
+    ["AQMs that act on the backlog", "aqm/backlog/"],
+    ["AQMs that act on load, losses or a virtual queue", "aqm/load/"],
+    ["AQMs that act on the delay", "aqm/delay/"],
+    ["disciplines that own their queues: several queues, one per flow, or drops from within a queue", "queue/"],
+];
+
+/// `readme` with the list of today's registry, by family.
+fn renewed(tree: &Tree, readme: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("{README}: no line '{marker}'");
     let (before, rest) = readme.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
     let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    let row = |entry: &Entry| {
-        let (source, written) = match entry.variant_of {
-            Some((base, preset)) => {
-                let preset = entry.presets.iter().find(|known| known.name == preset);
-                (preset.map_or("", |preset| preset.source), format!("variant of `{base}`"))
-            }
-            None => (entry.about.source, format!("`{}`", word(entry.rung))),
-        };
-        json!({ "name": entry.name, "summary": entry.summary(), "source": source, "written": written })
+    let is_in = |entry: &Entry, folder: &str| {
+        let base = entry.variant_of.map_or(entry.name, |(base, _)| base);
+        rules::file(tree, base).is_some_and(|file| file.contains(&format!("/src/{folder}")))
     };
-    let table = page!("readme.md.jinja", json!({ "entries": ENTRIES.iter().map(row).collect::<Vec<_>>() }))?;
-    Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
-}
-
-/// The trait of a rung.
-const fn word(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Law => "Law",
-        Rung::Aqm => "Aqm",
-        Rung::Queue => "Discipline",
-    }
+    let family = |[words, folder]: [&str; 2]| {
+        let names: Vec<&str> = ENTRIES.iter().filter(|entry| is_in(entry, folder)).map(|entry| entry.name).collect();
+        json!({ "words": words, "names": names })
+    };
+    let list = page!("readme.md.jinja", json!({ "families": FAMILIES.map(family) }))?;
+    Ok(format!("{before}{BEGIN}\n{list}{END}{after}"))
 }
 
 #[cfg(test)]
@@ -86,17 +85,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renewal_keeps_what_is_around_the_table() {
-        let new = renewed(&format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
+    fn renewal_replaces_the_list_alone() {
+        let tree = Tree::read().unwrap();
+        let new = renewed(&tree, &format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
         assert!(new.starts_with("above\n") && new.ends_with("\nbelow\n") && !new.contains("old\n"));
-        assert_eq!(renewed(&new).unwrap(), new);
-        assert!(ENTRIES.iter().all(|entry| new.contains(&format!("\n| `{}` | ", entry.name))));
-        assert!(renewed("no table").is_err_and(|what| what.contains(BEGIN)));
+        assert_eq!(renewed(&tree, &new).unwrap(), new);
+        assert!(ENTRIES.iter().all(|entry| new.contains(&format!("disciplines/{}.md)", entry.name))), "{new}");
+        assert!(renewed(&tree, "no list").is_err_and(|what| what.contains(BEGIN)));
     }
 
     #[test]
     fn finds_stale_missing_and_foreign_pages() {
-        let readme = renewed(&format!("{BEGIN}\n{END}\n")).unwrap();
+        let readme = renewed(&Tree::of(&[]), &format!("{BEGIN}\n{END}\n")).unwrap();
         let mut files = pages(&Tree::of(&[(README, &readme)])).unwrap();
         files.extend(book::picture_paths().map(|path| (path, String::new())));
         let of = |files: &[(String, String)]| {

@@ -11,8 +11,8 @@ use crate::base::program;
 use crate::base::tally::Tally;
 use crate::base::tree::Tree;
 
-/// Where files of the repository are to be seen.
-const REPOSITORY: &str = "https://github.com/forebay/forebay/blob/main/";
+/// The address of the sources: `repository` of the workspace, empty while there is none.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// Folders whose files are in the book, the inner one first.
 const PLACES: [&str; 2] = ["docs/book/src/", "docs/"];
 const CONFIG: &str = "docs/book/book.toml";
@@ -32,8 +32,8 @@ fn moved(path: &str, text: &str) -> String {
         let (file, anchor) = link.split_once('#').map_or((link, String::new()), |(file, at)| (file, format!("#{at}")));
         let target = join(folder, file);
         match place(&target) {
-            Some(target) => format!("{}{target}{anchor}", "../".repeat(depth)),
-            None => format!("{REPOSITORY}{target}{anchor}"),
+            Some(target) => Some(format!("{}{target}{anchor}", "../".repeat(depth))),
+            None => (!REPOSITORY.is_empty()).then(|| format!("{REPOSITORY}/blob/main/{target}{anchor}")),
         }
     })
 }
@@ -115,10 +115,14 @@ mod tests {
     #[test]
     fn links_follow_their_pages() {
         let of = |path: &str, text: &str| moved(path, text);
+        let outside = |file: &str| match REPOSITORY {
+            "" => "a".to_string(),
+            address => format!("[a]({address}/blob/main/{file})"),
+        };
         assert_eq!(of("docs/tcp.md", "[a](book/src/disciplines/red.md#x)"), "[a](disciplines/red.md#x)");
         assert_eq!(of("docs/book/src/disciplines/red.md", "![a](../pictures/red.svg)"), "![a](../pictures/red.svg)");
-        assert_eq!(of("docs/tcp.md", "[a](adr/0001.md)"), format!("[a]({REPOSITORY}docs/adr/0001.md)"));
-        assert_eq!(of("docs/tcp.md", "[a](../README.md)"), format!("[a]({REPOSITORY}README.md)"));
+        assert_eq!(of("docs/tcp.md", "[a](adr/0001.md)"), outside("docs/adr/0001.md"));
+        assert_eq!(of("docs/tcp.md", "[a](../README.md)"), outside("README.md"));
         assert_eq!(of("docs/tcp.md", "[a](https://x.org/y) [b](#c)"), "[a](https://x.org/y) [b](#c)");
     }
 
