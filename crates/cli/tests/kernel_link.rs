@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::skips::skip;
-use forebay_live::sys::offloads::{self, Switch};
+use forebay_live::sys::ethtool::{self, Switch};
 use serde_json::Value;
 
 const FAR: &str = "100.64.0.1";
@@ -139,15 +139,15 @@ fn a_role() {
         Ok("flood") => flood(),
         Ok("drip") => drip(),
         Ok("source-without-checksums") => {
-            offloads::turn("eth0", &[Switch::ChecksumsOut], true).unwrap();
+            ethtool::turn("eth0", &[Switch::ChecksumsOut], true).unwrap();
             source(2 << 20);
         }
         Ok("source-without-segments") => {
-            offloads::turn("eth0", &SEGMENTS, true).unwrap();
+            ethtool::turn("eth0", &SEGMENTS, true).unwrap();
             source(2 << 20);
         }
         Ok("tunnel") => {
-            offloads::turn("eth0", &SEGMENTS, true).unwrap();
+            ethtool::turn("eth0", &SEGMENTS, true).unwrap();
             let mut stream = TcpStream::connect("10.64.0.1:5001").unwrap();
             stream.set_nonblocking(true).unwrap();
             let _ = stream.write(&[0; 200_000]);

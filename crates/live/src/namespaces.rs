@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::port::{Kind, Port, Way};
+use crate::sys::ethtool;
 use crate::sys::interfaces::{End, Mac, index};
 use crate::sys::netlink::Netlink;
-use crate::sys::offloads;
 use crate::sys::process::{self, Child, Namespaces};
 use crate::sys::ring::RingSocket;
 use crate::sys::tun::Tunnel;
@@ -327,7 +327,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     }
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     let port = |name: &str| {
-        offloads::off(name)?;
+        ethtool::off(name)?;
         let number = index(name)?;
         let netlink = Netlink::open()?;
         netlink.up(number)?;
@@ -342,7 +342,7 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
         if side == 0 { (addresses.near(), addresses.far()) } else { (addresses.far(), addresses.near()) };
     let number = index(name)?;
     let netlink = Netlink::open()?;
-    offloads::off(name)?;
+    ethtool::off(name)?;
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     netlink.address(number, own, 24)?;
     netlink.up(number)?;

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::args::{BenchArgs, DISCIPLINES};
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::{grouped, significant};
+use forebay_lab::render::text_table::Table;
 
 /// Runs the cases one after the other. Other load on the machine distorts the results.
 pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {

@@ -7,8 +7,8 @@ use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
 use forebay_lab::commands::explain::{self, Subject, default, params};
 use forebay_lab::commands::list::Kind;
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::look::Tone;
+use forebay_lab::render::text_table::Table;
 
 use crate::args::ExplainArgs;
 use crate::failure::{Exit, Failure};

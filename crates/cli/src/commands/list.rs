@@ -1,9 +1,9 @@
 //! `forebay list`.
 
 use forebay_lab::commands::list::{Entries, Topic};
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::short;
 use forebay_lab::render::look::Tone;
+use forebay_lab::render::text_table::Table;
 use forebay_lab::results::named::Named;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
 use forebay_lab::level::Level;
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::short;
+use forebay_lab::render::text_table::Table;
 use forebay_lab::results::verdicts::Verdicts;
 
 use crate::args::ReproduceArgs;

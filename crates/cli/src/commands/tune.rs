@@ -1,10 +1,10 @@
 //! `forebay tune`: searches parameters that meet an aim in the model, then checks them in simulation.
 
 use forebay_lab::commands::tune::{self, Outcome, Row};
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::{interval, significant};
 use forebay_lab::render::look::Tone;
 use forebay_lab::render::summary;
+use forebay_lab::render::text_table::Table;
 
 use crate::args::TuneArgs;
 use crate::args::batch::GridArgs;

@@ -32,8 +32,8 @@ use crate::args::link::LinkArgs;
 use crate::failure::{Exit, Failure};
 use crate::live::journal;
 use crate::render::output::Ui;
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::significant;
+use forebay_lab::render::text_table::Table;
 
 /// Upper bound on the duration of the command: 366 days.
 const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);

@@ -27,9 +27,9 @@ mod here {
     use super::{Exit, Failure, TopArgs, Ui};
     use crate::interrupt;
     use crate::live::attach::failure;
-    use forebay_lab::render::columns::Table;
     use forebay_lab::render::digits::significant;
     use forebay_lab::render::look::Tone;
+    use forebay_lab::render::text_table::Table;
 
     /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 
 use forebay_lab::commands::theory::{self, InTheLongRun, label};
 use forebay_lab::disk;
-use forebay_lab::render::columns::Table;
 use forebay_lab::render::digits::significant;
+use forebay_lab::render::text_table::Table;
 use forebay_lab::scenario::Case;
 
 use crate::args::theory::TheoryArgs;

@@ -9,7 +9,7 @@ use forebay_lab::commands::map as maps;
 use forebay_lab::commands::run::Source;
 use forebay_lab::commands::theory::{self, Answer, Asked, Critical, Document, Margins, Row, Why};
 use forebay_lab::disk;
-use forebay_lab::render::columns::Table;
+use forebay_lab::render::text_table::Table;
 use forebay_lab::scenario::{Found, InputError, Overrides};
 use forebay_lab::theory::fluid::Course;
 use forebay_lab::theory::stability;

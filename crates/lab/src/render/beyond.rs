@@ -4,9 +4,9 @@ use crate::figures::stats::Interval;
 use crate::results::record::RunSummary;
 use crate::results::summary::Summary;
 
-use super::columns::Table;
 use super::digits::interval;
 use super::look::{Look, Tone};
+use super::text_table::Table;
 
 /// A column: value of a run, heading, unit, factor.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);

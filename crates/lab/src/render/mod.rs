@@ -4,8 +4,8 @@
 //! terminal width. [`svg`] writes pictures.
 
 mod beyond;
-pub mod columns;
 pub mod digits;
 pub mod look;
 pub mod summary;
 pub mod svg;
+pub mod text_table;

@@ -8,9 +8,9 @@ use crate::results::record::{self, RunSummary};
 use crate::results::summary::Summary;
 
 use super::beyond::{self, Here};
-use super::columns::Table;
 use super::digits::{interval, signed, significant};
 use super::look::{Look, Tone};
+use super::text_table::Table;
 
 /// A column: quantity of `compare`, heading, unit, factor.
 type Column = (&'static str, &'static str, &'static str, f64);

@@ -1,7 +1,7 @@
 //! Curves over time of the counters of classes.
 
+use super::each_run::Runs;
 use super::figures::short;
-use super::runs::Runs;
 use super::shapes::{Axis, Figure, Layout, Points, Series};
 use crate::figures::class_column::{ClassColumn, growth_per_s};
 

@@ -1,6 +1,6 @@
 //! Figures of one scenario: queue over time, its distribution, goodput and drops against mean queue.
 
-use super::runs::{CASES_OVER_TIME, Entry, Runs};
+use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
 use crate::claims::exhibits::Rule;
 use crate::figures::class_column::ClassColumn;

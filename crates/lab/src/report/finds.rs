@@ -6,7 +6,7 @@ use crate::figures::stats::Interval;
 use crate::results::quantity;
 use crate::results::record::{RunRecord, RunSummary};
 
-use super::runs::at_link;
+use super::each_run::at_link;
 
 /// One item needed from every run of a contender.
 #[derive(Clone, PartialEq)]

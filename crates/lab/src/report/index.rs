@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tables::significant;
+use super::summary_tables::significant;
 use crate::claims::papers::PAPERS;
 use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use crate::disk;

@@ -1,6 +1,7 @@
 //! `report.html`: a self-contained offline page, built from the data of a result directory.
 
 mod class_curves;
+mod each_run;
 mod exhibits;
 mod figures;
 mod finds;
@@ -8,9 +9,8 @@ mod index;
 mod page;
 mod printed;
 mod real;
-mod runs;
 mod shapes;
-mod tables;
+mod summary_tables;
 
 use std::path::{Path, PathBuf};
 
@@ -25,15 +25,15 @@ use crate::results::meta::{Meta, PaperMeta, RunMeta, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
 use crate::run::store::StoreError;
 
+use each_run::Runs;
 use finds::Finds;
 use page::{About, Page};
 use real::Real;
-use runs::Runs;
 use shapes::PageData;
 
+pub(crate) use each_run::CASES_OVER_TIME;
 pub use index::{build as build_index, record as record_index};
 pub use real::TIMING;
-pub(crate) use runs::CASES_OVER_TIME;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::each_run::Runs;
 use super::real::Real;
-use super::runs::Runs;
 use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
-use super::tables::{self, significant};
+use super::summary_tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
 use crate::results::meta::{Facts, Machine, Origin, PaperMeta, RunMeta, SectionMeta};
 
@@ -97,7 +97,7 @@ impl Page {
     pub(super) fn section(&mut self, about: &SectionMeta, links: &[Runs]) {
         let SectionMeta { id, title, text, .. } = about;
         let (figures, tables) =
-            links.first().map_or_else(Default::default, |first| (first.figures(id), tables::tables(first, id)));
+            links.first().map_or_else(Default::default, |first| (first.figures(id), summary_tables::tables(first, id)));
         let place = links.first().map_or_else(String::new, Runs::place);
         self.add(id, &format!("{title}{place}"), Some(text), figures, tables);
         self.further_links(about, links);
@@ -113,7 +113,7 @@ impl Page {
         let others = if own.is_empty() { first.figures(id) } else { first.inner_figures(id) };
         let figures = own.into_iter().chain(others).collect();
         let mut tables = printed;
-        tables.extend(tables::tables(first, id));
+        tables.extend(summary_tables::tables(first, id));
         let title = format!("{}{}", about.title, first.place());
         self.add(id, &title, Some(&about.text), figures, tables);
         self.further_links(about, links);
@@ -123,7 +123,7 @@ impl Page {
         let SectionMeta { id, title, .. } = about;
         for (i, link) in links.iter().enumerate().skip(1) {
             let id = format!("{id}-link{}", i + 1);
-            let (figures, tables) = (link.curves(&id), tables::tables(link, &id));
+            let (figures, tables) = (link.curves(&id), summary_tables::tables(link, &id));
             self.add(&id, &format!("{title}{}", link.place()), None, figures, tables);
         }
     }

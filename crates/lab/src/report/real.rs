@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::shapes::{Cell, Column, Notice, Table};
-use super::tables::significant;
+use super::summary_tables::significant;
 use crate::disk;
 use crate::results::meta::RunMeta;
 use crate::results::record::Spread;

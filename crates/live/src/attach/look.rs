@@ -9,7 +9,7 @@ use super::kernel::state::State;
 use super::kernel::words::Counters;
 use crate::sys::attach_process::monotonic;
 use crate::sys::netlink::Netlink;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// A snapshot of an attachment.
 #[derive(Clone, Debug)]

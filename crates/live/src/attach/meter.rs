@@ -3,7 +3,7 @@
 use forebay_aqm::base::port::{Count, Tally};
 
 use super::kernel::words::Counters;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// Makes a [`Tally`] of two sets of counters that are read at different times.
 ///

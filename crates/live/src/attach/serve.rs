@@ -20,7 +20,7 @@ use super::metrics::Metrics;
 use super::undo;
 use crate::sys::attach_process::{monotonic, wake_exactly};
 use crate::sys::netlink::Netlink;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// Maximum interval between updates of the fast path, and interval of the checks of the device.
 const BEAT: Span = Span::from_millis(100);

@@ -9,12 +9,12 @@
 #[cfg(feature = "attach")]
 pub mod attach_process;
 pub mod clock;
+pub mod ethtool;
 pub mod interfaces;
 pub mod netlink;
-pub mod offloads;
 pub mod process;
 #[cfg(feature = "attach")]
-pub mod qdiscs;
+pub mod qdisc_list;
 pub mod ring;
 pub mod socket;
 pub mod tun;

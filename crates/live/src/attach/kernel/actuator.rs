@@ -8,7 +8,7 @@ use super::place::Lock;
 use super::state::State;
 use super::words::{Counters, Settings};
 use crate::sys::attach_process::monotonic;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// An installed actuator.
 pub(in crate::attach) enum Actuator {

@@ -20,7 +20,7 @@ use super::state::State;
 use super::words::Counters;
 use crate::sys::interfaces::index;
 use crate::sys::netlink::Netlink;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// Range of the random number.
 const OUT_OF: u64 = 1 << 30;

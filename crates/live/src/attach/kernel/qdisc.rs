@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use crate::sys::interfaces::name;
 use crate::sys::netlink::Netlink;
-use crate::sys::qdiscs::Qdisc;
+use crate::sys::qdisc_list::Qdisc;
 
 /// The handle of our qdisc.
 const HANDLE: &str = "fb:";

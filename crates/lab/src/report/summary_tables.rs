@@ -1,6 +1,6 @@
 //! Tables of one scenario: means with intervals, and paired differences from the first contender.
 
-use super::runs::{Entry, Runs};
+use super::each_run::{Entry, Runs};
 use super::shapes::{self, Cell, Table};
 use crate::figures::stats::Interval;
 use crate::results::quantity;
