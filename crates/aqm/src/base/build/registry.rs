@@ -41,7 +41,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 /// and spill for each what only some need. It takes the packet where it lies: one copy, not two.
 #[inline(never)]
 pub fn enqueue<D: Discipline>(discipline: &mut D, packet: &Packet, port: &mut Port, cx: &mut Cx) {
-    discipline.enqueue(*packet, port, cx);
+    discipline.enqueue_from(packet, port, cx);
 }
 
 /// The same of [`Discipline::dequeue`].
@@ -184,7 +184,11 @@ macro_rules! registry {
             }
             #[inline(always)]
             fn enqueue(&mut self, packet: $crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
-                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, &packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, &packet, port, cx), Self::behind(d) => $crate::base::registry::enqueue(&mut **d, &packet, port, cx) }
+                self.enqueue_from(&packet, port, cx);
+            }
+            #[inline(always)]
+            fn enqueue_from(&mut self, packet: &$crate::base::packet::Packet, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) {
+                match self { $( Self::$name(d) => $crate::base::registry::enqueue(d, packet, port, cx), )* Self::own(d) => $crate::base::registry::enqueue(d, packet, port, cx), Self::behind(d) => $crate::base::registry::enqueue(&mut **d, packet, port, cx) }
             }
             #[inline(always)]
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {

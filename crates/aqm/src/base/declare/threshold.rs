@@ -136,8 +136,13 @@ impl<D: Discipline> Discipline for Threshold<D> {
 
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
-        cx.signalled = self.signals(&packet, port, cx.now);
-        self.behind.enqueue(packet, port, cx);
+        self.enqueue_from(&packet, port, cx);
+    }
+
+    #[inline]
+    fn enqueue_from(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) {
+        cx.signalled = self.signals(packet, port, cx.now);
+        self.behind.enqueue_from(packet, port, cx);
     }
 
     #[inline]

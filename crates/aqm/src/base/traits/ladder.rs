@@ -280,6 +280,12 @@ pub trait Discipline {
     /// Takes an arrival.
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx);
 
+    /// [`enqueue`](Self::enqueue) of a packet where it lies: what only passes it on copies nothing.
+    #[inline]
+    fn enqueue_from(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) {
+        self.enqueue(*packet, port, cx);
+    }
+
     /// Gives the next packet to send; `None` means nothing now.
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet>;
 
