@@ -18,11 +18,11 @@ params! {
         /// Time between two steps.
         dt: Span = Span::from_millis(50), in 1e-6 ..= 1e4, "dt", "section 4.5 goes from 10 to 90 ms";
         /// Increase of p per period.
-        p1: f64 = 0.001, in 0.0 ..= 1.0, "P_1", "ours: Table 1 is lost";
+        p1: f64 = 0.001, in 0.0 ..= 1.0, "P_1", "ours: Table 1 is unreadable";
         /// Decrease of p per period.
-        p2: f64 = 0.001, in 0.0 ..= 1.0, "P_2", "ours: Table 1 is lost";
+        p2: f64 = 0.001, in 0.0 ..= 1.0, "P_2", "ours: Table 1 is unreadable";
         /// Quotient in a period with arrivals but no departure.
-        u_when_no_departure: f64 = 1.0, in 0.0 ..= 1e9, "U", "section 4.4; its value is lost, 1 is neutral";
+        u_when_no_departure: f64 = 1.0, in 0.0 ..= 1e9, "U", "section 4.4; its value is unreadable, 1 is neutral";
     }
 }
 
@@ -55,19 +55,19 @@ impl Design for Aaqm {
     type Params = Params;
     const ABOUT: About = About {
         summary: "p rises by a fixed step if more packets entered the queue than left it, else it falls",
-        source: "AAQM (adaptive AQM for heterogeneous networks), sections 4.1-4.4; its symbols are lost, the rule is \
-                 reconstructed",
+        source: "AAQM (adaptive AQM for heterogeneous networks), sections 4.1-4.4; its symbols are unreadable, the \
+                 rule is reconstructed",
         rule: "arrival:   if u < p: mark or drop;  what enters the queue: n_arr += 1\n\
                departure: n_dep += 1\n\
                every dt:  U = n_arr/n_dep;  n_dep = 0: U = u_when_no_departure;  both 0: U = 0\n\
                \u{20}          p = min(1, p + p1) if U > 1, else max(0, p - p2);  n_arr = n_dep = 0",
         deviations: &[
-            "the paper's formulas are lost: p rising at U > 1 and falling at U = 1 is our reconstruction; if p rose at \
-             U = 1 it would reach 1 on an uncongested link",
+            "the paper's formulas are unreadable: p rising at U > 1 and falling at U = 1 is our reconstruction; if p \
+             rose at U = 1 it would reach 1 on an uncongested link",
             "arrivals differ from one reading of section 4.2: we count packets that enter the queue; if packets \
              dropped by p counted too, U would exceed 1 whenever p > 0 and p would reach 1",
-            "u_when_no_departure: the paper's value is lost; 1 is neutral",
-            "dt, p1 and p2: Tables 1 and 2 are lost; our dt is within the printed range",
+            "u_when_no_departure: the paper's value is unreadable; 1 is neutral",
+            "dt, p1 and p2: Tables 1 and 2 are unreadable; our dt is within the printed range",
             "departures: a packet counts when its transmission begins",
         ],
     };

@@ -430,8 +430,8 @@ impl Design for Pie {
             "preset=linux differs from Linux: floating-point, not integer arithmetic",
             "preset=linux differs from Linux: the first update comes after tupdate, not after 0.5 s",
             "preset=linux differs from Linux: p decays at two delays of 0 even if there is a backlog",
-            "preset=linux differs from Linux: latency=rate uses the last measured departure rate, not a mean of \
-             several",
+            "preset=linux differs from Linux: latency=rate averages the measured times per byte; Linux \
+             averages the rates",
             "preset=linux differs from Linux: a rate measurement does not count the departure that starts it",
             "preset=linux differs from Linux: at p = ecn_cut exactly ECT packets are dropped, not marked",
             "preset=ns3 differs from ns-3: no burst state; ns-3 resets the allowance only after 1.5 s without \

@@ -28,7 +28,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of AVQ.
+    /// Parameters of AVQ.
     pub struct Params {
         /// Share of the link that the arrivals are to fill.
         gamma: f64 = 0.98, in 0.0 ..= 10.0, "gamma", "ns-2.35 gamma_; Kunniyur and Srikant section V";
@@ -98,9 +98,10 @@ impl Design for Avq {
                \u{20}         dt since the last arrival, dt' since C~ was last changed",
         deviations: &[
             "ns-2.35's rule: the paper cuts C~ at C before it takes size off (its text was not at hand)",
-            "with ECN on and non_ect=drop, packets that are not ECT are dropped; ns-2.35 in marking mode lets them pass",
-            "limit is the virtual buffer alone; in ns-2 limit_ is both, and both count bytes when queue_in_bytes_ is on: \
-             give hard_limit the same size in the same unit",
+            "with ECN on and non_ect=drop, packets that are not ECT are dropped; ns-2.35 in marking mode lets them \
+             pass",
+            "limit is the virtual buffer alone; in ns-2 limit_ is both, and both count bytes when queue_in_bytes_ is \
+             on: give hard_limit the same size in the same unit",
             "mean packet is the link's; ns-2 has 1000 bytes whatever the traffic",
             "alpha is a parameter; ns-2 has 0.15 hard-coded",
         ],
@@ -114,7 +115,7 @@ impl Design for Avq {
         Preset {
             name: "aaqm",
             settings: "gamma=0.9 alpha=0.5",
-            source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
+            source: "experiments of the AAQM paper; its symbols are unreadable, the ranges tell which is which",
         },
         Preset {
             name: "msc",

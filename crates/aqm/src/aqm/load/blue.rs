@@ -16,7 +16,7 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of BLUE.
+    /// Parameters of BLUE.
     pub struct Params {
         /// What an overflow adds to p.
         d1: f64 = 0.0025, in 0.0 ..= 1.0, "d1", "scripts of the authors' ns code; d1 >> d2";
@@ -62,7 +62,8 @@ impl Design for Blue {
                link idle:        if now - last > freeze:  p = max(0, p - d2);  last = now",
         deviations: &[
             "a drop at a full buffer is an overflow also where u < p; the authors' ns code looks at p first",
-            "the link falls idle once, when a departure finds nothing: a long silence takes d2 off once, as in the paper",
+            "the link falls idle once, when a departure finds nothing: a long silence takes d2 off once, as in the \
+             paper",
             "the papers' text was not at hand: rule and values follow the authors' ns code and the literature",
         ],
     };
@@ -75,7 +76,7 @@ impl Design for Blue {
         Preset {
             name: "paper",
             settings: "d1=0.02 d2=0.002 freeze=100ms l=auto apart=off",
-            source: "Feng et al. as cited in the literature; not checked against the text",
+            source: "Feng et al. as cited in the literature; not checked against the paper",
         },
         Preset {
             name: "aaqm",

@@ -20,7 +20,7 @@ use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBu
 use crate::{params, probes};
 
 params! {
-    /// Knobs of MSVB.
+    /// Parameters of MSVB.
     pub struct Params {
         /// How fast a threshold moves, one number or one per class.
         alpha: PerClass = PerClass::all(0.5), in 0.0 ..= 100.0, "alpha_i", "ours: Lemma 3.1 bounds it, no number is printed";
@@ -71,10 +71,13 @@ impl Design for Msvb {
                \u{20}                    p = max(0, (Q_v - B_i)/Q_v);  if u < p: mark or drop\n\
                \u{20}                    on a drop (rate_basis=accepted): size is taken back from Q_v and B_i",
         deviations: &[
-            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
-            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds, and Q_v + sum B_i/alpha_i is invariant off them",
+            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the \
+             current rate'",
+            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds, and Q_v + sum \
+             B_i/alpha_i is invariant off them",
             "b_cap is half the buffer for every class unless given, not scaled by phi, and may exceed the buffer",
-            "rate_basis=accepted by default: with drops the literal rule (offered) drives offered, not admitted, traffic to phi C",
+            "rate_basis=accepted by default: with drops the literal rule (offered) drives offered, not admitted, \
+             traffic to phi C",
             "classes 32 and above share the thresholds of class mod 32",
         ],
     };

@@ -22,7 +22,7 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SFB.
+    /// Parameters of SFB.
     pub struct Params {
         /// Time after which flows are hashed anew; 0 is never.
         rehash: Span = Span::from_millis(600_000), in 0.0 ..= 1e6, "rehash", "tc sfb";
@@ -243,23 +243,23 @@ impl Design for Sfb {
             "p is a real number; Linux counts in steps of 1/65535",
             "the hash is ours; levels times the bits of a bin's number may be 64, Linux splits 32",
             "times are exact; Linux counts jiffies",
-            "as in Linux, an attempt without a token begins the penalty box's time anew: a flow that tries more often than \
-             penalty_rate gets nothing after its burst",
+            "as in Linux, an attempt without a token begins the penalty box's time anew: a flow that tries more often \
+             than penalty_rate gets nothing after its burst",
             "as in Linux, bins keep their p_m when their hash changes",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "linux",
-            settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 penalty_rate=10 \
-                       penalty_burst=20 levels=8 bins=16",
+            settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 \
+                       penalty_rate=10 penalty_burst=20 levels=8 bins=16",
             source: "tc sfb",
         },
         Preset {
             name: "paper",
             settings: "levels=2 bins=23 target=13 max=auto increment=0.005 decrement=0.001",
-            source: "bins as cited in the literature, for a buffer of 200 packets, steps of the authors' ns code as cited \
-                     by XNU; not checked against the text",
+            source: "bins as cited in the literature, for a buffer of 200 packets, steps of the authors' ns code as \
+                     cited by XNU; not checked against the text",
         },
     ];
     const TC: Option<Tc> = Some(Tc::new(

@@ -20,7 +20,7 @@ use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBu
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SIO.
+    /// Parameters of SIO.
     pub struct Params {
         /// How fast the threshold of IN moves.
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha_in", "ours: Lemma 3.1 bounds it, no number is printed";
@@ -112,12 +112,14 @@ impl Design for Sio {
                \u{20}             rate_basis=accepted: size is taken back from Q_in and B_in\n\
                recover:      a second without: B_out += 1 packet, up to b_out",
         deviations: &[
-            "eq. (4) is reconstructed: the denominator of p_out is a damaged glyph, the text says 'the real queue length'",
-            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
+            "eq. (4) is reconstructed: the denominator of p_out is a damaged glyph, the text says 'the real queue \
+             length'",
+            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the \
+             current rate'",
             "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds for B_in",
             "rate_basis=accepted by default, of IN packets; offered is the literal rule",
-            "b_out_floor=auto keeps B_out at a packet or above; the paper's never recovers, after a few losses every OUT packet that \
-             meets a queue is signalled (b_out_floor=0)",
+            "b_out_floor=auto keeps B_out at a packet or above; the paper's never recovers, after a few losses every \
+             OUT packet that meets a queue is signalled (b_out_floor=0)",
             "hold and recover are ours, and off by default",
             "a loss is a drop, early or for want of room; a mark halves nothing",
         ],

@@ -20,7 +20,7 @@ use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBu
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SVB.
+    /// Parameters of SVB.
     pub struct Params {
         /// How fast the threshold moves.
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha", "ours: Lemma 3.1 bounds it, no number is printed";
@@ -64,12 +64,15 @@ impl Design for Svb {
                \u{20}         on a drop (rate_basis=accepted): size is taken back from Q_v and B\n\
                leak:     B' = alpha (phi C - lambda) + leak (b_target - B)",
         deviations: &[
-            "the line for Q_v is reconstructed: its glyphs are damaged, the lemma's algebra follows from this form alone",
-            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
+            "the line for Q_v is reconstructed: its glyphs are damaged, the lemma's algebra follows from this form \
+             alone",
+            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the \
+             current rate'",
             "Q_v is kept at 0 or above; the paper's analysis takes it to be positive always",
-            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds, and B + alpha Q_v \
-             is invariant off them, so they decide where the queue settles",
-            "rate_basis=accepted by default: with drops the literal rule (offered) drives offered, not admitted, traffic to C",
+            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds, and B + alpha \
+             Q_v is invariant off them, so they decide where the queue settles",
+            "rate_basis=accepted by default: with drops the literal rule (offered) drives offered, not admitted, \
+             traffic to C",
             "leak, b_target and phi are ours; leak is off by default",
         ],
     };

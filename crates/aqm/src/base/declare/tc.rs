@@ -248,7 +248,7 @@ impl Tc {
 pub const LIMIT_PACKETS: Words = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
 /// The buffer of most others, in packets.
 pub const LIMIT: Words = &[("limit", sets(Form::Packets, "hard_limit").but_zero())];
-/// Queues that flows are hashed to.
+/// Number of queues that flows are hashed to.
 pub const FLOWS: Words = &[("flows", sets(Form::Count, "flows").but_zero())];
 /// Marks instead of drops, or not.
 pub const ECN: Words = &[("ecn", Tail::Flag("ecn=on")), ("noecn", Tail::Flag("ecn=off"))];
