@@ -34,7 +34,8 @@ params! {
     pub struct Params {
         /// Up to this average everything passes; auto is a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";
-        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not less.
+        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not
+        /// less.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";

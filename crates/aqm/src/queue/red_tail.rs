@@ -440,7 +440,8 @@ mod tests {
     fn thresholds_of_queue_2_float_with_its_drop_probability() {
         let min_th2 = |settings: &str, most: u32| {
             let mut queue = queue(&format!("n=0 {settings}"));
-            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p is 0.
+            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p
+            // is 0.
             for ms in 0..5_000 {
                 queue.arrive(tcp(1), at(ms));
                 if queue.port.pkts() > most {

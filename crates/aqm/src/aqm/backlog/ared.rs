@@ -248,8 +248,8 @@ impl Design for Ared {
         Preset {
             name: "msc",
             settings: "ecn=off min_th=20p max_th=60p",
-            source: "MSC paper, experiment 3; its thresholds are unreadable, the middle of these is its reference \
-                     queue of 40",
+            source: "MSC paper, experiment 3; its thresholds are unreadable; the middle of these is its reference \
+                     queue, 40",
         },
         Preset {
             name: "tail",

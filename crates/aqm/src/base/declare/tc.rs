@@ -3,8 +3,8 @@
 //! Each discipline that the kernel has declares its words; they are rewritten as `preset=linux target=5ms ...` and
 //! then read like any other discipline. Values are read as iproute2 reads them, also those that change nothing here.
 //!
-//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number and is
-//! no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
+//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number
+//! and is no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
 
 mod form;
 mod read;
