@@ -1,9 +1,9 @@
-//! AAQM: p takes a fixed step up while more arrives than departs, and one down otherwise.
+//! AAQM: p rises by a fixed step while more packets arrive than depart, and falls by a fixed step otherwise.
 //!
-//! Once a period the packets that entered the queue are compared with those that left it. There is no reference
-//! queue: the quotient is 1 at an empty queue and at a full one, so the rule has two resting places. With equal
-//! steps and many flows the queue sits near the top of the buffer, with larger steps up it is nearly empty, until
-//! the load makes it jump. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
+//! Once per period AAQM compares the packets that entered the queue with those that left it. There is no reference
+//! queue. The quotient is 1 at an empty queue and at a full one, so there are two equilibria. With equal steps and
+//! many flows the queue stays near the top of the buffer. With larger steps up it is nearly empty until the load
+//! makes it jump. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
@@ -13,23 +13,23 @@ use crate::base::units::Link;
 use crate::{params, probes};
 
 params! {
-    /// Knobs of AAQM.
+    /// Parameters of AAQM.
     pub struct Params {
         /// Time between two steps.
         dt: Span = Span::from_millis(50), in 1e-6 ..= 1e4, "dt", "section 4.5 goes from 10 to 90 ms";
-        /// Step up.
-        p1: f64 = 0.001, in 0.0 ..= 1.0, "P_1", "ours: Table 1 is lost";
-        /// Step down.
-        p2: f64 = 0.001, in 0.0 ..= 1.0, "P_2", "ours: Table 1 is lost";
-        /// Quotient of a period in which packets arrived and none departed.
-        u_when_no_departure: f64 = 1.0, in 0.0 ..= 1e9, "U", "section 4.4; its value is lost, 1 is neutral";
+        /// Increase of p per period.
+        p1: f64 = 0.001, in 0.0 ..= 1.0, "P_1", "ours: Table 1 is unreadable";
+        /// Decrease of p per period.
+        p2: f64 = 0.001, in 0.0 ..= 1.0, "P_2", "ours: Table 1 is unreadable";
+        /// Quotient in a period with arrivals but no departure.
+        u_when_no_departure: f64 = 1.0, in 0.0 ..= 1e9, "U", "section 4.4; its value is unreadable, 1 is neutral";
     }
 }
 
-/// Where the quotient turns from a step down to one up.
+/// Above this quotient p rises; at or below it p falls.
 const BALANCE: f64 = 1.0;
 
-/// U: packets that entered over packets that left.
+/// U: packets that entered the queue divided by packets that left it.
 fn quotient(period: &Tally, u_when_no_departure: f64) -> f64 {
     match (period.accepted.pkts, period.departed.pkts) {
         (0, 0) => 0.0,
@@ -38,7 +38,7 @@ fn quotient(period: &Tally, u_when_no_departure: f64) -> f64 {
     }
 }
 
-/// The timer's rule: up if U exceeds 1, else down, kept a probability.
+/// The timer's rule: p rises if U exceeds 1, else falls; the result is within 0..1.
 fn step(p: f64, u: f64, p1: f64, p2: f64) -> f64 {
     if u > BALANCE { (p + p1).min(1.0) } else { (p - p2).max(0.0) }
 }
@@ -54,21 +54,21 @@ pub struct Aaqm {
 impl Design for Aaqm {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "p goes up and down in fixed steps, by whether more packets entered the queue than left it",
-        source: "AAQM (adaptive AQM for heterogeneous networks), sections 4.1-4.4; its symbols are lost, the rule is \
-                 reconstructed",
+        summary: "p rises by a fixed step if more packets entered the queue than left it, else it falls",
+        source: "AAQM (adaptive AQM for heterogeneous networks), sections 4.1-4.4; its symbols are unreadable, the \
+                 rule is reconstructed",
         rule: "arrival:   if u < p: mark or drop;  what enters the queue: n_arr += 1\n\
                departure: n_dep += 1\n\
                every dt:  U = n_arr/n_dep;  n_dep = 0: U = u_when_no_departure;  both 0: U = 0\n\
                \u{20}          p = min(1, p + p1) if U > 1, else max(0, p - p2);  n_arr = n_dep = 0",
         deviations: &[
-            "the paper's formulas are lost; that U > 1 means a step up, and U = 1 one down, is reconstructed: with a \
-             step up at U = 1 p would run to 1 on an uncongested link",
-            "arrivals are those that enter the queue; section 4.2 can be read to count those that p drops too, but then \
-             U > 1 whenever p > 0, and p would run to 1",
-            "u_when_no_departure=1 is the neutral reading of a lost value",
-            "dt, p1 and p2 are ours within the printed range of dt: Tables 1 and 2 are lost",
-            "a departure is counted when its transmission begins",
+            "the paper's formulas are unreadable: p rising at U > 1 and falling at U = 1 is our reconstruction; if p \
+             rose at U = 1 it would reach 1 on an uncongested link",
+            "arrivals differ from one reading of section 4.2: we count packets that enter the queue; if packets \
+             dropped by p counted too, U would exceed 1 whenever p > 0 and p would reach 1",
+            "u_when_no_departure: the paper's value is unreadable; 1 is neutral",
+            "dt, p1 and p2: Tables 1 and 2 are unreadable; our dt is within the printed range",
+            "departures: a packet counts when its transmission begins",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -80,17 +80,17 @@ impl Design for Aaqm {
         Preset {
             name: "figure",
             settings: "dt=50ms p1=0.001 p2=0.001",
-            source: "ours: with many flows the queue stays near the top of the buffer, as in Fig. 15",
+            source: "ours: with many flows the queue stays near the top of the buffer, as Fig. 15 shows",
         },
         Preset {
             name: "lowdelay",
             settings: "dt=10ms p1=0.002 p2=0.001",
-            source: "ours: a nearly empty queue, and an underused link, until many flows fill it",
+            source: "ours: the queue is nearly empty and the link underused until many flows fill it",
         },
         Preset {
             name: "mid",
             settings: "dt=90ms p1=0.002 p2=0.001",
-            source: "ours: between the two, by the number of flows",
+            source: "ours: between figure and lowdelay; the number of flows decides",
         },
     ];
 
@@ -122,7 +122,7 @@ impl Law for Aaqm {
 probes! { Aaqm {
     /// Signal probability.
     p ["1"] probability = |s| s.p;
-    /// Packets that entered over packets that left, in the last period.
+    /// Packets that entered divided by packets that left, in the last period.
     u ["1"] = |s| s.u;
 } }
 
@@ -137,12 +137,12 @@ mod tests {
 
     fn period(accepted: u64, departed: u64) -> Tally {
         let count = |pkts| Count { pkts, bytes: 1282 * pkts };
-        // What is dropped shows in the offered packets alone.
+        // Dropped packets count only as offered.
         Tally { offered: count(3 * accepted), accepted: count(accepted), departed: count(departed), ..Tally::default() }
     }
 
     #[test]
-    fn the_quotient_and_its_special_cases() {
+    fn quotient_and_its_special_cases() {
         assert_eq!(quotient(&period(49, 48), 1.0), 49.0 / 48.0);
         assert_eq!(quotient(&period(0, 48), 1.0), 0.0);
         assert_eq!(quotient(&period(5, 0), 1.0), 1.0);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_up_above_balance_only_and_stays_a_probability() {
+    fn p_rises_only_above_balance_within_bounds() {
         assert_eq!(step(0.5, 1.001, 0.25, 0.125), 0.75);
         assert_eq!(step(0.5, 1.0, 0.25, 0.125), 0.375);
         assert_eq!(step(0.5, 0.0, 0.25, 0.125), 0.375);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_periods_of_growth_make_every_packet_a_signal() {
+    fn p_reaches_one_after_1000_growing_periods() {
         let mut aaqm = Aaqm::build(&Params::default(), &LINK);
         let dt = aaqm.period(0);
         let sample =
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(aaqm.initial(), Actuation::bernoulli(0.0));
         let after = (0..1000).map(|_| aaqm.update(0, &sample(period(60, 48)))).last();
         assert!(matches!(after.map(|a| a.signal), Some(crate::base::ladder::Signal::Bernoulli(p)) if p > 0.999_999));
-        // As many in as out, as at a full buffer: down again, half as fast with half the step.
+        // As many in as out, as at a full buffer: p falls, half as fast with half the step.
         aaqm.params.p2 = 0.0005;
         for _ in 0..1000 {
             aaqm.update(0, &sample(period(48, 48)));

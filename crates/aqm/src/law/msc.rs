@@ -1,8 +1,8 @@
-//! MSC: a rate on the large time scale sets the probability, the queue on the small one corrects it.
+//! MSC: the arrival rate sets the probability on a large time scale; the queue corrects it on a small one.
 //!
-//! The load rho of the last ts_l says which share of the traffic is too much: p_a = 1 - gamma/rho
-//! would make admitted = gamma C. Every ts_s the mismatch of the queue is added to it, so bursts
-//! meet more drops and lulls fewer; with gamma = 1 and rho > 1 the queue comes to rest at q_ref.
+//! The load rho of the last ts_l gives the share of the traffic in excess: with p_a = 1 - gamma/rho the admitted rate
+//! is gamma C. Every ts_s the relative queue mismatch is added, so that bursts are dropped more and lulls less. With
+//! gamma = 1 and rho > 1 the equilibrium queue is q_ref.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample, Trigger};
@@ -11,31 +11,31 @@ use crate::base::units::{Depth, Link};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of MSC.
+    /// Parameters of MSC.
     pub struct Params {
         /// Reference queue; its unit (packets or bytes) is that of Q.
         q_ref: Depth = Depth::Packets(40.0), in 1.0 ..= 1e9, "Qref", "section 4, experiments 1-3";
         /// Weight of the relative queue mismatch.
         alpha: f64 = 0.1, in 0.0 ..= 1.0, "alpha", "section 4 says 'a small value'; the listing starts at 1.0";
-        /// Utilisation that the rate term aims at.
+        /// Target utilisation of the rate term.
         gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 4";
-        /// Small time scale: time between two looks at the queue.
+        /// Small time scale: time between queue samples.
         ts_s: Span = Span::from_millis(10), in 1e-6 ..= 1e3, "ts_s", "section 3.3, example";
-        /// Large time scale: time between two estimates of the rate; above the round-trip time.
+        /// Large time scale: time between rate estimates. It should exceed the round-trip time.
         ts_l: Span = Span::from_millis(200), in 1e-6 ..= 1e4, "ts_l", "ours: the paper says 'greater than RTT'";
         /// Weight of the new rate sample.
         r_w: f64 = 0.5, in 1e-6 ..= 1.0, "r_w", "ours: not printed";
-        /// p_a while the load does not exceed gamma.
+        /// Value of p_a while the load is at most gamma.
         p_floor: f64 = 0.01, in 0.0 ..= 1.0, "p_a", "section 3.3: 0.01 as default, or zero";
-        /// Let p_a rise from p_floor without the jump at rho = gamma.
+        /// Makes p_a rise from p_floor without the jump at rho = gamma.
         smooth_switch: bool = false, in 0.0 ..= 1.0, "", "ours";
     }
 }
 
-/// The clock that looks at the queue; it runs before the other, as in the listing.
+/// Index of the queue clock. It runs before the rate clock, as in the listing.
 const QUEUE_CLOCK: usize = 0;
 
-/// Eq. (3): the share of load rho that gamma leaves over; `p_floor` where nothing is over.
+/// Eq. (3): the share of load rho in excess of gamma; `p_floor` if there is no excess.
 fn rate_term(rho: f64, gamma: f64, p_floor: f64, smooth: bool) -> f64 {
     if rho <= gamma {
         return p_floor;
@@ -44,7 +44,7 @@ fn rate_term(rho: f64, gamma: f64, p_floor: f64, smooth: bool) -> f64 {
     if smooth { over.max(p_floor) } else { over }
 }
 
-/// p_a corrected by the relative queue mismatch, kept a probability.
+/// p_a plus the weighted relative queue mismatch, clamped to 0..1.
 fn drop_probability(p_a: f64, q: f64, q_ref: f64, alpha: f64) -> f64 {
     (p_a + alpha * (q - q_ref) / q_ref).clamp(0.0, 1.0)
 }
@@ -62,19 +62,20 @@ pub struct Msc {
 impl Design for Msc {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "multi-scale control: load sets the probability, the queue corrects it",
+        summary: "multi-scale control: the load sets the probability, the queue corrects it",
         source: "MSC (Multi-Scale Control), section 3.3; journal version Ji and Dong, JCST 2006",
         rule: "arrival:  every ts_s:  p_d = clamp(p_a + alpha (Q - Qref)/Qref, 0, 1)\n\
                \u{20}         every ts_l:  A = r_w bytes/dt + (1 - r_w) A;  rho = A/C;  bytes = 0\n\
                \u{20}                      p_a = 1 - gamma/rho if rho > gamma, else p_floor\n\
                \u{20}         bytes += size;  if u < p_d: mark or drop",
         deviations: &[
-            "the listing starts with alpha = 1.0, the text asks for a 'small value': 0.1 here",
-            "the listing tests rho <= 1 and takes 1 - 1/rho; the text's gamma is used in both",
-            "the listing's test 0 < rho sends rho = 0 to 1 - 1/0; no traffic means p_floor here",
-            "p_d is kept above 0 too; the listing only keeps it below 1",
-            "A starts at C, as rho starts at 1; p_d is 0 until the first ts_s has passed",
-            "smooth_switch=on (ours) makes p_a = max(p_floor, 1 - gamma/rho)",
+            "alpha differs from the listing: its initial value is 1.0, but the text asks for a 'small value'; we take \
+             0.1",
+            "gamma differs from the listing: it tests rho <= 1 and computes 1 - 1/rho; we use the text's gamma in both",
+            "rho = 0 differs from the listing: it computes 1 - 1/0; without traffic we use p_floor",
+            "p_d differs from the listing: it bounds p_d by 1 only; we bound it by 0 too",
+            "initial values are ours: A starts at C, because rho starts at 1; p_d is 0 until the first ts_s has passed",
+            "smooth_switch is ours: on gives p_a = max(p_floor, 1 - gamma/rho)",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -123,7 +124,7 @@ impl Law for Msc {
         if clock == QUEUE_CLOCK {
             self.p_d = drop_probability(self.p_a, sample.backlog(q_ref), q_ref.value(), alpha);
         } else {
-            // Offered, not accepted: with what was let in, rho could never stay above gamma.
+            // Offered, not accepted: measured on accepted packets, rho could never stay above gamma.
             let measured = sample.period.offered.bytes as f64 / sample.dt.secs();
             self.rate = r_w * measured + (1.0 - r_w) * self.rate;
             self.rho = self.rate / sample.link.rate.bytes_per_sec();
@@ -136,7 +137,7 @@ impl Law for Msc {
 probes! { Msc {
     /// Signal probability.
     p ["1"] probability = |s| s.p_d;
-    /// Its part due to the rate.
+    /// Rate term of the signal probability.
     p_a ["1"] probability = |s| s.p_a;
     /// Load: filtered arrival rate over capacity.
     rho ["1"] = |s| s.rho;
@@ -165,16 +166,16 @@ mod tests {
 
     #[test]
     fn load_sets_the_rate_term() {
-        // Experiment 1 with N = 300 offers 1.5 C: a third is too much, and q = q_ref takes it as it is.
+        // Experiment 1 with N = 300 offers 1.5 C: a third is in excess, and q = q_ref adds no correction.
         assert!((rate_term(1.5, 1.0, 0.01, false) - 1.0 / 3.0).abs() < 1e-15);
         assert!((drop_probability(1.0 / 3.0, 40.0, 40.0, 0.1) - 1.0 / 3.0).abs() < 1e-15);
-        // gamma = 0.95 at rho = 1: 5 % are too much already.
+        // gamma = 0.95 at rho = 1: 5 % are in excess.
         assert!((rate_term(1.0, 0.95, 0.01, false) - 0.05).abs() < 1e-15);
         assert_eq!(rate_term(0.0, 1.0, 0.01, false), 0.01);
     }
 
     #[test]
-    fn jump_at_full_load_is_the_papers_and_optional() {
+    fn smooth_switch_removes_the_jump_at_full_load() {
         // Just above gamma the paper's p_a falls from 0.01 to almost 0.
         assert_eq!(rate_term(1.0, 1.0, 0.01, false), 0.01);
         assert!(rate_term(1.001, 1.0, 0.01, false) < 0.001);
@@ -183,15 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn queue_term_stays_a_probability() {
-        // alpha = 1 on an empty queue asks for p_a - 1; a queue of 3 q_ref for p_a + 2.
+    fn drop_probability_is_clamped() {
+        // With alpha = 1 an empty queue gives p_a - 1 and a queue of 3 q_ref gives p_a + 2, before clamping.
         assert_eq!(drop_probability(0.01, 0.0, 40.0, 1.0), 0.0);
         assert_eq!(drop_probability(0.01, 120.0, 40.0, 1.0), 1.0);
         assert!((drop_probability(0.01, 80.0, 40.0, 0.1) - 0.11).abs() < 1e-15);
     }
 
     #[test]
-    fn new_rate_counts_one_queue_clock_later() {
+    fn new_rate_applies_at_next_queue_clock() {
         let mut msc = Msc::build(&Params::default(), &LINK);
         // 1.875 MB/s is capacity; 1.125 MB in 0.2 s is 3 C; half weight on A = C gives rho = 2.
         assert_eq!(msc.update(1, &sample(40.0, 1_125_000)), Actuation::bernoulli(0.0));
@@ -199,7 +200,7 @@ mod tests {
         assert!((msc.p_a - 0.5).abs() < 1e-12);
         msc.update(QUEUE_CLOCK, &sample(40.0, 0));
         assert!((msc.p_d - 0.5).abs() < 1e-12);
-        // Silence halves A at each large step: 2, 1, 1/2.
+        // Without traffic A halves at each large step: 2, 1, 1/2.
         msc.update(1, &sample(0.0, 0));
         msc.update(1, &sample(0.0, 0));
         assert!((msc.rho - 0.5).abs() < 1e-12 && msc.p_a == 0.01);

@@ -1,8 +1,7 @@
 //! PI: proportional-integral control of the queue (Hollot, Misra, Towsley, Gong 2002).
 //!
-//! The integral of (q - q_ref) sets p, so the queue settles at q_ref whatever the load; how soon
-//! depends on gains that were designed for one link, one N and one RTT. `preset=tuned` designs them for
-//! the link at hand.
+//! p integrates q - q_ref, so the queue settles at q_ref at any load. How fast depends on the gains. The default gains
+//! were designed for one link, one N and one RTT; `preset=tuned` designs them for the given link.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
@@ -12,21 +11,21 @@ use crate::base::units::{Depth, Link};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of PI.
+    /// Parameters of PI.
     pub struct Params {
-        /// Queue length that the integral action holds, in the unit of q; in bytes p goes by packet size too.
+        /// Target queue length. If given in bytes, p is scaled by packet size too.
         q_ref: Depth = Depth::Packets(50.0), in 0.0 ..= 1e9, "q_ref", "ns-2.35 default";
-        /// Gain on the present error, per packet; auto is designed from n, rtt, w_g and the link.
+        /// Gain on the current error, per packet; auto: designed from n, rtt, w_g and the link.
         a: Auto<f64> = Auto::Given(1.822e-5), in 0.0 ..= 1e3, "a", "Hollot et al. section V; ns-2.35 default";
-        /// Gain on the previous error, per packet; auto likewise.
+        /// Gain on the previous error, per packet; auto: designed from n, rtt, w_g and the link.
         b: Auto<f64> = Auto::Given(1.816e-5), in 0.0 ..= 1e3, "b", "Hollot et al. section V; ns-2.35 default";
         /// Updates per second.
         w: f64 = 170.0, in 1e-3 ..= 1e6, "w", "ns-2.35 default";
-        /// Design point: connections, the fewest that are to be stable.
+        /// Design point: smallest number of connections that must be stable.
         n: u32 = 60, in 1.0 ..= 1000000.0, "N", "Hollot et al. section V";
-        /// Design point: round trip, queueing included, the longest that is to be stable.
+        /// Design point: longest round-trip time that must be stable, queueing included.
         rtt: Span = Span::from_millis(246), in 1e-4 ..= 1e2, "R", "Hollot et al. section V";
-        /// Design point: crossover in radians a second; auto is 2 n/(rtt^2 C), but at most 0.5/rtt.
+        /// Design point: crossover frequency in rad/s; auto: 2 n/(rtt^2 C), at most 0.5/rtt.
         w_g: Auto<f64> = Auto::Auto, in 1e-6 ..= 1e6, "w_g", "Hollot et al. have 2N/(R^2 C); the bound is ours";
     }
 }
@@ -34,19 +33,19 @@ params! {
 /// Largest automatic w_g times R: a phase margin of 34.8 degrees. Ours.
 const MOST_W_G_R: f64 = 0.5;
 
-/// 2N/(R^2 C), the slow pole of TCP, which the controller's zero cancels. C in packets a second.
+/// 2N/(R^2 C): the slow pole of TCP, which the controller's zero cancels. C in packets per second.
 fn zero(n: f64, rtt: f64, c: f64) -> f64 {
     2.0 * n / (rtt * rtt * c)
 }
 
-/// The gains a and b that cross over at `w_g`, sampled every `ts` (bilinear transform).
+/// The gains a and b for crossover at `w_g` and sampling period `ts` (bilinear transform).
 fn gains(n: f64, rtt: f64, c: f64, w_g: f64, ts: f64) -> (f64, f64) {
     let z = zero(n, rtt, c);
     let k = w_g * z * libm::sqrt(w_g * w_g + 1.0 / (rtt * rtt)) * 2.0 * n / (c * c);
     (k * (1.0 / z + ts / 2.0), k * (1.0 / z - ts / 2.0))
 }
 
-/// The gains for `link`: those given, those designed where they are not.
+/// The gains for `link`: the given ones; designed ones where `auto`.
 fn designed(params: &Params, link: &Link) -> (f64, f64) {
     let (n, rtt, c) = (f64::from(params.n), params.rtt.secs(), link.pkts_per_sec());
     let w_g = params.w_g.or(zero(n, rtt, c).min(MOST_W_G_R / rtt));
@@ -60,16 +59,16 @@ pub struct Pi {
     params: Params,
     /// The gains in use.
     gains: (f64, f64),
-    /// 1/w, kept: a compiler that moves the division out of a loop over ticks has it at every packet of any discipline.
+    /// Cached 1/w: otherwise LLVM hoists the division into every discipline's per-packet path.
     period: Span,
-    /// Byte mode: the mean that packet sizes are measured by.
+    /// Byte mode: mean packet size in bytes.
     per_byte: Option<f64>,
     p: f64,
-    /// Errors are in packets, in byte mode of mean size.
+    /// Previous error in packets; in byte mode, in packets of mean size.
     error_old: f64,
 }
 
-/// One step: p + a (q - q_ref) - b (q_old - q_ref), kept a probability.
+/// One step: p + a (q - q_ref) - b (q_old - q_ref), clamped to 0..1.
 fn step(p: f64, error: f64, error_old: f64, (a, b): (f64, f64)) -> f64 {
     (a * error - b * error_old + p).clamp(0.0, 1.0)
 }
@@ -100,10 +99,12 @@ impl Design for Pi {
                auto gains:   z = 2N/(R^2 C);  K = w_g z sqrt(w_g^2 + 1/R^2) 2N/C^2\n\
                \u{20}             a = K (1/z + 1/2w);  b = K (1/z - 1/2w)",
         deviations: &[
-            "ns-2.35's rule, with u < p for its u <= p",
-            "q_ref in bytes is ns-2's queue_in_bytes_ and bytes_ in one, and its qref_ times the mean packet",
-            "mean packet is the link's; ns-2 has 500 bytes whatever the traffic",
-            "automatic gains are rederived from Hollot et al.'s loop; at their design point they are 2 % above the printed ones",
+            "the signal test differs from ns-2.35: u < p, not u <= p",
+            "byte mode differs from ns-2: q_ref in bytes sets both queue_in_bytes_ and bytes_, and equals qref_ times \
+             the mean packet",
+            "the mean packet differs from ns-2: it is the link's; ns-2 always uses 500 bytes",
+            "automatic gains differ from Hollot et al.: we derived them again from their loop; at their design point \
+             they are 2 % above the printed ones",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -115,12 +116,13 @@ impl Design for Pi {
         Preset {
             name: "tuned",
             settings: "a=auto b=auto w=160",
-            source: "Hollot et al.'s design rule for this link; say for which n and rtt",
+            source: "Hollot et al.'s design rule for this link; set n and rtt",
         },
         Preset {
             name: "aaqm",
             settings: "q_ref=100 a=1.822e-5 b=1.816e-5 w=170",
-            source: "AAQM paper, for its buffer of 101; it had the gains of Ryu et al., which were not found: ns-2.35's",
+            source: "AAQM paper, for its buffer of 101; it used the gains of Ryu et al., which we did not find: \
+                     ns-2.35's",
         },
     ];
 
@@ -128,7 +130,7 @@ impl Design for Pi {
         let per_byte = matches!(params.q_ref, Depth::Bytes(_)).then_some(link.mean_packet.0 as f64);
         let (gains, period) = (designed(params, link), Span::from_secs(1.0 / params.w));
         let mut pi = Self { params: params.clone(), gains, period, per_byte, p: 0.0, error_old: 0.0 };
-        // q_old is 0 at first, not the error.
+        // At the start q_old is 0, so the old error is -q_ref.
         pi.error_old = pi.error(0.0);
         pi
     }
@@ -178,7 +180,7 @@ mod tests {
         Pi::build(&params, link)
     }
 
-    /// p after updates at these queues of `len`-byte packets.
+    /// p after one update for each queue length in `queues`, of `len`-byte packets.
     fn p_after(pi: &mut Pi, queues: &[f64], len: f64) -> f64 {
         for q in queues {
             let sample = Sample {
@@ -199,20 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn saturated_error_moves_p_by_five_ten_thousandths_a_second() {
+    fn full_buffer_raises_p_by_5e_4_per_second() {
         // A full 100-packet buffer at q_ref 50: (a - b) x 50 x 170 Hz = 5.1e-4 per second.
         let one_second = (0..170).fold(0.1, |p, _| step(p, 50.0, 50.0, NS2));
         assert!((one_second - 0.1 - 5.1e-4).abs() < 1e-9);
     }
 
     #[test]
-    fn p_stays_a_probability() {
+    fn p_is_clamped() {
         assert_eq!(step(0.0, -50.0, 50.0, NS2), 0.0);
         assert_eq!(step(1.0, 1e9, -50.0, NS2), 1.0);
     }
 
     #[test]
-    fn the_first_update_compares_with_an_empty_queue() {
+    fn first_update_compares_with_an_empty_queue() {
         // 60 packets at q_ref 50: 10 a + 50 b; then 60 again: 10 (a - b) more.
         let mut pi = pi("", &LINK);
         near(p_after(&mut pi, &[60.0], 500.0), 10.0 * NS2.0 + 50.0 * NS2.1, 1e-12);
@@ -231,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn byte_mode_weighs_a_packet_by_its_length() {
+    fn byte_mode_scales_p_by_packet_length() {
         assert_eq!(pi("q_ref=50p", &LINK).initial().per_byte, None);
         assert_eq!(pi("q_ref=25000b", &LINK).initial().per_byte, Some(500.0));
     }
 
     #[test]
-    fn the_design_rule_gives_the_published_gains() {
+    fn design_rule_gives_the_published_gains() {
         // Worked in the specification: z 0.529, a 1.857e-5, b 1.851e-5; printed are 1.822e-5 and 1.816e-5.
         near(zero(60.0, 0.246, 3750.0), 0.529, 5e-4);
         let (a, b) = gains(60.0, 0.246, 3750.0, 0.53, 1.0 / 160.0);
@@ -258,7 +260,7 @@ mod tests {
         near(fast.0, 1.26e-3, 4e-3);
         // An integrator: a - b = K Ts, K = 6.901e-3.
         near(fast.0 - fast.1, 6.901e-3 / 160.0, 1e-3);
-        // The crossover given, or one gain of the two.
+        // Given crossover; one given gain.
         assert_eq!(pi("a=auto b=auto w=160 n=100 rtt=120ms w_g=4.166666666666667", &link).gains, fast);
         assert_eq!(pi("a=auto b=0.001 w=160 n=100 rtt=120ms", &link).gains, (fast.0, 0.001));
     }

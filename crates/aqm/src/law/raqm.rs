@@ -1,7 +1,7 @@
-//! RAQM: p grows exponentially with the excess of the input rate (Wang, Li, Hou, Sohraby, Tang).
+//! RAQM: p changes exponentially with the excess input rate (Wang, Li, Hou, Sohraby, Tang).
 //!
-//! Once a period the filtered input rate r moves p by exp(alpha (r - r0)). In the queue-dependent
-//! mode each arrival meets p scaled by q / q0. The gain alpha is static or follows the paper's bound
+//! Once per period p is multiplied by exp(alpha (r - r0)), with r the filtered input rate. In the queue-dependent mode
+//! each arrival is signalled with p q/q0. The gain alpha is static, or adaptive: a fraction of the bound
 //! alpha_hat(r) = c(r/r0)/r0 of Theorem 1.
 
 use alloc::string::{String, ToString};
@@ -16,33 +16,33 @@ use crate::base::units::{Depth, Link, Rate};
 use crate::{choice, params, probes};
 
 choice! {
-    /// Does the queue length scale p?
+    /// Whether the queue length scales p.
     pub enum Mode {
-        /// Yes: eq. (12), p q/q0 at each arrival.
+        /// Eq. (12): p q/q0 at each arrival.
         QueueDependent = "queue-dependent",
-        /// No: p as eq. (3) leaves it.
+        /// Eq. (3): p alone.
         QueueIndependent = "queue-independent",
     }
 }
 
 choice! {
-    /// Which bytes make up the input rate.
+    /// Which bytes count in the input rate.
     pub enum RateBasis {
         /// Every arrival: the paper's listing.
         Offered = "offered",
-        /// Arrivals less early drops.
+        /// Arrivals minus early drops.
         PostDrop = "post_drop",
-        /// What entered the buffer.
+        /// Packets that entered the buffer.
         Accepted = "accepted",
     }
 }
 
 choice! {
-    /// Where the rate filter starts.
+    /// Initial value of the rate filter.
     pub enum FilterStart {
-        /// At 0: the paper's listing.
+        /// 0: the paper's listing.
         Zero = "zero",
-        /// At the first period's rate.
+        /// The rate of the first period.
         Sample = "sample",
     }
 }
@@ -50,7 +50,7 @@ choice! {
 /// The gain: adaptive (eps alpha_hat) or static, given as m = alpha r0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Gain {
-    /// eps times the bound of Theorem 1, anew each period.
+    /// eps times the bound of Theorem 1, computed each period.
     Adaptive,
     /// m = alpha r0, dimensionless.
     Static(f64),
@@ -81,46 +81,45 @@ impl Value for Gain {
 }
 
 params! {
-    /// Knobs of RAQM.
+    /// Parameters of RAQM.
     pub struct Params {
         /// Reference queue of the queue-dependent mode.
         q0: Depth = Depth::Packets(50.0), in 1.0 ..= 1e9, "q_0", "section 3.1";
-        /// Scale p with the queue, or not.
+        /// Whether the queue scales p.
         mode: Mode = Mode::QueueDependent, in 0.0 ..= 1.0, "", "section 2.3";
         /// Gain as m = alpha r0 (stable for 0 < m < 4), or adaptive.
         alpha: Gain = Gain::Adaptive, in 1e-6 ..= 4.0, "alpha r_0", "section 2.4";
-        /// Fraction of the bound alpha_hat that the adaptive gain takes; 0.5 converges fastest.
-        eps: f64 = 0.5, in 1e-6 ..= 1.0, "epsilon", "section 2.4 asks for close to 1, which oscillates";
+        /// Adaptive gain as a fraction of the bound alpha_hat; 0.5 converges fastest.
+        eps: f64 = 0.5, in 1e-6 ..= 1.0, "epsilon", "section 2.4 says close to 1, which oscillates";
         /// Measurement period.
         period: Span = Span::from_millis(1000), in 1e-6 ..= 1e4, "T", "section 3";
         /// Weight of the old rate in the filter.
         f: f64 = 0.1, in 0.0 ..= 0.999, "f", "section 3";
-        /// Where the filter starts: at 0, or at the rate of the first period.
+        /// Initial value of the filter: 0, or the rate of the first period.
         r_init: FilterStart = FilterStart::Zero, in 0.0 ..= 1.0, "r(0)", "Fig. 1; sample is ours";
-        /// Target input rate; auto is gamma C.
+        /// Target input rate; auto: gamma C.
         r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 2.1: C or gamma C";
-        /// Part of the link's capacity that an automatic r0 is.
+        /// Fraction of the link's capacity used as r0 if r0=auto.
         gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 2.1; 1 in section 3";
         /// Probability before the first period ends.
         p_init: f64 = 2e-4, in 0.0 ..= 1.0, "p_0", "Fig. 1";
-        /// Smallest probability; a product cannot leave 0.
+        /// Smallest probability. It must exceed 0 for p to recover, because p changes by factors.
         p_min: f64 = 1e-6, in 0.0 ..= 1.0, "", "ours";
         /// Cap on c(x), which is infinite at x = 0 and x >= 2.
         c_max: f64 = 8.0, in 4.0 ..= 1e3, "", "ours: c at x = 0.042";
-        /// Pull towards q0: the target rate becomes r0 + kappa (q0 - q), kappa in 1/s.
+        /// Pull towards q0, in 1/s: the target rate becomes r0 + kappa (q0 - q).
         kappa: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper";
-        /// Which bytes make up the input rate.
+        /// Which bytes count in the input rate.
         rate_basis: RateBasis = RateBasis::Offered, in 0.0 ..= 1.0, "", "Fig. 1 counts every arrival";
     }
 }
 
 /// m = alpha r0 of the first period, before any rate is known (section 3).
 const FIRST_GAIN: f64 = 2.0;
-/// The exponent of one period is kept within this, lest p jump from one end to the other. Ours.
+/// Largest absolute exponent of one period, so that p cannot jump between 0 and 1. Ours.
 const EXPONENT_LIMIT: f64 = 5.0;
 
-/// c(x) of eq. (13): 2 ln((2-x)/x)/(1-x), which is 4 atanh(e)/e with e = 1-x; `cap` where it is
-/// larger or undefined.
+/// c(x) of eq. (13): 2 ln((2-x)/x)/(1-x) = 4 atanh(e)/e with e = 1-x; `cap` where that is larger or undefined.
 pub fn c(x: f64, cap: f64) -> f64 {
     let e = (1.0 - x).abs();
     if e >= 1.0 {
@@ -130,7 +129,7 @@ pub fn c(x: f64, cap: f64) -> f64 {
     c.min(cap)
 }
 
-/// Eq. (3) with x = r/r0 and m = alpha r0: p exp(m (x - 1)), kept within [p_min, 1].
+/// Eq. (3) with x = r/r0 and m = alpha r0: p exp(m (x - 1)), clamped to [p_min, 1].
 pub fn step(p: f64, m: f64, x: f64, p_min: f64) -> f64 {
     let exponent = (m * (x - 1.0)).clamp(-EXPONENT_LIMIT, EXPONENT_LIMIT);
     (p * libm::exp(exponent)).clamp(p_min, 1.0)
@@ -169,40 +168,43 @@ impl Raqm {
 impl Design for Raqm {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "rate-based: p follows the input rate exponentially, scaled by the queue",
+        summary: "rate-based: p changes exponentially with the input rate, scaled by the queue",
         source: "Wang, Li, Hou, Sohraby, Tang: Design and Analysis of a Rate-based Algorithm for AQM",
         rule: "every period:  r = (1-f) I/T + f r;  p = clamp(p exp(alpha (r - r0)), p_min, 1);  I = 0\n\
                arrival:       I += size;  if u < p (q/q0 in the queue-dependent mode): mark or drop\n\
                alpha:         m/r0, or eps c(r/r0)/r0 with c(x) = 2 ln((2-x)/x)/(1-x)",
         deviations: &[
-            "the listing writes exp(mismatch) without alpha: an omission, alpha is used (eq. 3)",
-            "c(x) is capped at c_max where it is infinite (x <= 0, x >= 2); the paper leaves it undefined",
-            "the exponent of one period is kept within -5..5",
-            "p_min keeps p above 0, which a product cannot leave; p_min=0 is the listing",
-            "eps defaults to 0.5, the fastest; the paper's 'close to 1' (preset=paper: 0.9) oscillates",
-            "kappa and the rate bases other than offered are ours; raqm_plus sets them",
-            "the rate filter starts at r = 0, as in the listing: r comes out low in the first period, by the \
-             fraction f, and pulls p down; so in raqm_plus; r_init=sample (ours) starts it with the first sample",
-            "with rate_basis=offered (the listing) the queue, once p has saturated at 1, settles at q0 times the \
-             drop ratio, not at q0",
+            "the update differs from the listing, which omits alpha in exp(mismatch): we use alpha, as in eq. (3)",
+            "c(x) differs from the paper: it is capped at c_max; the paper leaves it undefined for x <= 0 and x >= 2",
+            "the exponent of one period differs from the paper: it is limited to -5..5",
+            "p_min differs from the listing (p_min=0): it keeps p above 0, because p changes by factors and cannot \
+             leave 0",
+            "eps differs from the paper: the default 0.5 converges fastest; the paper's 'close to 1' (preset=paper: \
+             0.9) oscillates",
+            "kappa is ours; raqm_plus sets it",
+            "rate_basis other than offered is ours; raqm_plus uses post_drop",
+            "r_init=sample is ours: it starts the filter with the first sample; the listing's r = 0 makes r too low by \
+             the fraction f in the first period, which lowers p",
+            "rate_basis=offered is the listing: once p has saturated at 1, the queue settles at q0 times the drop \
+             ratio, not at q0",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
-            settings: "ecn=off q0=50 mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 r_init=zero r0=auto gamma=1 \
-                       p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered",
-            source: "section 3 and Fig. 1; eps reads 'smaller than 1 but close to 1', c_max is ours",
+            settings: "ecn=off q0=50 mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 r_init=zero r0=auto \
+                       gamma=1 p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered",
+            source: "section 3 and Fig. 1; the paper says eps is 'smaller than 1 but close to 1'; c_max is ours",
         },
         Preset {
             name: "plus",
             settings: "rate_basis=post_drop alpha=2 kappa=5",
-            source: "ours: counts what early drops let through, and pulls towards q0",
+            source: "ours: counts packets that pass early drops, and pulls towards q0",
         },
         Preset {
             name: "fast",
             settings: "p_min=0.0002",
-            source: "ours: p never falls below where it starts, and so comes back soon",
+            source: "ours: p never falls below its initial value, so it recovers fast",
         },
     ];
 
@@ -258,7 +260,7 @@ probes! { Raqm {
     p ["1"] probability = |s| s.p;
     /// Filtered input rate.
     r ["bit/s"] = |s| s.r * 8.0;
-    /// Gain alpha r0.
+    /// Gain m = alpha r0.
     m ["1"] = |s| s.m;
 } }
 
@@ -267,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c_has_the_values_worked_by_hand() {
+    fn c_matches_hand_calculation() {
         for (x, want) in [(0.1, 6.543), (0.5, 4.394_449), (0.9, 4.0134), (0.99, 4.00013), (1.0, 4.0)] {
             assert!((c(x, 1e3) - want).abs() < 5e-4, "c({x}) = {}", c(x, 1e3));
             assert!((c(2.0 - x, 1e3) - c(x, 1e3)).abs() < 6e-7, "symmetry at {x}, up to the series' end");
@@ -275,19 +277,19 @@ mod tests {
         assert!((c(0.5, 1e3) - 4.0 * libm::log(3.0)).abs() < 1e-12);
         assert_eq!(c(0.0, 8.0), 8.0);
         assert_eq!(c(2.5, 8.0), 8.0);
-        // The series, cut at e^4, is within 4 e^6/7 of atanh where it gives way to it.
+        // The series up to e^4 is within 4 e^6/7 of atanh at the switch-over.
         assert!((c(1.0 - 0.0999, 8.0) - 4.0 * libm::atanh(0.0999) / 0.0999).abs() < 6e-7);
     }
 
     #[test]
-    fn recovery_from_p_min_takes_23_periods() {
+    fn recovery_from_p_min_takes_24_periods() {
         // From 1e-6 at x = 1.2, m = 2, ln p grows 0.4 a period: 0.01 after 24 steps, not before 23.
         let after = |n| (0..n).fold(1e-6, |p, _| step(p, 2.0, 1.2, 1e-6));
         assert!(after(23) < 0.01 && after(24) > 0.01);
     }
 
     #[test]
-    fn the_filter_starts_at_0_or_with_the_first_rate() {
+    fn filter_starts_at_zero_or_first_rate() {
         use crate::base::port::Count;
         use crate::base::time::Instant;
         use crate::base::units::{Bytes, Limit};
@@ -305,7 +307,7 @@ mod tests {
             }
             (raqm.r, raqm.r0)
         };
-        // f = 0.1: 0.9 x 1 MB/s, then 0.9 x 2 + 0.1 x 0.9; started with the sample 1, then 0.9 x 2 + 0.1 x 1.
+        // f = 0.1: 0.9 x 1 MB/s, then 0.9 x 2 + 0.1 x 0.9; with r_init=sample 1, then 0.9 x 2 + 0.1 x 1.
         let near = |(r, r0): (f64, f64), want: (f64, f64)| (r - want.0).abs() < 1e-6 && r0 == want.1;
         assert!(near(after("", [1_000_000, 2_000_000]), (1_890_000.0, 1e6)));
         assert!(near(after("r_init=sample", [1_000_000, 2_000_000]), (1_900_000.0, 1e6)));
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn p_saturates_and_leaves_both_ends() {
+    fn p_saturates_at_bounds_and_recovers_from_1() {
         assert_eq!(step(0.5, 4.0, 100.0, 1e-6), 1.0);
         assert!(step(1.0, 2.0, 0.5, 1e-6) < 0.4);
         assert_eq!(step(1e-6, 2.0, 0.0, 1e-6), 1e-6);

@@ -1,4 +1,4 @@
-//! REM: a price that grows while rate or queue exceed their targets (Athuraliya, Low, Li, Yin 2001).
+//! REM: a price grows while rate or queue exceed their targets; the price sets p (Athuraliya, Low, Li, Yin 2001).
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{ActOn, Actuation, Law, Sample, Signal};
@@ -8,7 +8,7 @@ use crate::base::units::{Bytes, Depth, Link};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of REM.
+    /// Parameters of REM.
     pub struct Params {
         /// Target queue in packets (of mean_packet bytes).
         b: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "b*", "ns-2.35 pbo_";
@@ -16,13 +16,13 @@ params! {
         gamma: f64 = 0.001, in 0.0 ..= 1e3, "gamma", "ns-2.35 default";
         /// Base of the exponential from price to probability.
         phi: f64 = 1.001, in 1.0 ..= 1e3, "phi", "ns-2.35 default";
-        /// Weight of the queue error beside the rate error.
+        /// Weight of the queue error relative to the rate error.
         alpha: f64 = 0.1, in 0.0 ..= 1e3, "alpha", "ns-2.35, hard-coded there";
         /// Time between price updates.
         interval: Span = Span::from_millis(2), in 1e-6 ..= 1e3, "T", "ns-2.35 default";
-        /// Packet size that turns the capacity into packets; auto is the scenario's packet.
-        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize", "ns-2.35 has 1000 whatever the traffic";
-        /// Count bytes / mean_packet instead of packets, and scale p by the packet's share of it.
+        /// Packet size that converts the capacity to packets; auto: the scenario's packet size.
+        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize", "ns-2.35 always uses 1000";
+        /// Counts bytes / mean_packet instead of packets, and scales p by packet size / mean_packet.
         bytes: bool = false, in 0.0 ..= 1.0, "qib", "ns-2.35 queue-in-bytes";
     }
 }
@@ -42,7 +42,7 @@ fn step(price: f64, x: f64, q: f64, c: f64, b: f64, params: &Params) -> f64 {
     (price + params.gamma * (x + params.alpha * (q - b) - c)).max(0.0)
 }
 
-/// 1 - phi^-price, without the cancellation that a small price would meet.
+/// 1 - phi^-price, without cancellation at small prices.
 fn probability(price: f64, ln_phi: f64) -> f64 {
     -libm::expm1(-price * ln_phi)
 }
@@ -57,18 +57,20 @@ impl Rem {
 impl Design for Rem {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "random exponential marking: a price on rate and queue mismatch",
+        summary: "random exponential marking: a price on rate and queue mismatch sets p",
         source: "Athuraliya, Low, Li, Yin: REM: Active Queue Management, IEEE Network 2001",
         rule: "every interval:  price = max(0, price + gamma (x + alpha (q - b) - c))\n\
                \u{20}                p = 1 - phi^-price      x arrivals, c capacity in packets an interval\n\
                arrival:         if not ECT and u < p: drop\n\
                departure:       if ECT and u < p: mark",
         deviations: &[
-            "ns-2.35 holds one packet less than its limit: compare with queue = limit - 1",
-            "with ECN on, packets that are not ECT are dropped on arrival; ns-2.35 in marking mode lets them pass",
-            "x is the arrivals of one interval: ns-2.35's inw_, the weight of its mean over intervals, is left out; it is 1 \
-             there, which is none",
-            "u < p; ns-2.35 has u <= p, which also drops at p = 0 when u is 0",
+            "the buffer differs from ns-2.35: ns-2 holds one packet less than its limit; compare with queue = limit - \
+             1",
+            "not-ECT packets with ECN on differ from ns-2.35: they are dropped on arrival; ns-2 in marking mode \
+             accepts them",
+            "x differs from ns-2.35: it is the arrivals of one interval; ns-2's averaging weight inw_ is not \
+             implemented (its default 1 averages nothing)",
+            "the signal test differs from ns-2.35: u < p, not u <= p, which also drops at p = 0 when u is 0",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -80,12 +82,12 @@ impl Design for Rem {
         Preset {
             name: "msc",
             settings: "ecn=off b=40 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms bytes=off",
-            source: "MSC paper, section 4; whether its mean_packet was ns-2's 1000 is not printed",
+            source: "MSC paper, section 4; it does not say whether mean_packet was ns-2's 1000",
         },
         Preset {
             name: "raqm",
             settings: "ecn=off b=50 gamma=0.001 phi=1.001 alpha=0.1 interval=2ms bytes=off",
-            source: "RAQM paper, section 3; whether its mean_packet was ns-2's 1000 is not printed",
+            source: "RAQM paper, section 3; it does not say whether mean_packet was ns-2's 1000",
         },
     ];
 
@@ -129,7 +131,7 @@ impl Law for Rem {
 probes! { Rem {
     /// Signal probability.
     p ["1"] probability = |s| s.p;
-    /// Price.
+    /// Price from which p is computed.
     price ["1"] = |s| s.price;
 } }
 
@@ -177,17 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn wrong_mean_packet_moves_the_equilibrium_by_ten_packets_each() {
-        // 500 B packets at 10 Mb/s are 5 per 2 ms; REM told 1000 B believes in 2.5: it settles
-        // where 5 + 0.1 (q - 50) = 2.5, at q = 25.
+    fn wrong_mean_packet_moves_the_equilibrium() {
+        // 500 B packets at 10 Mb/s are 5 per 2 ms; with mean_packet=1000 REM assumes 2.5: the equilibrium
+        // is 5 + 0.1 (q - 50) = 2.5, at q = 25.
         let params = Params::default();
         assert_eq!(step(7.0, 5.0, 25.0, 2.5, 50.0, &params), 7.0);
         assert!(step(7.0, 5.0, 26.0, 2.5, 50.0, &params) > 7.0);
     }
 
     #[test]
-    fn the_price_counts_every_arrival_and_the_queue_above_b() {
-        // 9 arrivals, dropped ones among them, c = 5; (40 - 20)/10 for the queue: 0.001 x (9 + 2 - 5).
+    fn price_counts_all_arrivals_and_queue_above_b() {
+        // 9 arrivals including dropped ones, c = 5; (40 - 20)/10 for the queue: 0.001 x (9 + 2 - 5).
         let mut rem = rem("");
         near(price_after(&mut rem, 9, 40.0, 500), 0.006);
         near(price_after(&mut rem, 5, 20.0, 500), 0.006);
@@ -202,7 +204,7 @@ mod tests {
         // 250-byte packets are half of one each: 0.001 x (3 + (25 - 20)/10 - 5) and not x (6 + 3 - 5).
         assert_eq!(after("bytes=on gamma=1", 250), 0.0);
         near(after("bytes=on gamma=1", 1000), 12.0 + 8.0 - 5.0);
-        // The mean is the link's, or the one given: 100 packets' worth are then 50, c is 2.5.
+        // The mean is the link's unless given: with 1000 bytes, q is half and c is 2.5.
         near(after("bytes=on gamma=1 mean_packet=1000", 1000), 6.0 + 3.0 - 2.5);
         // b in bytes is the same queue.
         near(after("bytes=on b=10000b", 500), after("bytes=on b=20p", 500));
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_mode_weighs_a_packet_by_its_length_and_marks_leave() {
+    fn byte_mode_scales_p_and_acts_at_departure() {
         let of = |settings| rem(settings).initial();
         assert_eq!((of("").per_byte, of("bytes=on").per_byte), (None, Some(500.0)));
         assert_eq!(of("bytes=on mean_packet=1000").per_byte, Some(1000.0));

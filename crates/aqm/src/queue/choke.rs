@@ -30,17 +30,18 @@ choice! {
 }
 
 params! {
-    /// Knobs of CHOKe.
+    /// Parameters of CHOKe.
     pub struct Params {
         /// Up to this average everything passes; auto is a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";
-        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not less.
+        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not
+        /// less.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";
         /// Weight of the queue met by an arrival in the average; auto is tc's, by burst.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke";
-        /// Packets of a burst that an automatic w_q lets through; auto is (2 min_th + max_th)/3.
+        /// Burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc choke";
         /// How the signals are spread.
         spacing: Spread = Spread::Each, in 0.0 ..= 1.0, "", "'as in RED': Floyd and Jacobson have both";
@@ -142,8 +143,8 @@ impl Design for Choke {
             "two numbers are drawn at every arrival, whether they are needed or not",
             "above max_th ECT packets are marked, as in Linux; the paper, which has no ECN, drops",
             "a match leaves count alone, as in Linux; the paper does not say",
-            "Linux counts avg - min_th in whole packets, tabulates idle times, and takes the head after three draws that \
-             hit holes in its array; here all is exact",
+            "Linux counts avg - min_th in whole packets, tabulates idle times, and takes the head after three draws \
+             that hit holes in its array; here all is exact",
             "automatic thresholds are not rounded to whole packets; a burst that tc refuses is taken as min_th",
         ],
     };
@@ -151,7 +152,8 @@ impl Design for Choke {
         Preset {
             name: "paper",
             settings: "ecn=off min_th=100p max_th=200p max_p=0.02 w_q=0.002 spacing=each",
-            source: "section III, for a buffer of 300 packets, as cited in the literature; not checked against the text",
+            source: "section III, for a buffer of 300 packets, as cited in the literature; not checked against the \
+                     paper",
         },
         Preset {
             name: "linux",

@@ -19,7 +19,7 @@ use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of Curvy RED.
+    /// Parameters of Curvy RED.
     pub struct Params {
         /// Weight of a new sample in the average of classic delay, as a power of 1/2.
         g: u32 = 5, in 0.0 ..= 30.0, "g_C", "RFC 9332 Figure 9";
@@ -39,19 +39,19 @@ params! {
         overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; Figure 10 leaves it out";
         /// overload=on: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2u, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Appendix A.2";
-        /// What bounds the L queue's priority.
+        /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::TsFifo, in 0.0 ..= 1.0, "", "RFC 9332 Figure 10";
-        /// scheduler=ts-fifo: the L queue's lead in time.
+        /// scheduler=ts-fifo: time shift in favour of the L queue.
         tshift: Span = Span::from_millis(50), in 0.0 ..= 1e3, "tshift", "RFC 9332 Figure 9";
-        /// scheduler=wrr: the C queue's share while both hold packets.
+        /// scheduler=wrr: the C queue's share of the link while both queues hold packets.
         weight: f64 = 0.0625, in 0.0 ..= 1.0, "", "RFC 9332 Appendix B.1, Note 2: 1/16";
-        /// Scalable packets are treated as such; off: all go to the C queue, ECT(1) as if they were Not-ECT.
+        /// L4S support; off: all packets enter the C queue, and ECT(1) is treated as Not-ECT.
         l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
-        /// Class whose packets go to the L queue whatever their ECN field.
+        /// Class whose packets enter the L queue, independent of their ECN field.
         l_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
-        /// Class whose packets go to the C queue whatever their ECN field.
+        /// Class whose packets enter the C queue, independent of their ECN field.
         c_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
-        /// Something else keeps Not-ECT packets of the L queue in check: they pass untouched.
+        /// Another mechanism polices Not-ECT packets of the L queue: this AQM leaves them alone.
         protected: bool = false, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1";
     }
 }
@@ -133,12 +133,13 @@ impl Design for CurvyRed {
                overload:       k r >= 1: L packets are dropped like those of C, the rest marked;\n\
                \u{20}               r^2u >= p_cmax: C packets are dropped, also ECT",
         deviations: &[
-            "min_th is 0.5 ms: the 500 ms that Figure 9 prints would hold the delay above the whole range; we read 500 us \
-             (preset=printed has 500 ms)",
-            "T is five mean packets at the link's rate, as Appendix B.1 recommends; Figure 9 prints its value for 60 Mb/s, \
-             1 ms, which on a slow link is less than a packet takes (preset=printed)",
+            "min_th is 0.5 ms: the 500 ms that Figure 9 prints would hold the delay above the whole range; we read \
+             500 us (preset=printed has 500 ms)",
+            "T is five mean packets at the link's rate, as Appendix B.1 recommends; Figure 9 prints its value for 60 \
+             Mb/s, 1 ms, which on a slow link is less than a packet takes (preset=printed)",
             "t_range is 0, the listing's step; Note 3 of Appendix B.1 recommends a ramp",
-            "the delay of either queue is the stay of the packet that leaves, where the listing asks for the queue's after it",
+            "the delay of either queue is the stay of the packet that leaves, where the listing asks for the queue's \
+             after it",
             "an empty queue is not chosen; by the letter of Figure 10 it is, whenever the other's head is young",
             "overload is in Figure 10's words only, \"in exactly the same way as in Appendix A.2\": ours is DualPI2's. \
              The average follows the longer of both delays, and L departures while C is empty, as Figure 8's does; \
@@ -161,7 +162,8 @@ impl Design for CurvyRed {
         },
         Preset {
             name: "printed",
-            settings: "g=5 min_th=500ms range=500ms k=2 u=1 t=1ms t_range=0s overload=off scheduler=ts-fifo tshift=50ms",
+            settings: "g=5 min_th=500ms range=500ms k=2 u=1 t=1ms t_range=0s overload=off scheduler=ts-fifo \
+                       tshift=50ms",
             source: "RFC 9332 Figures 9 and 10 as they are printed",
         },
     ];

@@ -19,7 +19,7 @@ use crate::parts::flow_queues::{Chain, Links, Tie, fattest};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of DRR.
+    /// Parameters of DRR.
     pub struct Params {
         /// Queues that flows are given to.
         buckets: u32 = 1024, in 1.0 ..= 65536.0, "n", "ours; ns-2.35: buckets_ 10";
@@ -27,7 +27,7 @@ params! {
         quantum: Bytes = Bytes(1500), in 64.0 ..= 1048576.0, "Quantum_i", "ours, an MTU; ns-2.35: quantum_ 250";
         /// Whose packets are one flow.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "section 3: any packet classification";
-        /// How a flow finds its queue.
+        /// How a packet's queue is selected.
         hash: Hash = Hash::Exact, in 0.0 ..= 1.0, "", "section 3: exact, or hashed as in stochastic fair queueing";
         /// Which flows collide, if they are hashed with salt; auto is drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "ours";
@@ -92,7 +92,8 @@ impl Design for Drr {
     type Params = Params;
     const ABOUT: About = About {
         summary: "deficit round robin: a FIFO for each flow, as many bytes for each; drops from the longest",
-        source: "Shreedhar, Varghese: Efficient fair queueing using deficit round robin, IEEE/ACM ToN 4(3), 1996; ns-2.35",
+        source: "Shreedhar, Varghese: Efficient fair queueing using deficit round robin, IEEE/ACM ToN 4(3), 1996; \
+                 ns-2.35",
         rule: "arrival:    queue = class(flow); idle: it becomes the last active one, DC = 0\n\
                \u{20}           buffer full: drop the head of the queue with most bytes, until it fits\n\
                departure:  DC of the first active queue += quantum, once a turn\n\
@@ -101,8 +102,10 @@ impl Design for Drr {
         deviations: &[
             "the paper takes any packet of the longest queue; its head, as in ns-2",
             "of queues with equally many bytes the one whose turn is next pays, as in ns-2",
-            "room is made before the arrival is queued; one that is the only packet of the longest queue is dropped itself",
-            "ns-2 withholds the quantum of a flow that an overflow emptied during its turn when it is next active: not here",
+            "room is made before the arrival is queued; one that is the only packet of the longest queue is dropped \
+             itself",
+            "ns-2 withholds the quantum of a flow that an overflow emptied during its turn when it is next active: \
+             not here",
             "preset=ns2 hashes the source-destination pair in place of the source address",
         ],
     };

@@ -21,7 +21,7 @@ use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of DualPI2.
+    /// Parameters of DualPI2.
     pub struct Params {
         /// Classic delay that is aimed at.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "RFC 9332 Figure 2";
@@ -49,19 +49,19 @@ params! {
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
         /// No coupled signal to a packet that leaves fewer bytes behind, in both queues together.
         min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
-        /// What bounds the L queue's priority.
+        /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";
-        /// scheduler=wrr: the C queue's share while both hold packets.
+        /// scheduler=wrr: the C queue's share of the link while both queues hold packets.
         weight: f64 = 0.0625, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.2: 1/16";
-        /// scheduler=ts-fifo: the L queue's lead in time.
+        /// scheduler=ts-fifo: time shift in favour of the L queue.
         tshift: Span = Span::from_millis(50), in 0.0 ..= 1e3, "tshift", "RFC 9332 Appendix A.2";
-        /// Scalable packets are treated as such; off: all go to the C queue, ECT(1) as if they were Not-ECT.
+        /// L4S support; off: all packets enter the C queue, and ECT(1) is treated as Not-ECT.
         l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
-        /// Class whose packets go to the L queue whatever their ECN field.
+        /// Class whose packets enter the L queue, independent of their ECN field.
         l_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
-        /// Class whose packets go to the C queue whatever their ECN field.
+        /// Class whose packets enter the C queue, independent of their ECN field.
         c_class: Class = Class::Off, in 0.0 ..= 255.0, "", "RFC 9332 sections 2.3 and 2.5.2.1: operator's classifier";
-        /// Something else keeps Not-ECT packets of the L queue in check: they pass untouched.
+        /// Another mechanism polices Not-ECT packets of the L queue: this AQM leaves them alone.
         protected: bool = false, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1";
     }
 }
@@ -127,17 +127,17 @@ impl Design for DualPi2 {
             "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
             "p_CL is at most 1. By the letter k p' goes on to k, and as drops and marks add to one count, more than \
              p'^2 of the L packets would be dropped: 47 % instead of 36 % at p' = 0.6",
-            "with p_cmax below 1/k^2 ECT packets of the C queue are dropped from there on, those of L4S from k p' >= 1 on, \
-             as Figure 7 has it; the prose of section 2.5.1.1, Appendix A.2 and RFC 9331 section 5.1 begin with both \
-             at p_Cmax",
+            "with p_cmax below 1/k^2 ECT packets of the C queue are dropped from there on, those of L4S from k p' >= \
+             1 on, as Figure 7 has it; the prose of section 2.5.1.1, Appendix A.2 and RFC 9331 section 5.1 begin with \
+             both at p_Cmax",
             "the stay of an L packet is its own, as in Note a of Appendix A.1; the queue that th_len is compared with \
              includes it, as the RFC's note on the last packet of a burst implies",
             "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, as Not-ECT ones",
             "WRR is Linux's credit, with the mean packet for its MTU",
-            "preset=linux: not its integers (32 bits, gains in steps of 1/256), that its step is > where ours is >=, its \
-             drop at arrivals, memory limit, splitting of segments and third kind of packets",
-            "Linux asks at arrival whether min_qlen_step packets wait in the L queue, and so spares the first of a burst; \
-             th_len, which tc's word sets, is the RFC's, asked at departure, and spares the last",
+            "preset=linux: not its integers (32 bits, gains in steps of 1/256), that its step is > where ours is >=, \
+             its drop at arrivals, memory limit, splitting of segments and third kind of packets",
+            "Linux asks at arrival whether min_qlen_step packets wait in the L queue, and so spares the first of a \
+             burst; th_len, which tc's word sets, is the RFC's, asked at departure, and spares the last",
         ],
     };
     const PRESETS: &'static [Preset] = &[

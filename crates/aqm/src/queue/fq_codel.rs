@@ -33,15 +33,15 @@ choice! {
 }
 
 params! {
-    /// Knobs of FQ-CoDel.
+    /// Parameters of FQ-CoDel.
     pub struct Params {
         /// Acceptable standing delay of a flow.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8290 section 5.2.2";
         /// Time within which a flow's delay must once have been below target: a long round trip.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8290 section 5.2.1";
-        /// Queues that flows are hashed to.
+        /// Number of queues that flows are hashed to.
         flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "RFC 8290 section 5.2.5";
-        /// Bytes that a queue may send in a round.
+        /// Bytes that a queue may send per round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux takes no less than 256";
         /// ECT packets that have stayed longer than this are marked, whatever CoDel and `ecn` say.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
@@ -55,11 +55,11 @@ params! {
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
         /// Where the RFC and Linux differ.
         rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2, RFC 8289 section 5.6; Linux";
-        /// What is hashed.
+        /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
-        /// How a flow finds its queue.
+        /// How a packet's queue is selected.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1";
-        /// Which flows collide; auto is drawn at the first packet.
+        /// Salt of the hash; auto: drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "RFC 8290 section 4.1";
     }
 }
@@ -145,7 +145,8 @@ impl Design for FqCodel {
         Preset {
             name: "linux",
             settings: "ecn=on target=5ms interval=100ms flows=1024 quantum=1514b drop_batch=64 ce_threshold=off \
-                       memory_limit=33554432b mtu=1514b inv_sqrt=newton rules=linux key=flow hash=salted hard_limit=10240p",
+                       memory_limit=33554432b mtu=1514b inv_sqrt=newton rules=linux key=flow hash=salted \
+                       hard_limit=10240p",
             source: "Linux fq_codel on Ethernet: tc's defaults",
         },
     ];

@@ -20,7 +20,7 @@ use crate::parts::flow_queues::{Chain, FlowQueues, Links};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of FQ-PIE.
+    /// Parameters of FQ-PIE.
     pub struct Params {
         /// Delay that is aimed at in each flow.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "Linux fq_pie";
@@ -30,9 +30,9 @@ params! {
         alpha: f64 = 0.125, in 0.0 ..= 1e6, "alpha", "Linux fq_pie: 2/16";
         /// Proportional gain in Hz, on the growth of the delay.
         beta: f64 = 1.25, in 0.0 ..= 1e6, "beta", "Linux fq_pie: 20/16";
-        /// Queues that flows are hashed to.
+        /// Number of queues that flows are hashed to.
         flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "Linux fq_pie";
-        /// Bytes that a queue may send in a round.
+        /// Bytes that a queue may send per round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "Linux fq_pie: an MTU; ours: no less than 256";
         /// Burst allowance of each flow.
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
@@ -46,11 +46,11 @@ params! {
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
         /// Longest packet: see min_backlog and bytes.
         mtu: Bytes = Bytes(1514), in 1.0 ..= 65536.0, "psched_mtu", "Linux pie_drop_early, on Ethernet";
-        /// What is hashed.
+        /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
-        /// How a flow finds its queue.
+        /// How a packet's queue is selected.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "Linux fq_pie_hash";
-        /// Which flows collide; auto is drawn at the first packet.
+        /// Salt of the hash; auto: drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "Linux skb_get_hash";
     }
 }

@@ -35,7 +35,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of RED+Tail.
+    /// Parameters of RED+Tail.
     pub struct Params {
         /// Packets of a pair that go to queue 1; the next is the first for queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
@@ -65,11 +65,11 @@ params! {
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Weight of the queue 2 met by an arrival in its average; auto is 1 - exp(-1/C).
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "not printed; Floyd, Gummadi, Shenker 2001";
-        /// Probability at max_th2, to begin with.
+        /// Initial probability at max_th2.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
-        /// Largest step of max_p up; a quarter of it if that is less.
+        /// Largest increase of max_p per step; at most max_p/4.
         alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Table II";
-        /// Factor of a step of max_p down.
+        /// Factor of max_p per decrease.
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Table II";
         /// How C1 and C2 are kept.
         scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper says nothing";
@@ -170,8 +170,8 @@ impl Design for RedTail {
                p_u > 0:     every interval: min_th2 *= 1 + gamma if P > p_u, 1 - gamma if P < p_l; max_th2 follows\n\
                departure:   the head that its rate finishes first; if one queue is empty, the other",
         deviations: &[
-            "n, t, c1_min, c1_max, the scheduler, and of RED its weight w_q, max_p and the interval are not printed: ours, \
-             or Adaptive RED's",
+            "n, t, c1_min, c1_max, the scheduler, and of RED its weight w_q, max_p and the interval are not printed: \
+             ours, or Adaptive RED's",
             "c1_min above c1_max counts as c1_max; it is refused only where both are rates, or both parts of the link",
             "a pair's packets in queue 1 stay there when it moves: a flow can be reordered once each time",
             "UDP stays in queue 1 however long it lasts (the text's classifier counts packets only)",
@@ -179,7 +179,8 @@ impl Design for RedTail {
             "RED counts packets, not bytes, and adapts at the first arrival after an interval, as ns-2.35 does; \
              but ns-2 measures it from the last change of max_p, and keeps the gentle part at its first slope",
             "while queue 2 has nothing to send its average decays as if the link were idle",
-            "dynamic thresholds: p is averaged with weight w_p an arrival, which is ours; min_th2 at least 5 packets, max_th2 within the buffer",
+            "dynamic thresholds: p is averaged with weight w_p an arrival, which is ours; min_th2 at least 5 packets, \
+             max_th2 within the buffer",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -439,7 +440,8 @@ mod tests {
     fn thresholds_of_queue_2_float_with_its_drop_probability() {
         let min_th2 = |settings: &str, most: u32| {
             let mut queue = queue(&format!("n=0 {settings}"));
-            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p is 0.
+            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p
+            // is 0.
             for ms in 0..5_000 {
                 queue.arrive(tcp(1), at(ms));
                 if queue.port.pkts() > most {

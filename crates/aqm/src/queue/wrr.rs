@@ -29,7 +29,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of WRR.
+    /// Parameters of WRR.
     pub struct Params {
         /// Weight, one number or one per class.
         weights: PerClass = PerClass::all(1.0), in 1e-3 ..= 1e3, "w_i", "Table 2 has 1 to 4";
@@ -49,9 +49,9 @@ params! {
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "section 4.6";
         /// Weight of the queue met by an arrival in the average; auto is ns-2's for the whole link.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1; not printed";
-        /// Above max_th, climb to 1 at 2 max_th instead of jumping there.
+        /// Above max_th the probability rises to 1 at 2 max_th; off: it jumps to 1.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "ns-2.35 default; not printed";
-        /// After a drop, wait 1/p packets before the next may come.
+        /// After a drop, at least 1/p packets pass before the next drop.
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default; not printed";
     }
 }
@@ -117,8 +117,8 @@ impl Design for Wrr {
     type Params = Params;
     const ABOUT: About = About {
         summary: "a queue for each class, served in turns by weight, each under its own RED",
-        source: "weighted round robin with RED for each class, as in section 4.6 of the MSVB paper; deficit round robin \
-                 by Shreedhar and Varghese, SIGCOMM 1995; RED of ns-2.35",
+        source: "weighted round robin with RED for each class, as in section 4.6 of the MSVB paper; deficit round \
+                 robin by Shreedhar and Varghese, SIGCOMM 1995; RED of ns-2.35",
         rule: "arrival of class i:  RED(min_th, max_th, max_p) on queue i;  drop if queue i holds class_limit\n\
                departure:           a class at its turn has quantum w_i more to spend and sends while that pays for\n\
                \u{20}                    its head (drr: its bytes, wrr: one quantum);  the rest is kept unless it runs empty\n\
@@ -126,8 +126,8 @@ impl Design for Wrr {
         deviations: &[
             "turns are counted in bytes by default; the paper's packets are of one length, for which that is the same",
             "quantum w_i is rounded to whole bytes, at least one",
-            "the classes' rooms are within the link's buffer: with less than classes x class_limit there an arrival can \
-             be dropped for want of room in another class",
+            "the classes' rooms are within the link's buffer: with less than classes x class_limit there an arrival \
+             can be dropped for want of room in another class",
             "a drop because its class is full counts as early, one because the link's buffer is full as overflow",
             "RED's weight and idle time go by the whole link's rate; a class is idle from when the link would send and \
              it has nothing",
@@ -136,7 +136,8 @@ impl Design for Wrr {
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
-            settings: "ecn=off classes=10 weights=1/2/3/4/1/2/3/4/2/3 class_limit=10 scheduler=drr min_th=2 max_th=8 max_p=0.1",
+            settings: "ecn=off classes=10 weights=1/2/3/4/1/2/3/4/2/3 class_limit=10 scheduler=drr min_th=2 max_th=8 \
+                       max_p=0.1",
             source: "section 4.6 and Table 2; class i of the paper is i - 1 here",
         },
         Preset {

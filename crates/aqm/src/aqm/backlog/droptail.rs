@@ -1,4 +1,4 @@
-//! Drop-tail: no opinion; the port drops what does not fit, or from the front what has waited longest.
+//! Drop-tail: a full buffer drops the arrival, or with `front` its oldest packets. There is no AQM.
 
 use crate::base::design::{About, Design, Preset, Probes};
 use crate::base::ladder::Aqm;
@@ -7,14 +7,14 @@ use crate::base::units::Link;
 use crate::params;
 
 params! {
-    /// The knob of drop-tail.
+    /// Parameters of drop-tail.
     pub struct Params {
         /// A full buffer drops its oldest packets instead of the arrival.
         front: bool = false, in 0.0 ..= 1.0, "drop_front_", "Lakshman et al. 1996; ns-2.35 has it off";
     }
 }
 
-/// Accepts whatever fits; also what a discipline of several lists says of those that it only stores.
+/// Accepts every packet that fits. Disciplines with several lists use it for lists without an AQM.
 pub struct DropTail;
 
 impl Aqm for DropTail {}
@@ -27,19 +27,20 @@ pub struct TailOrFront {
 impl Design for TailOrFront {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "drop an arrival, or the oldest packet, only when the buffer is full",
+        summary: "drops only when the buffer is full: the arrival, or the oldest packet",
         source: "RFC 7567 section 2, as the default to compare with; front: Lakshman, Neidhardt, Ott: The Drop from \
                  Front Strategy in TCP and in TCP over ATM, INFOCOM 1996",
         rule: "arrival:   if it does not fit: drop, else enqueue\n\
                front=on:  while it does not fit: drop the oldest;  enqueue",
         deviations: &[
-            "ns-2's drop-tail holds one packet less than its limit: compare with queue = limit - 1",
-            "front=on with a buffer in bytes drops as many as are needed; ns-2 drops one, and may hold more than its limit",
-            "front=on drops the arrival, and no other, if it is longer than the whole buffer",
+            "the buffer differs from ns-2: ns-2 holds one packet less than its limit; compare with queue = limit - 1",
+            "front=on with a buffer in bytes differs from ns-2: it drops as many packets as needed; ns-2 drops one, \
+             and may exceed its limit",
+            "front=on with an arrival longer than the buffer drops only the arrival",
         ],
     };
     const PRESETS: &'static [Preset] =
-        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; give it one packet less" }];
+        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; set the buffer one packet smaller" }];
     const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS]));
     fn spares_empty(_: &Params) -> bool {
         true
@@ -85,7 +86,7 @@ mod tests {
         Queue::new(Fifo::new(TailOrFront::build(&params, &link)), link, true, Rng::stream(1, "queue"))
     }
 
-    /// Offers packets of these lengths, numbered from 0: who was dropped, in order, and who waits.
+    /// Offers packets of these lengths, numbered from 0: the dropped ones in order, and the queued ones.
     fn fates(queue: &mut Queue<Fifo<TailOrFront>>, lengths: &[u32]) -> (Vec<u32>, Vec<u32>) {
         for (slot, &len) in (0..).zip(lengths) {
             queue.arrive(Packet { slot, len, ..Packet::default() }, Instant::ZERO);
@@ -97,29 +98,29 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_drops_the_arrival_or_the_oldest() {
+    fn full_buffer_drops_arrival_or_oldest() {
         let fates = |front| fates(&mut queue(front, Limit::Packets(3)), &[500; 5]);
         assert_eq!(fates("off"), (alloc::vec![3, 4], alloc::vec![0, 1, 2]));
         assert_eq!(fates("on"), (alloc::vec![0, 1], alloc::vec![2, 3, 4]));
     }
 
     #[test]
-    fn in_bytes_as_many_go_as_are_needed() {
+    fn byte_buffer_drops_as_many_as_needed() {
         let fates = |lengths: &[u32]| fates(&mut queue("on", Limit::Bytes(1000)), lengths);
         assert_eq!(fates(&[300, 300, 300, 100]), (alloc::vec![], alloc::vec![0, 1, 2, 3]));
         assert_eq!(fates(&[300, 300, 300, 600]), (alloc::vec![0, 1], alloc::vec![2, 3]));
         assert_eq!(fates(&[300, 300, 300, 1000]), (alloc::vec![0, 1, 2], alloc::vec![3]));
-        // Longer than the buffer: nobody goes in vain.
+        // Longer than the buffer: no other packet is dropped.
         assert_eq!(fates(&[300, 300, 1001, 300]), (alloc::vec![2], alloc::vec![0, 1, 3]));
     }
 
     #[test]
-    fn a_buffer_of_nothing_drops_the_arrival() {
+    fn zero_buffer_drops_the_arrival() {
         assert_eq!(fates(&mut queue("on", Limit::Packets(0)), &[500; 2]), (alloc::vec![0, 1], alloc::vec![]));
     }
 
     #[test]
-    fn lists_that_share_the_memory_do_not_go_for_it() {
+    fn drop_front_takes_from_its_own_list_only() {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Bytes(1000), mean_packet: Bytes(500) };
         let (mut port, mut rng) = (Port::new(link, 2, true), Rng::stream(1, "port"));
         let mut cx = Cx::new(Instant::ZERO, &mut rng);

@@ -1,8 +1,7 @@
-//! Adaptive RED with dynamic thresholds: they float until the drop probability is in the band wanted
-//! (RED+Tail, section V).
+//! Adaptive RED with dynamic thresholds: they move until the drop probability is in a given band (RED+Tail, section V).
 //!
-//! RED answers more load with more drops, which TCP pays for with retransmissions. Raising both thresholds instead
-//! lengthens the queue and with it the round trips: the same throughput at fewer drops, for more delay.
+//! RED reacts to more load with more drops, which cost TCP retransmissions. Raising both thresholds instead lengthens
+//! the queue and the RTT: the same throughput with fewer drops and more delay.
 
 use alloc::string::{String, ToString};
 
@@ -15,69 +14,69 @@ use crate::base::units::{Depth, Link};
 use crate::{choice, params, probes};
 
 choice! {
-    /// What measures the interval where max_p and thresholds move together.
+    /// When max_p and the thresholds move.
     pub enum Pace {
-        /// A timer. While the link is idle the average counts as decayed.
+        /// By a timer. While the link is idle the average decays.
         Timer = "timer",
-        /// The first arrival more than an interval after the last step.
+        /// At the first arrival more than an interval after the last step.
         Arrival = "arrival",
     }
 }
 
 params! {
-    /// Knobs of Adaptive RED with dynamic thresholds.
+    /// Parameters of Adaptive RED with dynamic thresholds.
     pub struct Params {
-        /// Lower threshold of the average queue, to begin with.
+        /// Initial lower threshold of the average queue.
         min_th: Depth = Depth::Bytes(20_000.0), in 0.0 ..= 1e9, "minth_2", "RED+Tail, Table II";
-        /// Upper threshold; it keeps its distance from the lower one.
+        /// Initial upper threshold; its distance from the lower one is constant.
         max_th: Depth = Depth::Bytes(80_000.0), in 1.0 ..= 1e9, "maxth_2", "RED+Tail, Table II";
-        /// The thresholds sink while the average drop probability is below this.
+        /// The thresholds fall while the average drop probability is below this.
         p_l: f64 = 0.01, in 0.0 ..= 1.0, "P_L", "RED+Tail, section V";
-        /// They rise while it is above this.
+        /// The thresholds rise while the average drop probability is above this.
         p_u: f64 = 0.02, in 0.0 ..= 1.0, "P_U", "RED+Tail, section V";
         /// Relative step of the lower threshold.
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "RED+Tail, section V";
         /// Weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
-        /// Time between two steps, of max_p and of the thresholds.
+        /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "ours: Adaptive RED's";
-        /// What measures it.
+        /// When max_p and the thresholds move.
         clock: Pace = Pace::Arrival, in 0.0 ..= 1.0, "", "ours: as in red_tail";
-        /// Largest step of max_p up; a quarter of it if that is less.
+        /// Largest increase of max_p per step; at most max_p/4.
         alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "RED+Tail, Table II";
-        /// Factor of a step of max_p down.
+        /// Factor of max_p per decrease.
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "RED+Tail, Table II";
-        /// Probability at max_th, to begin with.
+        /// Initial probability at max_th.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "ns-2.35 1/linterm_";
-        /// Weight of the queue met by an arrival in the average; auto is 1 - exp(-1/C).
+        /// Weight of a new queue sample in the average; auto: 1 - exp(-1/C), C in packets/s.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "Floyd, Gummadi, Shenker 2001, section 5.1";
     }
 }
 
-/// Relative step of floating thresholds: RED+Tail, section V.
+/// Relative step of dynamic thresholds: RED+Tail, section V.
 pub const GAMMA: f64 = 0.05;
 /// Weight of an arrival in the average drop probability. Ours.
 pub const W_P: f64 = 0.02;
-/// Dynamic thresholds keep min_th at this or above, in packets. Ours.
+/// Smallest min_th of dynamic thresholds, in packets. Ours.
 const LEAST_MIN_TH: f64 = 5.0;
 
-/// The thresholds follow the average drop probability, their distance kept.
+/// Dynamic thresholds: they follow the average drop probability at constant distance.
 #[derive(Clone, Copy, Debug)]
 struct Floating {
-    /// P_L: the thresholds sink below it.
+    /// P_L: below it the thresholds fall.
     p_l: f64,
-    /// P_U: they rise above it.
+    /// P_U: above it they rise.
     p_u: f64,
     gamma: f64,
     w_p: f64,
-    /// The smallest and the largest min_th; the smallest wins.
+    /// Smallest and largest min_th; if they cross, the smallest applies.
     least: f64,
     most: f64,
     p_avg: f64,
 }
 
 impl Floating {
-    /// For thresholds that begin as `curve` has them.
+    /// Dynamic thresholds with the initial values of `curve`.
     fn new(params: &Params, curve: &Curve, link: &Link) -> Self {
         let &Params { p_l, p_u, gamma, w_p, .. } = params;
         let (packet, buffer) = match params.min_th {
@@ -99,7 +98,7 @@ impl Floating {
     }
 }
 
-/// Moves max_p as Adaptive RED does, then the thresholds if they float.
+/// Moves max_p as Adaptive RED does, then the thresholds if they are dynamic.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic {
     aimd: Aimd,
@@ -107,7 +106,7 @@ pub struct Dynamic {
 }
 
 impl Dynamic {
-    /// The average drop probability that moves the thresholds; 0 if they stand.
+    /// The average drop probability that moves the thresholds; 0 if they are fixed.
     pub fn p_avg(&self) -> f64 {
         self.floating.map_or(0.0, |floating| floating.p_avg)
     }
@@ -162,7 +161,7 @@ impl Steer for Dynamic {
 pub type DynamicRed = Gateway<Dynamic>;
 
 impl Params {
-    /// What RED+Tail shares: the band lies in order, below what RED does at max_th (section V: P_U < P_max).
+    /// Checks p_l <= p_u < max_p (section V: P_U < P_max). Also used by RED+Tail.
     pub fn check_band(&self) -> Result<(), String> {
         let &Self { p_l, p_u, max_p, .. } = self;
         if p_l > p_u {
@@ -171,8 +170,8 @@ impl Params {
         if p_u > 0.0 && p_u >= max_p { Err("p_u below max_p".to_string()) } else { Ok(()) }
     }
 
-    /// RED as ns-2 has it, gentle and waiting, counting packets, remembering a second's packets; its max_p steered at
-    /// the authors' pace, its thresholds floating or not.
+    /// ns-2's RED with gentle and wait, counting packets and averaging over 1 s; max_p adapts every interval, and the
+    /// thresholds too if `floats`.
     pub fn gateway(&self, floats: bool, link: &Link) -> DynamicRed {
         let &Self { min_th, max_th, max_p, w_q, alpha, beta, interval, .. } = self;
         let (given, auto_w) = (Auto::Given, AutoWeight::Second);
@@ -182,7 +181,7 @@ impl Params {
             Pace::Timer => Clock::Timer,
             Pace::Arrival => Clock::Arrival,
         };
-        // Max_p makes no step at its ends themselves, as in ns-2; the gentle part follows it.
+        // No step of max_p at exactly its bounds, as in ns-2; the gentle part follows max_p.
         let steps = ared::Params { alpha, beta, interval, clock, quirk: true, ..Default::default() };
         let curve = Curve::new(min_th.value(), max_th.value(), max_p, true);
         let floating = floats.then(|| Floating::new(self, &curve, link));
@@ -193,30 +192,31 @@ impl Params {
 impl Design for DynamicRed {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "Adaptive RED whose thresholds rise and sink until the drop probability is in a given band",
+        summary: "Adaptive RED whose thresholds rise and fall until the drop probability is in a given band",
         source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section V",
         rule: "arrival:         ared's;  P += w_p (p_b - P)\n\
                every interval:  max_p as ared;  P > p_u: min_th *= 1 + gamma;  P < p_l: min_th *= 1 - gamma;\n\
                \u{20}                max_th = min_th + D, D as at the start",
         deviations: &[
-            "w_p, the interval and what is averaged are not printed: P averages RED's base probability p_b at every \
-             arrival, before it is spread, 0 below min_th",
-            "min_th stays at or above 5 packets, max_th within the buffer: ours; without them the thresholds walk past \
-             the buffer, or shrink to nothing, which a factor does not lead out of",
-            "max_p is adapted all the while, as in the paper's simulations with ns-2: two loops",
-            "RED is gentle, waits and counts packets, as ns-2.35's does; it is the queue 2 of red_tail",
+            "P is not defined in the paper: we average RED's base probability p_b at every arrival, before spacing, 0 \
+             below min_th",
+            "w_p and the interval are not printed: ours",
+            "bounds of the thresholds are ours: min_th at least 5 packets, max_th at most the buffer; without them the \
+             thresholds exceed the buffer, or shrink to 0, from which a factor cannot recover",
+            "max_p is adapted at the same time, as in the paper's ns-2 simulations: two control loops",
+            "RED is gentle, waits and counts packets, as in ns-2.35; it is queue 2 of red_tail",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
             settings: "ecn=off min_th=20000b max_th=80000b p_l=0.01 p_u=0.02 gamma=0.05 alpha=0.01 beta=0.9",
-            source: "RED+Tail, Fig. 11 and Table II: 6 Mb/s; give it a buffer of 160000b",
+            source: "RED+Tail, Fig. 11 and Table II: 6 Mb/s; use a buffer of 160000b",
         },
         Preset {
             name: "tail",
             settings: "ecn=off min_th=20000b max_th=80000b p_l=0.005 p_u=0.010 gamma=0.05 alpha=0.01 beta=0.9",
-            source: "RED+Tail, Table IV: the band inside RED+Tail",
+            source: "RED+Tail, Table IV: the band used in RED+Tail",
         },
     ];
     fn spares_empty(_: &Params) -> bool {
@@ -268,8 +268,8 @@ mod tests {
 
     const LINK: Link = Link { rate: Rate(6_000_000), limit: Limit::Packets(160), mean_packet: Bytes(1000) };
 
-    /// Lower threshold and average probability after `steps` steps of the timer behind a queue of `q` packets;
-    /// thresholds 20 and 80, no memory of either average.
+    /// Lower threshold and average probability after `steps` timer steps at a queue of `q` packets; thresholds 20 and
+    /// 80, both weights 1.
     fn after(q: u32, settings: &str, steps: u64) -> (f64, f64) {
         let params = params(&alloc::format!("min_th=20p max_th=80p w_q=1 w_p=1 clock=timer {settings}"));
         DynamicRed::check(&params).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be() {
+    fn contradictions_are_rejected() {
         let refused = |settings| DynamicRed::check(&params(settings)).is_err();
         assert!(refused("min_th=5p") && refused("min_th=80000b") && refused("p_l=0.1") && !refused(""));
         assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_move_by_a_twentieth_within_the_buffer() {
+    fn thresholds_move_by_gamma_within_bounds() {
         let floating = |p_avg, least, most| {
             let (p_l, p_u) = (0.005, 0.010);
             Floating { p_l, p_u, gamma: GAMMA, w_p: W_P, least, most, p_avg }
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_move_with_max_p_once_an_interval() {
+    fn thresholds_move_with_max_p_every_interval() {
         let mut red = DynamicRed::build(&params("p_l=0.005 p_u=0.010"), &LINK);
         let mut curve = *red.curve();
         let once = 0.1 * 0.9;

@@ -1,8 +1,7 @@
-//! FRED: Flow Random Early Drop, RED that knows how much each flow has in the buffer (Lin and Morris 1997).
+//! FRED: Flow Random Early Drop, RED with per-flow accounting of the buffer (Lin and Morris 1997).
 //!
-//! RED drops from all flows alike: fragile ones, which have a packet or two, suffer, and those that do not react
-//! profit. FRED spares flows below their fair share of the buffer, draws only from those above it, and holds flows
-//! that never give way to the average.
+//! RED drops from all flows alike: fragile flows with one or two packets suffer, unresponsive flows gain. FRED drops at
+//! random only from flows above their fair share of the buffer, and limits unresponsive flows to the average share.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -19,31 +18,31 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of FRED.
+    /// Parameters of FRED.
     pub struct Params {
-        /// Average below which nothing is drawn, and the most that one flow may have waiting; auto is a quarter of the buffer.
+        /// No random drop below this average; also the largest backlog of one flow; auto: a quarter of the buffer.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "the paper: min(buffer/4, RTT)";
-        /// Average from which only flows without a packet pass; auto is 2 min_th.
+        /// From this average on all arrivals are dropped (see many_flows); auto: 2 min_th.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "the paper: 2 min_th";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "the paper";
         /// Weight of the queue in the average.
         w_q: f64 = 0.002, in 1e-9 ..= 1.0, "w_q", "the paper";
-        /// Packets that a flow may have waiting without being drawn from.
+        /// Backlog in packets below which a flow is not dropped at random.
         min_q: u32 = 2, in 0.0 ..= 1e6, "min_q", "the paper: 2 for small buffers, 4 for large ones";
-        /// Many flows: from max_th on a flow with fewer than two packets waiting passes, instead of none.
+        /// Many flows: from max_th on, arrivals of flows with fewer than two queued packets are accepted.
         many_flows: bool = false, in 0.0 ..= 1.0, "", "the paper's two-packet buffers";
-        /// Flows told apart; flow ids beyond that share what is known of them.
+        /// Number of flow entries; flow ids are taken modulo this.
         flows: u32 = 4096, in 1.0 ..= 1048576.0, "", "ours: a router's memory is finite";
     }
 }
 
-/// Strikes of which a flow above the average is not forgiven. The paper.
+/// A flow with more strikes is limited to the average share. The paper.
 const STRIKES: u32 = 1;
-/// Packets of a flow that pass from max_th on, with many flows. The paper.
+/// many_flows: packets per flow that are accepted from max_th on. The paper.
 const TWO: f64 = 2.0;
 
-/// A flow with packets in the buffer, or none.
+/// The accounting of one flow; zero while nothing of it is queued.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     pkts: u32,
@@ -60,7 +59,7 @@ pub struct Fred {
     many_flows: bool,
     curve: Curve,
     average: Average,
-    /// The queue that the latest arrival met.
+    /// The queue at the latest arrival.
     q: f64,
     /// Packets since the last drop while the average was between the thresholds, the first being 0.
     count: i64,
@@ -69,13 +68,13 @@ pub struct Fred {
     p: f64,
 }
 
-/// The flow's place in a table of `len`.
+/// Index of the flow in a table of `len` entries.
 const fn place(flow: u32, len: usize) -> usize {
     (flow % len as u32) as usize
 }
 
 impl Fred {
-    /// What `flow` has waiting.
+    /// Backlog of `flow`, in the unit of the thresholds.
     fn waiting(&self, flow: &Flow) -> f64 {
         match self.unit {
             Depth::Packets(_) => f64::from(flow.pkts),
@@ -83,19 +82,19 @@ impl Fred {
         }
     }
 
-    /// avgcq: what a flow with packets waiting has of the average, at least a packet.
+    /// avgcq: the average queue per active flow, at least one packet.
     fn fair(&self) -> f64 {
         (self.average.value() / f64::from(self.active.max(1))).max(self.packet)
     }
 
-    /// Does the flow take more than it may, or has it too often?
+    /// Whether the flow exceeds its limit, or is above its share and has too many strikes.
     fn is_greedy(&self, waiting: f64, strikes: u32, fair: f64) -> bool {
         let high = self.average.value() >= self.curve.max_th;
         let most = if high && self.many_flows { TWO * self.packet } else { self.curve.min_th };
         waiting >= most || (high && waiting > 2.0 * fair) || (waiting >= fair && strikes > STRIKES)
     }
 
-    /// The part that is RED, for a flow that behaves.
+    /// RED's decision for a flow within its limits.
     fn draw(&mut self, waiting: f64, fair: f64, u: f64) -> Verdict {
         let avg = self.average.value();
         if avg < self.curve.min_th {
@@ -126,28 +125,29 @@ impl Fred {
 impl Design for Fred {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "flow RED: spares flows below their share of the buffer, draws from the others",
+        summary: "flow RED: random drops only from flows above their fair share of the buffer",
         source: "Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997",
-        rule: "avg:      (1-w) avg + w q at departures and at arrivals that pass;  (1-w)^m avg after m packet times empty\n\
-               \u{20}         avgcq = max(1, avg/flows waiting)\n\
-               arrival:  of a flow with n waiting:\n\
+        rule: "avg:      (1-w) avg + w q at departures and accepted arrivals;  (1-w)^m avg after m packet times empty\n\
+               \u{20}         avgcq = max(1, avg/active flows)\n\
+               arrival:  of a flow with n queued:\n\
                \u{20}         n >= min_th, or avg >= max_th and n > 2 avgcq, or n >= avgcq and strikes > 1:  strikes += 1, drop\n\
                \u{20}         min_th <= avg < max_th:  count += 1;  n >= max(min_q, avgcq), u < p_b/(1 - count p_b):\n\
                \u{20}                                  count = 0, mark or drop\n\
                \u{20}         avg < min_th:  count = -1;   avg >= max_th:  count = 0, drop\n\
-               a flow with nothing waiting is forgotten, with its strikes",
+               a flow with nothing queued is forgotten, with its strikes",
         deviations: &[
-            "from accounts of the paper's listing, not from the paper: the order of the tests and the constants are in \
-             all of them, the times at which avg is worked out in most",
-            "min_th takes a quarter of the buffer; the paper has the round trip in packets if that is less, which a \
-             router does not know",
-            "avgcq is worked out at each arrival; the listing keeps the one of the last average",
-            "the average of a departure is over what it leaves behind, and an empty queue's time counts once",
-            "many_flows: the listing's lines for it say 'two packets'; that flows with fewer pass at any average is our \
-             reading, without which they would change nothing but strikes",
-            "flows share a place if their ids do modulo flows; the paper has a place for each",
-            "p_b is marked where ECN allows; drops for a flow's own length are not",
-            "thresholds in bytes count each flow's bytes; a packet is then the scenario's",
+            "source: descriptions of the paper's listing, not the paper; all of them agree on the order of the tests \
+             and the constants, most on when avg is updated",
+            "min_th differs from the paper: it is a quarter of the buffer; the paper uses the RTT in packets if that \
+             is less, which a router does not know",
+            "avgcq differs from the listing: it is computed at each arrival; the listing computes it with each average",
+            "the average at a departure: the sample is the queue left behind",
+            "the average of an empty queue: its idle time counts once",
+            "many_flows is our reading: the listing says 'two packets'; we accept flows with fewer at any average, \
+             because otherwise the option would only change strikes",
+            "the flow table differs from the paper: flow ids are taken modulo flows; the paper has an entry per flow",
+            "ECN is ours: random signals are marks where ECN allows; drops for a flow's own backlog are not",
+            "thresholds in bytes are ours: each flow's bytes count, and one packet is the scenario's packet size",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -159,7 +159,8 @@ impl Design for Fred {
         Preset {
             name: "msvb",
             settings: "ecn=off min_th=20p max_th=40p max_p=0.1 w_q=0.002 min_q=2 many_flows=off",
-            source: "for MSVB's comparison, which gives RIO's OUT packets these and FRED nothing: ours",
+            source: "ours: for MSVB's comparison, which gives no values for FRED; these are its values for RIO's OUT \
+                     packets",
         },
     ];
 
@@ -206,7 +207,8 @@ impl Design for Fred {
     }
 }
 
-/// The thresholds in one unit, that of the one given: a quarter of the buffer and twice that, clear of each other.
+/// The thresholds in the unit of the given one, else packets. Auto: min_th is a quarter of the buffer, max_th is twice
+/// min_th and at least one packet above it.
 fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, link: &Link) -> (Depth, f64) {
     let unit = match (min_th, max_th) {
         (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
@@ -230,7 +232,7 @@ impl Aqm for Fred {
         let u = cx.rng.uniform();
         self.q = self.unit.measure(level);
         if level.pkts() == 0 {
-            // The average decays for the time since the queue became empty; from now on it counts anew.
+            // The average decays for the time since the queue became empty; idle time restarts now.
             self.average.arrival_or_decay(0.0, cx.now);
             self.average.emptied(cx.now);
         }
@@ -284,13 +286,13 @@ impl Aqm for Fred {
 probes! { Fred {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average.value();
-    /// Probability of a signal to the latest arrival, by chance.
+    /// Random signal probability of the latest arrival.
     p ["1"] probability = |s| s.p;
-    /// Fair share of the average of a flow with packets waiting.
+    /// Average queue per active flow.
     avgcq ["packets|bytes"] = |s| s.fair();
-    /// Flows with packets waiting.
+    /// Flows with queued packets.
     active ["1"] = |s| f64::from(s.active);
-    /// Packets since the last drop by chance.
+    /// Packets since the last random signal.
     count ["packets"] signed = |s| s.count as f64;
 } }
 
@@ -309,7 +311,7 @@ mod tests {
         by_hand::fifo(settings, LINK, false)
     }
 
-    /// Offers packets of `flow`; says how many were taken.
+    /// Offers packets of `flow`; returns how many were accepted.
     fn offer(queue: &mut Queue<Fifo<Fred>>, flow: u32, packets: u32) -> u32 {
         let before = queue.port.pkts();
         (0..packets).for_each(|_| queue.arrive(Packet { len: 1000, flow, ..Packet::default() }, Instant::ZERO));
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_may_have_min_th_and_each_one_more_is_a_strike() {
+    fn each_packet_beyond_min_th_is_a_strike() {
         let mut queue = queue("w_q=0.000001");
         assert_eq!(
             (fred(&queue).curve.min_th, fred(&queue).curve.max_th),
@@ -330,21 +332,21 @@ mod tests {
         );
         assert_eq!(offer(&mut queue, 1, 30), 25);
         assert_eq!((fred(&queue).flows[1].strikes, fred(&queue).active), (5, 1));
-        // Others pass, having no strikes. With strikes even its fair share, of one packet, is too much.
+        // Other flows have no strikes and are accepted. With strikes even the fair share of one packet is too much.
         assert_eq!(offer(&mut queue, 2, 3), 3);
         for _ in 0..24 {
             queue.depart(Instant::ZERO);
         }
         assert_eq!((fred(&queue).flows[1].pkts, offer(&mut queue, 1, 1)), (1, 0));
-        // Once its last packet has left it starts anew.
+        // After its last packet has left, its strikes are gone.
         queue.depart(Instant::ZERO);
         assert_eq!((fred(&queue).flows[1].strikes, fred(&queue).active), (0, 1));
         assert_eq!(offer(&mut queue, 1, 2), 2);
     }
 
     #[test]
-    fn only_flows_above_their_share_are_drawn_from() {
-        // No memory, the average between 5 and 15: with max_p = 1 every packet that is drawn for is soon hit.
+    fn random_drops_only_above_the_fair_share() {
+        // w_q = 1, average between 5 and 15: with max_p = 1 a packet subject to random drops is soon dropped.
         let mut queue = queue("min_th=5p max_th=15p max_p=1 w_q=1 min_q=2");
         (0..8).for_each(|flow| assert_eq!(offer(&mut queue, flow, 1), 1, "fragile: nothing waits of it"));
         assert_eq!((fred(&queue).average.value(), fred(&queue).fair()), (7.0, 1.0));
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn from_max_th_on_none_passes_or_with_many_flows_those_with_fewer_than_two() {
+    fn above_max_th_many_flows_accepts_two_packets() {
         for (many, taken) in [("off", 0), ("on", 2)] {
             let mut queue = queue(&alloc::format!("min_th=5p max_th=15p max_p=0 w_q=1 many_flows={many}"));
             for flow in 0..8 {
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_twice_the_share_is_too_much_from_max_th_on() {
+    fn above_max_th_twice_the_share_is_greedy() {
         let mut queue = queue("min_th=40p max_th=41p max_p=0 w_q=1");
         (0..3).for_each(|flow| assert_eq!(offer(&mut queue, flow, 14), 14));
         // The average is 41, the share 41/3.
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_takes_departures_and_the_time_without_packets() {
+    fn average_samples_departures_and_idle_time() {
         let mut queue = queue("w_q=0.5");
         offer(&mut queue, 1, 2);
         assert_eq!(fred(&queue).average.value(), 0.5, "the second met one");
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_share_a_place_if_there_are_too_many() {
+    fn flow_ids_wrap_around_the_table() {
         let mut queue = queue("flows=4 w_q=0.000001");
         offer(&mut queue, 1, 20);
         assert_eq!((offer(&mut queue, 5, 30), fred(&queue).active), (5, 1));

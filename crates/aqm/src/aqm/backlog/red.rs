@@ -1,12 +1,12 @@
-//! RED: drops begin early and at random, by the average queue (Floyd and Jacobson 1993).
+//! RED: random early drops by the average queue (Floyd and Jacobson 1993).
 //!
-//! A slow average lets bursts through and answers standing queues. Between two thresholds its excess sets a
-//! probability, spread so that the gaps between drops come out even; above the upper one the gentle form climbs on to
-//! 1 at twice that threshold.
+//! A slow average accepts bursts and reacts to standing queues. Between two thresholds it sets a probability, which is
+//! spaced so that gaps between drops are uniform. Above the upper threshold the gentle form rises to 1 at twice that
+//! threshold.
 //!
-//! [`Gateway`] reads as the paper's Fig. 2 does: average, base probability p_b, count and p_a at each arrival, and when
-//! the queue becomes empty. [`Average`] and [`Curve`] are its equations; [`Spacing`] has its count, and the counts of
-//! ns-2 and Linux by [`Rule`]. The relatives of RED steer its curve: [`Steer`].
+//! [`Gateway`] follows Fig. 2 of the paper: average, base probability p_b, count and p_a at each arrival, and idle time
+//! once the queue is empty. [`Average`] and [`Curve`] are its equations. [`Spacing`] has the count of the paper, ns-2
+//! or Linux, selected by [`Rule`]. Variants of RED move the curve through [`Steer`].
 
 mod auto;
 mod spacing;
@@ -32,7 +32,7 @@ use crate::aqm::backlog::red::spacing::mean_spaced;
 pub use crate::aqm::backlog::red::spacing::{Spacing, spaced};
 
 choice! {
-    /// Whose RED, where the listings differ.
+    /// Which RED, where the sources differ.
     pub enum Rule {
         /// ns-2.35.
         Ns2 = "ns2",
@@ -44,52 +44,52 @@ choice! {
 }
 
 params! {
-    /// Knobs of RED.
+    /// Parameters of RED.
     pub struct Params {
-        /// Whose listing, where they differ: idle time, the count, what an automatic value is.
+        /// Which source's rule is used for idle time, count and automatic values.
         rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; the paper, section IV; Linux net/red.h";
-        /// Average below which nothing happens; auto: ns-2's max(5, 5 ms of packets / 2), paper's 5, tc's max_th/3.
+        /// Below this average nothing is signalled; auto: max(5, C 5 ms / 2) (ns2), 5 (paper), max_th/3 (linux).
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_; tc min";
-        /// Average at which the probability reaches max_p; auto is 3 min_th, at least a packet above min_th; tc: limit/4.
+        /// Average at which the probability is max_p; auto: 3 min_th, at least min_th + 1 packet; linux: limit/4.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_; tc max";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_; tc probability";
-        /// Weight of the queue met by an arrival in the average; auto: by auto_w, paper's 0.002, tc's by burst.
+        /// Weight of a new queue sample in the average; auto: from auto_w (ns2), 0.002 (paper), from burst (linux).
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_";
-        /// rule=ns2: what an automatic w_q remembers.
+        /// rule=ns2: averaging time of an automatic w_q.
         auto_w: AutoWeight = AutoWeight::Rtts, in 0.0 ..= 1.0, "", "ns-2.35 q_weight_ = -1, 0, -2";
-        /// rule=ns2: the link's propagation delay, which makes the round trips of auto_w=rtts longer than 100 ms.
-        delay: Span = Span::ZERO, in 0.0 ..= 10.0, "delay", "ns-2.35 has the link's own";
-        /// rule=linux: packets of a burst that an automatic w_q lets through; auto is (2 min_th + max_th)/3.
+        /// rule=ns2: the link's propagation delay; a long one makes the RTT of auto_w=rtts exceed 100 ms.
+        delay: Span = Span::ZERO, in 0.0 ..= 10.0, "delay", "ns-2.35 uses the link's";
+        /// rule=linux: burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc burst";
-        /// Packet size that turns bytes into packets; auto is the scenario's packet.
-        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 has 500 whatever the traffic; tc avpkt";
-        /// Above max_th, climb to 1 at 2 max_th instead of jumping there.
+        /// Packet size that converts bytes to packets; auto: the scenario's packet size.
+        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 always uses 500; tc avpkt";
+        /// Above max_th the probability rises to 1 at 2 max_th; off: it jumps to 1.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "Floyd 2000; ns-2.35 default";
-        /// After a drop, wait 1/p packets before the next may come.
+        /// After a drop, at least 1/p packets pass before the next drop.
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
-        /// Byte mode: a packet counts by its length over the mean.
+        /// Byte mode: a packet counts as its length divided by the mean packet size.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
-        /// An idle link lets the average decay.
+        /// Decays the average while the link is idle.
         idle: bool = true, in 0.0 ..= 1.0, "m", "the paper, section IV; ns-2.35, Linux";
-        /// A high average drops ECT packets too, instead of marking them.
+        /// Drops, not marks, ECT packets while the average forces a signal.
         harddrop: bool = true, in 0.0 ..= 1.0, "harddrop", "ns-2.35; tc harddrop";
         /// With ECN on, packets that cannot be marked are queued instead of dropped.
         nodrop: bool = false, in 0.0 ..= 1.0, "nodrop", "tc nodrop";
-        /// ns-2's late rule: a high average forces no drop, and ECT packets are marked only below mark_p.
+        /// ns-2's newer rule: a high average does not force drops; ECT packets are marked only while p_b < mark_p.
         use_mark_p: bool = false, in 0.0 ..= 1.0, "use_mark_p", "ns-2.35 has it on";
-        /// Base probability from which ECT packets too are dropped, if use_mark_p.
+        /// use_mark_p=on: base probability from which ECT packets are dropped, not marked.
         mark_p: f64 = 0.1, in 0.0 ..= 1.0, "mark_p", "ns-2.35 default";
     }
 }
 
-/// What moves the curve of a RED: the average, arrivals or a clock.
+/// Moves the curve of a RED at arrivals or at ticks.
 pub trait Steer {
-    /// At each arrival, after the average and before p_b.
+    /// Called at each arrival, after the average is updated and before p_b is computed.
     #[inline]
     fn steer(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// The arrival's base probability by the average alone.
+    /// Called at each arrival with its base probability from the average alone.
     #[inline]
     fn judged(&mut self, _p_b: f64) {}
 
@@ -99,20 +99,20 @@ pub trait Steer {
         None
     }
 
-    /// That time has come; `avg` counts as decayed while the link is idle.
+    /// Called when due; `avg` includes the decay while the link is idle.
     fn tick(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// Goes on from where `before` is, which had steered its curve to `steered`.
+    /// Takes over the state of `before`, which had moved its curve to `steered`.
     fn resume(&mut self, _before: &Self, _curve: &mut Curve, _steered: &Curve) {}
 }
 
-/// The curve stays where it is: RED itself.
+/// A constant curve: plain RED.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 
 impl Steer for Fixed {}
 
-/// A RED gateway, its curve steered by `S`. Queue, average and thresholds share one unit.
+/// A RED gateway whose curve is moved by `S`. Queue, average and thresholds share one unit.
 #[derive(Clone)]
 pub struct Gateway<S> {
     params: Params,
@@ -121,7 +121,7 @@ pub struct Gateway<S> {
     average: Average,
     spacing: Spacing,
     steering: S,
-    /// ns-2: the gentle part keeps the max_p that it began with.
+    /// ns-2: the gentle part keeps the initial max_p.
     gentle_p: Option<f64>,
     p_b: f64,
     p: f64,
@@ -130,12 +130,12 @@ pub struct Gateway<S> {
 /// State of RED.
 pub type Red = Gateway<Fixed>;
 
-/// ns-2 signals nothing to an arrival that meets no more than this, in the unit of the thresholds.
+/// ns-2 never signals an arrival at a queue of at most this, in the unit of the thresholds.
 const SPARED: f64 = 1.0;
 
 impl<S: Steer> Aqm for Gateway<S> {
     /// Fig. 2, "for each packet arrival".
-    #[inline(always)] // A call costs each arrival a nanosecond.
+    #[inline(always)] // A call costs 1 ns per arrival.
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let u = cx.rng.uniform();
         let q = self.unit.measure(level);
@@ -189,7 +189,7 @@ impl<S: Steer> Aqm for Gateway<S> {
 }
 
 impl<S: Steer> Gateway<S> {
-    /// In front of an empty queue; an automatic min_th aims at a queueing delay of `target`.
+    /// A gateway with an empty queue; an automatic min_th follows the queueing delay `target`.
     pub fn new(params: &Params, target: Span, steering: S, link: &Link) -> Self {
         let mean_packet = params.mean_packet.or(link.mean_packet);
         let params = Params { mean_packet: Auto::Given(mean_packet), ..params.clone() };
@@ -209,7 +209,7 @@ impl<S: Steer> Gateway<S> {
         }
     }
 
-    /// The same over the average that `before` has; none if that is in another unit.
+    /// This gateway with the state of `before`; `None` if the units differ.
     pub fn after(mut self, before: &Self) -> Option<Self> {
         self.steering.resume(&before.steering, &mut self.curve, &before.curve);
         let (average, spacing) = (self.average.after(&before.average), self.spacing.after(&before.spacing));
@@ -217,13 +217,13 @@ impl<S: Steer> Gateway<S> {
         self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
     }
 
-    /// The gentle part stays as it is now, whatever becomes of max_p: ns-2.
+    /// Keeps the gentle part constant while max_p moves: ns-2.
     #[must_use]
     pub fn with_frozen_gentle(self) -> Self {
         Self { gentle_p: Some(self.curve.max_p), ..self }
     }
 
-    /// The mean probability of a signal to a fluid of which so many packets came while `q` waited.
+    /// The mean signal probability for a fluid of `packets` packets that arrive at a queue of `q`.
     fn flow(&mut self, q: f64, packets: u64) -> f64 {
         let avg = self.average.sample_many(q, packets as f64);
         match self.base_probability(avg) {
@@ -233,7 +233,7 @@ impl<S: Steer> Gateway<S> {
         }
     }
 
-    /// Inlined always: it is asked by packets and by fluids, and a call would cost each packet some nanoseconds.
+    /// Always inlined: it has two callers (packets and fluids), and a call would cost each packet some nanoseconds.
     #[inline(always)]
     fn base_probability(&self, avg: f64) -> Option<f64> {
         match self.gentle_p {
@@ -242,62 +242,62 @@ impl<S: Steer> Gateway<S> {
         }
     }
 
-    /// Is the average so high that every packet is signalled?
+    /// Whether the average is so high that every packet is signalled.
     #[inline(always)]
     fn is_forced(&self, avg: f64) -> bool {
         let Curve { max_th, gentle, .. } = self.curve;
         !self.params.use_mark_p && avg >= if gentle { 2.0 * max_th } else { max_th }
     }
 
-    /// A signal, if `packet` is not to be spared by `nodrop`.
+    /// A signal, unless `nodrop` accepts `packet`.
     fn signal(&self, packet: &Packet, level: &Level) -> Verdict {
         let marks_others = || level.marks(&Packet { ecn: Ecn::Ect0, ..*packet });
         if self.params.nodrop && !level.marks(packet) && marks_others() { Verdict::Accept } else { Verdict::Signal }
     }
 
-    /// The unit of the queue; its number is that of the first min_th.
+    /// The unit of the queue; the value is the initial min_th.
     pub const fn unit(&self) -> Depth {
         self.unit
     }
 
-    /// The average queue.
+    /// The average queue, in the unit of the thresholds.
     pub const fn average(&self) -> f64 {
         self.average.value()
     }
 
-    /// The present curve.
+    /// The current curve.
     pub const fn curve(&self) -> &Curve {
         &self.curve
     }
 
-    /// What steers it.
+    /// The object that moves the curve.
     pub const fn steering(&self) -> &S {
         &self.steering
     }
 
-    /// As if its curve had been steered there.
+    /// Sets `max_p` of the curve.
     #[cfg(test)]
     pub fn steer_to(&mut self, max_p: f64) {
         self.curve.max_p = max_p;
     }
 
-    /// What steers it, to be tried by itself.
+    /// The object that moves the curve, to be tested alone.
     #[cfg(test)]
     pub fn steering_mut(&mut self) -> &mut S {
         &mut self.steering
     }
 
-    /// Base probability by the average alone, before anything spares an arrival.
+    /// Base probability from the average alone, before the test of the current queue.
     pub const fn p_b(&self) -> f64 {
         self.p_b
     }
 
-    /// Base probability of the latest arrival, before it is spread.
+    /// Base probability of the latest arrival, before spacing.
     pub const fn p(&self) -> f64 {
         self.p
     }
 
-    /// Probability of a signal to the latest arrival.
+    /// Signal probability of the latest arrival.
     pub const fn p_a(&self) -> f64 {
         self.spacing.p()
     }
@@ -308,7 +308,7 @@ impl<S: Steer> Gateway<S> {
     }
 }
 
-/// The exponentially weighted average of the queue, aware of idle time.
+/// The exponentially weighted moving average of the queue, with decay during idle time.
 #[derive(Clone, Debug)]
 pub struct Average {
     value: f64,
@@ -318,19 +318,18 @@ pub struct Average {
 }
 
 impl Average {
-    /// An average of 0 over a queue that is idle from time 0; `pkts_per_sec` typical packets fit
-    /// into a second of idle time.
+    /// An average of 0 for a queue that is idle from time 0. Idle time counts `pkts_per_sec` samples of 0 per second.
     pub const fn new(weight: f64, pkts_per_sec: f64) -> Self {
         Self { value: 0.0, weight, pkts_per_sec, idle_since: Some(Instant::ZERO) }
     }
 
-    /// The same with the value that `before` has.
+    /// This average with the value and idle time of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { value: before.value, idle_since: before.idle_since, ..self }
     }
 
-    /// An arrival meets the queue `q`, itself not counted. After idle time the average first decays
-    /// as if the packets that could have been sent meanwhile had met an empty queue: ns-2.
+    /// Updates the average with an arrival at a queue of `q`, the arrival not included. After idle time the average
+    /// first decays by the whole packets that could have been sent meanwhile: ns-2.
     #[inline]
     pub fn arrival(&mut self, q: f64, now: Instant) -> f64 {
         if let Some(since) = self.idle_since {
@@ -343,8 +342,8 @@ impl Average {
         self.sample(q)
     }
 
-    /// The same by the paper of 1993, and by Linux: whole packets do not matter, and an arrival that ends an idle
-    /// time is not averaged in.
+    /// As `arrival`, by the paper of 1993 and Linux: idle time decays by fractions of packets too, and the arrival that
+    /// ends idle time adds no sample.
     #[inline]
     pub fn arrival_or_decay(&mut self, q: f64, now: Instant) -> f64 {
         match self.idle_since.take() {
@@ -356,20 +355,20 @@ impl Average {
         }
     }
 
-    /// Averages `q` in, whatever the time.
+    /// Adds one sample `q`, ignoring idle time.
     #[inline]
     pub fn sample(&mut self, q: f64) -> f64 {
         self.value = (1.0 - self.weight) * self.value + self.weight * q;
         self.value
     }
 
-    /// Averages `q` in as often as `times` says.
+    /// Adds `times` samples of `q`.
     pub fn sample_many(&mut self, q: f64, times: f64) -> f64 {
         self.value = q + (self.value - q) * self.decay(times);
         self.value
     }
 
-    /// What it would have decayed to by `now`; as it is while the queue has something to send.
+    /// The average at `now`, decayed by idle time.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(self.packets_since(since, now)))
     }
@@ -382,42 +381,43 @@ impl Average {
         libm::pow(1.0 - self.weight, packets)
     }
 
-    /// The queue has nothing to send; repeated calls keep the first time.
+    /// The queue is empty: idle time starts. Repeated calls keep the first time.
     #[inline]
     pub fn emptied(&mut self, now: Instant) {
         self.idle_since.get_or_insert(now);
     }
 
-    /// The queue is idle from `now` on, whatever it was before.
+    /// Restarts idle time at `now`.
     #[inline]
     pub const fn restart_idle(&mut self, now: Instant) {
         self.idle_since = Some(now);
     }
 
-    /// The idle time is over, and does not count.
+    /// Ends idle time without decay.
     #[inline]
     pub const fn forget_idle(&mut self) {
         self.idle_since = None;
     }
 
-    /// The present average.
+    /// The average without decay since the last update.
     pub const fn value(&self) -> f64 {
         self.value
     }
 }
 
-/// From the average to the base probability.
+/// The base probability as a function of the average.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Curve {
     /// Below this average nothing is signalled.
     pub min_th: f64,
-    /// Here the base probability reaches `max_p`.
+    /// Average at which the base probability is `max_p`.
     pub max_th: f64,
     /// Base probability at `max_th`.
     pub max_p: f64,
-    /// Above `max_th`: up to 1 at twice `max_th`, or 1 at once.
+    /// Above `max_th` the probability rises to 1 at twice `max_th`; off: it is 1.
     pub gentle: bool,
-    /// 1 / (max_th - min_th), kept as ns-2 keeps it: packets would wait for the division. Thresholds move together.
+    /// Cached 1 / (max_th - min_th), as in ns-2: it saves a division per packet. It stays valid because both thresholds
+    /// move together.
     v_a: f64,
 }
 
@@ -427,7 +427,7 @@ impl Curve {
         Self { min_th, max_th, max_p, gentle, v_a: 1.0 / (max_th - min_th) }
     }
 
-    /// The same with another `max_p`.
+    /// This curve with another `max_p`.
     pub const fn with(self, max_p: f64) -> Self {
         Self { max_p, ..self }
     }
@@ -448,7 +448,7 @@ impl Curve {
     }
 }
 
-/// What RED and its relatives refuse: thresholds that contradict each other, and options that a listing has not.
+/// Checks the thresholds against each other, and options against the rule. For RED and its variants.
 pub fn consistent(params: &Params) -> Result<(), String> {
     match (params.min_th, params.max_th) {
         (Auto::Given(Depth::Packets(_)), Auto::Given(Depth::Bytes(_)))
@@ -485,43 +485,46 @@ impl Design for Red {
                paper:    idle: avg = (1-w)^m avg;  avg < min: count = -1;  else count += 1, u < p_a: mark or drop\n\
                linux:    idle and count like that;  count = 0: r = u;  count p_b >= r: mark or drop, count = 0, r = u",
         deviations: &[
-            "u < p for ns-2's u <= p; one u is drawn at every arrival",
-            "an automatic w_q takes a delay of 0 unless it is given",
-            "an automatic min_th is at most a third of a given max_th, an automatic max_th at least a packet above \
-             a given min_th; ns-2 lets them cross",
-            "use_mark_p is off unless preset=ns2: a high average drops all, below it ECT packets are always marked",
-            "an empty queue polled again stays idle since the first time; ns-2 restarts its idle time",
-            "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
-            "ns-2's experiments cautious_ and idle_pktsize_ are left out, and so are drop_front_ and drop_rand_: \
-             the arriving packet is dropped",
-            "ns-2's buffer in bytes takes a packet while anything is free of it; here it must fit",
-            "rule=paper: an idle time is one without anything to send, the packet in transmission counted; \
-             byte mode weighs by the mean packet, not the largest",
-            "rule=linux: exact numbers; the kernel's average, thresholds and random numbers are integers",
-            "rule=linux: an idle average decays by (1-w)^m; the kernel looks m up in 256 steps of whole powers of 2, \
-             and tc fills that table in its own units of time",
-            "rule=linux: adaptive is ared's; bandwidth is the link's; limit is the link's buffer, or hard_limit; \
-             a burst that tc refuses is taken as min_th",
+            "the signal test differs from ns-2: u < p, not u <= p; one u is drawn at every arrival",
+            "automatic w_q differs from ns-2: the link's delay counts as 0 unless `delay` is given",
+            "automatic thresholds differ from ns-2: min_th is at most a third of a given max_th, and max_th at least \
+             one packet above a given min_th; in ns-2 they can cross",
+            "use_mark_p differs from ns-2: it is off unless preset=ns2, so a high average drops all packets, and \
+             below it ECT packets are always marked",
+            "idle time differs from ns-2: polling an empty queue again does not restart it",
+            "the test q <= 1 uses the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
+            "not implemented: ns-2's experimental cautious_ and idle_pktsize_, and drop_front_ and drop_rand_; the \
+             arriving packet is dropped",
+            "a buffer in bytes differs from ns-2: a packet must fit; ns-2 accepts it if any byte is free",
+            "rule=paper differs from the paper: the packet in transmission does not end idle time",
+            "rule=paper differs from the paper: byte mode scales by the mean packet size, not the largest",
+            "rule=linux differs from Linux: floating-point; the kernel's average, thresholds and random numbers are \
+             integers",
+            "rule=linux differs from Linux: an idle average decays by (1-w)^m; the kernel takes m from a table of 256 \
+             steps of powers of 2, which tc fills in its own time unit",
+            "rule=linux differs from tc: adaptive is ared; bandwidth is the link's rate; limit is the link's buffer or \
+             hard_limit",
+            "rule=linux differs from tc: a burst that tc rejects counts as min_th",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "ns2",
-            settings: "rule=ns2 ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto auto_w=rtts mean_packet=500b gentle=on \
-                       wait=on bytes=on idle=on harddrop=on nodrop=off use_mark_p=on mark_p=0.1",
+            settings: "rule=ns2 ecn=off min_th=auto max_th=auto max_p=0.1 w_q=auto auto_w=rtts mean_packet=500b \
+                       gentle=on wait=on bytes=on idle=on harddrop=on nodrop=off use_mark_p=on mark_p=0.1",
             source: "ns-2.35 defaults: queue and drops in bytes, drops instead of marks",
         },
         Preset {
             name: "paper",
-            settings: "rule=paper ecn=off min_th=5p max_th=15p max_p=0.02 w_q=0.002 gentle=off wait=off bytes=off idle=on \
-                       harddrop=off nodrop=off use_mark_p=off",
+            settings: "rule=paper ecn=off min_th=5p max_th=15p max_p=0.02 w_q=0.002 gentle=off wait=off bytes=off \
+                       idle=on harddrop=off nodrop=off use_mark_p=off",
             source: "Floyd, Jacobson 1993: Fig. 2, sections IV and VIII",
         },
         Preset {
             name: "linux",
             settings: "rule=linux ecn=off min_th=auto max_th=auto max_p=0.02 w_q=auto burst=auto gentle=off wait=off \
                        bytes=off idle=on harddrop=off nodrop=off use_mark_p=off",
-            source: "Linux sch_red.c and red.h, tc's defaults; ecn=on, harddrop=on, nodrop=on are tc's words",
+            source: "Linux sch_red.c and red.h, tc's defaults; ecn=on, harddrop=on and nodrop=on are tc's flags",
         },
     ];
 
@@ -532,7 +535,7 @@ impl Design for Red {
         together: Some(red_tc::red),
     });
     fn spares_empty(params: &Params) -> bool {
-        // ns-2's rule lets an arrival pass that meets at most one packet.
+        // ns-2's rule accepts an arrival at a queue of at most one packet.
         params.rule == Rule::Ns2
     }
 
@@ -558,7 +561,7 @@ impl Design for Red {
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b, before it is spread.
+    /// Base probability p_b, before spacing.
     p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
     count ["packets"] signed = |s| s.count();

@@ -1,8 +1,8 @@
 //! RIO: RED with In and Out (Clark and Fang 1998): packets beyond their profile are dropped earlier.
 //!
-//! An edge router marks each packet IN or OUT of the profile its sender pays for. IN packets are judged by the
-//! average number of IN packets alone, OUT packets by the average of all, with lower thresholds: congestion meets
-//! OUT packets first, and IN packets only if there are too many of themselves.
+//! An edge router marks each packet IN or OUT of its sender's profile. For IN packets RED uses the average number of
+//! IN packets, for OUT packets the average of all packets and lower thresholds. Congestion therefore drops OUT packets
+//! first, and IN packets only if there are too many IN packets.
 
 mod band;
 
@@ -21,35 +21,35 @@ use crate::{params, probes};
 use band::Band;
 
 params! {
-    /// Knobs of RIO.
+    /// Parameters of RIO.
     pub struct Params {
         /// IN packets: thresholds of the average of IN packets, and the probability at the upper one.
         r#in: Band = Band::packets(40.0, 80.0, 0.02), in 0.0 ..= 1.0, "(min_in, max_in, p_in)", "MSVB section 4; ns-2.35 in_thresh_";
         /// OUT packets: thresholds of the average of all packets, and the probability at the upper one.
         out: Band = Band::packets(20.0, 40.0, 0.1), in 0.0 ..= 1.0, "(min_out, max_out, p_out)", "MSVB section 4; ns-2.35 out_thresh_";
-        /// Weight of the queue met by an arrival in both averages.
+        /// Weight of a new queue sample in both averages.
         w_q: f64 = 0.002, in 1e-9 ..= 1.0, "w_q", "ns-2.35 default";
-        /// Packet size that turns bytes into packets; auto is the scenario's packet.
-        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 has 500 whatever the traffic";
-        /// Above an upper threshold, climb to 1 at twice it instead of jumping there.
+        /// Packet size that converts bytes to packets; auto: the scenario's packet size.
+        mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 always uses 500";
+        /// Above an upper threshold the probability rises to 1 at twice the threshold; off: it jumps to 1.
         gentle: bool = false, in 0.0 ..= 1.0, "gentle", "ns-2.35 in_gentle_, out_gentle_";
-        /// After a drop, wait 1/p packets of that colour before the next may come.
+        /// After a drop, at least 1/p packets of that colour pass before the next drop.
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
-        /// Byte mode: a packet counts by its length over the mean.
+        /// Byte mode: a packet counts as its length divided by the mean packet size.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 bytes_, off for RIO";
-        /// ns-2 to the letter: OUT arrivals leave the average of all as it is, and forced drops their count.
-        quirk: bool = false, in 0.0 ..= 1.0, "", "ns-2.35 rio.cc: its own head reports the bug";
+        /// ns-2's exact behaviour: OUT arrivals do not update the average; forced drops of OUT do not reset the count.
+        quirk: bool = false, in 0.0 ..= 1.0, "", "ns-2.35 rio.cc: its head comment reports the bug";
     }
 }
 
-/// ns-2 signals nothing to an arrival that meets no more than this, in the unit of the thresholds.
+/// ns-2 never signals an arrival at a queue of at most this, in the unit of the thresholds.
 const SPARED: f64 = 1.0;
 
-/// What one colour is judged by.
+/// RED for one colour.
 struct Judge {
     curve: Curve,
     spacing: Spacing,
-    /// Forced drops, and a full buffer, leave the count alone: ns-2's OUT packets.
+    /// Forced and overflow drops do not reset the count: ns-2's OUT packets.
     forgetful: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Rio {
 }
 
 impl Rio {
-    /// The IN packets that wait.
+    /// The queued IN packets, in the unit of the thresholds.
     fn inside(&self) -> f64 {
         match self.unit {
             Depth::Packets(_) => f64::from(self.in_pkts),
@@ -81,7 +81,7 @@ impl Rio {
         }
     }
 
-    /// The queue that an arrival meets and its average: of IN packets for an IN packet, of all for another.
+    /// The queue at an arrival and its average: of IN packets for an IN packet, else of all packets.
     fn observe(&mut self, colour: Colour, level: &Level, cx: &Cx) -> (f64, f64) {
         let q = self.unit.measure(level);
         if colour == Colour::In {
@@ -106,33 +106,37 @@ const fn index(colour: Colour) -> usize {
 impl Design for Rio {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "RED with In and Out: packets beyond their profile meet lower thresholds",
-        source: "Clark, Fang: Explicit Allocation of Best-Effort Packet Delivery Service, IEEE/ACM ToN 1998; ns-2.35 rio.cc",
+        summary: "RED with In and Out: packets beyond their profile have lower thresholds",
+        source: "Clark, Fang: Explicit Allocation of Best-Effort Packet Delivery Service, IEEE/ACM ToN 1998; ns-2.35 \
+                 rio.cc",
         rule: "arrival:  avg as red, over all packets;  of an IN packet also avg_in, over IN packets\n\
-               \u{20}         IN:   as red, by avg_in, the IN packets waiting and (min_in, max_in, p_in)\n\
-               \u{20}         OUT:  as red, by avg, all packets waiting and (min_out, max_out, p_out)\n\
+               \u{20}         IN:   as red, with avg_in, the queued IN packets and (min_in, max_in, p_in)\n\
+               \u{20}         OUT:  as red, with avg, all queued packets and (min_out, max_out, p_out)\n\
                \u{20}         a signal marks while the average is below max, else it drops",
         deviations: &[
-            "avg takes every arrival, as the paper has it; quirk=on: ns-2.35, where only IN arrivals count",
-            "a forced drop or a full buffer starts the count anew for both colours; quirk=on: for IN only, as in ns-2.35",
-            "IN packets have been idle since the link first found nothing after the last of them; quirk=on: since it \
-             last did, for both averages, as in ns-2.35",
-            "u < p for ns-2's u <= p; one u is drawn at every arrival",
-            "'q <= 1' is in the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
-            "one gentle for both colours; ns-2 has one each",
-            "IN is what an edge router says, or never said: unmarked packets are IN, in ns-2 OUT",
+            "avg differs from ns-2.35: every arrival updates it, as in the paper; in ns-2 (quirk=on) only IN arrivals \
+             do",
+            "the count differs from ns-2.35: a forced or overflow drop resets it for both colours; in ns-2 (quirk=on) \
+             only for IN",
+            "idle time differs from ns-2.35: an average is idle from the first dequeue that finds the queue empty; in \
+             ns-2 (quirk=on) from the last one",
+            "the signal test differs from ns-2: u < p, not u <= p; one u is drawn at every arrival",
+            "the test q <= 1 uses the unit of the thresholds, as in ns-2: in bytes it means an empty queue",
+            "gentle differs from ns-2: one switch for both colours; ns-2 has one for each",
+            "unmarked packets differ from ns-2: they are IN; in ns-2 they are OUT",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
             settings: "ecn=off in=40p/80p/0.02 out=20p/40p/0.1 w_q=0.002 gentle=off wait=on bytes=off quirk=off",
-            source: "MSVB section 4, over ns-2.35's other defaults; Clark and Fang's own numbers were not at hand",
+            source: "MSVB section 4 and ns-2.35's other defaults; Clark and Fang's numbers were not available",
         },
         Preset {
             name: "ns2",
-            settings: "ecn=off in=15p/30p/0.02 out=5p/15p/0.1 w_q=0.002 mean_packet=500b gentle=off wait=on bytes=off quirk=on",
-            source: "ns-2.35 defaults; out_linterm_ is not read there, linterm_ is",
+            settings: "ecn=off in=15p/30p/0.02 out=5p/15p/0.1 w_q=0.002 mean_packet=500b gentle=off wait=on bytes=off \
+                       quirk=on",
+            source: "ns-2.35 defaults; ns-2 reads linterm_, not out_linterm_",
         },
     ];
     fn spares_empty(_: &Params) -> bool {
@@ -237,13 +241,13 @@ impl Aqm for Rio {
 probes! { Rio {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.all.value();
-    /// Average of the IN packets in it.
+    /// Average of the queued IN packets.
     avg_in ["packets|bytes"] = |s| s.inside.value();
-    /// Base probability of the latest arrival, before it is spread.
+    /// Base probability of the latest arrival, before spacing.
     p ["1"] probability = |s| s.p;
-    /// IN packets since the last signal to one.
+    /// IN packets since the last signal to an IN packet.
     count_in ["packets"] = |s| s.judges[0].spacing.count();
-    /// OUT packets since the last signal to one.
+    /// OUT packets since the last signal to an OUT packet.
     count_out ["packets"] = |s| s.judges[1].spacing.count();
 } }
 
@@ -262,7 +266,7 @@ mod tests {
         by_hand::fifo(settings, LINK, false)
     }
 
-    /// Offers packets of a colour at `ms`; says how many were taken.
+    /// Offers packets of a colour at `ms`; returns how many were accepted.
     fn offer(queue: &mut Queue<Fifo<Rio>>, colour: Colour, packets: u32, ms: u64) -> u32 {
         let before = queue.port.pkts();
         let now = Instant::ZERO + Span::from_millis(ms);
@@ -276,18 +280,18 @@ mod tests {
     }
 
     #[test]
-    fn out_packets_are_judged_by_all_and_in_packets_by_in_packets() {
+    fn out_uses_all_packets_in_uses_in_packets() {
         let mut queue = queue("in=40p/80p/0.02 out=20p/40p/0.1 w_q=1");
         assert_eq!(offer(&mut queue, Colour::In, 40, 0), 40, "below both");
         assert_eq!(averages(&queue), (39.0, 39.0));
         assert_eq!(offer(&mut queue, Colour::Out, 10, 0), 0, "40 in all: forced");
         assert_eq!(averages(&queue), (40.0, 39.0));
-        // Of the rest at most a few are dropped, 1/0.02 = 50 apart.
+        // At most one of 30 is dropped: drops are at least 1/0.02 = 50 apart.
         assert!(offer(&mut queue, Colour::In, 30, 0) >= 29);
     }
 
     #[test]
-    fn in_packets_do_not_mind_out_packets() {
+    fn in_average_ignores_out_packets() {
         let mut queue = queue("in=2p/4p/1 out=50p/60p/1 w_q=1");
         assert_eq!(offer(&mut queue, Colour::Out, 50, 0), 50);
         assert_eq!(offer(&mut queue, Colour::In, 2, 0), 2);
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn ns2_forgets_to_average_at_out_arrivals() {
+    fn quirk_skips_average_at_out_arrivals() {
         for (quirk, all) in [("off", 20.0), ("on", 10.0)] {
             let mut queue = queue(&alloc::format!("w_q=1 quirk={quirk}"));
             offer(&mut queue, Colour::In, 11, 0);
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_of_in_packets_goes_on_while_only_out_packets_pass() {
+    fn in_average_stays_idle_during_out_traffic() {
         // 1250 packets a second and a weight of 1/2: a packet time of 0.8 ms halves an average.
         for (quirk, halvings) in [("off", 11.0), ("on", 1.0)] {
             let mut queue = queue(&alloc::format!("w_q=0.5 quirk={quirk}"));
@@ -321,7 +325,7 @@ mod tests {
             drain(&mut queue, 0);
             offer(&mut queue, Colour::Out, 1, 7);
             drain(&mut queue, 8_000);
-            // From 0 ms to 8 ms are ten packet times, from 8 ms none; the arrival itself is one more.
+            // 0 ms to 8 ms are ten packet times; the arrival itself counts one more.
             offer(&mut queue, Colour::In, 1, 8);
             assert!((averages(&queue).1 - before * libm::pow(0.5, halvings)).abs() < 1e-12, "quirk={quirk}");
         }

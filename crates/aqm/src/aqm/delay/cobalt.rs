@@ -1,8 +1,8 @@
-//! COBALT: CoDel that lets go as gradually as it took hold, and BLUE against what does not answer (sch_cake).
+//! COBALT: CoDel with gradual release, plus BLUE against unresponsive flows (sch_cake).
 //!
-//! One schedule serves both ways: while the delay is above target a signal falls due every interval/sqrt(count), and
-//! count grows with each; below target count shrinks at the same instants. BLUE drops, ECN or not, with a
-//! probability that overflows raise and an empty queue lowers.
+//! While the delay is above target, a signal is due every interval/sqrt(count) and count rises with each one. Below
+//! target, count falls on the same schedule. BLUE drops packets, ECN-capable or not, with a probability that overflows
+//! raise and an empty queue lowers.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
@@ -15,39 +15,39 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{choice, params, probes};
 
 choice! {
-    /// What 1/sqrt(count) is before the first count.
+    /// Value of 1/sqrt(count) before the first count.
     pub enum Start {
-        /// 1: the first signal comes an interval after the delay went above target.
+        /// 1: the first signal comes one interval after the delay exceeds target.
         Interval = "interval",
-        /// 0, as the kernel clears its memory: it comes with the next packet.
+        /// 0, the kernel's zeroed memory: the first signal comes with the next packet.
         Kernel = "kernel",
     }
 }
 
 params! {
-    /// Knobs of COBALT.
+    /// Parameters of COBALT.
     pub struct Params {
-        /// Acceptable standing delay, and the least time between two steps of BLUE; 1.5 times the MTU's time if that is longer.
+        /// Acceptable standing delay and minimum time between BLUE's steps; raised to 1.5 MTU transmission times.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "target", "Linux sch_cake: 5 ms";
-        /// Time from above target to the first signal; grows with target, and is at least twice as long.
+        /// Time from exceeding target to the first signal; raised as much as target, and at least twice target.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "interval", "Linux sch_cake: rtt, 100 ms";
-        /// Longest packet: a delay of four times its time on the link is never too long.
+        /// Largest packet; a delay of at most four MTU transmission times is never too long.
         mtu: Bytes = Bytes(1514), in 0.0 ..= 65536.0, "mtu", "Linux sch_cake: psched_mtu";
-        /// What an overflow adds to BLUE's probability.
+        /// Increase of BLUE's probability per overflow.
         p_inc: f64 = 0.00390625, in 0.0 ..= 1.0, "p_inc", "Linux sch_cake: 1/256";
-        /// What an empty queue takes from it.
+        /// Decrease of BLUE's probability at an empty queue.
         p_dec: f64 = 0.000244140625, in 0.0 ..= 1.0, "p_dec", "Linux sch_cake: 1/4096";
-        /// What 1/sqrt(count) is before the first count.
+        /// Value of 1/sqrt(count) before the first count.
         start: Start = Start::Interval, in 0.0 ..= 1.0, "rec_inv_sqrt", "the comment in sch_cake; Linux";
     }
 }
 
-/// Multiples of the MTU's time on the link that a delay must exceed. sch_cake.
+/// A delay must exceed this many MTU transmission times. sch_cake.
 const MTU_TIMES: u64 = 4;
-/// Counts whose root is looked up. sch_cake: above them one Newton step is exact enough.
+/// Counts below this have a precomputed root. sch_cake: above, one Newton step is exact enough.
 const ROOTS: usize = 16;
 
-/// The rule, with what all the queues under it share.
+/// The rule, shared by all queues under it.
 pub struct Rule {
     target: Span,
     interval: Span,
@@ -57,11 +57,11 @@ pub struct Rule {
     start: Start,
 }
 
-/// What one queue under COBALT remembers.
+/// COBALT's state for one queue.
 #[derive(Clone, Copy)]
 pub struct State {
     drop_next: Instant,
-    /// When BLUE moved last.
+    /// Time of BLUE's last step.
     blue_moved: Instant,
     /// BLUE's probability.
     p: f64,
@@ -85,7 +85,7 @@ const fn newton_step(x: u32, count: u32) -> u32 {
     ((bracket >> 2).wrapping_mul(x) >> 31) as u32
 }
 
-/// The roots of counts 0 to 15, each by four steps from the one before; those of 0 and 1 are as near to 1 as can be.
+/// 1/sqrt(count) for counts 0 to 15, each by four Newton steps from the previous one; 0 and 1 have the largest u32.
 const fn roots() -> [u32; ROOTS] {
     let mut roots = [u32::MAX; ROOTS];
     let (mut count, mut x) = (1, u32::MAX);
@@ -111,7 +111,7 @@ impl State {
 }
 
 impl Rule {
-    /// For packets that are sent at `rate`.
+    /// The rule for a link of `rate`.
     pub fn new(params: &Params, rate: Rate) -> Self {
         let mtu_time = rate.time_for(params.mtu.0 as u32);
         let target = params.target.max(Span::from_nanos(mtu_time.nanos() * 3 / 2));
@@ -120,7 +120,7 @@ impl Rule {
         Self { target, interval: grown.max(target * 2), mtu_time, p_inc, p_dec, start }
     }
 
-    /// Of a queue that has seen no packet yet.
+    /// The state of a new queue.
     pub fn state(&self) -> State {
         let reciprocal = if self.start == Start::Kernel { 0 } else { u32::MAX };
         State { drop_next: Instant::ZERO, blue_moved: Instant::ZERO, p: 0.0, count: 0, reciprocal, dropping: false }
@@ -130,7 +130,7 @@ impl Rule {
         Span::from_nanos(((u128::from(self.interval.nanos()) * u128::from(state.reciprocal)) >> 32) as u64)
     }
 
-    /// `cobalt_queue_full`: a packet of this queue was dropped for want of room.
+    /// `cobalt_queue_full`: an overflow drop of this queue.
     pub fn overflowed(&self, state: &mut State, now: Instant) {
         if now.since(state.blue_moved) > self.target {
             state.p = (state.p + self.p_inc).min(1.0);
@@ -141,7 +141,7 @@ impl Rule {
         state.count = state.count.max(1);
     }
 
-    /// `cobalt_queue_empty`: it was this queue's turn, and nothing was in it.
+    /// `cobalt_queue_empty`: a dequeue found this queue empty.
     pub fn emptied(&self, state: &mut State, now: Instant) {
         if state.p > 0.0 && now.since(state.blue_moved) > self.target {
             state.p = (state.p - self.p_dec).max(0.0);
@@ -154,7 +154,7 @@ impl Rule {
         }
     }
 
-    /// CoDel's part of `cobalt_should_drop`: is a signal due, and has its next instant passed already?
+    /// CoDel's part of `cobalt_should_drop`: whether a signal is due, and whether `drop_next` is already past.
     fn advance(&self, state: &mut State, sojourn: Span, now: Instant) -> (bool, bool) {
         let mut due = state.count > 0 && now >= state.drop_next;
         let mut behind = now > state.drop_next;
@@ -181,14 +181,14 @@ impl Rule {
         (false, behind)
     }
 
-    /// `cobalt_should_drop`, and that the last packet of a queue is never dropped.
+    /// `cobalt_should_drop`; never drops the last packet of a queue.
     pub fn judge(&self, state: &mut State, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let (signal, behind) = self.advance(state, cx.now.since(packet.arrived), cx.now);
         let marked = signal && level.marks(packet);
         let blue = state.p > 0.0 && cx.rng.uniform() < state.p;
         let dropped = blue || (signal && !marked);
         if state.count == 0 {
-            // A signal is an interval away at least, while packets keep coming.
+            // While packets keep arriving, the next signal is at least one interval away.
             state.drop_next = cx.now + self.interval;
         } else if behind && !dropped {
             state.drop_next = cx.now;
@@ -205,7 +205,8 @@ impl Design for Cobalt {
     type Params = Params;
     const ABOUT: About = About {
         summary: "CoDel with gradual release, plus BLUE: the AQM of CAKE on one queue",
-        source: "Linux net/sched/sch_cake.c: cobalt_should_drop, cobalt_queue_full, cobalt_queue_empty; ns-3 CobaltQueueDisc",
+        source: "Linux net/sched/sch_cake.c: cobalt_should_drop, cobalt_queue_full, cobalt_queue_empty; ns-3 \
+                 CobaltQueueDisc",
         rule: "departure:  due = count > 0 and now >= drop_next;  late = delay > target and > 4 MTU times\n\
                \u{20}           late, first time:  drop_next = now + interval/sqrt(count);  count at least 1\n\
                \u{20}           late and due:  mark, else drop; count += 1; drop_next += interval/sqrt(count)\n\
@@ -215,12 +216,15 @@ impl Design for Cobalt {
                empty:      p -= p_dec; due: count -= 1; drop_next += interval/sqrt(count)\n\
                \u{20}           (p once a target at most)",
         deviations: &[
-            "an overflow drops the arrival, as in ns-3; CAKE drops the head of its longest queue",
-            "an idle link counts as empty at each request for a packet, as in ns-3; CAKE asks a queue only while others hold packets",
-            "1/sqrt(count) is 1 before the first count, as the comment in sch_cake means it; start=kernel has the kernel's 0",
-            "the term of ingress mode, 2 MTU times for each bulk flow, is left out: CAKE has it off by default",
-            "BLUE's probability is a number from 0 to 1, not a fraction of 2^32; its steps are exact in both",
-            "the MTU's time on the link is that of the rate at the start",
+            "an overflow differs from CAKE: it drops the arrival, as in ns-3; CAKE drops the head of its longest queue",
+            "an empty queue differs from CAKE: each dequeue from an idle queue counts, as in ns-3; CAKE polls a queue \
+             only while other queues hold packets",
+            "1/sqrt(count) before the first count differs from the kernel: it is 1, as the comment in sch_cake says; \
+             the kernel has 0 (start=kernel)",
+            "ingress mode is not implemented: its term of 2 MTU times per bulk flow is off by default in CAKE",
+            "BLUE's probability differs from sch_cake: a number from 0 to 1, not a fraction of 2^32; its steps are \
+             exact in both",
+            "the MTU transmission time differs from CAKE: it is computed from the link's initial rate",
         ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
@@ -264,9 +268,9 @@ impl Aqm for Cobalt {
 probes! { Cobalt {
     /// BLUE's probability.
     p ["1"] probability = |s| s.state.p;
-    /// Sets the rate of CoDel's signals.
+    /// CoDel's count, which sets the rate of its signals.
     count ["1"] = |s| f64::from(s.state.count);
-    /// Time the last judged packet had waited.
+    /// Sojourn time of the packet dequeued last.
     sojourn ["s"] = |s| s.sojourn.secs();
 } }
 
@@ -283,7 +287,7 @@ mod tests {
     /// 1 ms for a packet of 1000 bytes; 4 MTU times are 6.1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    /// `n` packets of 1000 bytes offered at time 0, after one that has passed.
+    /// `n` packets of 1000 bytes offered at time 0, after one that has departed.
     fn backlog(params: &Params, n: u32, ecn: Ecn) -> Queue<Fifo<Cobalt>> {
         let cobalt = Fifo::new(Cobalt::build(params, &LINK));
         let mut queue = Queue::new(cobalt, LINK, true, Rng::stream(1, "cobalt"));
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_of_small_counts_are_exact_to_a_thousandth() {
+    fn precomputed_roots_are_exact_to_0_1_percent() {
         for (count, root) in ROOT.iter().enumerate().skip(1) {
             let exact = 1.0 / libm::sqrt(count as f64);
             assert!((f64::from(*root) / 4_294_967_296.0 - exact).abs() < 1e-3 * exact, "{count}: {root:x}");
@@ -325,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_begin_an_interval_after_the_delay_went_above_and_come_faster() {
+    fn signals_start_after_one_interval_and_accelerate() {
         let mut queue = backlog(&Params::default(), 50, Ecn::NotEct);
         let mut sent = |t| queue.depart(ms(t)).map(|packet| packet.slot);
         assert_eq!(sent(6), Some(1)); // above 5 ms, not above 4 MTU times
@@ -339,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_begins_at_once() {
+    fn kernel_start_signals_at_once() {
         let params = Params { start: Start::Kernel, ..Params::default() };
         let mut queue = backlog(&params, 50, Ecn::NotEct);
         let mut sent = |t| queue.depart(ms(t)).map(|packet| packet.slot);
@@ -347,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_let_go_step_by_step() {
+    fn count_falls_step_by_step() {
         let rule = Rule::new(&Params::default(), LINK.rate);
         let left = |now| {
             let mut state = State { drop_next: ms(1000), dropping: true, ..rule.state() };
@@ -361,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn overflows_raise_p_and_idle_turns_lower_it_once_a_target() {
+    fn blue_steps_at_most_once_per_target() {
         let params = Params { p_inc: 0.25, p_dec: 0.125, ..Params::default() };
         let rule = Rule::new(&params, LINK.rate);
         let mut state = rule.state();
@@ -380,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn blue_drops_what_is_ect_but_never_the_last_packet() {
+    fn blue_drops_ect_but_never_the_last_packet() {
         let mut queue = backlog(&Params { p_inc: 1.0, ..Params::default() }, 99, Ecn::Ect0);
         for slot in [200, 201] {
             queue.arrive(Packet { slot, len: 1000, ecn: Ecn::Ect0, ..Packet::default() }, ms(6));

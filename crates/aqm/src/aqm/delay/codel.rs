@@ -1,10 +1,10 @@
-//! CoDel: drops at the head while packets have stayed too long for too long (RFC 8289).
+//! CoDel: drops at the head while the sojourn time stays above a target (RFC 8289).
 //!
-//! Not the queue but its minimum matters: only if no packet's stay was below `target` during a whole
-//! `interval` is there a standing queue. Then drops come interval/sqrt(count) apart, so the drop rate
-//! grows linearly until the sender answers.
+//! CoDel tracks the minimum delay, not the queue length. There is a standing queue if no packet's sojourn time was
+//! below `target` during one `interval`. Then drops are interval/sqrt(count) apart, so the drop rate grows linearly
+//! until the sender reacts.
 //!
-//! [`Rule::deque`] and [`Rule::dodequeue`] are the listings of RFC 8289 section 5.5, for a queue that may be one of many.
+//! [`Rule::deque`] and [`Rule::dodequeue`] are the listings of RFC 8289 section 5.5, for one queue of possibly several.
 
 use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
@@ -20,46 +20,46 @@ use crate::base::verdict::Reason;
 use crate::{choice, params, probes};
 
 choice! {
-    /// How 1/sqrt(count) is worked out.
+    /// How 1/sqrt(count) is computed.
     pub enum InverseSqrt {
         /// Exactly.
         Exact = "exact",
-        /// One Newton step a drop on 16 bits: Linux.
+        /// One Newton step per drop on 16 bits: Linux.
         Newton = "newton",
     }
 }
 
 params! {
-    /// Knobs of CoDel.
+    /// Parameters of CoDel.
     pub struct Params {
         /// Acceptable standing delay.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8289 section 4.3";
-        /// Time within which the delay must once have been below target: a long round trip.
+        /// Time within which the delay must fall below target at least once; about the longest expected RTT.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8289 section 4.2";
-        /// No drop while no more than this waits; auto is the largest packet seen.
+        /// No drop while the backlog is at most this; auto: the largest packet seen.
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
-        /// The square root of the control law.
+        /// How the square root of the control law is computed.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
-        /// ECT packets that have stayed longer than this are marked, whatever the control law and `ecn` say.
+        /// Marks ECT packets with a longer sojourn time, independent of the control law and of `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
     }
 }
 
-/// A cycle that begins within so many intervals of the last one's next drop takes over its rate.
+/// A dropping state entered within this many intervals after the last one's `drop_next` resumes its drop rate.
 const MEMORY: u64 = 16;
 
-/// What a queue that a dequeue finds empty does about the time since which its delay was above target.
+/// Whether a dequeue from an empty queue resets the time since which the delay is above target.
 ///
-/// It shows only where others share the link: what leaves nothing at all behind is never above target.
+/// It matters only if other queues share the link: with no other backlog the delay never counts as above target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Emptied {
-    /// Forgets it: RFC 8289's `dodequeue`.
+    /// Resets it: RFC 8289's `dodequeue`.
     Forgets,
-    /// Remembers it, unless a drop emptied the queue: Linux's `codel_dequeue`.
+    /// Keeps it, unless a drop emptied the queue: Linux's `codel_dequeue`.
     Remembers,
 }
 
-/// The rule, with what all the queues under it share.
+/// The rule, and the state shared by all queues under it.
 pub struct Rule {
     params: Params,
     emptied: Emptied,
@@ -67,10 +67,10 @@ pub struct Rule {
     sojourn: Span,
 }
 
-/// What one queue under CoDel remembers.
+/// CoDel's state for one queue.
 #[derive(Clone, Copy, Default)]
 pub struct State {
-    /// When the delay will have been above target for an interval; none while it is below.
+    /// Time at which the delay will have been above target for one interval; `None` while it is below.
     first_above: Option<Instant>,
     drop_next: Instant,
     count: u32,
@@ -93,7 +93,7 @@ pub fn gap(interval: Span, count: u32) -> Span {
 
 /// x (3 - count x^2)/2 with x a fraction of 2^32, of which the upper 16 bits are kept.
 ///
-/// Wraps where Linux does: a count that an overflow has raised by 64 at once is far from its root.
+/// Wraps as Linux does: after an overflow raised the count by 64 at once, x is far from the root.
 const fn newton_step(x: u32, count: u32) -> u32 {
     let x = x as u64;
     let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
@@ -101,17 +101,17 @@ const fn newton_step(x: u32, count: u32) -> u32 {
 }
 
 impl State {
-    /// `drops` more packets were dropped here for want of room: the signal grows.
+    /// Adds `drops` overflow drops of this queue to the count, which raises the drop rate.
     pub const fn count_drops(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// Drops of the present or last dropping state, which set the rate.
+    /// Drops of the current or last dropping state; they set the drop rate.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// The dropping state begins; after a recent one with its rate.
+    /// Enters the dropping state; resumes the drop rate of a recent one.
     fn enter(&mut self, params: &Params, now: Instant) {
         let delta = self.count.wrapping_sub(self.last_count);
         if delta > 1 && now.since(self.drop_next) < params.interval * MEMORY {
@@ -126,7 +126,7 @@ impl State {
         self.drop_next = now + self.gap(params);
     }
 
-    /// One more drop, or mark.
+    /// Counts one drop or mark.
     fn count_one(&mut self) {
         self.count = self.count.wrapping_add(1);
         self.reciprocal = newton_step(self.reciprocal, self.count);
@@ -144,28 +144,28 @@ impl State {
 }
 
 impl Rule {
-    /// For queues that have seen no packet yet.
+    /// A rule for new queues.
     pub const fn new(params: Params, emptied: Emptied) -> Self {
         Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
     }
 
-    /// The same, having seen what `before` has.
+    /// This rule with the state of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { max_packet: before.max_packet, sojourn: before.sojourn, ..self }
     }
 
-    /// Time the last judged packet had waited.
+    /// Sojourn time of the packet dequeued last.
     pub const fn sojourn(&self) -> Span {
         self.sojourn
     }
 
-    /// Has the last judged packet stayed longer than `ce_threshold`?
+    /// Whether the sojourn time of the packet dequeued last exceeds `ce_threshold`.
     #[inline]
     fn is_late(&self) -> bool {
         matches!(self.params.ce_threshold, Off::At(threshold) if self.sojourn > threshold)
     }
 
-    /// The next packet of `list`, and whether it may be dropped: the delay has been above target for an interval.
+    /// The next packet of `list`, and whether it may be dropped because the delay was above target for an interval.
     #[inline(always)] // Out of line, this and `next` cost FQ-CoDel a sixth.
     fn dodequeue(&mut self, state: &mut State, list: ListId, port: &mut Port, now: Instant) -> (Option<Taken>, bool) {
         let Some(p) = port.take(list) else {
@@ -176,7 +176,7 @@ impl Rule {
         self.max_packet = self.max_packet.max(packet.len);
         self.sojourn = now.since(packet.arrived);
         let max_packet = self.params.mtu.or(Bytes(u64::from(self.max_packet)));
-        // What waits for the link behind it, in all queues: section 4.4.
+        // Section 4.4: the backlog of all queues on the link counts.
         if self.sojourn < self.params.target || port.bytes() <= max_packet.0 {
             state.first_above = None;
             return (Some(p), false);
@@ -185,14 +185,14 @@ impl Rule {
         (Some(p), ok_to_drop)
     }
 
-    /// The packet of `list` to send.
+    /// Takes the packet of `list` to send; `None` if there is none.
     #[inline(always)]
     pub fn deque(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         let (p, marked) = self.next(state, list, port, cx)?;
         Some(port.send_taken(p, marked, &mut DropTail, cx))
     }
 
-    /// The packet to send, and whether it is marked. One that is marked in place of a drop is sent at once, as in Linux.
+    /// The packet to send, and whether it is marked. A packet marked instead of dropped is sent at once, as in Linux.
     #[inline(always)]
     fn next(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<(Taken, bool)> {
         let now = cx.now;
@@ -231,7 +231,7 @@ impl Rule {
     }
 }
 
-/// The signal of the control law: drops the packet, unless it can be marked instead.
+/// The signal of the control law: drops the packet, or returns it if it can be marked.
 fn drop_unless_marked(p: Taken, port: &mut Port, cx: &mut Cx) -> Option<Taken> {
     if port.marks(port.taken(&p)) {
         return Some(p);
@@ -240,10 +240,10 @@ fn drop_unless_marked(p: Taken, port: &mut Port, cx: &mut Cx) -> Option<Taken> {
     None
 }
 
-/// tc's words for the two times of CoDel.
+/// tc's arguments for CoDel's target and interval.
 pub const TIMES: Words =
     &[("target", sets(Form::Time, "target").but_zero()), ("interval", sets(Form::Time, "interval").but_zero())];
-/// tc's word for its threshold.
+/// tc's argument for the CE threshold.
 pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").tail())];
 
 impl Design for CoDel {
@@ -259,12 +259,17 @@ impl Design for CoDel {
                \u{20}                               if the next is bad: drop_next += interval/sqrt(count), and again\n\
                \u{20}           delay > ce_threshold:  mark",
         deviations: &[
-            "maxpacket is the largest packet seen so far; the RFC suggests the interface's MTU (mtu=...)",
-            "a mark ends the dequeue and advances drop_next at once, as in Linux; the RFC's listing only drops",
-            "a drop that empties the queue ends the dropping state; the RFC's listing ends it at the next dequeue",
-            "preset=linux: Linux's Newton step and MTU test; not its 1.024 us clock, nor its strict > where delay \
-             has been above target for exactly an interval: here that packet is bad, as in the RFC",
-            "ce_threshold marks whatever the traffic class",
+            "maxpacket differs from the RFC: it is the largest packet seen so far; the RFC suggests the interface's \
+             MTU (mtu=...)",
+            "marking is ours, as in Linux: a mark ends the dequeue and advances drop_next at once; the RFC's listing \
+             only drops",
+            "a drop that empties the queue differs from the RFC: it ends the dropping state at once; the RFC's listing \
+             ends it at the next dequeue",
+            "preset=linux differs from Linux: the clock has 1 ns, not 1.024 us",
+            "preset=linux differs from Linux: a delay above target for exactly one interval is bad, as in RFC 8289; \
+             Linux compares with >",
+            "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \
+             implemented",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -307,9 +312,9 @@ impl Aqm for CoDel {
 }
 
 probes! { CoDel {
-    /// Drops of the present or last dropping state, which set the rate.
+    /// Drops of the current or last dropping state; they set the drop rate.
     count ["1"] = |s| f64::from(s.state.count());
-    /// Time the last judged packet had waited.
+    /// Sojourn time of the packet dequeued last.
     sojourn ["s"] = |s| s.rule.sojourn.secs();
     /// 1 in the dropping state.
     dropping ["1"] switch = |s| f64::from(u8::from(s.state.dropping));
@@ -329,7 +334,7 @@ mod tests {
     use crate::testing::by_hand::{ms, packet};
 
     #[test]
-    fn parameters_at_their_limits_are_taken() {
+    fn parameters_at_their_limits_are_accepted() {
         let mut params = Params::default();
         for (key, text) in [("interval", "1000s"), ("interval", "1us"), ("target", "1000s"), ("target", "1ns")] {
             assert!(params.set(key, text).unwrap().is_ok(), "{key}={text}");
@@ -349,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_shrink_with_the_root_of_the_count() {
+    fn gaps_shrink_with_sqrt_of_count() {
         let interval = Span::from_millis(100);
         assert_eq!(gap(interval, 1), interval);
         assert_eq!(gap(interval, 4), Span::from_millis(50));
@@ -357,11 +362,11 @@ mod tests {
         assert_eq!(gap(interval, 2), Span::from_nanos(70_710_678));
     }
 
-    /// From x = (1 + d)/sqrt(count) one step of Newton leads to (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2, and what is below
-    /// the upper 16 bits is cut off. The root of the count before is 1/(2 (count - 1)) away at most, so e is 29 % at count 2,
-    /// where Linux accepts it, and 3/8 count^-2 later.
+    /// One Newton step from x = (1 + d)/sqrt(count) gives (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2; then the lower
+    /// 16 bits are cut off. The previous root is at most 1/(2 (count - 1)) away, so e is 29 % at count 2, which Linux
+    /// accepts, and 3/8 count^-2 later.
     #[test]
-    fn newton_errs_by_its_square_and_one_bit() {
+    fn newton_error_is_quadratic_plus_one_bit() {
         let newton = |d: f64| (1.5 + 0.5 * d) * d * d;
         let mut x = 0xffff_0000;
         for count in 2..1000 {
@@ -371,7 +376,7 @@ mod tests {
             let d = distance(x);
             x = newton_step(x, count);
             let cut = -distance(x) - newton(d);
-            // The bracket is cut off too, at 2^-32 of a number that is at most 3.
+            // The bracket is truncated too, at 2^-32 of a number that is at most 3.
             assert!((-1e-6 * bit..=1.01 * bit).contains(&cut), "count {count}: {cut} beside {bit}");
             let farthest = 0.5 / f64::from(count - 1);
             assert!(d.abs() <= farthest + 1.01 * bit, "count {count}: {d}");
@@ -379,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn first_drop_comes_one_interval_after_the_delay_went_above() {
+    fn first_drop_comes_one_interval_after_delay_exceeds_target() {
         let mut queue = backlog(100);
         let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
         assert_eq!(sent(4), Some(0));
@@ -403,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_ends_the_dropping_state_but_not_the_memory() {
+    fn empty_queue_ends_dropping_state_but_keeps_count() {
         for (emptied, left) in [(Emptied::Forgets, None), (Emptied::Remembers, Some(ms(1)))] {
             let mut rule = Rule::new(Params::default(), emptied);
             let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, ..State::default() };
@@ -414,12 +419,12 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_that_empties_the_queue_forgets() {
+    fn drop_that_empties_the_queue_resets_state() {
         for (emptied, dropping) in [(Emptied::Forgets, false), (Emptied::Remembers, false), (Emptied::Remembers, true)]
         {
             let mut rng = Rng::stream(1, "codel");
             let (mut port, mut cx) = (Port::new(LINK, 2, true), Cx::new(ms(0), &mut rng));
-            // Alone in its list, with enough behind it elsewhere.
+            // One packet in this list, and enough backlog in the other.
             for list in [MAIN, ListId(1), ListId(1)] {
                 port.admit(list, packet(), Verdict::Accept, &mut DropTail, &mut cx);
             }
@@ -431,8 +436,8 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_taken_over_within_sixteen_intervals() {
-        // Left at count 7 that began at 1: the next cycle begins at 6, unless it is too late or delta is 1.
+    fn drop_rate_resumes_within_sixteen_intervals() {
+        // Left at count 7, entered at 1: the next state starts at 6, unless it is too late or delta is 1.
         let count_of = |last_count, now| {
             let left = State { count: 7, last_count, drop_next: ms(1000), ..State::default() };
             let mut state = State { reciprocal: 0x6000_0000, ..left };
@@ -446,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_marked_above_ce_threshold_and_never_dropped_for_it() {
+    fn ce_threshold_marks_but_never_drops() {
         let params = Params { ce_threshold: Off::At(Span::from_millis(1)), ..Params::default() };
         for ecn_on in [true, false] {
             let codel = Fifo::new(CoDel::build(&params, &LINK));
@@ -465,8 +470,8 @@ mod tests {
     }
 
     #[test]
-    fn without_ecn_the_control_law_drops_what_ce_threshold_marks() {
-        // tc's line: ecn is off unless it says so.
+    fn without_ecn_control_law_still_drops() {
+        // In tc's form ecn is off by default.
         for (line, ecn_on, fates) in
             [("codel ce_threshold 1ms", false, (2, 1)), ("codel ce_threshold 1ms ecn", true, (2, 0))]
         {

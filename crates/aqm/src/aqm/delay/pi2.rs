@@ -1,7 +1,7 @@
 //! PI2: a PI controller of the delay whose output is squared (De Schepper, Bondarenko, Briscoe, Tsang 2016).
 //!
-//! A classic sender's rate falls with the root of the drop probability, so p' = sqrt(p) is linear in the load: the
-//! gains need no table, and scalable senders can be given k p' from the same queue.
+//! A Classic sender's rate falls with the square root of the drop probability, so p' = sqrt(p) is linear in the load.
+//! The gains therefore need no scaling table, and scalable senders in the same queue can be signalled with k p'.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -19,67 +19,67 @@ use crate::parts::dual::signals::refuses;
 use crate::{choice, params, probes};
 
 choice! {
-    /// Whose senders are scalable.
+    /// Which packets are treated as scalable.
     pub enum Scalable {
-        /// Nobody's.
+        /// None.
         Off = "off",
-        /// Those of ECT(1) and CE: L4S.
+        /// ECT(1) and CE packets: L4S.
         L4s = "l4s",
-        /// Those of all ECN-capable packets.
+        /// All ECN-capable packets.
         Ect = "ect",
     }
 }
 
 choice! {
-    /// Where packets meet the probability.
+    /// When the probability is applied to a packet.
     pub enum At {
-        /// When they arrive.
+        /// At arrival.
         Arrival = "arrival",
-        /// When they leave.
+        /// At departure.
         Departure = "departure",
     }
 }
 
 choice! {
-    /// How the delay is known.
+    /// How the queuing delay is estimated.
     pub enum Latency {
-        /// The time that the oldest packet has waited so far.
+        /// Sojourn time so far of the packet at the head.
         Head = "head",
-        /// Backlog times the measured time for a byte.
+        /// Backlog times the measured time per byte.
         Rate = "rate",
     }
 }
 
 params! {
-    /// Knobs of PI2.
+    /// Parameters of PI2.
     pub struct Params {
-        /// Delay that is aimed at.
+        /// Target queuing delay.
         target: Span = Span::from_millis(20), in 1e-9 ..= 1e3, "tau_0", "the paper";
         /// Time between updates of p'.
         tupdate: Span = Span::from_millis(32), in 1e-6 ..= 1e3, "T", "the paper";
-        /// Integral gain in Hz: p' per second of delay above the target, each update.
+        /// Integral gain in Hz: p' per second of delay above the target, per update.
         alpha: f64 = 0.3125, in 0.0 ..= 1e6, "alpha", "the paper: 5/16";
         /// Proportional gain in Hz, on the growth of the delay.
         beta: f64 = 3.125, in 0.0 ..= 1e6, "beta", "the paper: 50/16";
-        /// Whose packets are marked with k p' instead of p'^2.
+        /// Packets that are marked with k p' instead of p'^2.
         scalable: Scalable = Scalable::L4s, in 0.0 ..= 1.0, "", "the authors' sch_pi2; RFC 9332 section 2.5.1.1";
-        /// Scalable packets are treated as such; off: ECT(1) as if they were Not-ECT, CE as classic.
+        /// L4S support; off: ECT(1) is treated as Not-ECT and CE as Classic.
         l4s: bool = true, in 0.0 ..= 1.0, "", "RFC 9331 section 5.1";
-        /// Coupling factor between the two.
+        /// Coupling factor between Classic and scalable probability.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "the paper; RFC 9332 section 2.5.1";
-        /// How a probability becomes a decision.
+        /// How a probability is turned into signals.
         toss: Toss = Toss::Random, in 0.0 ..= 1.0, "", "the paper; RFC 9332 Figure 4 accumulates";
-        /// Where packets meet it.
-        at: At = At::Arrival, in 0.0 ..= 1.0, "", "the authors' sch_pi2; RFC 9332 at departures";
-        /// How the delay is known.
+        /// When the probability is applied to a packet.
+        at: At = At::Arrival, in 0.0 ..= 1.0, "", "the authors' sch_pi2; RFC 9332: departure";
+        /// How the queuing delay is estimated.
         latency: Latency = Latency::Head, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.1; sch_pi2 measures the rate";
-        /// latency=rate: bytes over which the departure rate is measured.
+        /// latency=rate: number of bytes over which the departure rate is measured.
         dq_threshold: Bytes = Bytes(16_384), in 1.0 ..= 65536.0, "", "RFC 8033 section 5.2";
-        /// Nobody is signalled while fewer bytes wait; auto is twice the mean packet.
+        /// No signal while the backlog is below this; auto: twice the mean packet.
         min_backlog: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "2 MTU", "the authors' sch_pi2";
-        /// What happens when marks alone no longer hold the load back.
+        /// Reaction to overload, when marks alone cannot control the load.
         overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3";
-        /// overload=drop: classic probability from which ECT packets are dropped too; auto is min(1/k^2, 1).
+        /// overload=drop: Classic probability from which ECT packets are dropped; auto: min(1/k^2, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Appendix A.2";
     }
 }
@@ -96,7 +96,7 @@ pub struct Pi2 {
 }
 
 impl Pi2 {
-    /// What `packet` hears where it meets the probability.
+    /// The verdict on `packet`.
     fn judge(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let u = [cx.rng.uniform(), cx.rng.uniform()];
         if level.bytes() < self.min_backlog {
@@ -120,7 +120,7 @@ impl Pi2 {
 impl Design for Pi2 {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "proportional-integral controller of the queuing delay, its output squared for classic senders",
+        summary: "proportional-integral controller of the queuing delay; its output is squared for Classic senders",
         source: "De Schepper, Bondarenko, Briscoe, Tsang: PI2: A Linearized AQM for both Classic and Scalable TCP, \
                  CoNEXT 2016",
         rule: "every tupdate:  p' = clamp(p' + alpha (delay - target) + beta (delay - before), 0, 1);  before = delay\n\
@@ -129,11 +129,14 @@ impl Design for Pi2 {
                overload:       classic from p'^2 >= p_cmax on: drop, also ECT;  scalable from k p' >= 1 on: drop with \
                p'^2, mark the rest",
         deviations: &[
-            "the paper itself was not read: values and rule are those of its reference module (sch_pi2 of the authors) \
-             and of RFC 9332",
-            "sch_pi2 keeps k p' instead of p', at most 1 (overload=delay); its gains 10/16 and 100/16 are k times ours",
-            "not of sch_pi2: its mean of departure rates, that p' decays by 2 % at two delays of 0, its second queue",
-            "presets rfc9332 and linux are the classic queue of dualpi2 alone, with ECT(1) and CE in it",
+            "source: we did not read the paper; values and rule are from the authors' module sch_pi2 and from RFC 9332",
+            "the state differs from sch_pi2: it keeps k p' (at most 1: overload=delay), we keep p'; its gains 10/16 \
+             and 100/16 are k times ours",
+            "latency=rate differs from sch_pi2: it averages the measured times per byte; sch_pi2 averages the rates",
+            "p' differs from sch_pi2: it does not decay by 2 % at two delays of 0",
+            "queues differ from sch_pi2: there is no second queue",
+            "presets rfc9332 and linux differ from their sources: only the Classic queue of dualpi2, which also holds \
+             ECT(1) and CE packets",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -141,7 +144,7 @@ impl Design for Pi2 {
             name: "paper",
             settings: "target=20ms tupdate=32ms alpha=0.3125 beta=3.125 k=2 scalable=l4s toss=random at=arrival \
                        latency=rate dq_threshold=10000b min_backlog=3028b overload=delay",
-            source: "the paper's values; rule of the authors' sch_pi2, which spares fewer than 2 x 1514 bytes",
+            source: "the paper's values; rule of the authors' sch_pi2, which does not signal below 2 x 1514 bytes",
         },
         Preset {
             name: "rfc9332",
@@ -153,7 +156,7 @@ impl Design for Pi2 {
             name: "linux",
             settings: "hard_limit=10000p target=15ms tupdate=16ms alpha=0.16 beta=3.2 k=2 scalable=l4s toss=random \
                        at=departure latency=head min_backlog=3028b overload=drop p_cmax=0.25",
-            source: "Linux net/sched/sch_dualpi2.c, its classic queue",
+            source: "Linux net/sched/sch_dualpi2.c, its Classic queue",
         },
     ];
 
@@ -215,15 +218,15 @@ impl Aqm for Pi2 {
 }
 
 probes! { Pi2 {
-    /// Base probability p', whose square classic packets meet.
+    /// Base probability p'; Classic packets are subject to its square.
     p ["1"] probability = |s| s.base.p();
     /// Queuing delay at the last update.
     delay ["s"] = |s| s.base.delay();
-    /// Probability that classic packets meet.
+    /// Probability for Classic packets.
     p_c ["1"] probability = |s| s.base.p() * s.base.p();
-    /// Probability that scalable packets meet.
+    /// Probability for scalable packets.
     p_cl ["1"] probability = |s| s.coupling.linear(s.base.p());
-    /// What has accumulated towards the next signal.
+    /// Amount accumulated towards the next signal.
     count ["1"] = |s| s.tosses.count();
 } }
 
@@ -243,7 +246,7 @@ mod tests {
         Packet { len: 1000, ecn, ..Packet::default() }
     }
 
-    /// 100 packets wait since 0 and an update at 30 ms made p' = alpha (30 - 20) ms + beta 30 ms.
+    /// 100 packets queued at 0, and an update at 30 ms: p' = alpha (30 - 20) ms + beta 30 ms.
     fn congested(words: &str) -> Queue<AnyDiscipline> {
         let mut queue =
             Spec::parse(&alloc::format!("pi2 tupdate=30ms {words}")).unwrap().queue(LINK, Rng::stream(1, "q"));
@@ -252,7 +255,7 @@ mod tests {
         queue
     }
 
-    /// How many of 10,000 arrivals are marked and dropped.
+    /// How many of 10,000 arrivals are marked, and how many dropped.
     fn offer(queue: &mut Queue<AnyDiscipline>, ecn: Ecn) -> (u64, u64) {
         let before = queue.port.tally();
         (0..10_000).for_each(|_| queue.arrive(packet(ecn), at(30)));
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_of_the_oldest_packet_drives_p() {
+    fn delay_of_the_head_packet_drives_p() {
         let queue = congested("");
         // 0.3125 x 10 ms + 3.125 x 30 ms.
         assert!((queue.discipline().probe(0) - 0.096_875).abs() < 1e-12);
@@ -272,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn three_kinds_of_senders_hear_their_own_probability() {
-        // p' = 0.1 x 10 ms x 300 = 0.3: 0.09 for classic senders, 0.6 for scalable ones; within 5 sigma.
+    fn each_sender_type_gets_its_probability() {
+        // p' = 30 x 10 ms = 0.3: 0.09 for Classic senders, 0.6 for scalable ones; within 5 sigma.
         let (near, words) = (|got: u64, want: u64| got.abs_diff(want) < 250, "alpha=30 beta=0");
         let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("{words} {more}")), ecn);
         assert!(matches!(heard("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_drops_both_or_caps_p() {
+    fn overload_drops_all_or_caps_p() {
         // p' = 0.6: p'^2 = 0.36 is above 1/k^2, k p' above 1.
         let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("alpha=60 beta=0 {more}")), ecn);
         assert!(matches!(heard("", Ecn::Ect0), (0, dropped) if dropped.abs_diff(3600) < 250));
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_is_spared() {
+    fn no_signal_below_min_backlog() {
         let mut queue = congested("alpha=100 beta=0 ecn=off");
         while queue.depart(at(30)).is_some() {}
         queue.port.discarded().clear();
@@ -308,20 +311,20 @@ mod tests {
     }
 
     #[test]
-    fn at_departures_those_behind_a_drop_are_judged_too() {
+    fn departures_drop_until_one_packet_passes() {
         let mut queue = congested("at=departure alpha=100 beta=0 ecn=off");
         assert_eq!(queue.depart(at(31)).map(|packet| packet.len), Some(1000), "two are left behind the last drop");
         assert_eq!((queue.port.tally().dropped_early.pkts, queue.port.pkts()), (98, 1));
     }
 
     #[test]
-    fn departures_tell_the_rate() {
+    fn departures_measure_the_rate() {
         let words = "pi2 latency=rate at=departure min_backlog=0b";
         let mut queue = Spec::parse(words).unwrap().queue(LINK, Rng::stream(1, "q"));
         (0..100).for_each(|_| queue.arrive(packet(Ecn::NotEct), at(0)));
         assert!((0..40).all(|ms| queue.depart(at(ms)).is_some()));
         queue.tick(at(40));
-        // 17 departures, 17 ms, for 16,384 bytes; 60 packets wait.
+        // 17 departures in 17 ms for 16,384 bytes; 60 packets are queued.
         assert!((queue.discipline().probe(1) - 60_000.0 * 0.017 / 16_384.0).abs() < 1e-12);
     }
 }

@@ -1,8 +1,8 @@
 //! PIE: a PI controller of the queuing delay sets the drop probability (RFC 8033).
 //!
-//! [`PieState`] reads as the listing of RFC 8033 Appendix A does: what happens at an arrival (enque and drop_early), at a
-//! departure (deque) and each T_UPDATE (calculate_drop_prob). The options of section 5 stand at their place in it, and
-//! what Linux and ns-3 do otherwise is a choice of [`Burst`], [`Spare`], [`Empty`] or [`Decay`].
+//! [`PieState`] follows the listing of RFC 8033 Appendix A: at an arrival (enque and drop_early), at a departure
+//! (deque) and every T_UPDATE (calculate_drop_prob). The options of section 5 are switches in it. Variants of Linux and
+//! ns-3 are selected by [`Burst`], [`Spare`], [`Empty`] and [`Decay`].
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -18,147 +18,147 @@ use crate::parts::drain_time::DrainTime;
 use crate::{choice, params, probes};
 
 choice! {
-    /// How the delay is known.
+    /// How the queuing delay is estimated.
     pub enum Latency {
-        /// The stay of the packet that left last.
+        /// Sojourn time of the packet that departed last.
         Timestamp = "timestamp",
-        /// Backlog times the measured time for a byte.
+        /// Backlog times the measured time per byte.
         Rate = "rate",
     }
 }
 
 choice! {
-    /// The stay that a departure tells of when it leaves nothing behind.
+    /// The delay sample after a departure that empties the queue.
     pub enum Empty {
-        /// None: an empty queue delays nobody. Linux, ns-3.
+        /// 0: Linux, ns-3.
         Zero = "zero",
-        /// Its own, until the next departure: Appendix A to the letter.
+        /// Sojourn time of that packet, until the next departure: Appendix A.
         Last = "last",
     }
 }
 
 choice! {
-    /// What uses up the burst allowance.
+    /// When the burst allowance decreases and is reset.
     pub enum Burst {
-        /// Each update takes its period; arrivals renew it when there is no congestion.
+        /// Each update subtracts tupdate; arrivals reset it if there is no congestion.
         Timer = "timer",
-        /// Each departure takes the time since the last, or with latency=rate each measurement its own; updates renew
-        /// it. Linux.
+        /// Each departure subtracts the time since the last one (latency=rate: each measurement its duration); updates
+        /// reset it. Linux.
         Departure = "departure",
     }
 }
 
 choice! {
-    /// The delay that must be below half the target for arrivals to be spared while p < 0.2.
+    /// The delay used by the rule 'no early drop below target/2 while p < 0.2'.
     pub enum Spare {
-        /// That of the last update.
+        /// Delay at the last update.
         Sample = "sample",
-        /// The latest. Linux.
+        /// Latest delay: Linux.
         Latest = "latest",
-        /// None: they are not spared.
+        /// The rule is off.
         Off = "off",
     }
 }
 
 choice! {
-    /// The delay that both this sample and the one before must have for p to decay.
+    /// The condition on this delay sample and the one before for p to decay.
     pub enum Decay {
-        /// None at all: section 4.2.
+        /// Both are 0: section 4.2.
         Zero = "zero",
-        /// Less than half the target: Appendix B.
+        /// Both are below target/2: Appendix B.
         Half = "half",
-        /// It does not decay.
+        /// p never decays.
         Off = "off",
     }
 }
 
 choice! {
-    /// When PIE goes to sleep, to be woken by a long queue.
+    /// When PIE becomes inactive. A long queue activates it again.
     pub enum Sleep {
-        /// Never: it is always active.
+        /// Never.
         Off = "off",
-        /// At p = 0 with two samples below half the target: section 5.3.
+        /// At p = 0 and two delay samples below target/2: section 5.3.
         Half = "half",
-        /// At p = 0 with two samples without delay: Appendix B.
+        /// At p = 0 and two delay samples of 0: Appendix B.
         Zero = "zero",
     }
 }
 
 params! {
-    /// Knobs of PIE.
+    /// Parameters of PIE.
     pub struct Params {
-        /// Delay that is aimed at.
+        /// Target queuing delay.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "QDELAY_REF", "RFC 8033 section 4.2";
         /// Time between updates of p.
         tupdate: Span = Span::from_millis(15), in 1e-6 ..= 1e3, "T_UPDATE", "RFC 8033 section 4.2";
-        /// Integral gain in Hz: probability per second of delay above the target, each update.
+        /// Integral gain in Hz: probability per second of delay above the target, per update.
         alpha: f64 = 0.125, in 0.0 ..= 1e6, "alpha", "RFC 8033 Appendix A";
         /// Proportional gain in Hz, on the growth of the delay.
         beta: f64 = 1.25, in 0.0 ..= 1e6, "beta", "RFC 8033 Appendix A";
-        /// Gains divided by up to 2048 at low p.
+        /// Divides the gains by up to 2048 at low p.
         autotune: bool = true, in 0.0 ..= 1.0, "", "RFC 8033 section 4.2";
-        /// Which low delay makes p decay.
+        /// Delay condition for p to decay.
         decay: Decay = Decay::Zero, in 0.0 ..= 1.0, "", "RFC 8033 section 4.2; Appendix B has half";
-        /// What a decay leaves of p.
+        /// Factor by which p decays per update.
         decay_to: f64 = 0.98, in 0.0 ..= 1.0, "", "RFC 8033 section 4.2; 1 - 1/64 suffices";
-        /// Whose delay, if below target/2, spares arrivals while p < 0.2.
+        /// Delay used by the rule 'no early drop below target/2 while p < 0.2'.
         spare: Spare = Spare::Sample, in 0.0 ..= 1.0, "", "RFC 8033 section 4.1; Linux has latest";
-        /// Arrivals that meet no more than this are spared; auto is twice the mean packet.
+        /// No early drop while the backlog is at most this; auto: twice the mean packet.
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 MEAN_PKTSIZE", "RFC 8033 section 4.1";
-        /// Burst allowance: nothing is dropped for so long after a time without congestion; 0 is none.
+        /// Burst allowance: no early drop for this long after a period without congestion; 0: none.
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "MAX_BURST", "RFC 8033 section 4.4";
-        /// What uses the allowance up.
+        /// When the burst allowance decreases and is reset.
         burst: Burst = Burst::Timer, in 0.0 ..= 1.0, "burst_allowance_", "RFC 8033 section 4.4; Linux has departure";
-        /// ECT packets are dropped too once p is no longer below this; 0 drops always.
+        /// From this p on ECT packets are dropped, not marked; 0: always dropped.
         ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "mark_ecnth", "RFC 8033 section 5.1";
-        /// How the delay is known.
+        /// How the queuing delay is estimated.
         latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "current_qdelay", "RFC 8033 sections 4.3 and 5.2";
-        /// latency=rate: bytes over which the departure rate is measured.
+        /// latency=rate: number of bytes over which the departure rate is measured.
         dq_threshold: Bytes = Bytes(16_384), in 1.0 ..= 65536.0, "DQ_THRESHOLD", "RFC 8033 section 5.2";
-        /// latency=timestamp: the delay once a departure leaves nothing behind.
+        /// latency=timestamp: the delay sample after a departure that empties the queue.
         empty: Empty = Empty::Zero, in 0.0 ..= 1.0, "", "Linux, ns-3; Appendix A of RFC 8033 has last";
-        /// When PIE goes to sleep.
+        /// When PIE becomes inactive.
         sleep: Sleep = Sleep::Off, in 0.0 ..= 1.0, "active_", "RFC 8033 section 5.3, optional";
-        /// Share of the buffer that wakes it up.
+        /// Fraction of the buffer in use that activates PIE again.
         wake_at: f64 = 1.0 / 3.0, in 0.0 ..= 1.0, "", "RFC 8033 section 5.3";
-        /// Drops are neither too close nor too far apart.
+        /// Keeps drops neither too close nor too far apart.
         derandomise: bool = false, in 0.0 ..= 1.0, "accu_prob_", "RFC 8033 section 5.4, optional";
-        /// From p = 0.1 on an update adds at most 0.02.
+        /// Limits the increase per update to 0.02 from p = 0.1 on.
         cap: bool = false, in 0.0 ..= 1.0, "", "RFC 8033 section 5.5, optional";
-        /// A delay above 250 ms adds 0.02 to each update.
+        /// Adds 0.02 per update while the delay exceeds 250 ms.
         boost: bool = false, in 0.0 ..= 1.0, "", "Linux";
-        /// Packets shorter than mtu meet p in proportion to their length.
+        /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";
-        /// bytes=on: length from which on a packet meets all of p; auto is the mean packet.
-        mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours: Appendix B asks for a bound; Linux has the MTU";
+        /// bytes=on: from this length on a packet is subject to p unscaled; auto: the mean packet.
+        mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours: Appendix B: a bound; Linux: the MTU";
     }
 }
 
-/// While p is below this, a short delay spares arrivals: section 4.1.
+/// Below this p a delay under target/2 prevents early drops: section 4.1.
 const LOW_P: f64 = 0.2;
 /// p below the first number divides the change by the second: section 4.2.
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
-/// accu_prob_ below which nothing is dropped, and from which on every arrival is: section 5.4.
+/// No drop while accu_prob_ is below the first; a certain drop from the second on: section 5.4.
 const SPACING: (f64, f64) = (0.85, 8.5);
-/// From this p on, an update adds at most so much: section 5.5.
+/// From the first number on, an update adds at most the second to p: section 5.5.
 const CAP: (f64, f64) = (0.1, 0.02);
-/// A delay above this many seconds adds so much more: Linux's `pie_calculate_probability`.
+/// A delay above the first (seconds) adds the second to p: Linux's `pie_calculate_probability`.
 const BOOST: (f64, f64) = (0.25, 0.02);
 
-/// The parameters and what follows from them on a link: the same for all queues under one PIE.
+/// Parameters and values derived from them and the link; shared by all queues under one PIE.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
-    /// As given.
+    /// The parameters as given.
     pub params: Params,
     /// QDELAY_REF in seconds.
     target: f64,
     min_backlog: Depth,
-    /// Byte mode: length of a packet that meets all of p.
+    /// Byte mode: length in bytes from which a packet is subject to p unscaled.
     whole: Option<f64>,
 }
 
 impl Rule {
-    /// `params` on `link`.
+    /// The rule for `params` on `link`.
     pub fn new(params: &Params, link: &Link) -> Self {
         let mean = link.mean_packet.0 as f64;
         Self {
@@ -169,13 +169,13 @@ impl Rule {
         }
     }
 
-    /// Is it less than half the target?
+    /// Whether `delay` (seconds) is below target/2.
     fn is_short(&self, delay: f64) -> bool {
         delay < self.target / 2.0
     }
 }
 
-/// What PIE remembers of one queue. Delays in seconds.
+/// PIE's state for one queue. Delays in seconds.
 #[derive(Clone, Debug)]
 pub struct PieState {
     /// drop_prob_.
@@ -189,16 +189,16 @@ pub struct PieState {
     /// accu_prob_.
     spacing: f64,
     active: bool,
-    /// Time of the last update, or of waking up.
+    /// Time of the last update or activation.
     updated: Instant,
     /// Linux's burst allowance: time of the last departure.
     departed: Option<Instant>,
-    /// latency=rate.
+    /// Rate estimator for latency=rate.
     drain: DrainTime,
 }
 
 impl PieState {
-    /// A queue that nothing is known of.
+    /// The state of a new queue.
     pub fn new(rule: &Rule) -> Self {
         Self {
             p: 0.0,
@@ -213,7 +213,7 @@ impl PieState {
         }
     }
 
-    /// An arrival that meets `level`: enque(). Draws one random number, also when the buffer is full.
+    /// An arrival at a queue of `level`: enque(). Draws one random number, also if the buffer is full.
     pub fn arrival(&mut self, rule: &Rule, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let (u, fits) = (cx.rng.uniform(), level.fits(packet.len));
         if rule.params.sleep == Sleep::Off && rule.params.burst == Burst::Timer && self.is_calm(rule) {
@@ -233,7 +233,7 @@ impl PieState {
         }
     }
 
-    /// Section 4.1: is this packet dropped, or marked in its place? `u` is its random number.
+    /// Section 4.1: whether this packet is dropped or marked. `u` is its random number.
     fn drop_early(&mut self, rule: &Rule, packet: &Packet, level: &Level, u: f64) -> bool {
         let in_burst = self.burst > Span::ZERO;
         if rule.params.burst == Burst::Departure && in_burst {
@@ -256,7 +256,7 @@ impl PieState {
         self.spacing = if p == 0.0 { 0.0 } else { self.spacing + p };
         let forced = self.spacing >= SPACING.1;
         let dropped = forced || (self.spacing >= SPACING.0 && u < p);
-        // Appendix B: a packet chosen at random begins the spacing anew even if the burst allowance then saves it.
+        // Appendix B: a packet selected at random resets accu_prob_ even if the burst allowance then prevents the drop.
         if dropped && !(forced && in_burst) {
             self.spacing = 0.0;
         }
@@ -278,10 +278,10 @@ impl PieState {
         }
     }
 
-    /// T_UPDATE has passed and `backlog` bytes wait: calculate_drop_prob(), sections 4.2 and 4.4.
+    /// The update every T_UPDATE with `backlog` bytes queued: calculate_drop_prob(), sections 4.2 and 4.4.
     pub fn update(&mut self, rule: &Rule, backlog: u64, now: Instant) {
         let params = &rule.params;
-        // Woken since the last update: the first one comes a whole period later.
+        // Activated less than one period ago: the first update comes one full period after activation.
         if !self.active || (params.sleep != Sleep::Off && now.since(self.updated) < params.tupdate) {
             return;
         }
@@ -320,7 +320,7 @@ impl PieState {
         (self.delay_old, self.updated) = (self.delay, now);
     }
 
-    /// Section 4.2 and Appendix B: is there so little delay that p decays?
+    /// Section 4.2 and Appendix B: whether p decays.
     fn decays(&self, rule: &Rule) -> bool {
         match rule.params.decay {
             Decay::Zero => self.delay == 0.0 && self.delay_old == 0.0,
@@ -329,12 +329,12 @@ impl PieState {
         }
     }
 
-    /// Section 4.4: no congestion, p is 0 and this delay and the one before are below half the target.
+    /// Section 4.4: no congestion, that is p = 0 and the last two delays are below target/2.
     fn is_calm(&self, rule: &Rule) -> bool {
         self.p == 0.0 && rule.is_short(self.delay) && rule.is_short(self.delay_old)
     }
 
-    /// Section 5.3: is there nothing to do?
+    /// Section 5.3: whether PIE becomes inactive.
     fn falls_asleep(&self, rule: &Rule) -> bool {
         match rule.params.sleep {
             Sleep::Off => false,
@@ -343,7 +343,7 @@ impl PieState {
         }
     }
 
-    /// Section 5.3: wakes up if enough waits, with the `len` bytes that arrive.
+    /// Section 5.3: activates PIE if the backlog, including the `len` arriving bytes, is large enough.
     fn wake(&mut self, rule: &Rule, len: u32, level: &Level, now: Instant) {
         let enough = match level.link().limit {
             Limit::Packets(n) => f64::from(level.pkts() + u32::from(len > 0)) >= f64::from(n) * rule.params.wake_at,
@@ -357,7 +357,7 @@ impl PieState {
         }
     }
 
-    /// Would an update leave it as it is, while its queue is empty? Under Linux's burst allowance.
+    /// Whether an update of an empty queue would change nothing, with Linux's burst allowance.
     pub fn is_at_rest(&self, rule: &Rule) -> bool {
         let calm = self.p == 0.0 && self.delay == 0.0 && self.delay_old == 0.0 && self.spacing == 0.0;
         calm && self.departed.is_none() && !self.drain.is_known() && self.burst == rule.params.max_burst
@@ -368,27 +368,27 @@ impl PieState {
         self.p
     }
 
-    /// The latest delay known, in seconds.
+    /// The latest delay estimate in seconds.
     pub const fn delay(&self) -> f64 {
         self.delay
     }
 }
 
-/// PIE of one queue.
+/// PIE for a single queue.
 pub struct Pie {
     rule: Rule,
     state: PieState,
     due: Instant,
 }
 
-/// tc's words for the controller of PIE.
+/// tc's arguments for PIE's controller.
 pub const CONTROLLER: Words = &[
     ("target", sets(Form::Time, "target").but_zero()),
     ("tupdate", sets(Form::Time, "tupdate").but_zero()),
     ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
     ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
 ];
-/// tc's words for what PIE may count or measure.
+/// tc's arguments for byte mode and delay estimation.
 pub const SWITCHES: Words = &[
     ("bytemode", Tail::Flag("bytes=on")),
     ("nobytemode", Tail::Flag("bytes=off")),
@@ -406,27 +406,38 @@ impl Design for Pie {
                arrival:        burst = max_burst if p = 0 and delay and before < target/2\n\
                \u{20}               pass if burst > 0, or before < target/2 and p < 0.2, or backlog <= 2 mean packets\n\
                \u{20}               if u < p: mark if ECT and p < ecn_cut, else drop\n\
-               departure:      delay = its stay, or backlog times the measured time per byte\n\
+               departure:      delay = its sojourn time, or backlog times the measured time per byte\n\
                derandomise:    a += p;  pass if a < 0.85, drop if a >= 8.5, else u < p;  a = 0 after a drop or mark",
         deviations: &[
-            "defaults are the basic PIE of Appendix A with ECN of section 5.1; each option of section 5 has its switch",
-            "a departure that leaves the queue empty makes the delay 0, as in Linux and ns-3; by the letter of Appendix A \
-             (empty=last) an idle queue keeps its last delay, and p goes on rising if that was long",
-            "section 5.3 with Appendix B: it looks whether to sleep at updates, from the first one with a known delay on. \
-             Appendix B looks at each arrival, also at the one that wakes it, and would never stay awake",
-            "section 5.3 compares two samples with target/2 (sleep=half), Appendix B with 0 (sleep=zero); \
-             section 4.2 lets p decay at two delays of 0, Appendix B below target/2 (decay=half)",
-            "accu_prob_ begins anew after a mark as after a drop; Appendix B's indentation leaves that open, Linux and \
-             ns-3 go on after a forced mark",
-            "the departure rate is measured as in Appendix B; the listing of section 5.2 would measure every other time",
-            "alpha and beta stay as given: section 4.2 advises to scale both as target shrinks, and to give half of alpha \
-             with beta + alpha/4 at half of tupdate",
-            "section 5.2's design for platforms that see arrivals alone is left out",
-            "of Linux not: its integers, the first update after 0.5 s, that p does not decay while a delay of 0 stands \
-             against a backlog, its mean of departure rates, that a measurement of theirs counts the departure that begins it, \
-             marks at p = ecn_cut exactly",
-            "of ns-3 not: its burst state, which renews the allowance only after 1.5 s without congestion and holds p \
-             at 0 meanwhile, byte mode by the buffer's unit, u <= p",
+            "defaults: the basic PIE of Appendix A plus ECN of section 5.1; each option of section 5 has a switch",
+            "an emptied queue differs from Appendix A: a departure that empties the queue sets the delay to 0, as in \
+             Linux and ns-3; in Appendix A (empty=last) an idle queue keeps its last delay, and p keeps rising if it \
+             was long",
+            "deactivation (section 5.3) differs from Appendix B: it is checked at updates, from the first one with a \
+             known delay on; Appendix B checks at each arrival, including the one that activates PIE, so PIE would \
+             never stay active",
+            "the sleep condition differs within the RFC: section 5.3 compares two samples with target/2 (sleep=half), \
+             Appendix B with 0 (sleep=zero)",
+            "the decay condition differs within the RFC: section 4.2 requires two delays of 0 (decay=zero), Appendix \
+             B two delays below target/2 (decay=half)",
+            "accu_prob_ differs from Linux and ns-3: it is reset after a mark as after a drop; they do not reset it \
+             after a forced mark; Appendix B's indentation is ambiguous",
+            "rate measurement differs from section 5.2: it follows Appendix B; the listing of section 5.2 would \
+             measure only every other time",
+            "alpha and beta differ from section 4.2: they are used as given; section 4.2 recommends scaling both with \
+             a smaller target, and alpha/2 with beta + alpha/4 at half of tupdate",
+            "not implemented: section 5.2's design for platforms that see arrivals only",
+            "preset=linux differs from Linux: floating-point, not integer arithmetic",
+            "preset=linux differs from Linux: the first update comes after tupdate, not after 0.5 s",
+            "preset=linux differs from Linux: p decays at two delays of 0 even if there is a backlog",
+            "preset=linux differs from Linux: latency=rate averages the measured times per byte; Linux \
+             averages the rates",
+            "preset=linux differs from Linux: a rate measurement does not count the departure that starts it",
+            "preset=linux differs from Linux: at p = ecn_cut exactly ECT packets are dropped, not marked",
+            "preset=ns3 differs from ns-3: no burst state; ns-3 resets the allowance only after 1.5 s without \
+             congestion and holds p at 0 meanwhile",
+            "preset=ns3 differs from ns-3: byte mode is a parameter; ns-3 takes it from the buffer's unit",
+            "preset=ns3 differs from ns-3: u < p, not u <= p",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -447,7 +458,7 @@ impl Design for Pie {
             settings: "ecn=off hard_limit=1000p target=15ms tupdate=15ms alpha=0.125 beta=1.25 max_burst=150ms \
                        burst=departure spare=latest min_backlog=3027b decay_to=0.984375 derandomise=on cap=on boost=on \
                        mtu=1514b",
-            source: "Linux net/sched/sch_pie.c, include/net/pie.h on Ethernet: fewer than 2 x 1514 bytes are spared",
+            source: "Linux net/sched/sch_pie.c, include/net/pie.h on Ethernet: no early drop below 2 x 1514 bytes",
         },
         Preset {
             name: "ns3",
@@ -496,15 +507,15 @@ impl Aqm for Pie {
 probes! { Pie {
     /// Signal probability.
     p ["1"] probability = |s| s.state.p;
-    /// The latest queuing delay known.
+    /// Latest estimate of the queuing delay.
     delay ["s"] = |s| s.state.delay;
-    /// What is left of the burst allowance.
+    /// Remaining burst allowance.
     burst ["s"] = |s| s.state.burst.secs();
     /// Probability accumulated since the last drop or mark.
     spacing ["1"] = |s| s.state.spacing;
-    /// 1 while active.
+    /// 1 while PIE is active.
     awake ["1"] switch = |s| f64::from(u8::from(s.state.active));
-    /// Measured departure rate, 0 while unknown.
+    /// Measured departure rate; 0 while unknown.
     rate ["bit/s"] = |s| s.state.drain.rate();
 } }
 

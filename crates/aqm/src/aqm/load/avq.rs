@@ -1,8 +1,8 @@
-//! AVQ: a virtual queue whose capacity adapts until the arrivals fill a share gamma of the link (Kunniyur, Srikant
-//! 2001). ns-2 calls it Vq; details follow that.
+//! AVQ: a virtual queue whose capacity adapts until the arrival rate is a share gamma of the link (Kunniyur, Srikant
+//! 2001). ns-2 calls it Vq; the details follow ns-2.
 //!
-//! The same packets arrive at the virtual queue, which is served a little slower than the real one: what would
-//! overflow there is signalled here. No queue length enters, only the rate, so the real queue stays short.
+//! The same packets arrive at the virtual queue, which is served slower than the real one. A packet that would overflow
+//! the virtual queue is signalled. AVQ uses the arrival rate, not the queue length, so the real queue stays short.
 
 use alloc::boxed::Box;
 
@@ -18,29 +18,29 @@ use crate::base::verdict::Verdict;
 use crate::{choice, params, probes};
 
 choice! {
-    /// What a signal does to a packet that is not ECT while ECN is on.
+    /// What a signal does to a not-ECT packet while ECN is on.
     pub enum NonEct {
-        /// Drop it.
+        /// Drops it.
         Drop = "drop",
-        /// Let it pass; it counts as an arrival.
+        /// Accepts it; it counts as an arrival.
         Pass = "pass",
     }
 }
 
 params! {
-    /// Knobs of AVQ.
+    /// Parameters of AVQ.
     pub struct Params {
-        /// Share of the link that the arrivals are to fill.
+        /// Target arrival rate as a share of the link.
         gamma: f64 = 0.98, in 0.0 ..= 10.0, "gamma", "ns-2.35 gamma_; Kunniyur and Srikant section V";
-        /// How fast the virtual capacity follows, per second.
+        /// Adaptation speed of the virtual capacity, in 1/s.
         alpha: f64 = 0.15, in 0.0 ..= 1e6, "alpha", "ns-2.35, hard-coded there";
-        /// Buffer of the virtual queue; auto is that of the real one. The other unit is turned by the mean packet.
+        /// Buffer of the virtual queue; auto: the real buffer. Packets and bytes are converted by the mean packet.
         limit: Auto<Depth> = Auto::Auto, in 1.0 ..= 1e9, "B", "ns-2.35 buflim_ = 1";
-        /// Virtual capacity at the start, as a share of the link's.
+        /// Initial virtual capacity as a share of the link.
         ecnlim: f64 = 0.8, in 0.0 ..= 1.0, "C~(0)/C", "ns-2.35 ecnlim_";
-        /// Count bytes; off counts packets, each of the link's mean.
+        /// Counts bytes; off: packets of the link's mean size.
         bytes: bool = true, in 0.0 ..= 1.0, "queue_in_bytes_", "ns-2.35 has it on since 2002";
-        /// What a signal does to a packet that is not ECT while ECN is on. While ECN is off every signal is a drop.
+        /// With ECN on: what a signal does to a not-ECT packet. With ECN off every signal is a drop.
         non_ect: NonEct = NonEct::Drop, in 0.0 ..= 0.0, "", "drop: RFC 3168 section 5; pass: ns-2.35 with markpkts_";
     }
 }
@@ -53,11 +53,11 @@ pub struct Avq {
     limit: f64,
     alpha: f64,
     non_ect: NonEct,
-    /// alpha gamma C: how fast C~ grows without arrivals.
+    /// alpha gamma C: growth of C~ without arrivals, per second.
     growth: f64,
     vq: f64,
     ct: f64,
-    /// When vq and when ct were as they are; never before the first packet.
+    /// Times of the last updates of vq and ct; `None` before the first packet.
     vq_at: Option<Instant>,
     ct_at: Option<Instant>,
 }
@@ -68,7 +68,7 @@ fn elapsed(last: &mut Option<Instant>, now: Instant) -> f64 {
 }
 
 impl Avq {
-    /// The virtual queue takes `size`, unless that is more than it holds: true if it overflows.
+    /// Adds `size` to the virtual queue if it fits; true if it overflows.
     fn overflows(&mut self, size: f64, now: Instant) -> bool {
         let dt = elapsed(&mut self.vq_at, now);
         self.vq = (self.vq - self.ct * dt).max(0.0) + size;
@@ -79,7 +79,7 @@ impl Avq {
         over
     }
 
-    /// C~ = C~ + alpha (gamma C dt - size), within 0 and C.
+    /// C~ = C~ + alpha (gamma C dt - size), clamped to 0..C.
     fn adapt(&mut self, size: f64, now: Instant) {
         let dt = elapsed(&mut self.ct_at, now);
         self.ct = (self.ct + self.growth * dt - self.alpha * size).clamp(0.0, self.capacity);
@@ -89,7 +89,7 @@ impl Avq {
 impl Design for Avq {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "adaptive virtual queue: signals what a slower, virtual queue would drop",
+        summary: "adaptive virtual queue: signals packets that a slower virtual queue would drop",
         source: "Kunniyur, Srikant: Analysis and Design of an Adaptive Virtual Queue Algorithm for AQM, SIGCOMM 2001; \
                  ns-2.35 Queue/Vq",
         rule: "arrival:  VQ = max(0, VQ - C~ dt) + size\n\
@@ -97,24 +97,26 @@ impl Design for Avq {
                \u{20}         unless dropped here:  C~ = clamp(C~ + alpha (gamma C dt' - size), 0, C)\n\
                \u{20}         dt since the last arrival, dt' since C~ was last changed",
         deviations: &[
-            "ns-2.35's rule: the paper cuts C~ at C before it takes size off (its text was not at hand)",
-            "with ECN on and non_ect=drop, packets that are not ECT are dropped; ns-2.35 in marking mode lets them pass",
-            "limit is the virtual buffer alone; in ns-2 limit_ is both, and both count bytes when queue_in_bytes_ is on: \
-             give hard_limit the same size in the same unit",
-            "mean packet is the link's; ns-2 has 1000 bytes whatever the traffic",
-            "alpha is a parameter; ns-2 has 0.15 hard-coded",
+            "the bound of C~ differs from the paper: it applies after size is subtracted, as in ns-2.35; the paper \
+             applies it before (we did not have its text)",
+            "not-ECT packets with ECN on and non_ect=drop differ from ns-2.35: they are dropped; ns-2 in marking mode \
+             accepts them",
+            "limit differs from ns-2: it is the virtual buffer only; limit_ is both buffers, and both count bytes if \
+             queue_in_bytes_ is on; to match it set hard_limit to the same size and unit",
+            "the mean packet differs from ns-2: it is the link's; ns-2 always uses 1000 bytes",
+            "alpha differs from ns-2: it is a parameter; ns-2 has 0.15 hard-coded",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "ns2",
             settings: "ecn=off gamma=0.98 alpha=0.15 limit=auto ecnlim=0.8 bytes=on non_ect=pass",
-            source: "ns-2.35 defaults, drops instead of marks; with ecn=on as its markpkts_",
+            source: "ns-2.35 defaults, drops instead of marks; ecn=on corresponds to markpkts_",
         },
         Preset {
             name: "aaqm",
             settings: "gamma=0.9 alpha=0.5",
-            source: "experiments of the AAQM paper; its symbols are lost, the ranges tell which is which",
+            source: "experiments of the AAQM paper; its symbols are unreadable, we assigned values by range",
         },
         Preset {
             name: "msc",
@@ -148,7 +150,7 @@ impl Design for Avq {
     fn fluid(params: &Params, link: &Link) -> Option<Box<dyn BareLaw>> {
         let mut avq = Self { ct_at: Some(Instant::ZERO), ..Self::build(params, link) };
         let p = move |sample: &Sample| {
-            // Marked packets are arrivals to C~, dropped ones are not. What C~ cannot take is signalled.
+            // Marked packets count as arrivals for C~, dropped ones do not. The excess over C~ is signalled.
             let bytes = sample.period.accepted.bytes as f64;
             let size = if let Depth::Bytes(_) = avq.unit { bytes } else { bytes / sample.link.mean_packet.0 as f64 };
             avq.adapt(size, sample.now);
@@ -163,7 +165,7 @@ impl Aqm for Avq {
     #[inline]
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let size = self.unit.weigh(packet);
-        // A packet dropped here is no arrival to C~, whose clock does not move on either; a marked one is.
+        // A packet dropped here does not count as an arrival for C~ and does not advance its clock; a marked one does.
         self.ct_at.get_or_insert(cx.now);
         let overflows = self.overflows(size, cx.now);
         let passes = !level.marks(packet) && level.is_marking() && self.non_ect == NonEct::Pass;
@@ -176,7 +178,7 @@ impl Aqm for Avq {
 }
 
 probes! { Avq {
-    /// Virtual queue.
+    /// Length of the virtual queue.
     vq ["packets|bytes"] = |s| s.vq;
     /// Virtual capacity as a share of the link's.
     ct ["1"] = |s| s.ct / s.capacity;
@@ -205,7 +207,7 @@ mod tests {
         Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, ecn, Rng::stream(1, "queue"))
     }
 
-    /// Offers a packet after `ms`: was it dropped, VQ, C~ in the unit a second.
+    /// Offers a packet at `ms`: whether it was dropped, VQ, and C~ in units per second.
     fn offer(queue: &mut Queue<Fifo<Avq>>, ms: u64, len: u32, ecn: Ecn) -> (bool, f64, f64) {
         queue.arrive(Packet { len, ecn, ..Packet::default() }, Instant::ZERO + Span::from_millis(ms));
         let dropped = !core::mem::take(queue.port.discarded()).is_empty();
@@ -219,25 +221,25 @@ mod tests {
     }
 
     #[test]
-    fn the_virtual_queue_drains_at_its_capacity_which_follows_the_arrivals() {
-        // C~ begins at 1e6. The first packet takes 0.15 x 1000 off, whenever it comes. In the next millisecond
+    fn virtual_capacity_follows_the_arrivals() {
+        // C~ starts at 1e6. The first packet subtracts 0.15 x 1000 at any time. In the next millisecond
         // 999.85 bytes drain; C~ gains 0.15 (0.98 x 1250 - 1000) = 33.75.
         let mut queue = queue("");
         near(offer(&mut queue, 700, 1000, Ecn::NotEct), (false, 1000.0, 999_850.0));
         near(offer(&mut queue, 701, 1000, Ecn::NotEct), (false, 1000.15, 999_883.75));
-        // Ten seconds would bring 1,837,500: it stops at C.
+        // Ten seconds would add 1,837,500: the bound is C.
         near(offer(&mut queue, 10_701, 1000, Ecn::NotEct), (false, 1000.0, 1_250_000.0));
     }
 
     #[test]
-    fn a_dropped_packet_is_no_arrival_and_a_marked_one_is() {
+    fn marks_count_as_arrivals_and_drops_do_not() {
         for (ecn, drops) in [(Ecn::NotEct, true), (Ecn::Ect0, false)] {
             let mut queue = queue("limit=2p");
             offer(&mut queue, 0, 1000, ecn);
             near(offer(&mut queue, 0, 1000, ecn), (false, 2000.0, 999_700.0));
-            // 2000 - 999.7 + 1000 is above the limit of 2000, which two packets met exactly.
+            // 2000 - 999.7 + 1000 is above the limit of 2000, which two packets filled exactly.
             let third = offer(&mut queue, 1, 1000, ecn);
-            // Another millisecond on: the clock of C~ has stood still at the drop, not at the mark.
+            // One millisecond later: the drop did not advance the clock of C~, the mark did.
             let fourth = offer(&mut queue, 2, 500, ecn);
             if drops {
                 near(third, (true, 1000.3, 999_700.0));
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn non_ect_passes_only_where_asked_and_marking() {
+    fn non_ect_pass_needs_ecn_on() {
         for (settings, ecn, passes) in [
             ("non_ect=pass", true, true),
             ("non_ect=drop", true, false),
@@ -260,7 +262,7 @@ mod tests {
         ] {
             let mut queue = queue_with(&alloc::format!("limit=1p {settings}"), ecn);
             offer(&mut queue, 0, 1000, Ecn::NotEct);
-            // The virtual queue is at its limit. A packet that passes leaves it so and takes 150 off C~.
+            // The virtual queue is at its limit. An accepted packet leaves it unchanged and subtracts 150 from C~.
             let ct = if passes { 999_700.0 } else { 999_850.0 };
             near(offer(&mut queue, 0, 1000, Ecn::NotEct), (!passes, 1000.0, ct));
             assert_eq!(queue.port.tally().marked.pkts, 0);
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_stays_within_nothing_and_the_links() {
+    fn capacity_stays_between_0_and_link_rate() {
         let mut queue = queue("alpha=500 ecnlim=0.5");
         near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 1000.0, 125_000.0));
         near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 2000.0, 0.0));
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_count_one_each_whatever_their_length() {
+    fn bytes_off_counts_packets() {
         let mut queue = queue("bytes=off limit=3000b");
         for (len, vq) in [(40, 1.0), (1500, 2.0), (1000, 3.0)] {
             near(offer(&mut queue, 0, len, Ecn::NotEct), (false, vq, 1000.0 - 0.15 * vq));
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_come_in_either_unit_or_from_the_buffer() {
+    fn limit_accepts_both_units_or_the_buffer() {
         let limit = |settings| queue(settings).discipline().aqm().limit;
         assert_eq!([limit(""), limit("bytes=off")], [100_000.0, 100.0]);
         assert_eq!([limit("limit=20p"), limit("limit=20p bytes=off")], [20_000.0, 20.0]);
@@ -294,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_settle_at_gamma_of_the_link() {
-        // Offered 1.1 C for 60 s and dropped: what is accepted tends to 0.98 C.
+    fn accepted_rate_settles_at_gamma() {
+        // 1.1 C offered for 60 s, signals drop: the accepted rate tends to 0.98 C.
         let mut queue = queue("limit=20p");
         let gap = Span::from_secs(0.0008 / 1.1);
         let (mut now, mut seen) = (Instant::ZERO, 0);

@@ -1,8 +1,7 @@
-//! BLUE: a signal probability that grows with overflows and shrinks when the link falls idle (Feng, Kandlur, Saha,
-//! Shin 1999).
+//! BLUE: a signal probability that rises at overflows and falls when the link becomes idle (Feng, Kandlur, Saha, Shin
+//! 1999).
 //!
-//! No queue length enters: p is whatever keeps the buffer from overflowing and the link from idling. Between two
-//! changes lies a freeze, so that senders can respond.
+//! BLUE does not use the queue length. After a change p is frozen for a time, so that senders can react.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -16,18 +15,18 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of BLUE.
+    /// Parameters of BLUE.
     pub struct Params {
-        /// What an overflow adds to p.
+        /// Increase of p per overflow.
         d1: f64 = 0.0025, in 0.0 ..= 1.0, "d1", "scripts of the authors' ns code; d1 >> d2";
-        /// What an idle link takes off p.
+        /// Decrease of p when the link becomes idle.
         d2: f64 = 0.00025, in 0.0 ..= 1.0, "d2", "scripts of the authors' ns code";
-        /// p changes only when it has not for longer than this.
+        /// Minimum time between changes of p, exclusive.
         freeze: Span = Span::from_millis(100), in 0.0 ..= 1e3, "freeze_time", "scripts of the authors' ns code";
-        /// An arrival that meets more than this counts as an overflow too; auto is never.
+        /// An arrival at a longer queue counts as an overflow too; auto: never.
         l: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "L", "Feng et al.: 'or Qlen > L'";
-        /// Increases and decreases freeze apart, each after its own kind.
-        apart: bool = false, in 0.0 ..= 1.0, "", "the authors' ns code; the paper has one freeze";
+        /// Separate freeze times for increases and decreases.
+        apart: bool = false, in 0.0 ..= 1.0, "", "the authors' ns code; the paper has one freeze time";
     }
 }
 
@@ -35,12 +34,12 @@ params! {
 pub struct Blue {
     params: Params,
     p: f64,
-    /// When p was last increased and last decreased, or changed at all if they do not freeze apart.
+    /// Times of the last increase and the last decrease; without `apart` the first is the last change.
     last: [Instant; 2],
 }
 
 impl Blue {
-    /// p + `by`, kept a probability, unless frozen.
+    /// Adds `by` to p, clamped to 0..1, unless p is frozen.
     fn change(&mut self, by: f64, now: Instant) {
         let Params { freeze, apart, .. } = self.params;
         let last = &mut self.last[usize::from(apart && by < 0.0)];
@@ -54,33 +53,35 @@ impl Blue {
 impl Design for Blue {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "p grows at overflows and shrinks when the link is idle",
+        summary: "p rises at overflows and falls when the link becomes idle",
         source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, CSE-TR-387-99; \
                  IEEE/ACM ToN 2002",
         rule: "arrival:          if u < p: mark or drop\n\
                loss, q > l:      if now - last > freeze:  p = min(1, p + d1);  last = now\n\
                link idle:        if now - last > freeze:  p = max(0, p - d2);  last = now",
         deviations: &[
-            "a drop at a full buffer is an overflow also where u < p; the authors' ns code looks at p first",
-            "the link falls idle once, when a departure finds nothing: a long silence takes d2 off once, as in the paper",
-            "the papers' text was not at hand: rule and values follow the authors' ns code and the literature",
+            "a drop at a full buffer differs from the authors' ns code: it counts as an overflow even if u < p; the \
+             ns code tests p first",
+            "idle time: p decreases once when a dequeue finds the queue empty, however long the idle time, as in the \
+             paper",
+            "source: we did not have the papers; rule and values follow the authors' ns code and the literature",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "ns2",
             settings: "ecn=off d1=0.0025 d2=0.00025 freeze=100ms l=auto apart=on",
-            source: "the authors' code for ns and its scripts, drops instead of marks; ns-2.35 has no BLUE",
+            source: "the authors' ns code and its scripts, drops instead of marks; ns-2.35 has no BLUE",
         },
         Preset {
             name: "paper",
             settings: "d1=0.02 d2=0.002 freeze=100ms l=auto apart=off",
-            source: "Feng et al. as cited in the literature; not checked against the text",
+            source: "Feng et al. as cited in the literature; not checked against the paper",
         },
         Preset {
             name: "aaqm",
             settings: "d1=0.0025 d2=0.0025",
-            source: "the AAQM paper describes one delta for both directions; its value is lost",
+            source: "the AAQM paper has one delta for both directions; its value is unreadable",
         },
     ];
 
@@ -138,7 +139,7 @@ mod tests {
         by_hand::fifo(settings, LINK, true)
     }
 
-    /// p after four arrivals, three of which fill the buffer if it was empty.
+    /// p after four arrivals; the buffer holds three.
     fn overflow(queue: &mut Queue<Fifo<Blue>>, ms: u64) -> f64 {
         (0..4).for_each(|_| queue.arrive(Packet { len: 500, ..Packet::default() }, at(ms)));
         queue.discipline().aqm().p
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn overflows_and_idling_move_p_unless_frozen() {
+    fn overflow_and_idle_change_p_unless_frozen() {
         let mut queue = queue("d1=0.01 d2=0.004 freeze=10ms");
         assert_eq!(overflow(&mut queue, 10), 0.0, "the start freezes too");
         assert_eq!(overflow(&mut queue, 11), 0.01);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_direction_may_freeze_by_itself() {
+    fn apart_freezes_each_direction_separately() {
         let mut queue = queue("d1=0.01 d2=0.004 freeze=10ms apart=on");
         assert_eq!(overflow(&mut queue, 11), 0.01);
         assert_eq!(idle(&mut queue, 12), 0.01 - 0.004, "nothing has frozen decreases yet");
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn p_stays_a_probability() {
+    fn p_is_clamped() {
         let mut queue = queue("d1=0.7 d2=0.8 freeze=0s");
         assert_eq!(overflow(&mut queue, 1), 0.7);
         let mut full = || (2..50).map(|ms| overflow(&mut queue, ms)).fold(0.0, f64::max);
@@ -184,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_queue_counts_as_an_overflow() {
-        // The third arrival meets two packets, more than 1; with L = 2 only the fourth, which overflows, counts.
+    fn long_queue_counts_as_overflow() {
+        // The third arrival finds two packets, more than 1; with L = 2 only the fourth, which overflows, counts.
         for (l, after) in
             [("1p", [0.0, 0.0, 0.01, 0.01]), ("999b", [0.0, 0.0, 0.01, 0.01]), ("2p", [0.0, 0.0, 0.0, 0.01])]
         {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_threshold_marker_drops_is_a_loss_and_what_it_marks_is_none() {
+    fn threshold_marker_drops_count_as_loss() {
         let p_after = |ecn| {
             // The second of two packets fills the buffer: the marker is certain.
             let link = Link { limit: Limit::Packets(2), ..LINK };

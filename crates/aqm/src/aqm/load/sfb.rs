@@ -1,8 +1,8 @@
 //! SFB: BLUE in the bins of a Bloom filter, so that each flow has its own p without a table of flows (Feng, Kandlur,
-//! Saha, Shin 2001). The rule is that of Linux, sch_sfb.
+//! Saha, Shin 2001). The rule is that of Linux sch_sfb.
 //!
-//! A flow counts in one bin of every level and is signalled with the least p of them. Who does not respond drives all
-//! of its bins to 1 and is limited to a trickle, the penalty box; who shares only some of them is spared.
+//! A flow is hashed to one bin per level and signalled with the smallest p of its bins. An unresponsive flow raises p
+//! to 1 in all its bins and is then rate-limited by the penalty box. Flows that share only some of these bins are not.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -22,41 +22,41 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SFB.
+    /// Parameters of SFB.
     pub struct Params {
-        /// Time after which flows are hashed anew; 0 is never.
+        /// Time after which the hash changes; 0: never.
         rehash: Span = Span::from_millis(600_000), in 0.0 ..= 1e6, "rehash", "tc sfb";
-        /// So long before a rehash the other bins learn whom to punish; 0 is never.
+        /// Time before a rehash from which the other bins are updated by penalised flows too; 0: never.
         db: Span = Span::from_millis(60_000), in 0.0 ..= 1e6, "db", "tc sfb: double buffering";
-        /// Most that may wait; auto is the buffer.
+        /// Largest backlog; auto: the buffer.
         limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc sfb";
-        /// Arrivals are dropped while all bins of their flow hold so many packets; auto is 5/4 of target, or 25.
+        /// Arrivals are dropped while every bin of their flow holds this many packets; auto: 5/4 of target, or 25.
         max: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "max", "tc sfb";
-        /// A bin's p grows at each arrival that finds so many packets in it; auto is 4/5 of max.
+        /// A bin's p rises at each arrival while it holds this many packets; auto: 4/5 of max.
         target: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "target", "tc sfb; the paper's bin_size";
-        /// What that adds to p.
-        increment: f64 = 0.0005, in 0.0 ..= 1.0, "d1", "tc sfb; 0.001 in the kernel where nothing is said";
-        /// What an arrival to an empty bin takes off its p.
-        decrement: f64 = 0.00005, in 0.0 ..= 1.0, "d2", "tc sfb; 1/6000 in the kernel where nothing is said";
-        /// Packets a second for all flows whose p is 1.
+        /// Increase of a bin's p at such an arrival.
+        increment: f64 = 0.0005, in 0.0 ..= 1.0, "d1", "tc sfb; the kernel's own default is 0.001";
+        /// Decrease of a bin's p at an arrival to an empty bin.
+        decrement: f64 = 0.00005, in 0.0 ..= 1.0, "d2", "tc sfb; the kernel's own default is 1/6000";
+        /// Packets per second accepted from all flows with p = 1 together.
         penalty_rate: u32 = 10, in 0.0 ..= 1000000000.0, "penalty_rate", "tc sfb";
-        /// Packets of such flows that may come at once.
+        /// Largest burst of packets accepted from such flows.
         penalty_burst: u32 = 20, in 0.0 ..= 1000000000.0, "penalty_burst", "tc sfb";
-        /// Levels, each with a hash of its own.
+        /// Number of levels, each with its own hash.
         levels: u32 = 8, in 1.0 ..= 16.0, "L", "Linux SFB_LEVELS";
-        /// Bins of a level.
+        /// Number of bins per level.
         bins: u32 = 16, in 1.0 ..= 1024.0, "N", "Linux SFB_NUMBUCKETS";
     }
 }
 
-/// max where neither it nor target is given. tc.
+/// max if neither max nor target is given. tc.
 const MAX: u32 = 25;
 /// Above this p an ECT packet may be dropped instead of marked. Linux.
 const MARKS_ONLY: f64 = 0.5;
-/// Longest time for which the penalty box gathers tokens. Linux.
+/// Longest time for which the penalty box accumulates tokens. Linux.
 const MOST_AGE: Span = Span::from_millis(10_000);
 
-/// max and target, in whole packets as tc works them out.
+/// max and target, in whole packets as tc computes them.
 fn bounds(max: Auto<u32>, target: Auto<u32>) -> (u32, u32) {
     let max = match (max, target) {
         (Auto::Auto, Auto::Given(target)) => (5 * target + 1) / 4,
@@ -65,7 +65,7 @@ fn bounds(max: Auto<u32>, target: Auto<u32>) -> (u32, u32) {
     (max, target.or((4 * max + 3) / 5))
 }
 
-/// 64 bits that look random for every flow and seed, and are never all 0 (ours; Linux has siphash).
+/// A 64-bit hash of `flow` with `seed`, never 0 (ours; Linux uses siphash).
 fn hash(flow: u32, seed: u64) -> u64 {
     let mut z = (seed ^ u64::from(flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -73,7 +73,7 @@ fn hash(flow: u32, seed: u64) -> u64 {
     (z ^ (z >> 31)).max(1)
 }
 
-/// A seed. Fewer bits than the generator has, so that a listing can draw the same.
+/// A 53-bit seed: fewer bits than the generator has, so that a reference in floating point can draw the same.
 fn seed(rng: &mut Rng) -> u64 {
     rng.bits() >> 11
 }
@@ -88,9 +88,9 @@ struct Bin {
 #[derive(Clone)]
 struct Filter {
     bins: Vec<Bin>,
-    /// Bins of a level.
+    /// Bins per level.
     width: usize,
-    /// Bits of a hash between those of one level and those of the next.
+    /// Rotation of the hash, in bits, from one level to the next.
     stride: u32,
     seed: u64,
 }
@@ -101,7 +101,7 @@ impl Filter {
         Self { bins, width: width as usize, stride: 64 / levels, seed: 0 }
     }
 
-    /// The bins of `hash`, one of each level: 32 bits of it scaled to the width, from other bits on at each level.
+    /// Visits the bins of `hash`, one per level: the upper 32 bits scaled to the width, after a rotation per level.
     #[inline]
     fn visit(&mut self, mut hash: u64, mut visit: impl FnMut(&mut Bin)) {
         let mut level = 0;
@@ -112,13 +112,13 @@ impl Filter {
         }
     }
 
-    /// BLUE in every bin of `hash`, for an arrival: the fewest packets, and the least p, that one of them has. The arrival
-    /// is counted at once, which saves those that stay another walk.
+    /// Applies BLUE to every bin of `hash` at an arrival. Returns the smallest packet count and the smallest p of these
+    /// bins. Counts the arrival at once, which saves a second walk if it is queued.
     #[inline]
     fn arrival(&mut self, hash: u64, target: u32, params: &Params) -> (u32, f64) {
         let &Params { increment, decrement, .. } = params;
         let (mut packets, mut p) = (u32::MAX, 1.0);
-        // Compared by hand: what min and max do about NaN would cost half as much again.
+        // Plain comparisons: f64::min and max handle NaN, which would cost 50 % more time.
         self.visit(hash, |bin| {
             if bin.packets == 0 {
                 bin.p = if bin.p > decrement { bin.p - decrement } else { 0.0 };
@@ -135,7 +135,7 @@ impl Filter {
     }
 }
 
-/// What is let through of the flows that do not respond.
+/// Token bucket for unresponsive flows.
 #[derive(Clone)]
 struct PenaltyBox {
     tokens: u64,
@@ -165,25 +165,25 @@ pub struct Sfb {
     max: u32,
     target: u32,
     filters: [Filter; 2],
-    /// The filter that judges.
+    /// Index of the filter that decides.
     active: usize,
-    /// Does the other one learn already?
+    /// Whether the other filter is updated too.
     doubled: bool,
-    /// Have the filters their seeds?
+    /// Whether the filters have seeds.
     seeded: bool,
     rehashed: Instant,
     penalty: PenaltyBox,
-    /// Hash of the latest arrival in the filter that judges, and in the other one; 0 where it does not count.
+    /// Hash of the latest arrival in the active filter and in the other one; 0 if it does not count there.
     arriving: u64,
     learning: u64,
-    /// Hashes in both filters of the packets that wait, in their order.
+    /// Hashes in both filters of the queued packets, in FIFO order.
     waiting: VecDeque<[u64; 2]>,
     p: f64,
     punished: u64,
 }
 
 impl Sfb {
-    /// Gives the filters new seeds when it is time.
+    /// Draws the initial seeds, and swaps the filters when a rehash is due.
     fn keep_time(&mut self, cx: &mut Cx) {
         let Params { rehash, db, .. } = self.params;
         if !self.seeded {
@@ -204,7 +204,7 @@ impl Sfb {
         }
     }
 
-    /// A flow with p = 1.
+    /// The verdict on an arrival of a flow with p = 1.
     fn punish(&mut self, flow: u32, now: Instant) -> Verdict {
         if self.doubled {
             let other = &mut self.filters[1 - self.active];
@@ -218,7 +218,7 @@ impl Sfb {
         Verdict::Drop
     }
 
-    /// Largest p and most packets in a bin of the filter that judges.
+    /// Largest p and largest packet count of a bin of the active filter.
     fn largest(&self) -> (f64, u32) {
         let largest = |(p, packets): (f64, u32), bin: &Bin| (bin.p.max(p), bin.packets.max(packets));
         self.filters[self.active].bins.iter().fold((0.0, 0), largest)
@@ -234,36 +234,37 @@ impl Design for Sfb {
         rule: "arrival:  full: drop\n\
                \u{20}         each level's bin of the flow:  empty: p_m = max(0, p_m - d2)\n\
                \u{20}                                        >= target packets: p_m = min(1, p_m + d1)\n\
-               \u{20}         p = least p_m;  fewest packets >= max: drop\n\
-               \u{20}         p = 1: the other bins likewise, from db before a rehash;  no token left: drop\n\
+               \u{20}         p = smallest p_m;  smallest packet count >= max: drop\n\
+               \u{20}         p = 1: update the other bins too, from db before a rehash;  no token left: drop\n\
                \u{20}         u < p: mark or drop;  u < 2 (p - 0.5): drop\n\
-               every rehash:  the other bins judge;  these get another hash",
+               every rehash:  the other bins become active;  these get another hash",
         deviations: &[
-            "Linux's rule: the paper drops at bins that are full, and rate-limits by time (its text was not at hand)",
-            "p is a real number; Linux counts in steps of 1/65535",
-            "the hash is ours; levels times the bits of a bin's number may be 64, Linux splits 32",
-            "times are exact; Linux counts jiffies",
-            "as in Linux, an attempt without a token begins the penalty box's time anew: a flow that tries more often than \
-             penalty_rate gets nothing after its burst",
-            "as in Linux, bins keep their p_m when their hash changes",
+            "the rule differs from the paper: it is Linux's; the paper drops at full bins and rate-limits by time (we \
+             did not have its text)",
+            "p differs from Linux: floating-point; Linux uses steps of 1/65535",
+            "the hash differs from Linux: levels times the bits of a bin's index may be 64; Linux splits 32 bits",
+            "times differ from Linux: 1 ns; Linux uses jiffies",
+            "the penalty box, as in Linux: an attempt without a token restarts its time, so a flow that sends more \
+             often than penalty_rate gets nothing after its burst",
+            "a rehash, as in Linux: bins keep their p_m when their hash changes",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "linux",
-            settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 penalty_rate=10 \
-                       penalty_burst=20 levels=8 bins=16",
+            settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 \
+                       penalty_rate=10 penalty_burst=20 levels=8 bins=16",
             source: "tc sfb",
         },
         Preset {
             name: "paper",
             settings: "levels=2 bins=23 target=13 max=auto increment=0.005 decrement=0.001",
-            source: "bins as cited in the literature, for a buffer of 200 packets, steps of the authors' ns code as cited \
-                     by XNU; not checked against the text",
+            source: "bins as cited in the literature, for a buffer of 200 packets; steps of the authors' ns code as \
+                     cited by XNU; not checked against the paper",
         },
     ];
     const TC: Option<Tc> = Some(Tc::new(
-        // Without a limit tc asks for the interface's queue length.
+        // Without a limit tc uses the interface's queue length.
         "preset=linux hard_limit=1000p",
         &[&[
             ("rehash", sets(Form::Millis, "rehash").tail()),
@@ -350,7 +351,7 @@ impl Aqm for Sfb {
         let gone = match fate {
             Fate::Queued { .. } => return self.waiting.push_back(arrival),
             Fate::Delivered { .. } => self.waiting.pop_front().unwrap_or_default(),
-            // Always the arrival: nothing that waits is dropped here.
+            // Always the arrival: queued packets are never dropped here.
             Fate::Dropped(_) => arrival,
         };
         for (filter, hash) in self.filters.iter_mut().zip(gone).filter(|(_, hash)| *hash > 0) {
@@ -364,7 +365,7 @@ probes! { Sfb {
     p ["1"] probability = |s| s.p;
     /// Largest p of a bin.
     max_p ["1"] probability = |s| s.largest().0;
-    /// Most packets in a bin.
+    /// Largest packet count of a bin.
     max_q ["packets"] = |s| f64::from(s.largest().1);
     /// Arrivals dropped in the penalty box.
     punished ["packets"] = |s| s.punished as f64;
@@ -391,7 +392,7 @@ mod tests {
         queue.discipline().aqm()
     }
 
-    /// What became of a packet of `flow` offered at `us` microseconds, and p.
+    /// The fate of a packet of `flow` offered at `us` microseconds, and p.
     fn offer(queue: &mut Queue<Fifo<Sfb>>, us: u64, flow: u32, ecn: Ecn) -> (&'static str, f64) {
         let marked = queue.port.tally().marked.pkts;
         queue.arrive(Packet { len: 500, flow, ecn, ..Packet::default() }, at(us));
@@ -408,18 +409,18 @@ mod tests {
         while queue.depart(at(0)).is_some() {}
     }
 
-    /// A flow with p = 1 and nothing waiting, without a token used.
+    /// A queue in which flow 7 has p = 1 and no queued packet.
     fn inelastic(settings: &str) -> Queue<Fifo<Sfb>> {
         let mut queue = queue(&alloc::format!("target=1 increment=1 decrement=0 {settings}"));
         offer(&mut queue, 0, 7, Ecn::NotEct);
-        // One packet waits: p becomes 1 at the next arrival, which takes a token; put it back.
+        // One packet is queued: p becomes 1 at the next arrival, which takes a token.
         offer(&mut queue, 0, 7, Ecn::NotEct);
         drain(&mut queue);
         queue
     }
 
     #[test]
-    fn p_grows_at_the_target_and_shrinks_where_nothing_waits() {
+    fn p_rises_at_target_and_falls_at_empty_bins() {
         let mut queue = queue("target=2 increment=0.25 decrement=0.125 penalty_rate=0");
         let mut p = || offer(&mut queue, 0, 7, Ecn::Ect0).1;
         assert_eq!([p(), p(), p(), p()], [0.0, 0.0, 0.25, 0.5], "the third arrival finds two");
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn p_stays_a_probability() {
+    fn p_is_clamped() {
         let mut queue = queue("target=1 increment=0.7 decrement=0.8 penalty_rate=0");
         for _ in 0..3 {
             offer(&mut queue, 0, 7, Ecn::Ect0);
@@ -445,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_whose_bins_are_all_full_is_dropped_and_others_are_not() {
+    fn flow_with_only_full_bins_is_dropped() {
         let mut queue = queue("max=3 increment=0");
         let fates: Vec<_> = (0..5).map(|_| offer(&mut queue, 0, 7, Ecn::Ect0).0).collect();
         assert_eq!(fates, ["queued", "queued", "queued", "dropped", "dropped"]);
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_or_limit_teaches_nothing() {
+    fn full_buffer_or_limit_does_not_change_p() {
         for limit in ["limit=2p", "limit=1000b", "limit=1499b"] {
             let mut queue = queue(&alloc::format!("{limit} target=1 increment=0.01"));
             let fates: Vec<_> = (0..4).map(|_| offer(&mut queue, 0, 7, Ecn::Ect0)).collect();
@@ -468,8 +469,8 @@ mod tests {
     }
 
     #[test]
-    fn above_a_half_marks_give_way_to_drops() {
-        // p = 0.75: a quarter passes, u from 0.5 to 0.75 marks, below 0.5 drops. Of 20,000: 5 standard deviations.
+    fn above_p_0_5_marks_become_drops() {
+        // p = 0.75: a quarter is accepted, u from 0.5 to 0.75 marks, below 0.5 drops. 20,000 packets: 5 sigma.
         let mut queue = queue("target=1 increment=0.75 decrement=0 max=1000");
         offer(&mut queue, 0, 7, Ecn::NotEct);
         offer(&mut queue, 0, 7, Ecn::NotEct);
@@ -487,19 +488,19 @@ mod tests {
     }
 
     #[test]
-    fn the_penalty_box_lets_a_burst_through_then_a_trickle() {
+    fn penalty_box_accepts_burst_then_rate() {
         let mut queue = inelastic("penalty_rate=1000 penalty_burst=3");
         let mut fate = |us| offer(&mut queue, us, 7, Ecn::Ect0).0;
-        // One of the three tokens is gone.
+        // One of the three tokens is used.
         assert_eq!([fate(0), fate(0), fate(0)], ["queued", "queued", "dropped"]);
-        assert_eq!([fate(999), fate(1998), fate(2997)], ["dropped"; 3], "every attempt begins the millisecond anew");
+        assert_eq!([fate(999), fate(1998), fate(2997)], ["dropped"; 3], "every attempt restarts the millisecond");
         assert_eq!([fate(3997), fate(3997)], ["queued", "dropped"]);
         assert_eq!([fate(7000), fate(7000), fate(7000), fate(7000)], ["queued", "queued", "queued", "dropped"]);
         assert_eq!(sfb(&queue).punished, 6);
         for closed in ["penalty_rate=0", "penalty_burst=0"] {
             assert_eq!(offer(&mut inelastic(closed), 5_000_000, 7, Ecn::Ect0).0, "dropped", "{closed}");
         }
-        // Tokens are gathered for ten seconds at most.
+        // Tokens accumulate for at most ten seconds.
         let mut queue = inelastic("penalty_rate=1 penalty_burst=100 max=1000");
         for _ in 0..99 {
             offer(&mut queue, 0, 7, Ecn::Ect0);
@@ -509,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn rehashing_forgets_unless_the_other_bins_have_learnt() {
+    fn rehash_forgets_without_double_buffering() {
         for (db, before, after) in [("5ms", 6_000, 1.0), ("5ms", 4_999, 0.0), ("0s", 6_000, 0.0)] {
             let mut queue = inelastic(&alloc::format!("rehash=10ms db={db} penalty_burst=1000"));
             // Twice, so that the second finds the first waiting in the other bins too.
@@ -523,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_count_what_waits_across_every_rehash() {
+    fn bins_count_queued_packets_across_rehashes() {
         let mut queue = queue("rehash=1ms db=500us target=1 increment=0.3 decrement=0.1");
         let mut rng = Rng::stream(3, "traffic");
         for n in 0..20_000_u64 {
@@ -543,15 +544,15 @@ mod tests {
     }
 
     #[test]
-    fn every_level_spreads_flows_evenly_and_by_itself() {
+    fn levels_hash_evenly_and_independently() {
         for (levels, width) in [(8, 16), (2, 23), (1, 1024), (16, 16), (3, 1)] {
             let mut filter = Filter::new(levels, width);
-            // As many flows as give 400 a bin; the square root of that is a standard deviation, allow six.
+            // 400 flows per bin are expected, standard deviation 20; allow six.
             let flows = 400 * width;
             (0..flows).for_each(|flow| filter.visit(hash(flow, 12_345), |bin| bin.packets += 1));
             assert_eq!(filter.bins.len(), (levels * width) as usize);
             assert!(filter.bins.iter().all(|bin| bin.packets.abs_diff(400) <= 120), "{levels} levels of {width}");
-            // Two flows that meet on one level seldom meet on the next.
+            // Two flows that collide on one level rarely collide on the next.
             if levels > 1 && width > 1 {
                 let mut places = |flow| {
                     let mut filter = Filter::new(levels, width);
@@ -570,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn max_and_target_follow_each_other_as_in_tc() {
+    fn max_and_target_defaults_match_tc() {
         use Auto::{Auto as Own, Given};
         let all =
             [(Own, Own), (Own, Given(13)), (Given(30), Own), (Given(7), Given(9)), (Given(1), Own), (Own, Given(1))];
@@ -579,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn tcs_words_are_read() {
+    fn tc_arguments_are_parsed() {
         let tc = "sfb rehash 5000 db 500 limit 300 max 30 increment 0.01 penalty_rate 100";
         let ours = "sfb preset=linux rehash=5s db=500ms hard_limit=300p max=30 increment=0.01 penalty_rate=100";
         let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
@@ -587,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn more_bins_than_a_hash_can_tell_are_refused() {
+    fn too_many_bins_are_rejected() {
         let refused = |settings| Sfb::check(&params(settings)).is_err();
         assert!(refused("levels=7 bins=1024") && refused("levels=16 bins=17") && refused("levels=16 bins=1024"));
         assert!(!refused("levels=6 bins=1024") && !refused("levels=16 bins=16"));

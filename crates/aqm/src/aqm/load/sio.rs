@@ -1,8 +1,8 @@
 //! SIO: SVB for packets within their profile, a threshold on the real queue for the others (section 3.3).
 //!
-//! A marker at the edge says IN or OUT. IN packets are judged by a virtual queue of their own against the whole
-//! link, so they are signalled only when there are more of them than it can carry. OUT packets are judged by how
-//! far the real queue exceeds B_out, which is halved whenever an IN packet is lost: OUT makes room for IN.
+//! A marker at the edge colours packets IN or OUT. IN packets have their own virtual queue with the full link rate, so
+//! they are signalled only if they alone exceed the link. OUT packets are signalled by how far the real queue exceeds
+//! B_out, which is halved whenever an IN packet is lost: OUT packets make room for IN packets.
 
 use alloc::string::{String, ToString};
 
@@ -20,52 +20,52 @@ use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBu
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SIO.
+    /// Parameters of SIO.
     pub struct Params {
-        /// How fast the threshold of IN moves.
+        /// Speed of the threshold of IN packets.
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha_in", "ours: Lemma 3.1 bounds it, no number is printed";
-        /// Largest threshold of IN; its unit is that of Q_in. Auto is half the buffer.
+        /// Largest threshold of IN packets; its unit is that of Q_in; auto: half the buffer.
         b_cap: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
-        /// Threshold of IN at the start; auto is b_cap.
+        /// Initial threshold of IN packets; auto: b_cap.
         b_init: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_v,in(0)", "ours: not in the paper";
-        /// Smallest threshold of IN; auto is a tenth of b_cap.
+        /// Smallest threshold of IN packets; auto: a tenth of b_cap.
         b_floor: Auto<Depth> = Auto::Given(Depth::Packets(0.0)), in 0.0 ..= 1e9, "", "eq. (4) has 0";
-        /// Real queue up to which OUT packets pass, at the start.
+        /// Initial threshold of OUT packets on the real queue: up to it they are accepted.
         b_out: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "B_out", "section 4.1";
-        /// What losses of IN packets leave of it at least; auto is a packet, or b_out if that is less; 0 is the paper's.
-        b_out_floor: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: it would go to 0 and stay there";
-        /// Time after a halving in which further losses of IN packets halve nothing.
-        hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "ours: a round-trip time, 100 ms, would be one; the paper has none";
-        /// Give B_out a packet back for every second without a loss of an IN packet, up to where it started.
+        /// Smallest threshold of OUT packets; auto: one packet, or b_out if that is less; 0 is the paper's.
+        b_out_floor: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: otherwise it falls to 0 and stays there";
+        /// Time after a halving of B_out in which further losses of IN packets do not halve it.
+        hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "ours: one RTT, e.g. 100 ms; the paper has none";
+        /// Raises B_out by one packet per second without a loss of an IN packet, up to its initial value.
         recover: bool = false, in 0.0 ..= 1.0, "", "ours: in the paper it never recovers";
-        /// Which IN packets fill Q_in and drain B_in.
+        /// Which IN packets count in Q_in and B_in.
         rate_basis: RateBasis = RateBasis::Accepted, in 0.0 ..= 1.0, "", "ours: with drops, offered starves IN";
     }
 }
 
-/// Share of the link that IN packets may take. Section 3.3.
+/// Share of the link for IN packets. Section 3.3.
 const PHI_IN: f64 = 1.0;
-/// What a loss of an IN packet leaves of B_out. Section 3.3.
+/// Factor of B_out per loss of an IN packet. Section 3.3.
 const LEFT: f64 = 0.5;
-/// Recovery: a packet for so long without a loss. Ours.
+/// Recovery: B_out rises by one packet per this time without a loss. Ours.
 const STEP: Span = Span::from_millis(1000);
 
-/// B_out, in its own unit.
+/// B_out and its recovery; lengths in the unit of `first`.
 struct Out {
     first: Depth,
     least: f64,
-    /// A packet.
+    /// One packet.
     step: f64,
     hold: Span,
     recover: bool,
     b: f64,
     halved: Option<Instant>,
-    /// When IN lost a packet, or B_out got one back.
+    /// Time of the last loss of an IN packet, or of the last recovery step.
     since: Instant,
 }
 
 impl Out {
-    /// An IN packet is lost at `now`.
+    /// Halves B_out for an IN packet lost at `now`.
     fn lost(&mut self, now: Instant) {
         self.recovered(now);
         self.since = now;
@@ -75,7 +75,7 @@ impl Out {
         }
     }
 
-    /// Whole seconds without a loss give a packet each.
+    /// Raises B_out by one packet per full second without a loss.
     fn recovered(&mut self, now: Instant) {
         if self.recover && now.since(self.since) >= STEP {
             let steps = now.since(self.since).nanos() / STEP.nanos();
@@ -101,25 +101,28 @@ fn bounds(params: &Params) -> Bounds<'_> {
 impl Design for Sio {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "two colours: IN judged by SVB, OUT by the real queue against a threshold that losses of IN halve",
+        summary: "two colours: SVB for IN packets; for OUT packets a threshold on the real queue, halved by losses of \
+                  IN",
         source: "SVB with In and Out (SIO), section 3.3 and eq. (4) of the MSVB paper",
         rule: "arrival IN:   Q_in = max(0, Q_in - C dt) + size\n\
                \u{20}             B_in = max(b_floor, min(b_cap, B_in + alpha C dt) - alpha size)\n\
                \u{20}             p = max(0, (Q_in - B_in)/Q_in)\n\
-               arrival OUT:  p = max(0, (q - B_out)/q),  q the real queue it meets\n\
+               arrival OUT:  p = max(0, (q - B_out)/q),  q the real queue\n\
                both:         if u < p: mark or drop\n\
-               IN dropped:   B_out = max(b_out_floor, B_out/2), once within hold\n\
+               IN dropped:   B_out = max(b_out_floor, B_out/2), once per hold\n\
                \u{20}             rate_basis=accepted: size is taken back from Q_in and B_in\n\
-               recover:      a second without: B_out += 1 packet, up to b_out",
+               recover:      every second without a loss of IN: B_out += 1 packet, up to b_out",
         deviations: &[
-            "eq. (4) is reconstructed: the denominator of p_out is a damaged glyph, the text says 'the real queue length'",
-            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
+            "eq. (4) is reconstructed: the denominator of p_out is unreadable; the text says 'the real queue length'",
+            "integration differs from the paper: the differential equations are integrated exactly for impulse \
+             arrivals; the paper updates from 'the current rate'",
             "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds for B_in",
-            "rate_basis=accepted by default, of IN packets; offered is the literal rule",
-            "b_out_floor=auto keeps B_out at a packet or above; the paper's never recovers, after a few losses every OUT packet that \
-             meets a queue is signalled (b_out_floor=0)",
-            "hold and recover are ours, and off by default",
-            "a loss is a drop, early or for want of room; a mark halves nothing",
+            "rate_basis differs from the paper: accepted by default, for IN packets; offered is the literal rule",
+            "b_out_floor differs from the paper: auto keeps B_out at one packet or more; the paper's B_out \
+             (b_out_floor=0) never recovers, so after a few losses every OUT packet that finds a queue is signalled",
+            "hold is ours; off by default",
+            "recover is ours; off by default",
+            "a loss of an IN packet: an early or overflow drop; marks do not halve B_out",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -127,17 +130,17 @@ impl Design for Sio {
             name: "paper",
             settings: "ecn=off alpha=0.5 b_cap=auto b_init=auto b_floor=0 b_out=20 b_out_floor=0 hold=0 recover=off \
                        rate_basis=accepted",
-            source: "sections 3.3 and 4.1; alpha, the bounds of B_in and the basis are ours",
+            source: "sections 3.3 and 4.1; alpha, the bounds of B_in and rate_basis are ours",
         },
         Preset {
             name: "literal",
             settings: "b_floor=0 b_out=20 b_out_floor=0 hold=0 recover=off rate_basis=offered",
-            source: "eq. (4) as printed, for senders that respond to ECN",
+            source: "eq. (4) as printed, for ECN-capable senders",
         },
         Preset {
             name: "recovering",
             settings: "hold=100ms recover=on",
-            source: "ours: one halving a round-trip time, and a way back",
+            source: "ours: one halving per RTT, and recovery",
         },
     ];
 
@@ -216,9 +219,9 @@ probes! { Sio {
     p ["1"] probability = |s| s.odds.p();
     /// Threshold of OUT packets on the real queue.
     b_out ["packets|bytes"] = |s| s.out.b;
-    /// Virtual queue of IN packets after the latest of them.
+    /// Virtual queue after the latest IN packet.
     q_in ["packets|bytes"] = |s| s.buffer.value();
-    /// Threshold of IN packets after the latest of them.
+    /// Threshold of IN packets after the latest IN packet.
     b_in ["packets|bytes"] = |s| s.threshold.value();
 } }
 
@@ -247,13 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn in_packets_follow_svb_at_the_whole_link() {
+    fn in_packets_follow_svb_at_link_rate() {
         let mut queue = queue("alpha=0.5 b_cap=4p");
         let state = |queue: &Queue<_>| (sio(queue).buffer.value(), sio(queue).threshold.value(), sio(queue).odds.p());
         // Three at once: Q_in 1, 2, 3 and B_in 3.5, 3, 2.5, so p = 0, 0, 0.5/3.
         (0..3).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
         assert_eq!(state(&queue), (3.0, 2.5, 0.5 / 3.0));
-        // OUT packets leave both alone; 8 ms at 1250 packets a second are ten, so Q_in and B_in start anew.
+        // OUT packets change neither; 8 ms at 1250 packets a second are ten, so Q_in is 0 and B_in at its cap again.
         queue.arrive(packet(Colour::Out), at(4));
         assert_eq!(state(&queue), (3.0, 2.5, 0.0));
         queue.arrive(packet(Colour::In), at(8));
@@ -261,21 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn out_packets_are_judged_by_the_real_queue() {
+    fn out_packets_use_the_real_queue() {
         let mut queue = queue("b_out=20 b_cap=1000p");
         let p = |queue: &mut Queue<_>| {
             queue.arrive(packet(Colour::Out), at(0));
             sio(queue).odds.p()
         };
         (0..20).for_each(|_| queue.arrive(packet(Colour::In), at(0)));
-        // 20 wait: just at the threshold. Then 21, 22, 23: (q - 20)/q.
+        // 20 are queued: exactly the threshold. Then 21, 22, 23: (q - 20)/q.
         assert_eq!([(); 4].map(|()| p(&mut queue)), [0.0, 1.0 / 21.0, 2.0 / 22.0, 3.0 / 23.0]);
         while queue.depart(at(0)).is_some() {}
         assert_eq!(p(&mut queue), 0.0, "an empty queue has room for all");
     }
 
     #[test]
-    fn only_a_dropped_in_packet_halves() {
+    fn only_dropped_in_packets_halve_b_out() {
         let mut queue = queue("b_out=20 b_cap=1000p b_out_floor=1");
         let b_out = |queue: &Queue<_>| sio(queue).out.b;
         let full = |colour| Packet { ecn: Ecn::NotEct, ..packet(colour) };
@@ -286,7 +289,7 @@ mod tests {
             queue.arrive(full(Colour::In), at(0));
             assert_eq!(b_out(&queue), want);
         }
-        // Marks: next to no b_cap makes every IN packet certain, ECT ones are queued all the same.
+        // Marks: a tiny b_cap signals every IN packet; ECT ones are marked and queued.
         let mut queue = self::queue("b_out=20 b_cap=1e-9p");
         queue.arrive(packet(Colour::In), at(0));
         assert_eq!((sio(&queue).odds.p(), b_out(&queue), queue.port.tally().marked.pkts), (1.0, 20.0, 1));
@@ -294,7 +297,7 @@ mod tests {
         assert_eq!((b_out(&queue), queue.port.tally().dropped_early.pkts), (10.0, 1), "an early drop");
     }
 
-    /// B_out after IN packets are lost at these times, in ms, and one OUT packet that only looks.
+    /// B_out after losses of IN packets at these times in ms, at the arrival of an OUT packet at `look` ms.
     fn after(settings: &str, losses: &[u64], look: u64) -> f64 {
         let mut queue = queue(&alloc::format!("b_out=20 b_out_floor=0 b_cap=1e-9p {settings}"));
         for &ms in losses {
@@ -305,22 +308,22 @@ mod tests {
     }
 
     #[test]
-    fn hold_allows_one_halving_at_a_time() {
+    fn hold_limits_halvings() {
         assert_eq!(after("", &[0, 50, 99, 100], 100), 1.25);
         assert_eq!(after("hold=100ms", &[0, 50, 99], 100), 10.0);
         assert_eq!(after("hold=100ms", &[0, 50, 100, 199], 199), 5.0);
     }
 
     #[test]
-    fn recovery_gives_a_packet_a_second() {
+    fn recovery_adds_one_packet_per_second() {
         assert_eq!(after("", &[0], 1_000_000), 10.0, "the paper's never recovers");
         let recovered = |losses: &[u64], look| after("recover=on", losses, look);
         assert_eq!([999, 1000, 1999, 2500, 60_000].map(|look| recovered(&[0], look)), [10.0, 11.0, 11.0, 12.0, 20.0]);
-        // At 1500 ms one packet has come back: 11 become 5.5, and the second begins anew.
+        // At 1500 ms one packet has recovered: 11 become 5.5, and the second restarts.
         assert_eq!([1500, 2499, 2500].map(|look| recovered(&[0, 1500], look)), [5.5, 5.5, 6.5]);
-        // A loss that hold keeps from halving begins the second anew all the same.
+        // A loss within hold does not halve B_out but restarts the second.
         assert_eq!(after("recover=on hold=10s", &[0, 900], 1800), 10.0);
-        // In bytes a packet is a mean one.
+        // In bytes one packet has the mean size.
         let mut queue = queue("b_out=20000b b_out_floor=0 b_cap=1e-9p recover=on");
         queue.arrive(Packet { ecn: Ecn::NotEct, ..packet(Colour::In) }, at(0));
         queue.arrive(packet(Colour::Out), at(3000));
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be() {
+    fn contradictions_are_rejected() {
         let refused = |settings| Sio::check(&params(settings)).is_err();
         assert!(refused("b_out=20kb b_out_floor=1p") && refused("b_out=0.5 b_out_floor=1p"));
         assert!(refused("b_cap=50 b_floor=60"));
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_of_b_out_is_a_packet_in_its_unit_and_never_above_it() {
+    fn auto_floor_is_one_packet_at_most_b_out() {
         let least = |settings| {
             let params = params(settings);
             assert_eq!(Sio::check(&params), Ok(()), "{settings}");

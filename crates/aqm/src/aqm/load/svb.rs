@@ -1,8 +1,8 @@
 //! SVB: a virtual queue and a threshold that moves against the load (stabilized virtual buffer, section 3.1).
 //!
-//! Q_v is the backlog that the link would have, B a threshold that sinks while traffic exceeds C and rises while
-//! there is room: it steers the rate, the excess of Q_v over it is signalled. Off the clamps B + alpha Q_v never
-//! changes, so where the queue settles is decided by the largest and the first B, or by a leak.
+//! Q_v is the backlog that the link would have. The threshold B falls while the traffic exceeds C and rises otherwise.
+//! Arrivals are signalled in proportion to the excess of Q_v over B. Between the bounds of B, B + alpha Q_v is
+//! constant, so the equilibrium depends on the largest and the initial B, or on a leak.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -20,23 +20,23 @@ use crate::parts::virtual_buffer::{Bounds, Odds, RateBasis, Threshold, VirtualBu
 use crate::{params, probes};
 
 params! {
-    /// Knobs of SVB.
+    /// Parameters of SVB.
     pub struct Params {
-        /// How fast the threshold moves.
+        /// Speed of the threshold, relative to traffic and link rate.
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha", "ours: Lemma 3.1 bounds it, no number is printed";
-        /// Largest threshold; its unit is that of Q_v. Auto is half the buffer.
+        /// Largest threshold; its unit is that of Q_v; auto: half the buffer.
         b_cap: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
-        /// Threshold at the start; auto is b_cap.
+        /// Initial threshold; auto: b_cap.
         b_init: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_v(0)", "ours: not in the paper";
-        /// Smallest threshold; auto is a tenth of b_cap.
+        /// Smallest threshold; auto: a tenth of b_cap.
         b_floor: Auto<Depth> = Auto::Given(Depth::Packets(0.0)), in 0.0 ..= 1e9, "", "eq. (1) has 0";
-        /// Share of the link that the threshold aims at.
+        /// Target share of the link.
         phi: f64 = 1.0, in 0.0 ..= 1.0, "phi", "eq. (1): the whole link; MSVB's phi_i";
-        /// Which packets fill Q_v and drain B.
+        /// Which packets count in Q_v and B.
         rate_basis: RateBasis = RateBasis::Accepted, in 0.0 ..= 1.0, "", "ours: with drops, offered empties the real queue";
-        /// Leak: per second, the part of its distance to b_target that the threshold goes back; 0 is none.
-        leak: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper; 0.1 gives one equilibrium whatever came before";
-        /// Where a leak draws the threshold; auto is where it started.
+        /// Leak towards b_target in 1/s, a fraction of the distance per second; 0: none.
+        leak: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper; 0.1 gives one equilibrium for any history";
+        /// Target of the leak; auto: b_init.
         b_target: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_target", "ours: not in the paper";
     }
 }
@@ -64,25 +64,29 @@ impl Design for Svb {
                \u{20}         on a drop (rate_basis=accepted): size is taken back from Q_v and B\n\
                leak:     B' = alpha (phi C - lambda) + leak (b_target - B)",
         deviations: &[
-            "the line for Q_v is reconstructed: its glyphs are damaged, the lemma's algebra follows from this form alone",
-            "the differential equations are integrated exactly for impulse arrivals; the paper updates from 'the current rate'",
-            "Q_v is kept at 0 or above; the paper's analysis takes it to be positive always",
-            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds, and B + alpha Q_v \
-             is invariant off them, so they decide where the queue settles",
-            "rate_basis=accepted by default: with drops the literal rule (offered) drives offered, not admitted, traffic to C",
-            "leak, b_target and phi are ours; leak is off by default",
+            "the equation for Q_v is reconstructed: its symbols are unreadable; the lemma's algebra follows only from \
+             this form",
+            "integration differs from the paper: the differential equations are integrated exactly for impulse \
+             arrivals; the paper updates from 'the current rate'",
+            "Q_v differs from the paper: it is bounded by 0; the paper's analysis assumes it positive",
+            "b_cap, b_init and b_floor are ours: the paper gives neither an initial value nor bounds; they determine \
+             the equilibrium, because B + alpha Q_v is constant between them",
+            "rate_basis differs from the paper: accepted by default; with drops the literal rule (offered) drives \
+             offered, not accepted, traffic to C",
+            "leak and b_target are ours; off by default",
+            "phi is ours; 1 by default",
         ],
     };
     const PRESETS: &'static [Preset] = &[
         Preset {
             name: "paper",
             settings: "ecn=off alpha=0.5 b_cap=auto b_init=auto b_floor=0 phi=1 rate_basis=accepted leak=0",
-            source: "section 3.1; alpha, the bounds and the basis are ours",
+            source: "section 3.1; alpha, the bounds and rate_basis are ours",
         },
         Preset {
             name: "literal",
             settings: "b_floor=0 phi=1 rate_basis=offered leak=0",
-            source: "eq. (1) as printed, for senders that respond to ECN",
+            source: "eq. (1) as printed, for ECN-capable senders",
         },
         Preset { name: "robust", settings: "b_floor=auto", source: "ours: not every packet is signalled" },
         Preset { name: "leaky", settings: "leak=0.1", source: "ours: the queue settles near b_target/(1 - p)" },
@@ -182,13 +186,13 @@ mod tests {
         // 1.6 ms at 1250 packets a second are two: Q_v 1 + 1, B 2.5 + 1 - 0.5.
         queue.arrive(packet(Ecn::Ect0), at(1600));
         assert_eq!(state(&queue), (2.0, 3.0, 0.0));
-        // 80 ms are a hundred: Q_v starts again at 0, B at its cap.
+        // 80 ms are a hundred packets: Q_v is 0 again, B at its cap.
         queue.arrive(packet(Ecn::Ect0), at(81_600));
         assert_eq!(state(&queue), (1.0, 3.5, 0.0));
     }
 
     #[test]
-    fn b_plus_alpha_q_v_is_invariant_off_the_clamps() {
+    fn b_plus_alpha_q_v_is_constant_between_bounds() {
         let mut queue = queue("alpha=0.5 b_cap=1000 b_init=60 rate_basis=offered");
         // 80 back to back, then 20 more at half the link's rate.
         for n in 0..100u64 {
@@ -198,7 +202,7 @@ mod tests {
         }
     }
 
-    /// The mean Q_v of 50 s, after 50 s, of senders that keep back what they are told to:
+    /// The mean Q_v over 50 s, after 50 s, with senders that reduce their rate by p:
     /// lambda = C (1 - p)/(1 - p_star), which is C at p_star.
     fn settled(settings: &str, p_star: f64) -> f64 {
         let mut queue = queue(settings);
@@ -218,16 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_sets_the_equilibrium() {
-        // Q_v* = K/(1 - p* + alpha) with K = b_cap, as congestion begins with Q_v = 0 and B at its cap:
+    fn cap_sets_the_equilibrium() {
+        // Q_v* = K/(1 - p* + alpha) with K = b_cap, because congestion starts with Q_v = 0 and B at its cap:
         // the worked example, b_cap = 72.5 for 50 packets at p* = 0.05.
         let q_v = settled("alpha=0.5 b_cap=72.5p rate_basis=offered", 0.05);
         assert!((q_v / 50.0 - 1.0).abs() < 0.1, "{q_v}");
     }
 
     #[test]
-    fn a_leak_makes_the_equilibrium_its_own() {
-        // B* = b_target, Q_v* = 50/(1 - 0.5) = 100, from wherever it starts.
+    fn leak_makes_equilibrium_independent_of_start() {
+        // B* = b_target, Q_v* = 50/(1 - 0.5) = 100, for any initial value.
         for init in [2, 700] {
             let q_v = settled(&format!("b_cap=1000p b_init={init}p b_target=50p leak=0.5 rate_basis=offered"), 0.5);
             assert!((q_v / 100.0 - 1.0).abs() < 0.1, "from {init}: {q_v}");
@@ -235,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_is_taken_back_unless_offered() {
+    fn drop_is_not_counted_unless_offered() {
         for (basis, after) in [("accepted", (1.0, 1.0, 1.0)), ("offered", (2.0, 0.0, 1.0))] {
             let mut queue = queue(&format!("alpha=1.5 b_cap=2.5p phi=0 rate_basis={basis}"));
             // The first leaves Q_v 1, B 1; the second would make them 2 and 0, so p = (2 - 0)/2.
@@ -245,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be() {
+    fn contradictions_are_rejected() {
         let refused = |settings| Svb::check(&params(settings)).is_err();
         assert!(refused("b_cap=50 b_init=1000b") && refused("b_floor=60 b_cap=50") && refused("b_target=60 b_cap=50"));
         assert!(!refused("b_cap=50 b_target=20 b_init=0") && !refused("b_target=1000b"));

@@ -3,8 +3,8 @@
 //! Each discipline that the kernel has declares its words; they are rewritten as `preset=linux target=5ms ...` and
 //! then read like any other discipline. Values are read as iproute2 reads them, also those that change nothing here.
 //!
-//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number and is
-//! no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
+//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number
+//! and is no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
 
 mod form;
 mod read;
@@ -248,7 +248,7 @@ impl Tc {
 pub const LIMIT_PACKETS: Words = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
 /// The buffer of most others, in packets.
 pub const LIMIT: Words = &[("limit", sets(Form::Packets, "hard_limit").but_zero())];
-/// Queues that flows are hashed to.
+/// Number of queues that flows are hashed to.
 pub const FLOWS: Words = &[("flows", sets(Form::Count, "flows").but_zero())];
 /// Marks instead of drops, or not.
 pub const ECN: Words = &[("ecn", Tail::Flag("ecn=on")), ("noecn", Tail::Flag("ecn=off"))];

@@ -1,4 +1,4 @@
-//! Tests of Adaptive RED with numbers worked by hand.
+//! Tests of Adaptive RED against hand calculations.
 
 use alloc::vec::Vec;
 
@@ -11,21 +11,21 @@ use crate::testing::by_hand::{ms as at, near, packet, params};
 
 const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(200), mean_packet: Bytes(1000) };
 
-/// max_p after steps at a standing queue of `q` packets, thresholds 20 and 40, no memory.
+/// max_p after `steps` steps at a standing queue of `q` packets; thresholds 20 and 40, w_q = 1.
 fn steps(q: u32, settings: &str, steps: u64) -> f64 {
     let params = params(&alloc::format!("min_th=20p max_th=40p w_q=1 {settings}"));
     let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
     while queue.port.pkts() < q {
         queue.arrive(packet(), at(0));
     }
-    // One more, which meets q packets and is the last before the steps.
+    // One more arrival, at a queue of q packets, is the last before the steps.
     queue.arrive(packet(), at(0));
     (1..=steps).for_each(|n| queue.tick(at(500 * n)));
     queue.discipline().aqm().curve().max_p
 }
 
 #[test]
-fn max_p_follows_the_average_outside_the_middle_fifth() {
+fn max_p_moves_outside_the_middle_fifth() {
     // The middle fifth is 28 to 32.
     near(steps(27, "", 1), 0.09);
     near(steps(27, "", 3), 0.1 * 0.9 * 0.9 * 0.9);
@@ -40,7 +40,7 @@ fn max_p_follows_the_average_outside_the_middle_fifth() {
 
 #[test]
 fn max_p_stays_between_bottom_and_top() {
-    // The last step begins at or inside the end: 0.01 and 0.5 themselves are inside, for ns-2 they are not.
+    // The last step may start at a bound: 0.01 and 0.5 are inclusive, in ns-2 exclusive.
     near(steps(33, "max_p=0.5", 9), 0.51);
     near(steps(33, "max_p=0.5 quirk=on", 9), 0.5);
     near(steps(27, "max_p=0.01", 9), 0.009);
@@ -50,7 +50,7 @@ fn max_p_stays_between_bottom_and_top() {
 }
 
 #[test]
-fn arrivals_leave_max_p_to_the_timer_however_late_it_is() {
+fn arrivals_never_step_a_timer_clock() {
     for (clock, want) in [("timer", 0.1), ("arrival", 0.09), ("change", 0.09)] {
         let params = params(&alloc::format!("clock={clock}"));
         let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
@@ -60,7 +60,7 @@ fn arrivals_leave_max_p_to_the_timer_however_late_it_is() {
 }
 
 #[test]
-fn thresholds_aim_at_the_target_delay() {
+fn thresholds_follow_the_target_delay() {
     let min_th = |settings: &str| {
         let link = Link { rate: Rate(40_000_000), ..LINK };
         Ared::build(&params(settings), &link).curve().min_th
@@ -97,8 +97,8 @@ fn bottom_of_max_p_falls_with_the_rate() {
     assert_eq!(of(Auto::Given(0.02), 15), 0.02);
 }
 
-/// max_p after an arrival that meets this average at each of these milliseconds.
-fn course(clock: &str, avg: f64, times: &[u64]) -> Vec<f64> {
+/// max_p after an arrival with this average at each of these milliseconds.
+fn trajectory(clock: &str, avg: f64, times: &[u64]) -> Vec<f64> {
     let mut curve = Curve::new(20.0, 80.0, 0.1, true);
     let mut aimd = Aimd::new(&params(&alloc::format!("clock={clock} quirk=on")), &LINK);
     let one = |ms: &u64| {
@@ -109,16 +109,16 @@ fn course(clock: &str, avg: f64, times: &[u64]) -> Vec<f64> {
 }
 
 #[test]
-fn one_step_an_interval_however_long_the_silence() {
+fn one_step_even_after_long_silence() {
     let once = 0.1 * 0.9;
-    assert_eq!(course("arrival", 0.0, &[400, 500, 501, 900, 60_000]), [0.1, 0.1, once, once, once * 0.9]);
+    assert_eq!(trajectory("arrival", 0.0, &[400, 500, 501, 900, 60_000]), [0.1, 0.1, once, once, once * 0.9]);
 }
 
 #[test]
-fn ns2_counts_from_the_last_change() {
+fn ns2_interval_starts_at_last_change() {
     let once = 0.1 * 0.9;
-    assert_eq!(course("change", 0.0, &[501, 900, 1_001, 1_002]), [once, once, once, once * 0.9]);
-    // 40 is in the middle fifth until 900 ms: no change, so the first arrival below it makes a step.
+    assert_eq!(trajectory("change", 0.0, &[501, 900, 1_001, 1_002]), [once, once, once, once * 0.9]);
+    // 50 is in the middle fifth until 900 ms: no change, so the first arrival below it makes a step.
     let mut curve = Curve::new(20.0, 80.0, 0.1, true);
     let mut aimd = Aimd::new(&params("clock=change quirk=on"), &LINK);
     for (ms, avg, want) in [(501, 50.0, 0.1), (900, 50.0, 0.1), (901, 0.0, once)] {
@@ -128,7 +128,7 @@ fn ns2_counts_from_the_last_change() {
 }
 
 #[test]
-fn the_timer_runs_without_arrivals_on_an_average_that_decays() {
+fn timer_steps_on_decaying_average_without_arrivals() {
     let link = Link { rate: Rate(3_000_000), limit: Limit::Bytes(160_000), ..LINK };
     let params = params("min_th=20000b max_th=80000b auto_w=second quirk=on");
     let mut queue = Queue::new(Fifo::new(Ared::build(&params, &link)), link, false, Rng::stream(1, ""));
@@ -140,13 +140,13 @@ fn the_timer_runs_without_arrivals_on_an_average_that_decays() {
     let first = max_p(&queue);
     assert!(first != 0.1 && queue.next_tick() == Some(at(1000)));
     while queue.depart(at(600)).is_some() {}
-    // A late tick is one step; the next is an interval later. After 10 s at 375 packets a second nothing is left.
+    // A late tick is one step; the next is an interval later. After 10 s at 375 packets a second the average is 0.
     queue.tick(at(10_600));
     assert_eq!((max_p(&queue), queue.next_tick()), (first * 0.9, Some(at(11_100))));
 }
 
 #[test]
-fn a_frozen_gentle_part_keeps_its_slope() {
+fn frozen_gentle_part_keeps_its_slope() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {
         let params = params::<red::Params>("min_th=5p max_th=15p w_q=1");
         let mut red = Gateway::new(&params, TARGET_DELAY, Aimd::new(&Params::default(), &LINK), &LINK);

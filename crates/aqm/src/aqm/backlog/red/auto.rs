@@ -1,4 +1,4 @@
-//! RED's automatic parameters: thresholds and weight from the link and the buffer, as each listing has them.
+//! RED's automatic parameters: thresholds and weight from the link and the buffer, by each source's rule.
 
 use super::{Params, Rule};
 use crate::base::params::Auto;
@@ -7,36 +7,36 @@ use crate::base::units::{Bytes, Depth, Link};
 use crate::choice;
 
 choice! {
-    /// What ns-2's automatic weight remembers.
+    /// Averaging time of ns-2's automatic weight.
     pub enum AutoWeight {
-        /// Ten round trips of 100 ms, or of three times delay and packet time: q_weight_ = -1.
+        /// Ten RTTs, an RTT being 100 ms or 3 (delay + packet time) if longer: q_weight_ = -1.
         Rtts = "rtts",
-        /// The packets of a second: q_weight_ = 0.
+        /// The packets of 1 s: q_weight_ = 0.
         Second = "second",
-        /// Those of a tenth of it: q_weight_ = -2.
+        /// The packets of 0.1 s: q_weight_ = -2.
         Tenth = "tenth",
     }
 }
 
-/// Queueing delay that ns-2's thresholds aim at: its targetdelay_.
+/// Target queueing delay of ns-2's thresholds: targetdelay_.
 pub const TARGET_DELAY: Span = Span::from_millis(5);
-/// Smallest automatic min_th, in packets: ns-2, and the paper's own.
+/// Smallest automatic min_th in packets: ns-2; the paper's min_th.
 const LEAST_MIN_TH: f64 = 5.0;
 /// The paper's weight.
 const PAPER_WEIGHT: f64 = 0.002;
-/// ns-2's shortest round trip in seconds, and how many of them are remembered.
+/// ns-2's shortest RTT in seconds, and the number of RTTs averaged over.
 const RTT: (f64, f64) = (0.1, 10.0);
-/// tc: max_th is this part of the buffer, min_th a third of it.
+/// tc: max_th is the buffer divided by this; min_th is a third of max_th.
 const PART: f64 = 4.0;
-/// tc has no smaller weight than 2^-31.
+/// tc's smallest weight is 2^-31.
 const LEAST_LOG: i32 = 31;
 
-/// C in packets of `mean` bytes a second.
+/// Link rate in packets of `mean` bytes per second.
 pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
     Depth::Packets(0.0).per_sec(link.rate, mean)
 }
 
-/// ns-2's weight, C being `rate` packets a second.
+/// ns-2's weight for a link of `rate` packets per second.
 pub(super) fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
     let remembered = match auto_w {
         AutoWeight::Rtts => RTT.1 * (3.0 * (delay.secs() + 1.0 / rate)).max(RTT.0),
@@ -46,9 +46,8 @@ pub(super) fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
     1.0 - libm::exp(-1.0 / (remembered * rate))
 }
 
-/// tc's weight: the largest 2^-n that lets a burst of so many packets through until the average, starting from 0,
-/// is at a min_th of `min` packets (Floyd and Jacobson 1993, eq. 3). Where none does, and tc gives up, it is that of
-/// the smallest burst, as long as min_th.
+/// tc's weight: the largest 2^-n for which a burst of `burst` packets raises the average from 0 to at most `min`
+/// packets (Floyd and Jacobson 1993, eq. 3). If there is none, which tc rejects, the weight for a burst of min_th.
 pub fn tc_weight(burst: f64, min: f64) -> f64 {
     let min = min.max(1.0);
     let least = libm::ceil(min);
@@ -59,8 +58,8 @@ pub fn tc_weight(burst: f64, min: f64) -> f64 {
     weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
 }
 
-/// The thresholds in one unit: that of the one given, else bytes in byte mode and for Linux. An automatic one
-/// keeps clear of the given one.
+/// The thresholds in one unit: that of the given one, else bytes in byte mode and for Linux, else packets. An automatic
+/// threshold never crosses the given one.
 pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, f64) {
     let mean_packet = params.mean_packet.or(link.mean_packet);
     let unit = match (params.min_th, params.max_th) {
@@ -90,7 +89,7 @@ pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, 
     (min, params.max_th.or(unit.with(auto_max)).value())
 }
 
-/// The weight, of an average between these thresholds.
+/// The weight of the average for these thresholds.
 pub(super) fn weight(params: &Params, min_th: Depth, max_th: f64, link: &Link) -> f64 {
     let mean_packet = params.mean_packet.or(link.mean_packet);
     let Auto::Auto = params.w_q else { return params.w_q.or(0.0) };
@@ -135,7 +134,7 @@ mod tests {
 
     #[test]
     fn automatic_values_are_ns2s() {
-        // Worked in the specification: 15 Mb/s of 500 B packets, 3 and 10 Mb/s of 1000 B.
+        // From the specification: 15 Mb/s of 500 B packets, 3 and 10 Mb/s of 1000 B.
         for (mbit, mean, min, w, w_tol) in
             [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
         {
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_thresholds_take_the_unit_at_hand() {
+    fn automatic_thresholds_use_the_given_unit() {
         let of = |min_th, max_th, bytes| {
             thresholds(&Params { bytes, ..given(min_th, max_th) }, TARGET_DELAY, &link(15, 500))
         };
@@ -164,20 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn an_automatic_threshold_keeps_clear_of_the_given_one() {
+    fn automatic_threshold_never_crosses_the_given_one() {
         let of = |min_th, max_th| thresholds(&given(min_th, max_th), TARGET_DELAY, &link(15, 500));
-        // The rule's 9.375 packets would be above, or too near, a small max_th: a third of that instead.
+        // The rule's 9.375 packets are above or too close to a small max_th: a third of it instead.
         assert_eq!(of(Own, Given(P(9.0))), (P(3.0), 9.0));
         assert_eq!(of(Own, Given(B(6_000.0))), (B(2_000.0), 6_000.0));
         assert_eq!(of(Own, Given(P(30.0))), (P(9.375), 30.0));
-        // Three times next to nothing is next to nothing: a packet more instead.
+        // 3 min_th is too close to a small min_th: one packet more instead.
         assert_eq!(of(Given(P(0.0)), Own), (P(0.0), 1.0));
         assert_eq!(of(Given(B(100.0)), Own), (B(100.0), 600.0));
         assert_eq!(of(Given(P(0.5)), Own), (P(0.5), 1.5));
     }
 
     #[test]
-    fn the_paper_and_tc_have_their_own() {
+    fn paper_and_tc_defaults() {
         let paper = Params { rule: Rule::Paper, ..given(Own, Own) };
         assert_eq!(thresholds(&paper, TARGET_DELAY, &link(15, 500)), (P(5.0), 15.0));
         assert_eq!(weight(&paper, P(5.0), 15.0, &link(15, 500)), 0.002);
@@ -194,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn tcs_weight_lets_its_burst_through() {
+    fn tc_weight_accepts_its_burst() {
         let longest = |n: i32, min| {
             let w = libm::scalbn(1.0, -n);
             (1..300).map(f64::from).filter(|&burst| tc_weight(burst, min) >= w).fold(0.0, f64::max)
         };
-        // By hand: 4 + 1 - 4 <= (1 - 2^-4) 2 but 5 + 1 - 4 > (1 - 2^-5) 2; 6 + 1 - 4 <= (1 - 0.75^6) 4 = 3.29, 7 no more.
+        // By hand: 4 + 1 - 4 <= (1 - 2^-4) 2 but 5 + 1 - 4 > (1 - 2^-5) 2; 6 + 1 - 4 <= (1 - 0.75^6) 4 = 3.29, not 7.
         assert_eq!([longest(1, 4.0), longest(2, 4.0)], [4.0, 6.0]);
         // The table in the kernel's red.h, th_min/S = 32, where it is exact.
         assert_eq!([4, 5, 6, 7].map(|n| longest(n, 32.0)), [46.0, 57.0, 75.0, 101.0]);

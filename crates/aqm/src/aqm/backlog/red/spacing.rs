@@ -1,17 +1,17 @@
-//! RED's spacing: from the base probability p_b to signals whose gaps are even, by a count since the last one.
+//! RED's spacing: turns the base probability p_b into signals with uniform gaps, by a count since the last signal.
 //!
-//! Three listings differ in when the count begins and in what is random: each packet's own chance (ns-2, the paper
-//! of 1993), or the length of the gap, drawn when the last one ended (Linux).
+//! The three sources differ in when the count starts and in what is random: a decision per packet (ns-2, the paper of
+//! 1993), or the length of the gap, drawn when the previous gap ends (Linux).
 
 use core::hint::select_unpredictable;
 
 use super::Rule;
 
-/// A probability, as the fraction that it comes from: a packet would wait for the division.
+/// A probability as a fraction: a decision needs no division.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
     part: f64,
-    /// Not negative; 0 only below a part that is not.
+    /// Not negative; 0 only if `part` is above 0.
     of: f64,
 }
 
@@ -20,33 +20,33 @@ impl Chance {
         Self { part: p, of: 1.0 }
     }
 
-    /// Does a number that is uniform on 0..1 lie below it?
+    /// Whether `u`, uniform on 0..1, is below the probability.
     #[inline]
     pub const fn meets(self, u: f64) -> bool {
         u * self.of < self.part
     }
 
-    /// The probability.
+    /// The probability, 0 to 1.
     pub const fn p(self) -> f64 {
         (self.part / self.of).min(1.0)
     }
 }
 
-/// p_a: `p_b` made dependent on `count`, the packets since the last signal, this one included.
+/// p_a: the probability of a signal after `count` packets since the last signal, this one included.
 /// Without `wait` the gaps are uniform on 1..1/p_b; with it on 1/p_b..2/p_b.
 #[inline]
 pub fn spaced(p_b: f64, count: f64, wait: bool) -> Chance {
     let done = count * p_b;
     let begin = f64::from(u8::from(wait));
-    // Whether a gap has begun to end no processor can predict where several queues have one each.
+    // Branch-free: with several queues the branch is mispredicted often.
     let part = select_unpredictable(done < begin, 0.0, p_b);
-    // Where the gap must end, the last packet's chance is p_b/0: certain.
+    // Where the gap must end the fraction is p_b/0: certain.
     Chance { part, of: (begin + 1.0 - done).max(0.0) }
 }
 
-/// The share of packets that spacing signals: one in a mean gap.
+/// The fraction of packets that are signalled: one per mean gap.
 pub(super) fn mean_spaced(p_b: f64, wait: bool) -> f64 {
-    // Uniform on 1/p_b..2/p_b - 1, or on 1..1/p_b - 1: the count is 1 at the first arrival after a signal.
+    // Gaps are uniform on 1/p_b..2/p_b - 1, or on 1..1/p_b - 1: the count is 1 at the first arrival after a signal.
     if wait { 2.0 * p_b / (3.0 - p_b) } else { (2.0 * p_b).min(1.0) }
 }
 
@@ -65,25 +65,25 @@ fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> 
 pub struct Spacing {
     rule: Rule,
     wait: bool,
-    /// Byte mode: the mean packet.
+    /// Byte mode: mean packet size in bytes.
     mean: Option<u64>,
-    /// -1, except with ns-2's rule: the last arrival met an average below min_th (Linux: or above max_th).
+    /// -1 (not with ns-2's rule): the average at the last arrival was below min_th (Linux: or above max_th).
     count: i64,
     bytes: u64,
     above: bool,
-    /// Linux: the share of 1/p_b after which the present gap ends.
+    /// Linux: the fraction of 1/p_b after which the current gap ends.
     gap: f64,
     chance: Chance,
 }
 
 impl Spacing {
-    /// By this rule; `mean`, the mean packet, for byte mode.
+    /// Spacing by `rule`; `mean` is the mean packet size in bytes for byte mode.
     pub const fn new(rule: Rule, wait: bool, mean: Option<u64>) -> Self {
         let count = if matches!(rule, Rule::Ns2) { 0 } else { -1 };
         Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, chance: Chance::of(0.0) }
     }
 
-    /// The same in the gap where `before` is; at the start of one if that goes by another rule.
+    /// This spacing with the gap of `before`; with a new gap if the rules differ.
     pub fn after(self, before: &Self) -> Self {
         if self.rule != before.rule {
             return self;
@@ -92,9 +92,9 @@ impl Spacing {
         Self { rule, wait, mean, ..before.clone() }
     }
 
-    /// Is an arrival of `len` bytes signalled whose average gives `p_b`? Pass `None` also when the present queue is
-    /// too short for any signal. `u` is uniform on 0..1.
-    #[inline(always)] // As `ns2`, which it asks.
+    /// Whether an arrival of `len` bytes with base probability `p_b` is signalled. `p_b` is `None` below min_th, or if
+    /// the queue is too short for any signal. `u` is uniform on 0..1.
+    #[inline(always)] // Like `ns2`, which it calls.
     pub fn arrival(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         let signal = match self.rule {
             Rule::Ns2 => self.ns2(p_b, len, u),
@@ -108,7 +108,7 @@ impl Spacing {
     }
 
     /// The first arrival above min_th only starts the count, and passes.
-    #[inline(always)] // A call would cost each arrival at a RED half a nanosecond; ns-2's rule is the usual one.
+    #[inline(always)] // A call would cost 0.5 ns per arrival; ns-2's rule is the default.
     fn ns2(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         self.pass(len);
         self.chance = match p_b {
@@ -128,8 +128,8 @@ impl Spacing {
         self.chance.meets(u)
     }
 
-    /// The count is that of the paper's Fig. 2: 0 at the first arrival above min_th, which may be signalled; in byte
-    /// mode the length weighs on p_b.
+    /// The count of the paper's Fig. 2: 0 at the first arrival above min_th, which may be signalled. In byte mode the
+    /// packet length scales p_b.
     #[inline(never)]
     fn paper(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         let Some(p_b) = p_b else {
@@ -142,7 +142,7 @@ impl Spacing {
         self.chance.meets(u)
     }
 
-    /// The gap is drawn at its beginning; where it ends moves with p_b.
+    /// The gap is drawn when it starts; its end moves with p_b.
     #[inline(never)]
     fn linux(&mut self, p_b: Option<f64>, u: f64) -> bool {
         let Some(p_b) = p_b else {
@@ -159,7 +159,7 @@ impl Spacing {
         ends
     }
 
-    /// An arrival of `len` bytes that is neither signalled nor spared by chance.
+    /// Counts an arrival of `len` bytes without a random decision.
     #[inline]
     pub fn pass(&mut self, len: u32) {
         self.count += 1;
@@ -176,7 +176,7 @@ impl Spacing {
         self.chance = Chance::of(1.0);
     }
 
-    /// There was no room. Linux does not count that.
+    /// An overflow drop. Linux does not reset its count.
     #[inline]
     pub fn overflowed(&mut self) {
         if self.rule != Rule::Linux {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_uniform_between_their_ends() {
+    fn gaps_are_uniform() {
         // p_b = 0.25: without wait P(gap = n) = 1/4 for n = 1..4 would need count from 0;
         // ns-2 counts the arrival itself, so the gap is 1..3 with hazards 1/3, 1/2, 1.
         assert!(near(spaced(0.25, 1.0, false).p(), 1.0 / 3.0));
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
-    /// As the listings have it; [`spaced`] does without its branches.
+    /// The formula of the listings; [`spaced`] is the branch-free form.
     fn listed(p_b: f64, count: f64, wait: bool) -> f64 {
         let done = count * p_b;
         match (wait, done) {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn without_branches_it_is_the_same_to_the_last_bit() {
+    fn branch_free_form_is_bit_identical() {
         let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
         let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));
@@ -242,7 +242,7 @@ mod tests {
             for wait in [false, true] {
                 let (chance, want) = (spaced(p_b, count, wait), listed(p_b, count, wait));
                 assert_eq!(chance.p().to_bits(), want.to_bits(), "p_b {p_b}, count {count}, wait {wait}");
-                // Undivided it may round otherwise: only a number as near as this to p can tell.
+                // Without the division rounding differs, but only for u within 1e-15 of p.
                 let met = [0.0, 0.5, 1.0 - f64::EPSILON, want - 1e-15, want + 1e-15, rng.uniform()];
                 for u in met.into_iter().filter(|u| (0.0..1.0).contains(u)) {
                     assert_eq!(chance.meets(u), u < want, "u {u}, p_b {p_b}, count {count}, wait {wait}");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_mode_counts_whole_packets_and_weighs_lengths() {
+    fn byte_mode_counts_whole_packets_and_scales_by_length() {
         // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
         assert!(near(spaced_bytes(0.1, 1249, 500, 500, false).p(), 0.125));
         assert!(near(spaced_bytes(0.1, 1249, 250, 500, false).p(), 0.0625));
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(spaced_bytes(0.1, 1249, 5000, 500, false).p(), 1.0, "10 packets' worth of 1/8");
     }
 
-    /// p_a of a row of arrivals of 500 bytes, none of them signalled.
+    /// p_a of `n` arrivals of 500 bytes in a row, none of them signalled.
     fn row(spacing: &mut Spacing, p_b: Option<f64>, n: usize) -> alloc::vec::Vec<f64> {
         let p = |spacing: &mut Spacing| {
             assert!(!spacing.arrival(p_b, 500, 1.0));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn ns2_spares_the_first_above_and_counts_from_it() {
+    fn ns2_accepts_first_arrival_and_starts_count() {
         let mut spacing = Spacing::new(Rule::Ns2, false, None);
         assert_eq!(row(&mut spacing, None, 100), [0.0; 100]);
         assert_eq!((row(&mut spacing, Some(0.1), 1), spacing.count()), ([0.0].into(), 1.0));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_starts_the_count_at_0_and_weighs_p_b() {
+    fn paper_count_starts_at_0() {
         let mut spacing = Spacing::new(Rule::Paper, false, None);
         row(&mut spacing, None, 100);
         let p = row(&mut spacing, Some(0.1), 3);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_draws_the_gap_when_it_begins() {
+    fn linux_draws_the_gap_at_its_start() {
         let mut spacing = Spacing::new(Rule::Linux, false, None);
         let mut signals = |p_b, u: f64, n| (0..n).map(|_| spacing.arrival(p_b, 500, u)).filter(|s| *s).count();
         assert_eq!(signals(Some(0.1), 0.65, 1), 0, "the first draws 0.65");
@@ -316,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_share_is_that_of_many_packets() {
+    fn mean_spaced_matches_simulation() {
         let mut rng = Rng::stream(1, "mean");
         for (wait, p_b) in [(false, 0.02), (false, 0.2), (true, 0.02), (true, 0.2)] {
             let mut spacing = Spacing::new(Rule::Paper, wait, None);
             let signals = (0..200_000).filter(|_| spacing.arrival(Some(p_b), 500, rng.uniform())).count();
             let ratio = signals as f64 / 200_000.0 / mean_spaced(p_b, wait);
-            // Four standard deviations of the rarest of them are 2 %.
+            // Four standard deviations of the rarest case are 2 %.
             assert!((ratio - 1.0).abs() < 0.02, "{wait} {p_b}: {ratio}");
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of RED with numbers worked by hand.
+//! Tests of RED against hand calculations.
 
 use super::*;
 use crate::aqm::backlog::droptail::DropTail;
@@ -11,8 +11,8 @@ use crate::testing::by_hand::params;
 
 const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
-/// Verdicts on arrivals of ECN-capable and other packets, in turn, at a standing queue of `q` packets, with ECN,
-/// thresholds 5 and 15, no memory. From p_b = 0.5 on, at q = 10, every packet but the first is signalled.
+/// Verdicts on alternating ECN-capable and other packets at a standing queue of `q` packets, with ECN, thresholds 5 and
+/// 15 and w_q = 1. From p_b = 0.5 on, at q = 10, every packet but the first is signalled.
 fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
     let params: Params = params(&alloc::format!("min_th=5p max_th=15p max_p=1 w_q=1 wait=off {settings}"));
     Red::check(&params).unwrap();
@@ -33,22 +33,22 @@ fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
 use Verdict::{Accept, Drop, Signal};
 
 #[test]
-fn first_arrival_above_min_th_passes_and_twice_max_th_forces() {
+fn first_arrival_above_min_th_passes() {
     assert_eq!(verdicts(4, ""), [Accept; 3]);
     assert_eq!(verdicts(10, ""), [Accept, Signal, Signal]);
     assert_eq!(verdicts(15, ""), [Accept, Signal, Signal]);
     assert_eq!(verdicts(15, "gentle=off"), [Drop; 3]);
     assert_eq!(verdicts(29, ""), [Accept, Signal, Signal]);
     assert_eq!(verdicts(30, ""), [Drop; 3]);
-    assert_eq!(verdicts(1, "min_th=0p max_th=1p"), [Accept; 3], "nothing happens to one that meets one packet");
-    // ns-2's late rule: the average never forces; from p_b = 0.9, at 14 packets, marks become drops.
+    assert_eq!(verdicts(1, "min_th=0p max_th=1p"), [Accept; 3], "no signal at a queue of one packet");
+    // use_mark_p: the average never forces; from p_b = 0.9, at 14 packets, marks become drops.
     assert_eq!(verdicts(13, "use_mark_p=on mark_p=0.9"), [Accept, Signal, Signal]);
     assert_eq!(verdicts(14, "use_mark_p=on mark_p=0.9"), [Accept, Drop, Drop]);
     assert_eq!(verdicts(99, "use_mark_p=on mark_p=0.9 gentle=off"), [Accept, Drop, Drop]);
 }
 
 #[test]
-fn tcs_words_decide_what_a_signal_is() {
+fn harddrop_and_nodrop_select_mark_or_drop() {
     assert_eq!(verdicts(10, "nodrop=on"), [Accept, Accept, Signal, Accept, Signal], "only marks");
     assert_eq!(verdicts(30, "nodrop=on"), [Drop; 3]);
     assert_eq!(verdicts(30, "harddrop=off"), [Signal; 3]);
@@ -56,19 +56,19 @@ fn tcs_words_decide_what_a_signal_is() {
 }
 
 #[test]
-fn the_paper_and_linux_do_not_average_the_arrival_that_ends_an_idle_time() {
+fn paper_and_linux_skip_sample_ending_idle_time() {
     for rule in ["paper", "linux"] {
         let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
         assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");
         assert_eq!(verdicts(1, &alloc::format!("{forced} min_th=0p max_th=1p")), [Accept, Signal, Signal], "{rule}");
     }
-    // 14 packets, p_b = 0.9: the first draws the gap, which is over after at most two more.
+    // 14 packets, p_b = 0.9: the first draws the gap, which ends after at most two more.
     let [_, first, a, b, ..] = verdicts::<5>(14, "rule=linux");
     assert_eq!((first, [a, b].contains(&Signal)), (Accept, true));
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictions_are_rejected() {
     let check = |settings: &str| Red::check(&params(settings));
     assert!(check("min_th=5p max_th=15p").is_ok());
     assert!(check("min_th=15p max_th=5p").is_err());
@@ -82,7 +82,7 @@ fn what_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn tcs_words_are_read() {
+fn tc_arguments_are_parsed() {
     let words =
         "red limit 120000 min 10000 max 30000 avpkt 500 burst 20 probability 0.05 bandwidth 10mbit ecn harddrop";
     let ours = "red preset=linux hard_limit=120000b min_th=10000b max_th=30000b mean_packet=500b burst=20 max_p=0.05 \
@@ -99,7 +99,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn the_curve_at_its_corners() {
+fn curve_at_its_corners() {
     let p = |avg| CURVE.base_probability(avg);
     assert_eq!(p(4.999), None);
     assert_eq!(p(5.0), Some(0.0));
@@ -112,7 +112,7 @@ fn the_curve_at_its_corners() {
 }
 
 #[test]
-fn idle_time_counts_as_packets_that_met_nothing() {
+fn idle_time_counts_as_samples_of_zero() {
     // 0.5 s at 1000 packets a second: 500 decays and one more for the arrival itself.
     let mut avg = Average::new(0.002, 1000.0);
     for _ in 0..2000 {
@@ -128,7 +128,7 @@ fn idle_time_counts_as_packets_that_met_nothing() {
 }
 
 #[test]
-fn the_papers_idle_time_is_no_whole_number_of_packets_and_not_averaged() {
+fn paper_idle_time_decays_by_fractions() {
     let mut avg = Average::new(0.5, 1000.0);
     avg.arrival_or_decay(0.0, Instant::ZERO);
     assert_eq!(avg.arrival_or_decay(8.0, Instant::ZERO), 4.0, "half of what was met");
@@ -146,7 +146,7 @@ fn the_papers_idle_time_is_no_whole_number_of_packets_and_not_averaged() {
 }
 
 #[test]
-fn many_samples_at_once_are_as_many() {
+fn sample_many_equals_repeated_samples() {
     let average = || Average { idle_since: None, ..Average::new(0.002, 1250.0) };
     let (mut one_by_one, mut at_once) = (average(), average());
     (0..500).for_each(|_| {

@@ -8,24 +8,24 @@ use crate::base::params::Value;
 use crate::base::text::{self, BadValue};
 use crate::base::units::Depth;
 
-/// From where to where a probability rises, and how far.
+/// Thresholds between which a probability rises linearly from 0 to `max_p`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Band {
     /// Below this average nothing is signalled.
     pub min_th: Depth,
-    /// Here the probability reaches `max_p`; in the unit of `min_th`.
+    /// Average at which the probability is `max_p`; in the unit of `min_th`.
     pub max_th: Depth,
     /// Probability at `max_th`.
     pub max_p: f64,
 }
 
 impl Band {
-    /// In packets.
+    /// A band with thresholds in packets.
     pub const fn packets(min_th: f64, max_th: f64, max_p: f64) -> Self {
         Self { min_th: Depth::Packets(min_th), max_th: Depth::Packets(max_th), max_p }
     }
 
-    /// RED's curve over it.
+    /// RED's curve with these values.
     pub const fn curve(&self, gentle: bool) -> Curve {
         Curve::new(self.min_th.value(), self.max_th.value(), self.max_p, gentle)
     }

@@ -1,4 +1,4 @@
-//! Tests of PIE with numbers worked by hand.
+//! Tests of PIE against hand calculations.
 
 use alloc::vec::Vec;
 
@@ -30,7 +30,7 @@ fn congested(rule: &Rule, p: f64) -> PieState {
     PieState { p, delay: 0.1, delay_old: 0.1, burst: Span::ZERO, ..PieState::new(rule) }
 }
 
-/// What `n` arrivals that meet ten packets hear.
+/// The verdicts on `n` arrivals at a queue of ten packets.
 fn verdicts(state: &mut PieState, rule: &Rule, n: usize) -> Vec<Verdict> {
     let mut queue = queue();
     (0..10).for_each(|_| queue.arrive(packet(), at(0)));
@@ -40,7 +40,7 @@ fn verdicts(state: &mut PieState, rule: &Rule, n: usize) -> Vec<Verdict> {
 }
 
 #[test]
-fn drops_are_spaced_by_the_accumulated_probability() {
+fn accumulated_probability_spaces_drops() {
     let rule = rule("derandomise=on");
     let mut state = congested(&rule, 0.25);
     let heard = verdicts(&mut state, &rule, 4000);
@@ -52,7 +52,7 @@ fn drops_are_spaced_by_the_accumulated_probability() {
 }
 
 #[test]
-fn at_8_5_the_drop_is_forced() {
+fn drop_is_forced_at_8_5() {
     let rule = rule("derandomise=on");
     let mut state = PieState { spacing: 8.499, ..congested(&rule, 0.001) };
     assert_eq!(verdicts(&mut state, &rule, 2), [Verdict::Signal, Verdict::Accept]);
@@ -63,7 +63,7 @@ fn at_8_5_the_drop_is_forced() {
 }
 
 #[test]
-fn accumulates_nothing_at_p_0() {
+fn accumulated_probability_is_reset_at_p_0() {
     let rule = rule("derandomise=on");
     let mut state = PieState { spacing: 8.0, ..congested(&rule, 0.0) };
     verdicts(&mut state, &rule, 1);
@@ -71,7 +71,7 @@ fn accumulates_nothing_at_p_0() {
 }
 
 #[test]
-fn short_packets_meet_less_in_byte_mode() {
+fn byte_mode_scales_p_for_short_packets() {
     let (plain, by_bytes) = (rule(""), rule("bytes=on"));
     let hits = |rule: &Rule| {
         let heard = verdicts(&mut congested(rule, 0.5), rule, 1000);
@@ -85,7 +85,7 @@ fn short_packets_meet_less_in_byte_mode() {
 }
 
 #[test]
-fn departures_use_up_the_allowance_of_linux() {
+fn departures_reduce_linux_burst_allowance() {
     let rule = rule("burst=departure");
     let mut state = PieState::new(&rule);
     let queue = queue();
@@ -99,13 +99,13 @@ fn departures_use_up_the_allowance_of_linux() {
 }
 
 #[test]
-fn measurements_use_up_the_allowance_of_linux_and_are_forgotten_with_it() {
+fn rate_measurements_reduce_linux_burst_allowance() {
     let rule = rule("burst=departure latency=rate dq_threshold=3000b");
     let mut state = PieState::new(&rule);
     let mut queue = queue();
     (0..10).for_each(|_| queue.arrive(packet(), at(0)));
     let level = queue.port.level(MAIN);
-    // The departure at 10 ms begins a measurement, the third after it ends it; the one at 60 ms is within the next.
+    // The departure at 10 ms starts a measurement, the third after it ends it; the one at 60 ms is in the next.
     for (ms, left) in [(10, 150), (20, 150), (30, 150), (50, 110), (60, 110)] {
         state.departure(&rule, &packet(), &level, at(ms));
         assert_eq!(state.burst, Span::from_millis(left), "{ms} ms");
@@ -121,7 +121,7 @@ fn measurements_use_up_the_allowance_of_linux_and_are_forgotten_with_it() {
 }
 
 #[test]
-fn the_length_that_meets_all_of_p_is_the_mtu_if_given() {
+fn byte_mode_reference_length_is_mtu_if_given() {
     assert_eq!(rule("bytes=on").whole, Some(1000.0), "the mean packet");
     assert_eq!(rule("bytes=on mtu=1514b").whole, Some(1514.0));
     assert_eq!(rule("mtu=1514b").whole, None);
@@ -130,7 +130,7 @@ fn the_length_that_meets_all_of_p_is_the_mtu_if_given() {
     }
 }
 
-/// p after an update that finds it at `p`, with this delay and the last one, in seconds.
+/// p after one update from `p`, with this delay and the last one, in seconds.
 fn updated(settings: &str, p: f64, delay: f64, delay_old: f64) -> f64 {
     let rule = rule(settings);
     let mut state = PieState { p, delay, delay_old, ..PieState::new(&rule) };
@@ -143,7 +143,7 @@ fn near(got: f64, want: f64) {
 }
 
 #[test]
-fn the_change_is_divided_by_the_table() {
+fn autotune_divides_the_change_by_the_table() {
     // 20 ms above the target and 40 ms more than before: 0.125 x 0.02 + 1.25 x 0.04 = 0.0525.
     let change = |p| updated("", p, 0.035, -0.005) - p;
     let table = [(0.0, 2048.0), (1e-6, 512.0), (1e-5, 128.0), (1e-4, 32.0), (1e-3, 8.0), (1e-2, 2.0), (0.1, 1.0)];
@@ -155,7 +155,7 @@ fn the_change_is_divided_by_the_table() {
 }
 
 #[test]
-fn the_cap_is_two_hundredths_from_one_tenth_on() {
+fn cap_limits_increase_from_p_0_1() {
     let change = |p, delay, delay_old| updated("cap=on", p, delay, delay_old) - p;
     near(change(0.1, 0.035, -0.005), 0.02);
     near(change(0.0999, 0.035, -0.005), 0.026_25);
@@ -163,7 +163,7 @@ fn the_cap_is_two_hundredths_from_one_tenth_on() {
 }
 
 #[test]
-fn linux_adds_two_hundredths_above_250_ms_and_after_the_cap() {
+fn linux_boost_is_added_after_the_cap() {
     let change = |p, delay, delay_old| updated("cap=on boost=on", p, delay, delay_old) - p;
     near(change(0.1, 0.250, 0.0), 0.02);
     near(change(0.1, 0.251, 0.0), 0.04);
@@ -171,8 +171,8 @@ fn linux_adds_two_hundredths_above_250_ms_and_after_the_cap() {
 }
 
 #[test]
-fn p_decays_without_congestion_and_stays_a_probability() {
-    // One step down from 0.5 without delay: 0.5 - 0.125 x 0.015, and 2 % off.
+fn p_decays_without_congestion_within_bounds() {
+    // One update from 0.5 without delay: 0.5 - 0.125 x 0.015, then a decay of 2 %.
     near(updated("", 0.5, 0.0, 0.0), (0.5 - 0.001_875) * 0.98);
     near(updated("", 0.5, 0.0, 0.001), 0.5 - 0.001_875 - 0.001_25);
     near(updated("decay=half", 0.5, 0.007, 0.007), (0.5 - 0.001) * 0.98);
