@@ -1,4 +1,4 @@
-//! What sends over a connection, and video with its reports: what they hear, and what they ask for.
+//! Applications on connections, and video with its reports: events that they receive, and actions that they request.
 
 use forebay_aqm::base::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::link::segment::{Kind, Load, Mark, Segment};
 use crate::traffic::session::{End, Wish};
 
 impl World {
-    /// The application's sender hears what is acknowledged.
+    /// Notifies the sending application of acknowledged data.
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, id: usize, una: u32) {
         let Some(application) = &mut self.ends.flows[id].app else { return };
@@ -18,7 +18,7 @@ impl World {
         }
     }
 
-    /// The application's receiver sees what has arrived by `at`.
+    /// Notifies the receiving application of data that has arrived by `at`.
     #[inline(never)]
     pub(super) fn arrived(&mut self, id: usize, at: Instant) {
         let flow = &mut self.ends.flows[id];
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// A request, a report or a packet of a handshake has arrived.
+    /// A request, a report or a handshake packet has arrived.
     pub(super) fn control(&mut self, segment: Segment) {
         let id = segment.flow as usize;
         self.record.delivered(self.now, &segment);
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// A flow's timer has run out: its application, if it has one, does what is due.
+    /// A flow's timer has expired: runs its application, if it has one.
     pub(super) fn run_application(&mut self, id: usize, starts: bool, stops: bool) {
         let Some(application) = &mut self.ends.flows[id].app else { return };
         if starts {
@@ -64,7 +64,7 @@ impl World {
         self.grant(id, wish);
     }
 
-    /// Does what an application wants; what its sender has, the next pump sends.
+    /// Carries out the action that an application requests. The next `pump` sends its data.
     fn grant(&mut self, id: usize, wish: Wish) {
         let now = self.now;
         let flow = &mut self.ends.flows[id];
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// One end says something to the other.
+    /// One end sends a control segment to the other.
     fn send_control(&mut self, id: usize, end: End, seq: u32, len: u16) {
         let (now, flow) = (self.now, &self.ends.flows[id]);
         let (host, hop) = match end {
@@ -96,7 +96,7 @@ impl World {
         self.emit::<false>(host as usize, segment, now);
     }
 
-    /// A stream of video sends a packet, its receiver a report.
+    /// Sends the packet and the report of a video stream that are due.
     #[inline(never)]
     pub(super) fn run_stream(&mut self, id: usize, starts: bool, stops: bool) {
         let now = self.now;
