@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn compressed_acks_do_not_exceed_the_send_rate() {
-        // Packet 0 is acknowledged at 100 ms, when packet 5 is sent. Packets 1 to 5 are acknowledged together 50 ms later,
-        // but sending them took 100 ms.
+        // Packet 0 is acknowledged at 100 ms, when packet 5 is sent. Packets 1 to 5 are acknowledged together 50 ms
+        // later, but sending them took 100 ms.
         let mut sampler = Sampler::default();
         (0..5).for_each(|seq| send(&mut sampler, 10 * u64::from(seq), seq, seq, false));
         sampler.arrived(at(100), 0);
