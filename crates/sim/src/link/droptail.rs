@@ -21,7 +21,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Largest buffer in packets: a busy line stores that many times.
-    pub(super) const MOST: u32 = 1 << 16;
+    pub(super) const MAX_LIMIT: u32 = 1 << 16;
 
     pub(super) const fn new(limit: usize) -> Self {
         Self { limit, free: Instant::ZERO, count: 0, starts: Vec::new() }

@@ -87,7 +87,7 @@ impl Link {
                 let queue = discipline.queue(facts, Rng::stream(seed, &format!("link/{}", spec.name)));
                 Buffer::Managed(Box::new(Managed::new(queue)))
             }
-            (None, Limit::Packets(n @ 1..=Line::MOST)) if meter.is_none() && wire.is_none() => {
+            (None, Limit::Packets(n @ 1..=Line::MAX_LIMIT)) if meter.is_none() && wire.is_none() => {
                 Buffer::Line(Line::new(n as usize))
             }
             (None, limit) => Buffer::Plain(Plain::new(limit)),

@@ -16,7 +16,7 @@ use super::sender::{Send, Sender};
 use super::{TcpOptions, Variant};
 
 /// All data must have arrived after this time.
-const PATIENCE: Span = Span::from_millis(100_000_000);
+const TIMEOUT: Span = Span::from_millis(100_000_000);
 /// A window of at least this many packets must shrink at a loss; smaller ones may be at the control's minimum.
 const LARGE: f64 = 8.0;
 
@@ -152,8 +152,8 @@ impl Connection {
             let Some(next) = timers.into_iter().chain([event]).flatten().min() else {
                 return Err("stalls: data is outstanding, no timer runs".to_string());
             };
-            if next > Instant::ZERO + PATIENCE {
-                return Err(format!("stalls: {} of {total} packets after {PATIENCE:?}", self.sender.acknowledged()));
+            if next > Instant::ZERO + TIMEOUT {
+                return Err(format!("stalls: {} of {total} packets after {TIMEOUT:?}", self.sender.acknowledged()));
             }
             self.now = next.max(self.now);
             if event == Some(next) {

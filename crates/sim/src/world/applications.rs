@@ -5,7 +5,7 @@ use forebay_aqm::base::time::Instant;
 use super::World;
 use super::flow::Body;
 use crate::link::segment::{Kind, Load, Mark, Segment};
-use crate::traffic::session::{End, Wish};
+use crate::traffic::session::{Action, End};
 
 impl World {
     /// Notifies the sending application of acknowledged data.
@@ -38,13 +38,13 @@ impl World {
         let id = segment.flow as usize;
         self.record.delivered(self.now, &segment);
         if let Body::Rtp(stream) = &mut self.ends.flows[id].body {
-            stream.hear(segment.seq);
+            stream.on_report(segment.seq);
             return;
         }
         let Some(application) = &mut self.ends.flows[id].app else { return };
-        let wish = application.app.heard(segment.seq, self.now);
+        let action = application.app.on_control(segment.seq, self.now);
         let wakes = application.app.wakes();
-        self.grant(id, wish);
+        self.grant(id, action);
         self.pump(id);
         if let Some(at) = wakes {
             self.arm(id, at);
@@ -60,18 +60,18 @@ impl World {
         if stops {
             application.app.stop();
         }
-        let wish = application.app.wake(self.now);
-        self.grant(id, wish);
+        let action = application.app.wake(self.now);
+        self.grant(id, action);
     }
 
     /// Carries out the action that an application requests. The next `pump` sends its data.
-    fn grant(&mut self, id: usize, wish: Wish) {
+    fn grant(&mut self, id: usize, action: Action) {
         let now = self.now;
         let flow = &mut self.ends.flows[id];
-        match wish {
-            Wish::Nothing => (),
-            Wish::Say { end, word, length } => self.send_control(id, end, word, length),
-            Wish::Send { packets, fresh } => {
+        match action {
+            Action::Nothing => (),
+            Action::Control { end, word, length } => self.send_control(id, end, word, length),
+            Action::Send { packets, fresh } => {
                 let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
                 if fresh {
                     application.renew(sender);

@@ -249,11 +249,11 @@ impl World {
                 return;
             }
         };
-        let wanders = |free: Instant, time: Span| match host.jitter.min(time) {
+        let jittered = |free: Instant, time: Span| match host.jitter.min(time) {
             Span::ZERO => free,
             most => free.plus(host.below(most)) - Span::from_nanos(most.nanos() / 2),
         };
-        let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, wanders);
+        let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, jittered);
         let arrival = match passed {
             Ok(arrival) => arrival,
             Err(at) => return self.lost(segment, at),

@@ -17,7 +17,7 @@ const C: f64 = 0.4;
 /// to half.
 const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Section 4.2: growth limit per round trip, as a factor.
-const MOST: f64 = 1.5;
+const MAX_GROWTH: f64 = 1.5;
 
 /// State between reductions.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ impl CongestionControl for Cubic {
         if self.curve(t) < self.w_est {
             window.set(self.w_est.max(cwnd));
         } else {
-            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MOST * cwnd);
+            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MAX_GROWTH * cwnd);
             window.set(cwnd + (target - cwnd) / cwnd);
         }
     }

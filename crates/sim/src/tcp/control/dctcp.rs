@@ -6,7 +6,7 @@ use super::super::window::Window;
 /// Section 3.3: weight of the newest window of data in the estimate.
 const GAIN: f64 = 1.0 / 16.0;
 /// A mark reduces a larger window to at least this many packets, as in Linux.
-const LEAST: f64 = 2.0;
+const MIN_CWND: f64 = 2.0;
 
 /// State of the estimate.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl CongestionControl for Dctcp {
     fn on_mark(&mut self, window: &mut Window) {
         match window.cwnd() {
             cwnd if cwnd <= 1.0 => window.halve_for_mark(),
-            cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= LEAST { LEAST } else { 1.0 }),
+            cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= MIN_CWND { MIN_CWND } else { 1.0 }),
         }
     }
 

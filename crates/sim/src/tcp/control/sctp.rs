@@ -7,7 +7,7 @@ use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile
 use super::super::window::Window;
 
 /// Section 7.2.3: smallest threshold after a loss, in packets.
-const LEAST_THRESHOLD: f64 = 4.0;
+const MIN_SSTHRESH: f64 = 4.0;
 /// Section 16: `Max.Burst`.
 const MAX_BURST: u32 = 4;
 
@@ -42,7 +42,7 @@ impl Sctp {
     }
 
     fn halve(&mut self, window: &mut Window) -> f64 {
-        let half = (window.cwnd() / 2.0).max(LEAST_THRESHOLD);
+        let half = (window.cwnd() / 2.0).max(MIN_SSTHRESH);
         window.restore_threshold(half);
         self.partial = 0.0;
         half
