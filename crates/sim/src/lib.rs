@@ -1,12 +1,18 @@
 //! Forebay's packet-level simulator.
 //!
-//! A [`network::Network`] describes links, hosts and flows; a [`world::World`] runs it to its end,
-//! deterministically from the seed, and returns an [`outcome::Outcome`]. Endpoints are sans-IO: they
-//! are told the time and asked what to send. Disciplines come from `forebay-aqm`, unchanged.
+//! A [`network::Network`] describes links, hosts and flows. A [`world::World`] runs it deterministically from a seed
+//! and returns an [`outcome::Outcome`]. TCP endpoints do no I/O: the caller passes the time and packets and sends
+//! what they return. Queue disciplines are those of `forebay-aqm`, unchanged.
 //!
-//! Its folders from the ground up: `engine` has the agenda of events, timers and tables; `tcp` the ends of connections; `measure`
-//! meters and outcomes; `wire` what a wire does beside sending at its rate; `traffic` what flows carry; `network` descriptions;
-//! `link` queue, transmitter and wire together; `world` the run. None needs one that comes later.
+//! Modules, each depending only on earlier ones:
+//! - `engine`: event agenda, timers, tables;
+//! - `tcp`: connection endpoints and congestion controls;
+//! - `measure`: meters and results;
+//! - `wire`: losses and variable rates;
+//! - `traffic`: packet sources, applications, video;
+//! - `network`: network descriptions;
+//! - `link`: queue, transmitter and wire of a link;
+//! - `world`: the running simulation.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

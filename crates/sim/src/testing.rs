@@ -1,15 +1,15 @@
-//! What unit tests share.
+//! Helpers of unit tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use forebay_aqm::base::time::Instant;
 
-/// So many nanoseconds after the start.
+/// `nanos` nanoseconds after the start.
 pub(crate) const fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// Whether an assertion stops the run.
+/// Does `fault` panic?
 pub(crate) fn stops(fault: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(fault)).is_err()
 }

@@ -1,49 +1,50 @@
-//! Classes that share a queue, each held to a share of the link by a threshold of its own, near their rest: MSVB.
+//! Linearised model of classes that share a queue, each with its own threshold and share of the link: MSVB.
 //!
-//! p_i = (Q - B_i)/Q, B_i' = alpha_i (phi_i C - lambda_i), Q' = sum of lambda_i - C, whatever TCP makes of p_i. All classes
-//! are signalled by one queue: the lemma for a class alone says less than all of them together. Packets and seconds.
+//! p_i = (Q - B_i)/Q, B_i' = alpha_i (phi_i C - lambda_i), Q' = sum of lambda_i - C, with any TCP model for the
+//! response to p_i. One queue signals all classes, so that the lemma for a single class underestimates the threshold
+//! that all of them need. Units: packets and seconds.
 
 use num_complex::Complex64;
 
 use crate::nyquist::{self, Margins};
 
-/// A class at rest.
+/// A class at equilibrium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Class {
-    /// How fast its threshold follows, in packets of it for each packet of traffic.
+    /// Adaptation gain of its threshold, in packets per packet of traffic.
     pub alpha: f64,
-    /// Its signal probability at rest.
+    /// Its signal probability.
     pub p: f64,
 }
 
-/// How the load of a class answers small changes, in packets per second.
+/// Response of a class's load to small changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Answer {
-    /// By how much it falls for each unit of probability.
+    /// Decrease in packets per second per unit of probability.
     pub to_signals: Complex64,
-    /// By how much it falls for each packet more in the queue, which makes round trips longer.
+    /// Decrease in packets per second per packet of queue, because round trips become longer.
     pub to_queue: Complex64,
 }
 
-/// Classes around a queue of `queue` packets; `answer(i, w)` is that of class i at `w` radians a second.
+/// Classes that share a queue.
 pub struct Classes<'a> {
-    /// Q at rest.
+    /// Q: queue at equilibrium in packets.
     pub queue: f64,
-    /// Those that share it.
+    /// The classes.
     pub classes: &'a [Class],
-    /// How their loads answer.
+    /// `answer(i, w)`: response of the load of class i at `w` rad/s.
     pub answer: &'a dyn Fn(usize, f64) -> Answer,
 }
 
-/// What is tried on a loop: signals later by so many seconds, and so many times as strong.
+/// A change of a loop, to find its margins: additional delay of the signals, and a factor on them.
 #[derive(Clone, Copy)]
 struct Change {
     delay_s: f64,
     times: f64,
 }
 
-const AS_IT_IS: Change = Change { delay_s: 0.0, times: 1.0 };
-/// Doublings and halvings by which a margin is found.
+const UNCHANGED: Change = Change { delay_s: 0.0, times: 1.0 };
+/// Number of doublings and bisections to find a margin.
 const DOUBLINGS: u32 = 13;
 const HALVINGS: u32 = 30;
 
@@ -53,14 +54,14 @@ impl Classes<'_> {
         Answer { to_signals: answer.to_signals * Complex64::from_polar(change.times, -w * change.delay_s), ..answer }
     }
 
-    /// The return difference of all signals at once: by how much a small change of them comes back smaller. Its zeros are
-    /// the modes. With one class it is 1 + L, L being (b + alpha/Q) times TCP's answer, as for SVB.
+    /// The return difference of all signals; its zeros are the modes. With one class it is 1 + L, where L is (b +
+    /// alpha/Q) times TCP's response, as for SVB.
     fn difference(&self, w: f64, change: Change) -> Complex64 {
         let s = Complex64::new(0.0, w);
         let (mut alone, mut shared, mut drain) = (Complex64::ONE, Complex64::ZERO, s);
         for (i, class) in self.classes.iter().enumerate() {
             let Answer { to_signals, to_queue } = self.answer(i, w, change);
-            // The loop of a class through its own threshold; then what is left of it moves the queue.
+            // First the loop of a class through its own threshold; the rest of its load moves the queue.
             let own = 1.0 + class.alpha * to_signals / (s * self.queue);
             alone *= own;
             shared += (to_signals * (1.0 - class.p) / self.queue + to_queue) / (s * own);
@@ -70,8 +71,8 @@ impl Classes<'_> {
     }
 
     fn margins_if(&self, change: Change, from: f64, to: f64) -> Margins {
-        // Each threshold that follows is an integrator; all of them together hold a queue that flows hear of, and then are
-        // one less.
+        // Each adapting threshold is an integrator. If all thresholds adapt they also hold the queue; if in addition
+        // the flows respond to the queue, there is one integrator less.
         let follow = self.classes.iter().filter(|class| class.alpha > 0.0).count();
         let heard: Complex64 = (0..self.classes.len()).map(|i| self.answer(i, from, change).to_queue).sum();
         let integrators = match (follow == self.classes.len(), heard.norm() > from) {
@@ -82,11 +83,12 @@ impl Classes<'_> {
         nyquist::margins(&|w| self.difference(w, change) - 1.0, integrators as u32, from, to)
     }
 
-    /// How far the classes are from the edge: how much later, or how many times as strong, the signals of all of them may
-    /// be, the first such found by doubling; none: some hundred times as much, at least. Only frequencies from `from`, so low that nothing happens there,
-    /// to `to` matter. Crossover and phase are those of one loop: several classes have none.
+    /// Stability margins of the classes: additional delay of the signals of all classes, or gain on them, at which a
+    /// mode becomes unstable. For several classes the margins are found by doubling, `None` means that the loop is
+    /// stable up to a delay of 4096/`to` seconds or a gain of 410, and there is no crossover or phase margin. `from`:
+    /// a frequency below which the loop does not change; `to`: a frequency above which the gain vanishes.
     pub fn margins(&self, from: f64, to: f64) -> Margins {
-        let here = self.margins_if(AS_IT_IS, from, to);
+        let here = self.margins_if(UNCHANGED, from, to);
         if self.classes.len() == 1 {
             return here;
         }
@@ -110,8 +112,8 @@ impl Classes<'_> {
             None
         };
         Margins {
-            delay_s: edge(&|delay_s| Change { delay_s, ..AS_IT_IS }, 1.0 / to),
-            gain: edge(&|more| Change { times: 1.0 + more, ..AS_IT_IS }, 0.1).map(|more| 1.0 + more),
+            delay_s: edge(&|delay_s| Change { delay_s, ..UNCHANGED }, 1.0 / to),
+            gain: edge(&|more| Change { times: 1.0 + more, ..UNCHANGED }, 0.1).map(|more| 1.0 + more),
             ..here
         }
     }
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
     use crate::svb;
 
-    /// The rates of Kunniyur and Srikant, which do not hear the queue but for their signals, around a queue of `q`.
+    /// The rate model of Kunniyur and Srikant, which depends on the queue through signals only, with a queue of `q`.
     fn margins(classes: &[svb::Class], q: f64) -> Margins {
         let at_rest: Vec<Class> = classes.iter().map(|class| Class { alpha: class.alpha, p: class.p() }).collect();
         let answer = |i: usize, w: f64| Answer { to_signals: classes[i].answer(w), to_queue: Complex64::ZERO };
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_turns_where_the_lemma_says() {
+    fn one_class_becomes_unstable_at_the_lemma() {
         for (flows, alpha) in [(30.0, 0.1), (50.0, 0.5), (100.0, 1.0)] {
             let one = class(flows, 1.0, alpha);
             let b = one.lemma().unwrap();
@@ -144,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn ten_equal_classes_turn_where_they_swing_together() {
-        // 349.8 and 68.5 packets a class, where the lemma for one of them says 52.8 and 11.8.
+    fn ten_equal_classes_become_unstable_in_phase() {
+        // 349.8 and 68.5 packets per class; the lemma for a single one says 52.8 and 11.8.
         for (flows, want) in [(5.0, 349.8), (8.0, 68.5)] {
             let one = class(flows, 0.1, 0.5);
             let growing = |b: f64| margins(&[one; 10], b / (1.0 - one.p())).growing;
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_classes_turn_where_the_nonlinear_model_does() {
+    fn unequal_classes_match_the_nonlinear_model() {
         let two = [class(12.0, 0.3, 0.2), class(40.0, 0.7, 0.8)];
         let (mut low, mut high) = (1.0, 1e5);
         for _ in 0..40 {
@@ -163,7 +165,7 @@ mod tests {
         }
         let [below, above] = [0.93, 1.07].map(|times| svb::deviation(&two, times * high, 200.0));
         assert!(below > 0.1 && above < 1e-3, "edge {high}: {below} {above}");
-        // Signals times as strong or later by the margin bring it to the edge: the same loop, changed by hand.
+        // Apply the gain or delay margin to the loop by hand: it becomes unstable there.
         let found = margins(&two, 1.5 * high);
         let at_rest: Vec<Class> = two.iter().map(|class| Class { alpha: class.alpha, p: class.p() }).collect();
         let changed = |times: f64, delay: f64| {

@@ -1,11 +1,11 @@
-//! Differential equations with a delay, y'(t) = f(y(t), y(t - d)), by fixed steps of Runge and Kutta's fourth order.
+//! Delay differential equations, y'(t) = f(y(t), y(t - d)), by fixed steps of the fourth-order Runge-Kutta method.
 //!
-//! What is asked of the past between two steps is read off the cubic through both ends and their slopes.
+//! Delayed states between two steps are interpolated by the cubic through both end points and their slopes.
 
-/// y' for the states now and a delay ago: `slope(now, then, out)` writes it.
+/// `slope(now, then, out)` writes y' to `out`, given the current state and that of one delay ago.
 pub type Slope<'a> = dyn Fn(&[f64], &[f64], &mut [f64]) + 'a;
 
-/// One step of the past: both ends and the slopes there, seen from within.
+/// One past step: both end points and the slopes there.
 #[derive(Clone)]
 struct Piece {
     from: Vec<f64>,
@@ -14,17 +14,17 @@ struct Piece {
     to_slope: Vec<f64>,
 }
 
-/// The state of a system and its past for as long as the delay.
+/// The state of a system and its history over one delay.
 pub struct Past {
     step: f64,
     now: Vec<f64>,
-    /// As many steps as the delay has, in a ring; the oldest at `oldest`.
+    /// The steps of one delay, in a ring that starts at `oldest`.
     pieces: Vec<Piece>,
     oldest: usize,
 }
 
 impl Past {
-    /// A system that has rested at `state` until now; the delay is `lag` steps, at least 1.
+    /// A system that was constant at `state` until now. The delay is `lag` steps, at least 1.
     pub fn resting(state: &[f64], delay: f64, lag: usize) -> Self {
         let (lag, state, flat) = (lag.max(1), state.to_vec(), vec![0.0; state.len()]);
         let rest = Piece { from: state.clone(), from_slope: flat.clone(), to: state.clone(), to_slope: flat };
@@ -36,17 +36,17 @@ impl Past {
         &self.now
     }
 
-    /// The same past with another present: a kick.
+    /// Changes the current state without changing the history.
     pub fn kick(&mut self, state: &[f64]) {
         self.now.copy_from_slice(state);
     }
 
-    /// Length of a step.
+    /// Length of a step, in the unit of the delay.
     pub const fn step_length(&self) -> f64 {
         self.step
     }
 
-    /// One step.
+    /// Advances by one step.
     pub fn step(&mut self, slope: &Slope<'_>) {
         let h = self.step;
         let past = &self.pieces[self.oldest];
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_polynomials_are_exact() {
+    fn polynomial_solutions_are_exact() {
         // y' = -y(t - 1) from y = 1: 1 - t, then + (t - 1)^2/2, then - (t - 2)^3/6.
         let mut past = Past::resting(&[1.0], 1.0, 10);
         let mut ends = Vec::new();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_stable_up_to_half_pi() {
+    fn delayed_feedback_is_stable_up_to_half_pi() {
         let grows = |gain: f64| {
             let mut past = Past::resting(&[0.0], 1.0, 50);
             past.kick(&[1.0]);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delay_in_the_rule_it_is_an_ordinary_equation() {
+    fn rule_without_delay_is_an_ordinary_equation() {
         let mut past = Past::resting(&[1.0, 0.0], 0.1, 10);
         (0..100).for_each(|_| past.step(&|now, _, out| (out[0], out[1]) = (-now[1], now[0])));
         let [cos, sin] = [past.now()[0], past.now()[1]];

@@ -1,9 +1,10 @@
-//! Small dense matrices: products, sums of Kronecker, and systems of equations by elimination with pivots.
+//! Small dense matrices: products, Kronecker products and sums, and linear systems by Gaussian elimination with
+//! pivoting.
 //!
-//! Our own, so that a result has the same bits on every machine: libraries choose their instructions at run time. The
-//! matrices here have tens of rows, seldom hundreds.
+//! Implemented here because libraries select instructions at run time, and results must be bit-identical on all
+//! machines. The matrices have tens of rows, rarely hundreds.
 
-/// A matrix, row by row.
+/// A matrix, stored by rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Matrix {
     rows: usize,
@@ -12,38 +13,38 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// All zeros.
+    /// A matrix of zeros.
     pub fn zero(rows: usize, cols: usize) -> Self {
         Self { rows, cols, cells: vec![0.0; rows * cols] }
     }
 
-    /// Cell by cell.
+    /// A matrix with the elements `cell(row, column)`.
     pub fn from_fn(rows: usize, cols: usize, cell: impl Fn(usize, usize) -> f64) -> Self {
         let cells = (0..rows * cols).map(|i| cell(i / cols, i % cols)).collect();
         Self { rows, cols, cells }
     }
 
-    /// Ones on the diagonal.
+    /// The identity matrix.
     pub fn identity(n: usize) -> Self {
         Self::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 })
     }
 
-    /// These numbers on the diagonal.
+    /// A diagonal matrix.
     pub fn diagonal(values: &[f64]) -> Self {
         Self::from_fn(values.len(), values.len(), |i, j| if i == j { values[i] } else { 0.0 })
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns.
+    /// Number of columns.
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// One cell.
+    /// One element.
     pub fn at(&self, row: usize, col: usize) -> f64 {
         self.cells[row * self.cols + col]
     }
@@ -57,14 +58,14 @@ impl Matrix {
         &mut self.cells[row * self.cols..(row + 1) * self.cols]
     }
 
-    /// The sum of two matrices of the same shape, the second so many times.
+    /// `self` + `times` x `other`; both have the same shape.
     #[must_use]
     pub fn plus(mut self, times: f64, other: &Self) -> Self {
         self.cells.iter_mut().zip(&other.cells).for_each(|(a, b)| *a += times * b);
         self
     }
 
-    /// The product.
+    /// The matrix product.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         let mut out = Self::zero(self.rows, other.cols);
@@ -76,13 +77,13 @@ impl Matrix {
         out
     }
 
-    /// Rows become columns.
+    /// The transpose.
     #[must_use]
     pub fn transposed(&self) -> Self {
         Self::from_fn(self.cols, self.rows, |i, j| self.at(j, i))
     }
 
-    /// Kronecker's product: every cell of `self` times all of `other`.
+    /// The Kronecker product: every element of `self` times `other`.
     #[must_use]
     pub fn kron(&self, other: &Self) -> Self {
         let (rows, cols) = (other.rows, other.cols);
@@ -91,13 +92,13 @@ impl Matrix {
         })
     }
 
-    /// Kronecker's sum of two square matrices: two processes side by side.
+    /// The Kronecker sum of two square matrices: the generator of two independent processes.
     #[must_use]
     pub fn kron_sum(&self, other: &Self) -> Self {
         self.kron(&Self::identity(other.rows)).plus(1.0, &Self::identity(self.rows).kron(other))
     }
 
-    /// `row` times the matrix.
+    /// The row vector `row` times the matrix.
     pub fn after(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.cols];
         for (i, &factor) in row.iter().enumerate() {
@@ -106,7 +107,7 @@ impl Matrix {
         out
     }
 
-    /// X in `self` X = `right`, for a square matrix; `None` if it is singular.
+    /// Solves `self` X = `right` for a square matrix; `None` if it is singular.
     pub fn solve(&self, right: &Self) -> Option<Self> {
         let (mut a, mut x, n) = (self.clone(), right.clone(), self.rows);
         for col in 0..n {
@@ -145,7 +146,7 @@ impl Matrix {
         }
     }
 
-    /// Row `row` less so many times row `other`.
+    /// Row `row` minus `factor` times row `other`.
     fn subtract(&mut self, row: usize, factor: f64, other: usize) {
         for col in 0..self.cols {
             self.cells[row * self.cols + col] -= factor * self.cells[other * self.cols + col];
@@ -153,11 +154,11 @@ impl Matrix {
     }
 }
 
-/// The stationary distribution of a generator (rows sum to 0) or any multiple of it; `None` if elimination
-/// meets a zero, as where there is not one alone.
+/// The stationary distribution of a generator (rows sum to 0) or any multiple of it; `None` if elimination fails, for
+/// example because the distribution is not unique.
 pub fn stationary(generator: &Matrix) -> Option<Vec<f64>> {
     let n = generator.rows();
-    // One equation follows from the others: the sum takes its place.
+    // One equation follows from the others: replace it by the normalisation.
     let system = Matrix::from_fn(n, n, |i, j| if i + 1 == n { 1.0 } else { generator.at(j, i) });
     let right = Matrix::from_fn(n, 1, |i, _| if i + 1 == n { 1.0 } else { 0.0 });
     Some(
@@ -170,8 +171,8 @@ pub fn stationary(generator: &Matrix) -> Option<Vec<f64>> {
     )
 }
 
-/// Two states of a generator, or of any matrix of moves, without a way from the one to the other: the first state and
-/// one that it does not come to, or one that does not come to it. `None`: it comes from every state to every other.
+/// Two states (from, to) of a transition matrix such that `to` cannot be reached from `from`; one of them is state 0.
+/// `None`: the chain is irreducible.
 pub fn cut_off(generator: &Matrix) -> Option<(usize, usize)> {
     let n = generator.rows();
     let missing = |goes: &dyn Fn(usize, usize) -> bool| {
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_is_solved_with_pivots_and_a_singular_one_is_not() {
+    fn solve_pivots_and_refuses_singular_matrices() {
         let a = Matrix::from_fn(3, 3, |i, j| [[0.0, 2.0, 1.0], [1.0, -2.0, -3.0], [-1.0, 1.0, 2.0]][i][j]);
         let x = Matrix::from_fn(3, 2, |i, j| (i as f64 + 1.0) * (j as f64 - 0.5));
         let found = a.solve(&a.times(&x)).unwrap();
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn kronecker_by_hand() {
+    fn kronecker_products_match_values_by_hand() {
         let a = Matrix::from_fn(2, 2, |i, j| (2 * i + j) as f64);
         let b = Matrix::diagonal(&[5.0, 7.0]);
         assert_eq!(a.kron(&b).row(1), [0.0, 0.0, 0.0, 7.0]);
@@ -214,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_two_rests_by_its_rates() {
+    fn stationary_distribution_of_two_states_follows_rates() {
         let generator = Matrix::from_fn(2, 2, |i, j| [[-1.0, 1.0], [3.0, -3.0]][i][j]);
         assert_eq!(stationary(&generator), Some(vec![0.75, 0.25]));
     }
 
     #[test]
-    fn states_without_a_way_are_found_either_way() {
+    fn unreachable_states_are_found_in_both_directions() {
         let chain = |cells: [[f64; 3]; 3]| Matrix::from_fn(3, 3, |i, j| cells[i][j]);
         let ring = [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [1.0, 0.0, -1.0]];
         let trap = [[-1.0, 1.0, 0.0], [1.0, -2.0, 1.0], [0.0, 0.0, 0.0]];

@@ -1,10 +1,9 @@
-//! An MMPP of two states for a recording of arrivals, by moments of counts.
+//! Fit of a two-state MMPP to a recording of arrivals, by moments of counts.
 //!
 //! Heffes and Lucantoni (1986) match the mean rate, the index of dispersion for counts (variance over mean) in one
-//! window and in the limit, and the third central moment. A recording has no limit: here it is the index in two windows,
-//! as Gusella (1991) measures it, and the third moment in the longer one. With the rate a or a + b, the latter for a
-//! share p = 1 - q of the time, and correlations that fall as exp(-d t), counts in a window t have
-//!
+//! window and in the limit, and the third central moment. A recording has no limit: this fit uses the index in two
+//! windows, as Gusella (1991) measures it, and the third moment in the longer one. With rates a and a + b, the latter
+//! for a fraction p = 1 - q of the time, and correlations that decay as exp(-d t), counts in a window t have
 //! - mean m t, with m = a + b p;
 //! - index 1 + 2 v g(dt) / (d m), with v = b^2 p q and g(x) = 1 - (1 - exp(-x))/x;
 //! - third central moment K + 3 variance - 2 mean, with K = 6 w h(dt)/d^3, w = b^3 p q (q - p) and
@@ -12,12 +11,12 @@
 //!
 //! Two indices give d and v, the third moment w, and then b^2 = (w/v)^2 + 4 v.
 
-/// Fewer long windows than this tell nothing about their third moment.
-const FEWEST: usize = 30;
-/// Steps of halving: the root is then as exact as numbers are.
+/// Minimum number of long windows for a third moment.
+const MIN_WINDOWS: usize = 30;
+/// Bisections, enough for full floating-point precision.
 const STEPS: usize = 200;
 
-/// What is matched.
+/// The moments that are matched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
     /// Arrivals per second.
@@ -30,47 +29,47 @@ pub struct Counts {
     pub third: f64,
 }
 
-/// Poisson arrivals in two states.
+/// A two-state MMPP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoStates {
-    /// Mean seconds in each state, the busier one first.
+    /// Mean duration of each state in seconds, the state with the higher rate first.
     pub mean_s: [f64; 2],
-    /// Arrivals per second in each.
+    /// Arrivals per second in each state.
     pub rates: [f64; 2],
-    /// Is the third moment matched? If not, it would take a rate below 0, and the lower one is 0.
+    /// Is the third moment matched? False if that would need a negative rate; the lower rate is then 0.
     pub third_matched: bool,
 }
 
-/// Why there is none.
+/// Why there is no fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoFit {
-    /// Fewer than thirty long windows, or the short one is no shorter.
+    /// Fewer than thirty long windows, or the short window is not shorter than the long one.
     TooShort,
     /// Counts vary no more than those of a Poisson process.
     NotBursty,
-    /// The index is no larger in the long window: what there is of bursts is shorter than the short one.
+    /// The index is no larger in the long window than in the short one: bursts are shorter than the short window.
     ShorterBursts,
-    /// The index grows as the window does: bursts are longer than the long one.
+    /// The index grows in proportion to the window: bursts are longer than the long window.
     LongerBursts,
 }
 
 impl NoFit {
-    /// In words.
+    /// The input that would be accepted instead, for error messages.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::TooShort => "a recording of at least thirty long windows, and a short one that is shorter",
+            Self::TooShort => "a recording of at least thirty long windows, and a short window below the long one",
             Self::NotBursty => "counts that vary more than those of a Poisson process",
-            Self::ShorterBursts => "a shorter short window: bursts are shorter than that",
-            Self::LongerBursts => "a longer long window: bursts are longer than that",
+            Self::ShorterBursts => "a shorter short window: the bursts are shorter than it",
+            Self::LongerBursts => "a longer long window: the bursts are longer than it",
         }
     }
 }
 
-/// Counts of arrivals at these times, in order, in windows of `short` and `long` seconds.
+/// Moments of the counts of arrivals at sorted `times`, in windows of `short` and `long` seconds.
 pub fn counts(times: &[f64], short: f64, long: f64) -> Result<Counts, NoFit> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(NoFit::TooShort) };
     let windows = ((last - first) / long) as usize;
-    if windows < FEWEST || short <= 0.0 || short >= long {
+    if windows < MIN_WINDOWS || short <= 0.0 || short >= long {
         return Err(NoFit::TooShort);
     }
     let (mean, variance, third) = moments(times, long, windows);
@@ -79,7 +78,7 @@ pub fn counts(times: &[f64], short: f64, long: f64) -> Result<Counts, NoFit> {
     Ok(Counts { rate, short: (short, short_variance / short_mean), long: (long, variance / mean), third })
 }
 
-/// Mean, variance and third central moment of counts in so many windows.
+/// Mean, variance and third central moment of the counts in `windows` windows.
 fn moments(times: &[f64], window: f64, windows: usize) -> (f64, f64, f64) {
     let mut counts = vec![0.0; windows];
     let first = times.first().copied().unwrap_or(0.0);
@@ -108,7 +107,7 @@ fn h(x: f64) -> f64 {
     }
 }
 
-/// The two states that have these counts.
+/// The two-state MMPP with these moments.
 pub fn two_states(counts: &Counts) -> Result<TwoStates, NoFit> {
     let Counts { rate, short: (short, low), long: (long, high), third } = *counts;
     if low <= 1.0 || high <= 1.0 {
@@ -124,7 +123,7 @@ pub fn two_states(counts: &Counts) -> Result<TwoStates, NoFit> {
     let p = 0.5 * (1.0 - skew / b);
     let (a, b, p, third_matched) = match rate - b * p {
         a if a >= 0.0 => (a, b, p, true),
-        // On and off, with the mean and the variance of the rate.
+        // An on/off source with the mean and the variance of the rate.
         _ => {
             let p = rate * rate / (rate * rate + v);
             (0.0, rate / p, p, false)
@@ -133,7 +132,7 @@ pub fn two_states(counts: &Counts) -> Result<TwoStates, NoFit> {
     Ok(TwoStates { mean_s: [1.0 / (d * (1.0 - p)), 1.0 / (d * p)], rates: [a + b, a], third_matched })
 }
 
-/// The d at which g(d short)/g(d long), which rises from short/long to 1, is this ratio.
+/// Solves g(d short)/g(d long) = `ratio` for d; the quotient rises from short/long to 1.
 fn decay(short: f64, long: f64, ratio: f64) -> Result<f64, NoFit> {
     let at = |d: f64| g(d * short) / g(d * long);
     let (mut slow, mut fast) = (1e-3 / long, 1e3 / short);
@@ -151,7 +150,7 @@ fn decay(short: f64, long: f64, ratio: f64) -> Result<f64, NoFit> {
 }
 
 impl TwoStates {
-    /// Its counts, exactly.
+    /// Its exact moments.
     pub fn counts(&self, short: f64, long: f64) -> Counts {
         let [up, down] = self.mean_s.map(|mean| 1.0 / mean);
         let (d, p) = (up + down, down / (up + down));
@@ -177,7 +176,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_has_these_counts_is_found_again() {
+    fn exact_moments_give_back_the_source() {
         for source in ALL {
             let found = two_states(&source.counts(0.1, 2.0)).unwrap();
             for (found, of) in found.mean_s.iter().chain(&found.rates).zip(source.mean_s.iter().chain(&source.rates)) {
@@ -186,16 +185,16 @@ mod tests {
         }
     }
 
-    /// By hand, d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1, v = 1, so index 1 + g(2) = 1 + 1 - (1 - e^-2)/2; the
-    /// skew is 0, so the third moment is 3 variance - 2 mean.
+    /// By hand, d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1, v = 1, so index 1 + g(2) = 1 + 1 - (1 - e^-2)/2. The
+    /// skew is 0, so that the third moment is 3 variance - 2 mean.
     #[test]
-    fn counts_by_hand() {
+    fn moments_match_values_by_hand() {
         let even = TwoStates { mean_s: [1.0, 1.0], rates: [2.0, 0.0], third_matched: true };
         let counts = even.counts(0.5, 1.0);
         let index = 2.0 - 0.5 * (1.0 - (-2.0_f64).exp());
         assert!((counts.long.1 - index).abs() < 1e-12 && (counts.rate - 1.0).abs() < 1e-12);
         assert!((counts.third - (3.0 * index - 2.0)).abs() < 1e-12);
-        // Where the series ends, it is the formula, to what cancels there.
+        // At the switch between series and formula both agree up to cancellation.
         assert!((g(0.999_99e-4) / g(1.000_01e-4) - 1.0).abs() < 1e-4);
         assert!((h(0.999_99e-2) / h(1.000_01e-2) - 1.0).abs() < 1e-3);
     }
@@ -216,7 +215,7 @@ mod tests {
         let (mut times, mut now, mut state) = (Vec::new(), 0.0, 0);
         while now < seconds {
             let end = now + random.exponential(1.0 / source.mean_s[state]);
-            // At a rate of 0 the next one is infinitely far.
+            // At a rate of 0 the next arrival is infinitely far.
             loop {
                 now += random.exponential(source.rates[state]);
                 if now > end {
@@ -229,9 +228,9 @@ mod tests {
         times
     }
 
-    /// 20,000 long windows: rates and times within a tenth, fixed beforehand; the mean rate within 2 %.
+    /// 20,000 long windows. Tolerance, set beforehand: 10 % for rates and durations, 2 % for the mean rate.
     #[test]
-    fn a_generated_recording_gives_back_its_source() {
+    fn generated_recording_gives_back_its_source() {
         for source in &ALL[..3] {
             let counts = counts(&generated(source, 40_000.0), 0.1, 2.0).unwrap();
             let found = two_states(&counts).unwrap();
@@ -239,14 +238,14 @@ mod tests {
             for state in 0..2 {
                 let (mean, rate) = (source.mean_s[state], source.rates[state]);
                 let near = (found.mean_s[state] - mean).abs() <= 0.1 * mean;
-                // Of a rate of 0 a tenth of 30/s.
+                // For a rate of 0 the tolerance is a tenth of 30/s.
                 assert!(near && (found.rates[state] - rate).abs() <= 0.1 * rate.max(30.0), "{found:?} for {source:?}");
             }
         }
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn impossible_fits_report_the_reason() {
         let counts = ALL[0].counts(0.1, 2.0);
         let with = |low: f64, high: f64| two_states(&Counts { short: (0.1, low), long: (2.0, high), ..counts });
         assert_eq!(with(0.9, 2.0), Err(NoFit::NotBursty));
@@ -255,7 +254,7 @@ mod tests {
         let times: Vec<f64> = (0..100).map(f64::from).collect();
         assert_eq!(super::counts(&times, 0.5, 4.0), Err(NoFit::TooShort));
         assert_eq!(super::counts(&[], 0.5, 4.0), Err(NoFit::TooShort));
-        // A third moment below what any rates from 0 on have: on and off, with the indices matched all the same.
+        // A third moment below that of any non-negative rates: on/off, with both indices still matched.
         let clipped = two_states(&Counts { third: -1e9, ..counts }).unwrap();
         let again = clipped.counts(0.1, 2.0);
         assert!(!clipped.third_matched && clipped.rates[1] == 0.0);

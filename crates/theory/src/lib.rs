@@ -1,7 +1,7 @@
-//! What can be worked out without simulating: plain functions in, numbers out.
+//! Theory of AQM without simulation: pure functions from parameters to numbers.
 //!
-//! Nothing here knows a discipline; the laboratory passes the rules in as functions, so that theory and
-//! simulation speak of the very same code.
+//! This crate knows no disciplines. `forebay-lab` passes their rules in as functions, so that theory and simulation
+//! use the same code.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

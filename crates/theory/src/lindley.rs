@@ -1,38 +1,38 @@
-//! A queue whose sources set their rates anew every S seconds (RED+Tail paper, section VI): Lindley's recursion with
+//! A queue whose sources change their rates every S seconds (RED+Tail paper, section VI): Lindley's recursion with
 //! TCP's windows, `q' = clamp(f(q) + noise, 0, B)`, `f(q) = q + S (sum of W C/(q + d_k C) - C)`, in bits.
 
 mod chain;
 
 pub use chain::{Distribution, Ends};
 
-/// Sources with one window on one link.
+/// Sources with equal windows on one link.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// C, bits per second.
+    /// C: link rate in bits per second.
     pub capacity: f64,
-    /// W, bits: what each source has on its way.
+    /// W: window of each source in bits.
     pub window: f64,
-    /// Round trips without queueing, seconds: one for each source.
+    /// d_k: round-trip times without queueing in seconds, one per source.
     pub delays_s: Vec<f64>,
-    /// S, seconds between two changes of the rates.
+    /// S: seconds between rate changes.
     pub interval_s: f64,
-    /// B, bits.
+    /// B: buffer in bits.
     pub buffer: f64,
 }
 
 impl Loop {
-    /// TCP's window in bits at loss probability `p`, by the root of 3/2, for packets of so many bits.
+    /// TCP's window in bits at loss probability `p`: sqrt(3/2 / p) packets of `packet` bits.
     pub fn tcp_window(packet: f64, p: f64) -> f64 {
         packet * libm::sqrt(1.5 / p)
     }
 
-    /// f: the next queue without noise and without ends of the buffer.
+    /// f: the next queue without noise and without buffer limits.
     pub fn drift(&self, q: f64) -> f64 {
         let rates: f64 = self.delays_s.iter().map(|d| self.window * self.capacity / (q + d * self.capacity)).sum();
         q + self.interval_s * (rates - self.capacity)
     }
 
-    /// The next queue.
+    /// The next queue without noise.
     pub fn next(&self, q: f64) -> f64 {
         self.drift(q).clamp(0.0, self.buffer)
     }
@@ -46,14 +46,15 @@ impl Loop {
         1.0 - self.interval_s * falls.sum::<f64>()
     }
 
-    /// q_e, where the rates fill the link; 0 if they do not even with an empty queue.
+    /// q_e: the queue at which the rates fill the link; 0 if they do not fill it even with an empty queue.
     pub fn equilibrium(&self) -> f64 {
         let load = |q: f64| self.delays_s.iter().map(|d| self.window / (q + d * self.capacity)).sum::<f64>();
         let (mut low, mut high) = (0.0, self.window * self.delays_s.len() as f64);
         if load(low) <= 1.0 {
             return 0.0;
         }
-        // The load falls with the queue; at the sum of the windows it is below 1. Halved until nothing lies between.
+        // The load falls with the queue and is below 1 at the sum of the windows. Bisects to adjacent floating-point
+        // numbers.
         loop {
             let middle = 0.5 * (low + high);
             if middle <= low || middle >= high {
@@ -63,16 +64,16 @@ impl Loop {
         }
     }
 
-    /// Proposition 6.1: below this S the map brings any two queues nearer to each other.
+    /// Proposition 6.1: below this S the map is a contraction.
     pub fn contraction_bound_s(&self) -> f64 {
         let sum: f64 = self.delays_s.iter().map(|d| 1.0 / (d * d)).sum();
         2.0 * self.capacity / (self.window * sum)
     }
 
-    /// Up to this S f'(q_e) >= 0, which Proposition 6.2 asks for, whatever the round trips below the longest. From the
-    /// sum of r_k, 1/W at the equilibrium, and that of r_k^2, at most 1/W^2 - N(N - 1)/(q_e + D_m)^2 with
-    /// D_m = C max d_k and r_k = 1/(q_e + d_k C); the paper lacks W C, without which the units differ. N W/C for equal
-    /// round trips. Only where the windows fill the link.
+    /// Up to this S f'(q_e) >= 0, the condition of Proposition 6.2, for any round trips up to the longest. It follows
+    /// from the sum of r_k, 1/W at equilibrium, and that of r_k^2, at most 1/W^2 - N(N - 1)/(q_e + D_m)^2, with D_m =
+    /// C max d_k and r_k = 1/(q_e + d_k C). The paper's formula lacks W C and has inconsistent units. N W/C for equal
+    /// round trips. Valid only if the windows fill the link.
     pub fn mixed_bound_s(&self) -> f64 {
         let sources = self.delays_s.len() as f64;
         let longest = self.equilibrium() + self.capacity * self.delays_s.iter().copied().fold(0.0, f64::max);
@@ -80,7 +81,7 @@ impl Loop {
         1.0 / (self.capacity / self.window - self.window * self.capacity * pairs)
     }
 
-    /// S at which f'(q_e) is -1: the equilibrium is stable below.
+    /// S at which f'(q_e) = -1: below it the equilibrium is stable.
     pub fn edge_s(&self) -> f64 {
         let q = self.equilibrium();
         let squares = self.delays_s.iter().map(|d| {
@@ -90,12 +91,13 @@ impl Loop {
         2.0 / (self.window * self.capacity * squares.sum::<f64>())
     }
 
-    /// The noise of a step in bits: each source's rate is off by `sigma` bits per second, independently.
+    /// Standard deviation of the noise per step in bits, if each source's rate has an independent error of `sigma`
+    /// bits per second.
     pub fn noise(&self, sigma: f64) -> f64 {
         self.interval_s * sigma * libm::sqrt(self.delays_s.len() as f64)
     }
 
-    /// Standard deviation of the queue if f were a straight line through q_e; infinite where that does not settle.
+    /// Standard deviation of the queue in bits for f linearised at q_e; infinite if that is unstable.
     pub fn linear_std(&self, sigma: f64) -> f64 {
         let slope = self.slope(self.equilibrium());
         if slope.abs() < 1.0 { self.noise(sigma) / libm::sqrt(1.0 - slope * slope) } else { f64::INFINITY }
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn equilibria_worked_by_hand() {
+    fn equilibria_match_values_by_hand() {
         for (sources, q_e, rtt, bound_ms) in [(20, 159.02, 0.2760, 29.7), (40, 366.04, 0.5521, 14.8)] {
             let one = example(sources, 1.0);
             let found = one.equilibrium();
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orbit_passes_the_equilibrium_once() {
+    fn orbit_from_empty_queue_matches_values_by_hand() {
         let one = Loop { buffer: f64::INFINITY, ..example(20, 1.0) };
         let mut q = 0.0;
         for want in [685.84, 537.22, 403.43, 291.35, 210.62, 169.32, 159.51, 159.02] {
@@ -146,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn chain_and_straight_line_by_the_worked_table() {
-        // With what the last digits of the mean and of the widths stand for.
+    fn chain_and_linear_std_match_the_worked_table() {
+        // The last two numbers: units of the last digits of mean and standard deviations.
         for (sources, sigma, round_trips, mean, std, linear, digits) in [
             (20, 77021.0, 0.5, 158.2, 6.85, 6.86, [0.1, 0.01]),
             (20, 77021.0, 1.0, 159.2, 11.93, 11.88, [0.1, 0.01]),
@@ -158,7 +160,7 @@ mod tests {
             (40, 128_490.0, 1.5, 394.0, 116.7, 97.1, [0.1, 0.1]),
             (40, 128_490.0, 2.0, 450.0, 234.0, f64::INFINITY, [1.0, 1.0]),
         ] {
-            // A buffer of 1200 packets: in the paper's of 500 the widest would hit its end.
+            // A buffer of 1200 packets: with the paper's 500 the widest distribution would reach its limit.
             let one = Loop { buffer: 9.6e6, ..example(sources, round_trips) };
             let chain = one.chain(sigma, PACKET, 0.0).unwrap();
             let (found, width) = (chain.mean() / PACKET, chain.std() / PACKET);
@@ -167,21 +169,21 @@ mod tests {
             assert!((found - mean).abs() < 0.6 * digits[0] && (width - std).abs() < 0.6 * digits[1], "{case}");
             let line = one.linear_std(sigma) / PACKET;
             let near = (line - linear).abs() < 0.6 * digits[1];
-            // At two round trips the slope is -1 but for rounding.
+            // At two round trips the slope is -1 up to rounding.
             assert!(if linear.is_finite() { near } else { line > 1e3 }, "{case}: {line}");
         }
         assert!(Loop { buffer: f64::INFINITY, ..example(20, 1.0) }.chain(77021.0, PACKET, 0.0).is_none());
         assert!(example(20, 2.1).linear_std(77021.0).is_infinite());
     }
 
-    /// Numbers evenly from 0 to 1, always the same (Lehmer's generator).
+    /// Reproducible numbers, uniform from 0 to 1 (Lehmer's generator).
     fn even(state: &mut u64) -> f64 {
         *state = *state * 48271 % 2_147_483_647;
         *state as f64 / 2_147_483_647.0
     }
 
     #[test]
-    fn the_mixed_bound_keeps_its_promise() {
+    fn mixed_bound_gives_nonnegative_slope() {
         for sources in [1, 20, 40] {
             let one = example(sources, 1.0);
             if one.equilibrium() > 0.0 {
@@ -204,18 +206,18 @@ mod tests {
             one.interval_s = one.edge_s();
             assert!((one.slope(one.equilibrium()) + 1.0).abs() < 1e-9, "{one:?}");
         }
-        assert!(tight > 0.99, "it is reached where round trips are all but equal: {tight}");
+        assert!(tight > 0.99, "the bound is tight for nearly equal round trips: {tight}");
     }
 
     #[test]
-    fn the_chain_is_the_recursion_with_noise() {
-        // A short buffer and long steps, so that both ends matter.
+    fn chain_matches_the_simulated_recursion() {
+        // A short buffer and long steps, so that both buffer limits matter.
         let (one, sigma) = (Loop { buffer: 220.0 * PACKET, ..example(20, 1.8) }, 77021.0);
         let rest = one.chain(sigma, PACKET, 0.5).unwrap();
         let ends = one.ends(sigma, &rest);
         let (mut state, mut q) = (7, one.equilibrium());
         let (mut sum, mut squares, mut sent, mut lost, mut idle, mut above) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-        // Not 0.99: the full buffer alone has more than the rest.
+        // Not the 0.99 quantile: the full buffer alone has a higher probability than 0.01.
         let (steps, p75) = (400_000, rest.quantile(0.75));
         for _ in 0..steps {
             let around = libm::cos(2.0 * std::f64::consts::PI * even(&mut state));

@@ -1,42 +1,43 @@
-//! Arrivals that a Markov chain steers, Poisson in each state (MMPP) or with its moves (MAP), several classes side by
-//! side, into a queue of limited length that serves in phases: MMPP/PH/1/L (AAQM paper, section 5).
+//! MMPP/PH/1/L (AAQM paper, section 5): arrivals driven by a Markov chain, Poisson in each state (MMPP) or with its
+//! transitions (MAP), of one or several classes; phase-type service; a queue of limited length.
 //!
-//! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that would
-//! be the n-th packet is refused with probability d_c(n), or for want of room. Levels are solved one by one from the
-//! top: each is a small system of equations.
+//! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that
+//! would be packet n is refused with probability d_c(n), or if there is no room. The levels are eliminated one by one
+//! from the top; each is a small system of equations.
 
 use std::collections::BTreeMap;
 
 use crate::dense::{Matrix, cut_off, stationary};
 
-/// Arrivals: a chain, and which of its moves bring packets of which class. Poisson packets are moves from a state to
-/// itself.
+/// Arrivals: a Markov chain, and which of its transitions bring packets of which class. Poisson packets are
+/// transitions from a state to itself.
 #[derive(Clone, Debug)]
 pub struct Mmpp {
-    /// All moves, per second; rows sum to 0.
+    /// All transitions, per second; rows sum to 0.
     generator: Matrix,
-    /// Moves that bring a packet, per second, by class.
+    /// Transitions that bring a packet, per second, by class.
     packets: Vec<Matrix>,
 }
 
 impl Mmpp {
-    /// One class with this chain and these rates.
+    /// One class with this chain, and Poisson rates by state in packets per second.
     pub fn new(generator: Matrix, rates: Vec<f64>) -> Self {
         Self { generator, packets: vec![Matrix::diagonal(&rates)] }
     }
 
-    /// One class whose packets come with moves: all moves, rows with sum 0, and those with a packet (D0 + D1, and D1).
+    /// One class whose packets come with transitions: all transitions, rows with sum 0, and those with a packet (D0 +
+    /// D1, D1).
     pub fn map(generator: Matrix, packets: Matrix) -> Self {
         Self { generator, packets: vec![packets] }
     }
 
-    /// Two states that last so many seconds in the mean, with these rates.
+    /// Two states with these mean durations in seconds and Poisson rates in packets per second.
     pub fn two_state(mean_s: [f64; 2], rates: [f64; 2]) -> Self {
         let [on, off] = mean_s.map(|mean| 1.0 / mean);
         Self::new(Matrix::from_fn(2, 2, |i, j| [[-on, on], [off, -off]][i][j]), rates.to_vec())
     }
 
-    /// So many on/off sources of one kind, counted: state i has i of them on, each at `rate`.
+    /// `count` identical on/off sources. In state i, i of them are on, each with `rate` packets per second.
     pub fn minisources(count: usize, mean_on_s: f64, mean_off_s: f64, rate: f64) -> Self {
         let up = |i: usize| (count - i) as f64 / mean_off_s;
         let down = |i: usize| i as f64 / mean_on_s;
@@ -49,7 +50,7 @@ impl Mmpp {
         Self::new(generator, (0..=count).map(|i| i as f64 * rate).collect())
     }
 
-    /// All of them at once, independent of each other; each keeps its classes.
+    /// The superposition of independent arrivals; each keeps its classes. `None` if `all` is empty.
     pub fn together(all: &[Self]) -> Option<Self> {
         let (first, rest) = all.split_first()?;
         Some(rest.iter().fold(first.clone(), |a, b| {
@@ -60,8 +61,8 @@ impl Mmpp {
         }))
     }
 
-    /// So many of it, independent and of the same classes. A state says how many of them are in which state, which is
-    /// all that matters: far fewer than [`Mmpp::together`] makes.
+    /// `count` independent copies with the same classes. A state is the number of copies in each state of the chain:
+    /// far fewer states than [`Mmpp::together`] has.
     #[must_use]
     pub fn copies(&self, count: usize) -> Self {
         let all = occupancies(count, self.states());
@@ -83,20 +84,20 @@ impl Mmpp {
         Self { generator: of(&self.generator), packets: self.packets.iter().map(of).collect() }
     }
 
-    /// How many states so many copies of a chain of `states` have; `None` beyond the numbers there are.
+    /// Number of states of `count` copies of a chain of `states` states; `None` if it exceeds `usize`.
     pub fn states_of_copies(count: usize, states: usize) -> Option<usize> {
-        // Binomial of count + states - 1 over states - 1, exact after every step.
+        // Binomial of count + states - 1 over states - 1, an integer after every step.
         (1..states as u128)
             .try_fold(1_u128, |all, i| all.checked_mul(count as u128 + i).map(|all| all / i))
             .and_then(|all| usize::try_from(all).ok())
     }
 
-    /// How many states the chain has.
+    /// Number of states of the chain.
     pub const fn states(&self) -> usize {
         self.generator.rows()
     }
 
-    /// How many classes arrive.
+    /// Number of classes.
     pub const fn classes(&self) -> usize {
         self.packets.len()
     }
@@ -106,13 +107,13 @@ impl Mmpp {
         (0..self.states()).map(|i| self.packets[class].row(i).iter().sum()).collect()
     }
 
-    /// Packets per second of a class in the long run; `None` if the chain does not come back from everywhere.
+    /// Long-run packets per second of a class; `None` if the chain has no unique stationary distribution.
     pub fn mean_rate(&self, class: usize) -> Option<f64> {
         Some(dot(&stationary(&self.generator)?, &self.rates(class)))
     }
 }
 
-/// All ways to put `count` things into `places`, in order.
+/// All ways to distribute `count` items over `places`, in order.
 fn occupancies(count: usize, places: usize) -> Vec<Vec<usize>> {
     if places <= 1 {
         return vec![vec![count; places]];
@@ -125,22 +126,23 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// How long a packet is served: a phase-type distribution.
+/// Service time: a phase-type distribution.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// Chance to begin in each phase.
+    /// Probability of starting in each phase.
     begins: Vec<f64>,
-    /// Moves between phases, per second; what a row lacks to 0 ends the service.
+    /// Transitions between phases, per second. The amount by which a row's sum is below 0 is the rate at which
+    /// service ends.
     moves: Matrix,
 }
 
 impl Service {
-    /// Any phase type.
+    /// A phase-type distribution.
     pub const fn new(begins: Vec<f64>, moves: Matrix) -> Self {
         Self { begins, moves }
     }
 
-    /// Erlang: so many phases of equal mean, `per_second` packets in the mean.
+    /// Erlang: `phases` phases of equal mean; mean rate `per_second` packets.
     pub fn erlang(phases: usize, per_second: f64) -> Self {
         let rate = phases as f64 * per_second;
         let moves = Matrix::from_fn(phases, phases, |i, j| match j {
@@ -156,31 +158,31 @@ impl Service {
     }
 }
 
-/// The AAQM paper's marking function (eq. 18): nothing up to `th`, a share of the room for `limit` packets, then rising
-/// linearly to 1 where the buffer is full. `n` counts the packet that arrives.
+/// The AAQM paper's marking function (eq. 18): 0 up to the fraction `th` of `limit` packets, then linear to 1 at a
+/// full buffer. `n` counts the arriving packet.
 pub fn threshold(n: usize, limit: usize, th: f64) -> f64 {
     let x = n as f64 / limit as f64;
     if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
 }
 
-/// The queue in the long run.
+/// The stationary distribution of the queue.
 #[derive(Clone, Debug)]
 pub struct Solution {
-    /// By packets in the system, then arrivals' state: probability.
+    /// Probability by packets in the system, then by state of the arrivals.
     levels: Vec<Vec<f64>>,
     /// Rates by class and state.
     rates: Vec<Vec<f64>>,
-    /// By class, then packets in the system: the part of its arrivals that is let in.
+    /// By class, then by packets in the system: the probability of admission.
     admits: Vec<Vec<f64>>,
     throughput: f64,
 }
 
-/// Solves the queue for `limit` packets, the one in service included; `refuses(class, n)` is the probability that
-/// an arrival which would be the n-th packet is refused. `None` for no room at all, and for arrivals that do not come
-/// from every state to every other.
+/// Solves the queue for `limit` packets, including the one in service. `refuses(class, n)`: probability that an
+/// arrival that would be packet n is refused. `None` for a limit of 0, and for arrivals whose chain is not
+/// irreducible.
 ///
-/// Time grows as L (m r)^3 for m states and r phases, memory as L (m r)^2: with 16 states and Erlang-4 0.03 s and 5 MB
-/// for L = 100 (6416 states of the whole), 0.3 s and 35 MB for L = 1000, on one core of an AMD EPYC.
+/// Time grows as L (m r)^3 for m states and r phases, memory as L (m r)^2. With 16 states and Erlang-4: 0.03 s and 5
+/// MB for L = 100 (6416 states in all), 0.3 s and 35 MB for L = 1000, on one core of an AMD EPYC.
 pub fn solve(
     arrivals: &Mmpp,
     service: &Service,
@@ -194,7 +196,7 @@ pub fn solve(
     let admits: Vec<Vec<f64>> = (0..arrivals.classes())
         .map(|class| (0..=limit).map(|n| if n < limit { 1.0 - refuses(class, n + 1) } else { 0.0 }).collect())
         .collect();
-    // What enters with n packets in the system: moves of the arrivals.
+    // Transitions of the arrivals that admit a packet, with n packets in the system.
     let enters = |n: usize| {
         let all = arrivals.packets.iter().zip(&admits);
         all.fold(Matrix::zero(m, m), |sum, (packets, admits)| sum.plus(admits[n], packets))
@@ -211,7 +213,7 @@ pub fn solve(
         let others = arrivals.generator.clone().plus(-1.0, &enters(n));
         if n == 0 { others } else { others.kron_sum(&service.moves) }
     };
-    // From the top: pi(n) = pi(n-1) R(n), and what is left over for the level below.
+    // From the top: pi(n) = pi(n-1) R(n); R(n) also gives the reduced equations of the level below.
     let mut ratios = vec![Matrix::zero(0, 0); limit + 1];
     let mut here = stays(limit);
     for n in (1..=limit).rev() {
@@ -239,7 +241,7 @@ pub fn solve(
 }
 
 impl Solution {
-    /// Chance of n packets in the system, the one in service included.
+    /// Probability of n packets in the system, including the one in service.
     pub fn distribution(&self) -> Vec<f64> {
         self.levels.iter().map(|level| level.iter().sum()).collect()
     }
@@ -249,17 +251,17 @@ impl Solution {
         self.distribution().iter().enumerate().map(|(n, p)| n as f64 * p).sum()
     }
 
-    /// Packets per second that are served.
+    /// Packets served per second.
     pub const fn throughput(&self) -> f64 {
         self.throughput
     }
 
-    /// Mean time in the system, in seconds (Little).
+    /// Mean time in the system in seconds (Little's law).
     pub fn delay_s(&self) -> f64 {
         self.mean() / self.throughput
     }
 
-    /// Packets per second of `class` that arrive with n in the system.
+    /// Arrivals of `class` per second with n packets in the system.
     fn arrivals(&self, class: usize) -> Vec<f64> {
         self.levels.iter().map(|level| dot(level, &self.rates[class])).collect()
     }
@@ -268,19 +270,19 @@ impl Solution {
         self.arrivals(class).iter().zip(&self.admits[class]).map(|(rate, admits)| rate * (1.0 - admits)).sum()
     }
 
-    /// The part of a class's packets that is refused.
+    /// Fraction of a class's packets that are refused.
     pub fn loss(&self, class: usize) -> f64 {
         self.refused(class) / self.arrivals(class).iter().sum::<f64>()
     }
 
-    /// The part of all packets that is refused.
+    /// Fraction of all packets that are refused.
     pub fn total_loss(&self) -> f64 {
         let classes = || 0..self.rates.len();
         let offered: f64 = classes().map(|class| self.arrivals(class).iter().sum::<f64>()).sum();
         classes().map(|class| self.refused(class)).sum::<f64>() / offered
     }
 
-    /// The chance that an arrival of `class` meets n packets in the system.
+    /// Probability that an arrival of `class` finds n packets in the system.
     pub fn seen_by(&self, class: usize) -> Vec<f64> {
         let arrivals = self.arrivals(class);
         let all: f64 = arrivals.iter().sum();
@@ -292,7 +294,7 @@ impl Solution {
 mod tests {
     use super::*;
 
-    /// The AAQM paper's four kinds, with rates of ours: video, multimedia, www, ftp.
+    /// The AAQM paper's four kinds, with our rates: video, multimedia, www, ftp.
     fn kinds() -> Mmpp {
         Mmpp::together(&[
             Mmpp::two_state([0.5, 0.5], [260.0, 140.0]),
@@ -307,7 +309,7 @@ mod tests {
     const PER_SECOND: f64 = 10e6 / (8.0 * 1282.0);
 
     #[test]
-    fn means_of_the_four_kinds() {
+    fn mean_rates_of_the_four_kinds() {
         let means: Vec<f64> = (0..4).map(|class| kinds().mean_rate(class).unwrap()).collect();
         for (mean, want) in means.iter().zip([200.0, 200.0, 160.0, 280.0]) {
             assert!((mean - want).abs() < 1e-9, "{means:?}");
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_table() {
+    fn solutions_match_the_worked_table() {
         for (phases, th, mean, delay_ms, losses, total) in [
             (1, Some(0.95), 22.965, 27.827, [0.01488, 0.01583, 0.02895, 0.01406], 0.01751),
             (2, Some(0.95), 22.397, 27.111, [0.01403, 0.01494, 0.02730, 0.01323], 0.01651),
@@ -330,19 +332,19 @@ mod tests {
             let solution = solve(&kinds(), &Service::erlang(phases, PER_SECOND), 100, refuses).unwrap();
             let case = format!("r = {phases}, th = {th:?}");
             assert!((solution.mean() - mean).abs() < 6e-4, "{case}: {}", solution.mean());
-            // One unit of the last digit: the table cuts, it does not round.
+            // Tolerance of one unit of the last digit: the table truncates.
             assert!((1e3 * solution.delay_s() - delay_ms).abs() < 1e-3, "{case}: {}", solution.delay_s());
             for (class, loss) in losses.into_iter().enumerate() {
                 assert!((solution.loss(class) - loss).abs() < 6e-6, "{case}, {class}: {}", solution.loss(class));
             }
             assert!((solution.total_loss() - total).abs() < 6e-6, "{case}: {}", solution.total_loss());
             let accepted = 840.0 * (1.0 - solution.total_loss());
-            assert!((solution.throughput() / accepted - 1.0).abs() < 1e-9, "{case}: what enters leaves");
+            assert!((solution.throughput() / accepted - 1.0).abs() < 1e-9, "{case}: throughput is the accepted rate");
         }
     }
 
     #[test]
-    fn queues_of_the_textbook() {
+    fn textbook_queues_are_reproduced() {
         let poisson = Mmpp::new(Matrix::zero(1, 1), vec![0.9]);
         let mm1 = solve(&poisson, &Service::erlang(1, 1.0), 10, |_, _| 0.0).unwrap();
         assert!((mm1.loss(0) - 0.050_813_7).abs() < 5e-8 && (mm1.mean() - 3.969_44).abs() < 5e-6);
@@ -350,7 +352,7 @@ mod tests {
         let distribution = me2.distribution();
         assert!((distribution[0] - 0.188_316).abs() < 5e-7 && (distribution[5] - 0.098_129).abs() < 5e-7);
         assert!((me2.mean() - 2.172_201).abs() < 5e-7);
-        // Poisson arrivals see time averages; bursts see a longer queue.
+        // Poisson arrivals see time averages; bursty arrivals see a longer queue.
         assert!(me2.seen_by(0).iter().zip(&distribution).all(|(a, b)| (a - b).abs() < 1e-12));
         let bursts = Mmpp::two_state([1.0, 1.0], [1.8, 0.0]);
         let solution = solve(&bursts, &Service::erlang(1, 1.0), 10, |_, _| 0.0).unwrap();
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_sources_are_as_good_as_named_ones() {
+    fn minisources_equal_individual_sources() {
         let one = || Mmpp::two_state([0.8, 0.2], [250.0, 0.0]);
         let named = Mmpp::together(&[one(), one(), one()]).unwrap();
         let counted = Mmpp::minisources(3, 0.8, 0.2, 250.0);
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marking_function_counts_the_arrival() {
+    fn marking_function_counts_the_arrival() {
         assert_eq!(
             [94, 95, 96, 100].map(|n| threshold(n, 100, 0.95)).map(|d| (d * 1e9).round() / 1e9),
             [0.0, 0.0, 0.2, 1.0]

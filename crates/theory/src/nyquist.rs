@@ -1,35 +1,35 @@
-//! Stability of a loop by its gain along the imaginary axis (Nyquist); delays are exact, nothing is made rational.
+//! Stability of a loop by the Nyquist criterion, with exact delays (no rational approximation).
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use num_complex::Complex64;
 
-/// How far a loop is from the edge. Frequencies in radians a second.
+/// Stability margins of a loop. Frequencies are in rad/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Margins {
-    /// How many modes of the closed loop grow.
+    /// Number of unstable modes of the closed loop.
     pub growing: u32,
-    /// Where the gain falls through 1 for the last time; none if it never does.
+    /// Highest frequency at which the gain crosses 1; `None` if it never does.
     pub crossover: Option<f64>,
-    /// Phase that may be lost before a mode grows, in degrees, the least of all crossovers; negative: too much is lost.
+    /// Phase margin in degrees, the minimum over all crossovers; negative if exceeded.
     pub phase_deg: Option<f64>,
-    /// Delay that may be added before a mode grows, in seconds; 0 if one grows already.
+    /// Delay margin in seconds: additional delay at which a mode becomes unstable; 0 if one already is.
     pub delay_s: Option<f64>,
-    /// Times the gain may grow before a mode does; none: for ever, or one grows already.
+    /// Gain margin as a factor: gain at which a mode becomes unstable; `None`: unlimited, or one already is.
     pub gain: Option<f64>,
 }
 
 impl Margins {
-    /// Does every mode of the closed loop die out?
+    /// Are all modes of the closed loop stable?
     pub const fn is_stable(&self) -> bool {
         self.growing == 0
     }
 }
 
-/// Frequencies per decade to begin with, and the tangent of the largest turn of 1 + L between two of them, 0.2 radians.
+/// Initial frequencies per decade, and the tangent of the largest turn of 1 + L between two of them, 0.2 radians.
 const PER_DECADE: f64 = 32.0;
 const TAN_TURN: f64 = 0.202_710_035_508_672_5;
-/// Halvings of a step at most.
+/// Maximum number of bisections of an interval.
 const DEPTH: u32 = 24;
 
 /// L(jw) at a frequency.
@@ -39,22 +39,22 @@ struct Point {
     gain: Complex64,
 }
 
-/// The margins of the loop gain `gain(w)` = L(jw), to which feedback is negative: it has `integrators` poles at 0, none to
-/// the right, and vanishes above `to`; `from` is so low that only the integrators matter.
+/// The margins of the loop gain `gain(w)` = L(jw) under negative feedback. L has `integrators` poles at 0, none in
+/// the right half plane, and vanishes above `to`; at `from` only the integrators matter.
 pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to: f64) -> Margins {
     let points = curve(gain, from, to);
     let turn = turned(&points);
-    // From -90 degrees for each integrator to 0, less half a turn for each growing mode.
+    // 1 + L turns from -90 degrees per integrator to 0, minus half a turn per unstable mode.
     let growing = ((f64::from(integrators) * FRAC_PI_2 - turn) / PI).round().max(0.0) as u32;
     let falls = |two: &&[Point]| (two[0].gain.norm_sqr() > 1.0) != (two[1].gain.norm_sqr() > 1.0);
     let crossovers: Vec<Point> =
         points.windows(2).filter(falls).map(|two| cross(gain, two, |l| libm::log(l.norm_sqr()))).collect();
-    // What is left of half a turn, between -180 and 180 degrees.
+    // Remaining phase to -180 degrees, between -180 and 180 degrees.
     let left = |point: &Point| {
         let left = point.gain.arg() + PI;
         if left > PI { left - TAU } else { left }
     };
-    // Delay turns the curve clockwise only: what is negative has a whole turn to go.
+    // Delay only turns the curve clockwise: a negative phase has another full turn to go.
     let delay = |point: &Point| left(point).rem_euclid(TAU) / point.w;
     let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
     let behind = |two: &&[Point]| {
@@ -71,13 +71,13 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
     }
 }
 
-/// Length of 1 + `a` times that of 1 + `b`, and cosine and sine of the angle from the one to the other by the shorter way.
+/// |1 + a| |1 + b| times the cosine and sine of the angle from 1 + `a` to 1 + `b`, by the shorter way.
 fn between(a: Complex64, b: Complex64) -> Complex64 {
     (a + 1.0).conj() * (b + 1.0)
 }
 
-/// How far 1 + L turns over all, in radians: from its first direction to its last, and a whole turn for each time that it
-/// comes round by the negative axis.
+/// Total turn of 1 + L in radians: from its first to its last direction, plus a full turn for each crossing of the
+/// negative axis.
 fn turned(points: &[Point]) -> f64 {
     let rounds = points.windows(2).map(|two| {
         let [a, b] = [two[0].gain, two[1].gain];
@@ -91,7 +91,7 @@ fn turned(points: &[Point]) -> f64 {
     arg(points.last()) - arg(points.first()) + TAU * rounds.sum::<f64>()
 }
 
-/// The gain over all frequencies, closer where it turns.
+/// The gain over all frequencies, with more points where 1 + L turns fast.
 fn curve(gain: &dyn Fn(f64) -> Complex64, from: f64, to: f64) -> Vec<Point> {
     let decades = libm::log10(to / from);
     let steps = (decades * PER_DECADE).ceil().max(1.0);
@@ -107,7 +107,7 @@ fn curve(gain: &dyn Fn(f64) -> Complex64, from: f64, to: f64) -> Vec<Point> {
     points
 }
 
-/// Adds `end`, and before it what it takes to turn little at a time.
+/// Adds `end`, and before it intermediate points between which 1 + L turns little.
 fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32, points: &mut Vec<Point>) {
     let angle = between(start.gain, end.gain);
     if depth > 0 && angle.im.abs() > TAN_TURN * angle.re {
@@ -120,7 +120,7 @@ fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32,
     }
 }
 
-/// Where between two frequencies `value` of the gain changes its sign: along the chord (Illinois).
+/// The point between two frequencies at which `value` of the gain changes its sign, by regula falsi (Illinois).
 fn cross(gain: &dyn Fn(f64) -> Complex64, two: &[Point], value: impl Fn(Complex64) -> f64) -> Point {
     let at = |x: f64| Point { w: libm::exp(x), gain: gain(libm::exp(x)) };
     let (mut a, mut b) = (libm::log(two[0].w), libm::log(two[1].w));
@@ -134,7 +134,7 @@ fn cross(gain: &dyn Fn(f64) -> Complex64, two: &[Point], value: impl Fn(Complex6
             break;
         }
         if (here > 0.0) == (at_b > 0.0) {
-            // The other end did not move: it weighs half, that it may.
+            // The other end did not move: the Illinois method halves its value.
             at_a *= 0.5;
         } else {
             (a, at_a) = (b, at_b);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integrator_with_a_delay() {
+    fn delayed_integrator_has_known_margins() {
         let calm = margins(&delayed(1.0, 1.0), 1, 1e-4, 1e3);
         assert!(calm.is_stable());
         assert!((calm.crossover.unwrap() - 1.0).abs() < 1e-9);
@@ -168,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn three_lags_by_routh() {
-        // k/(s + 1)^3 is stable for k < 8, its edge at the root of 3.
+    fn third_order_lag_matches_routh_criterion() {
+        // k/(s + 1)^3 is stable for k < 8; its critical frequency is sqrt(3).
         let lags = |k: f64| move |w: f64| k / Complex64::new(1.0, w).powu(3);
         let calm = margins(&lags(4.0), 0, 1e-4, 1e4);
         assert!(calm.is_stable() && (calm.gain.unwrap() - 2.0).abs() < 1e-6);

@@ -1,12 +1,11 @@
-//! A single server in the steady state: exact results that a simulator of one link must reproduce.
+//! Single-server queues in the steady state: exact results that a simulator of one link must reproduce.
 //!
-//! Times are in units of the mean service time, so that load is the only rate: `rho` is the mean number of
-//! arrivals in one service time, above 0, and above 1 only where the room is finite. `room` is the K of
-//! Kendall's notation: the most packets in the system, the one in service counted; a link with a buffer of
-//! L packets has K = L + 1. Sources: Kleinrock, *Queueing Systems* I (1975); Gross and Harris, *Fundamentals
-//! of Queueing Theory* (3rd ed. 1998).
+//! Times are in units of the mean service time. `rho` is the offered load: the mean number of arrivals per service
+//! time, above 0, and above 1 only with finite room. `room` is the K of Kendall's notation: the maximum number of packets
+//! in the system, including the one in service; a link with a buffer of L packets has K = L + 1. Sources: Kleinrock,
+//! *Queueing Systems* I (1975); Gross and Harris, *Fundamentals of Queueing Theory* (3rd ed. 1998).
 //!
-//! Every sum here has positive terms only, so nothing cancels, near `rho` = 1 or anywhere else.
+//! All sums have positive terms only, so that there is no cancellation, near `rho` = 1 or elsewhere.
 
 pub mod dd1;
 pub mod md1;
@@ -16,27 +15,27 @@ pub mod mm1;
 /// The steady state of a system with finite room and Poisson arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// Offered load: arrivals, lost ones included, in one service time.
+    /// Offered load: arrivals per service time, lost ones included.
     pub rho: f64,
-    /// Share of the time with n packets in the system, n from 0 to its room; their sum is 1.
+    /// Fraction of the time with n packets in the system, n from 0 to its room; the sum is 1.
     pub shares: Vec<f64>,
 }
 
 impl Steady {
-    /// From weights in the same proportions.
+    /// Normalises `weights` to a sum of 1.
     fn from_weights(rho: f64, mut weights: Vec<f64>) -> Self {
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= total);
         Self { rho, shares: weights }
     }
 
-    /// Share of the arrivals that are lost: Poisson arrivals see time averages (Wolff 1982), so it is the
-    /// share of the time at which the system is full.
+    /// Fraction of the arrivals that are lost: the fraction of time in which the system is full, because Poisson
+    /// arrivals see time averages (Wolff 1982).
     pub fn loss(&self) -> f64 {
         self.shares[self.shares.len() - 1]
     }
 
-    /// Share of the time at which the server works.
+    /// Fraction of the time in which the server is busy.
     pub fn busy(&self) -> f64 {
         self.shares[1..].iter().sum()
     }
@@ -46,23 +45,23 @@ impl Steady {
         self.shares.iter().enumerate().map(|(n, share)| n as f64 * share).sum()
     }
 
-    /// Mean number of packets that wait, the one in service not counted.
+    /// Mean number of waiting packets, without the one in service.
     pub fn mean_waiting(&self) -> f64 {
         self.shares.iter().enumerate().skip(2).map(|(n, share)| (n - 1) as f64 * share).sum()
     }
 
-    /// Share of the time at which n packets wait, the one in service not counted, from n = 0.
+    /// Fraction of the time with n waiting packets, from n = 0, without the one in service.
     pub fn waiting_shares(&self) -> Vec<f64> {
         let none: f64 = self.shares[..2.min(self.shares.len())].iter().sum();
         std::iter::once(none).chain(self.shares.iter().skip(2).copied()).collect()
     }
 
-    /// Mean waiting time of the packets that are not lost, in service times, by Little's law.
+    /// Mean waiting time of the packets not lost, in service times, by Little's law.
     pub fn mean_wait(&self) -> f64 {
         self.mean_waiting() / (self.rho * (1.0 - self.loss()))
     }
 
-    /// Mean time in the system of the packets that are not lost, in service times.
+    /// Mean time in the system of the packets not lost, in service times.
     pub fn mean_sojourn(&self) -> f64 {
         self.mean_wait() + 1.0
     }
@@ -72,8 +71,8 @@ impl Steady {
 mod tests {
     use super::*;
 
-    /// Identities of every system with finite room: shares sum to 1, the server's work is the load that is
-    /// let in, Little's law for system, queue and server.
+    /// Identities of every system with finite room: fractions sum to 1, the server's work is the admitted load, and
+    /// Little's law holds for system, queue and server.
     #[test]
     fn identities_hold_at_every_load_and_room() {
         for rho in [0.01, 0.5, 0.95, 1.0 - 1e-12, 1.0, 1.0 + 1e-9, 1.2, 3.0, 20.0] {
@@ -94,9 +93,9 @@ mod tests {
         }
     }
 
-    /// With room for one nothing waits, and the loss is Erlang's whatever the service times: rho / (1 + rho).
+    /// With room for one packet none waits, and the loss is Erlang's for any service times: rho / (1 + rho).
     #[test]
-    fn room_for_one_does_not_see_the_service_times() {
+    fn room_for_one_gives_erlang_loss() {
         for rho in [0.5, 1.0, 2.0] {
             for steady in [mm1::finite(rho, 1), md1::finite(rho, 1)] {
                 assert!((steady.loss() - rho / (1.0 + rho)).abs() < 1e-15);

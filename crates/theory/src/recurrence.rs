@@ -1,12 +1,11 @@
-//! One-dimensional maps x' = f(x): orbits, speed of convergence, Lyapunov functions.
+//! One-dimensional maps x' = f(x): orbits, speed of convergence, multipliers, Lyapunov functions.
 
-/// The first `steps` images of `start`.
+/// The first `steps` iterates of `start`, without `start` itself.
 pub fn orbit(f: &dyn Fn(f64) -> f64, start: f64, steps: usize) -> Vec<f64> {
     std::iter::successors(Some(f(start)), |x| Some(f(*x))).take(steps).collect()
 }
 
-/// How many steps an orbit takes until it stays within `tolerance` of `fixed` for all of `steps`;
-/// `None` if it does not within that many.
+/// Number of steps after which an orbit stays within `tolerance` of `fixed` until step `steps`; `None` if it does not.
 pub fn steps_to_settle(f: &dyn Fn(f64) -> f64, start: f64, fixed: f64, tolerance: f64, steps: usize) -> Option<usize> {
     let orbit = orbit(f, start, steps);
     match orbit.iter().rposition(|x| (x - fixed).abs() > tolerance) {
@@ -21,7 +20,8 @@ pub fn lyapunov_decreases(f: &dyn Fn(f64) -> f64, x: f64, fixed: f64) -> bool {
     (f(x) - fixed).abs() < (x - fixed).abs()
 }
 
-/// The multiplier |f'(fixed)| by central difference: below 1 is stable, 0 fastest.
+/// The multiplier f'(fixed) by central difference: the fixed point is stable if its absolute value is below 1; 0
+/// converges fastest.
 pub fn multiplier(f: &dyn Fn(f64) -> f64, fixed: f64) -> f64 {
     let h = 1e-6 * fixed.abs().max(1e-3);
     (f(fixed + h) - f(fixed - h)) / (2.0 * h)
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn orbits_worked_by_hand() {
+    fn orbits_match_values_by_hand() {
         close(&orbit(&ricker(2.0), 1.5, 3), &[0.9098, 0.99568, 0.99999]);
         close(&orbit(&ricker(1.0), 1.5, 4), &[1.168, 1.074, 1.035, 1.017]);
         close(&orbit(&ricker(3.0), 1.5, 3), &[0.709, 1.097, 0.948]);
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[test]
-    fn multiplier_is_one_less_half_m() {
+    fn multiplier_of_ricker_map_is_1_minus_half_m() {
         for m in [0.5, 2.0, 3.9] {
             assert!((multiplier(&ricker(m), 1.0) - (1.0 - m / 2.0)).abs() < 1e-6);
         }
     }
 
     #[test]
-    fn settling_counts_the_last_excursion() {
+    fn settling_time_counts_the_last_excursion() {
         assert_eq!(steps_to_settle(&ricker(2.0), 1.5, 1.0, 0.01, 50), Some(2));
         assert_eq!(steps_to_settle(&ricker(4.2), 1.5, 1.0, 0.01, 50), None);
     }

@@ -1,7 +1,7 @@
-//! Stability of TCP with SVB and MSVB: Lemma 3.1 of the MSVB paper, and the fluid model behind it.
+//! Stability of TCP with SVB and MSVB: Lemma 3.1 of the MSVB paper, and its fluid model.
 //!
-//! TCP by Kunniyur and Srikant: x' = 1/d^2 - beta x(t) x(t-d) p(t-d). MSVB: Q' = lambda - C, B_i' = alpha (phi_i C -
-//! lambda_i), p_i = max(0, (Q - B_i)/Q). Packets and seconds.
+//! TCP after Kunniyur and Srikant: x' = 1/d^2 - beta x(t) x(t-d) p(t-d). MSVB: Q' = lambda - C, B_i' = alpha (phi_i C
+//! - lambda_i), p_i = max(0, (Q - B_i)/Q). Units: packets and seconds.
 
 use std::f64::consts::PI;
 
@@ -9,46 +9,46 @@ use num_complex::Complex64;
 
 use crate::dde::Past;
 
-/// TCP's decrease in the model.
+/// beta: TCP's decrease in the model.
 pub const BETA: f64 = 2.0 / 3.0;
 
-/// One class of equal flows.
+/// One class of identical flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Class {
-    /// C: the link, packets per second.
+    /// C: link rate in packets per second.
     pub capacity: f64,
-    /// d: round trip in seconds.
+    /// d: round-trip time in seconds.
     pub delay_s: f64,
-    /// N: flows.
+    /// N: number of flows.
     pub flows: f64,
-    /// phi: its share of the link.
+    /// phi: the class's share of the link, 0 to 1.
     pub phi: f64,
-    /// alpha: how fast the threshold follows.
+    /// alpha: adaptation gain of the threshold, in packets per packet of traffic.
     pub alpha: f64,
 }
 
 impl Class {
-    /// Signal probability at rest; above 1 there is no rest.
+    /// Signal probability at equilibrium; above 1 there is no equilibrium.
     pub fn p(&self) -> f64 {
         let share = self.delay_s * self.phi * self.capacity;
         self.flows * self.flows / (BETA * share * share)
     }
 
-    /// z = beta x p: how fast a rate forgets.
+    /// z = beta x p: decay rate of a flow's rate, per second.
     fn z(&self) -> f64 {
         self.flows / (self.delay_s * self.delay_s * self.phi * self.capacity)
     }
 
-    /// Crossover in radians a second with the threshold at rest `b`, `own` being what the class's own traffic moves of
-    /// the queue: (1 - p) alone, or (1 - p)/phi with equal classes beside it that do the same.
+    /// Crossover frequency in rad/s with equilibrium threshold `b`. `own`: effect of the class's traffic on the
+    /// queue, (1 - p) alone, or (1 - p)/phi with identical classes that act in phase.
     fn omega(&self, b: f64, own: f64) -> f64 {
         let share = self.phi * self.capacity;
         libm::sqrt(BETA * share * share / self.flows * (1.0 - self.p()) * (own + self.alpha) / b)
     }
 
-    /// The smallest stable threshold: where omega d + 2 arctan(omega/z) is pi.
+    /// The smallest stable threshold: omega d + 2 arctan(omega/z) = pi.
     fn smallest(&self, own: f64) -> Option<f64> {
-        // Also what is no number has no rest.
+        // This also excludes NaN.
         if !(0.0..1.0).contains(&self.p()) || !own.is_finite() || self.flows <= 0.0 {
             return None;
         }
@@ -70,19 +70,19 @@ impl Class {
         Some(high)
     }
 
-    /// Lemma 3.1: the threshold above which the class is stable if its own traffic alone moved the queue. `None`: so
-    /// many flows have no rest.
+    /// Lemma 3.1: the threshold in packets above which the class is stable, if no other traffic moves the queue.
+    /// `None`: there is no equilibrium with this many flows.
     pub fn lemma(&self) -> Option<f64> {
         self.smallest(1.0 - self.p())
     }
 
-    /// The same where 1/phi equal classes share the queue and swing together.
+    /// The threshold of Lemma 3.1 for 1/phi identical classes that share the queue and oscillate in phase.
     pub fn common(&self) -> Option<f64> {
         self.smallest((1.0 - self.p()) / self.phi)
     }
 
-    /// How the class's load answers its signals at `w` radians a second: packets per second by which it falls for each
-    /// unit of probability.
+    /// Response of the class's load to its signals at `w` rad/s: decrease in packets per second per unit of
+    /// probability.
     pub fn answer(&self, w: f64) -> Complex64 {
         let Self { capacity, delay_s, flows, phi, .. } = *self;
         let (x, z) = (phi * capacity / flows, self.z());
@@ -90,18 +90,19 @@ impl Class {
         flows * BETA * x * x * late / (Complex64::new(0.0, w) + z * (1.0 + late))
     }
 
-    /// As [`deviation`], of `classes` such classes whose thresholds rest at `b`.
+    /// [`deviation`] of `classes` identical classes with equilibrium thresholds `b`.
     pub fn deviation(&self, classes: usize, b: f64, seconds: f64) -> f64 {
         deviation(&vec![*self; classes], b / (1.0 - self.p()), seconds)
     }
 }
 
-/// How far the queue strays from its rest `q`, as a part of it, in the last tenth of `seconds` after all rates of
-/// `classes`, of one link and round trip, were 1 % too high; thresholds rest at (1 - p) q. The nonlinear model, not its line.
+/// Largest relative deviation of the queue from its equilibrium `q` in the last tenth of `seconds`, after a start
+/// with all rates 1 % too high. All `classes` share one link and round trip; their thresholds are (1 - p) q at
+/// equilibrium. Uses the nonlinear model.
 pub fn deviation(classes: &[Class], q: f64, seconds: f64) -> f64 {
     let n = classes.len();
     let Some(Class { capacity, delay_s, .. }) = classes.first().copied() else { return 0.0 };
-    // Rates, thresholds, the queue.
+    // State: rates, thresholds, queue.
     let mut rest: Vec<f64> = classes.iter().map(|class| class.phi * capacity / class.flows).collect();
     rest.extend(classes.iter().map(|class| (1.0 - class.p()) * q));
     rest.push(q);
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lemma_by_the_worked_table() {
+    fn lemma_matches_the_worked_table() {
         for (flows, p, omega, [low, middle, high]) in [
             (30.0, 0.060, 5.184, [1263.0, 1748.8, 2356.0]),
             (50.0, 0.1667, 6.621, [369.7, 528.1, 726.1]),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_classes_swing_together() {
+    fn equal_classes_in_phase_need_larger_thresholds() {
         for (flows, alone, common) in [(5.0, 52.8, 349.8), (8.0, 11.8, 68.5)] {
             let one = class(flows, 0.1, 0.5);
             let [a, b] = [one.lemma(), one.common()].map(Option::unwrap);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nonlinear_model_agrees() {
+    fn nonlinear_model_confirms_the_lemma() {
         let one = class(50.0, 1.0, 0.5);
         let b = one.lemma().unwrap();
         let [below, above] = [0.9, 1.1].map(|times| one.deviation(1, times * b, 100.0));

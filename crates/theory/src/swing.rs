@@ -1,35 +1,35 @@
-//! How a quantity swings: mean, spread and period of a curve, of a model or of a measurement.
+//! Oscillation of a quantity: mean, standard deviation and period, of a model or a measurement.
 
 use num_complex::Complex64;
 
-/// What a curve does.
+/// Oscillation of a time series.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Swing {
     /// Mean.
     pub mean: f64,
     /// Standard deviation.
     pub std: f64,
-    /// Time from one swing to the next; `None` if nothing repeats.
+    /// Period in seconds; `None` if it does not oscillate.
     pub period_s: Option<f64>,
 }
 
-/// An autocorrelation this high at its first peak is a swing.
-const REPEATS: f64 = 0.2;
-/// A spread below this part of the mean is rest.
-const REST: f64 = 1e-6;
+/// A first peak of the autocorrelation above this is an oscillation.
+const MIN_PEAK: f64 = 0.2;
+/// A standard deviation below this fraction of the mean is constant.
+const CONSTANT: f64 = 1e-6;
 
-/// The swing of `values`, one every `step_s` seconds. The period is where the autocorrelation has its first peak after it
-/// has been below 0; a curve that has less than two periods has none.
+/// The oscillation of `values`, sampled every `step_s` seconds. The period is the first peak of the autocorrelation
+/// after it has been below 0. A series shorter than two periods has none.
 pub fn of(values: &[f64], step_s: f64) -> Swing {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
     let std = libm::sqrt(values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n);
     let period_s =
-        if std > REST * mean.abs() && std > 0.0 { period(values, mean, std).map(|lag| lag * step_s) } else { None };
+        if std > CONSTANT * mean.abs() && std > 0.0 { period(values, mean, std).map(|lag| lag * step_s) } else { None };
     Swing { mean, std, period_s }
 }
 
-/// The lag of the first peak.
+/// The lag of the first peak in samples.
 fn period(values: &[f64], mean: f64, std: f64) -> Option<f64> {
     let length = values.len();
     let size = (2 * length).next_power_of_two();
@@ -37,12 +37,12 @@ fn period(values: &[f64], mean: f64, std: f64) -> Option<f64> {
     spectrum.resize(size, Complex64::new(0.0, 0.0));
     transform(&mut spectrum);
     spectrum.iter_mut().for_each(|x| *x = Complex64::new(x.norm_sqr(), 0.0));
-    // The spectrum of a real curve is even: the transform is its own inverse but for the size.
+    // The spectrum of a real series is even: the transform is its own inverse except for a factor `size`.
     transform(&mut spectrum);
     let at = |lag: usize| spectrum[lag].re / size as f64 / (length - lag) as f64;
     let most = length / 2;
     let below = (1..most).find(|&lag| at(lag) < 0.0)?;
-    let above = (below..most).find(|&lag| at(lag) > REPEATS)?;
+    let above = (below..most).find(|&lag| at(lag) > MIN_PEAK)?;
     let end = (above..most).find(|&lag| at(lag) < 0.0)?;
     (above..end).max_by(|&a, &b| at(a).total_cmp(&at(b))).map(|lag| lag as f64)
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_period_of_a_wave() {
+    fn period_of_a_sine_is_found() {
         for period in [0.5, 2.0, 7.3] {
             let swing = of(&wave(period, 60.0), 0.01);
             assert!((swing.period_s.unwrap() - period).abs() < 0.02 * period, "{swing:?}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_noise_and_less_than_two_periods_have_none() {
+    fn constant_noise_and_short_series_have_no_period() {
         assert_eq!(of(&[3.0; 100], 1.0), Swing { mean: 3.0, std: 0.0, period_s: None });
         assert_eq!(of(&[], 1.0).period_s, None);
         assert_eq!(of(&wave(50.0, 60.0), 0.01).period_s, None);

@@ -1,16 +1,16 @@
-//! How fast a bulk TCP Reno connection sends when packets are lost with probability p: the square-root law
-//! and the model of Padhye, Firoiu, Towsley and Kurose (PFTK).
+//! Send rate of a bulk TCP Reno connection with loss probability p: the square-root law, and the model of Padhye,
+//! Firoiu, Towsley and Kurose (PFTK).
 //!
-//! All rates are packets per second, retransmissions included (the *send rate* of the papers). Losses come in
-//! rounds: once a packet of a round is lost, the rest of that round is; `loss` is the probability that a
-//! packet begins such an indication, not the share of all packets lost.
+//! All rates are in packets per second, retransmissions included (the *send rate* of the papers). Losses come in
+//! rounds: once a packet of a round is lost, so are the others after it. `loss` is the probability that a packet
+//! begins a loss indication, not the fraction of all packets lost.
 
-/// A path as the models see it.
+/// Parameters of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Round-trip time in seconds, above 0, independent of the window.
+    /// Round-trip time in seconds, > 0, independent of the window.
     pub rtt: f64,
-    /// First retransmission timeout (T0) in seconds, above 0.
+    /// First retransmission timeout (T0) in seconds, > 0.
     pub rto: f64,
     /// Packets per acknowledgement (b): 1, or 2 with delayed acknowledgements.
     pub per_ack: f64,
@@ -48,19 +48,19 @@ pub fn full(path: &Path, loss: f64) -> f64 {
     packets / (path.rtt * rounds + sequences * path.rto * backoff(loss) / (1.0 - loss))
 }
 
-/// Timeouts per packet sent in the full model, those after backoff included: 1/(1-p) for each that begins a sequence.
+/// Timeouts per packet sent in the full model, including those after backoff: 1/(1-p) per sequence of timeouts.
 pub fn timeouts(path: &Path, loss: f64) -> f64 {
     let Cycle { packets, sequences, .. } = cycle(path, loss);
     sequences / (1.0 - loss) / packets
 }
 
-/// What the full model says of the time from one loss indication to the next, on average.
+/// Averages of the full model over the time from one loss indication to the next.
 struct Cycle {
     /// Packets sent.
     packets: f64,
-    /// Round trips, sequences of timeouts apart.
+    /// Round trips, without sequences of timeouts.
     rounds: f64,
-    /// Sequences of timeouts: Q.
+    /// Q: sequences of timeouts.
     sequences: f64,
 }
 
@@ -76,15 +76,15 @@ fn cycle(path: &Path, loss: f64) -> Cycle {
     Cycle { packets: (1.0 - p) / p + window + sequences / (1.0 - p), rounds, sequences }
 }
 
-/// E[W_u], the mean window in packets at the end of a period without timeouts and without a limit:
+/// E[W_u]: mean window in packets at the end of a period without timeouts and without window limit,
 /// (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2).
 fn mean_peak(p: f64, b: f64) -> f64 {
     let c = (2.0 + b) / (3.0 * b);
     c + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + c * c)
 }
 
-/// Q(w), the probability that a loss in a window of `w` packets ends in a timeout:
-/// min(1, (1-(1-p)^3)(1+(1-p)^3(1-(1-p)^(w-3))) / (1-(1-p)^w)), 3/w for small p.
+/// Q(w): probability that a loss in a window of `w` packets causes a timeout,
+/// min(1, (1-(1-p)^3)(1+(1-p)^3(1-(1-p)^(w-3))) / (1-(1-p)^w)); 3/w for small p.
 fn timeout_share(p: f64, w: f64) -> f64 {
     // 1 - (1-p)^k without cancellation.
     let some_of = |k: f64| -libm::expm1(k * libm::log1p(-p));
@@ -108,21 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn square_root_law_worked_by_hand() {
-        // b = 1, p = 0.015: sqrt(1.5/0.015) = 10 packets a round trip.
+    fn square_root_law_matches_values_by_hand() {
+        // b = 1, p = 0.015: sqrt(1.5/0.015) = 10 packets per round trip.
         close(square_root(&Path { per_ack: 1.0, ..PATH }, 0.015), 100.0, 1e-12);
         close(square_root(&PATH, 0.0075), 100.0, 1e-12);
     }
 
     #[test]
-    fn approximate_model_worked_by_hand() {
+    fn approximate_model_matches_values_by_hand() {
         // b = 2, p = 0.03: sqrt(2 x 2 x 0.03/3) = 0.2; 3 sqrt(3 x 2 x 0.03/8) = 0.45; 1 + 32 p^2 = 1.0288.
         close(approximate(&PATH, 0.03), 1.0 / (0.02 + 0.4 * 0.45 * 0.03 * 1.0288), 1e-12);
         close(approximate(&Path { window: 3.0, ..PATH }, 0.03), 30.0, 1e-12);
     }
 
     #[test]
-    fn full_model_worked_by_hand() {
+    fn full_model_matches_values_by_hand() {
         // b = 1: c = 1; p = 1/5: 8 x 0.8/(3 x 0.2) = 32/3, E[W] = 1 + sqrt(35/3) = 4.41565.
         // (1-p)^3 = 0.512, (1-p)^E[W] = 0.37333, Q = 0.488 (1 + 0.512 - 0.37333)/0.62667 = 0.88671.
         // f = 1 + 0.2 + 0.08 + 0.032 + 0.0128 + 0.00512 + 0.002048 = 1.331968.
@@ -135,14 +135,14 @@ mod tests {
         close(full(&path, 0.2), 9.52404 / 0.911_320, 1e-4);
         // 1.108388 timeouts in 9.52404 packets.
         close(timeouts(&path, 0.2), 1.108_388 / 9.52404, 1e-4);
-        // The same with a window of 4: Q = 0.488 (1 + 0.512 x 0.2)/(1 - 0.4096) = 0.911198; packets
+        // With a window of 4: Q = 0.488 (1 + 0.512 x 0.2)/(1 - 0.4096) = 0.911198; packets
         // 4 + 4 + 1.138997 = 9.138997; time 0.1 (0.5 + 1 + 2) + 0.911198 x 0.4 x 1.331968/0.8 = 0.956843 s.
         close(full(&Path { window: 4.0, ..path }, 0.2), 9.138_997 / 0.956_843, 2e-6);
     }
 
-    /// For rare losses timeouts are rare too: all three agree, but for the window's limit.
+    /// With rare losses timeouts are rare too: all three models agree, up to the window limit.
     #[test]
-    fn rare_losses_leave_the_square_root() {
+    fn rare_losses_give_the_square_root_law() {
         for p in [1e-8, 1e-10] {
             close(full(&PATH, p), square_root(&PATH, p), 1e-3);
             close(approximate(&PATH, p), square_root(&PATH, p), 1e-3);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_stay_probabilities_and_rates_fall_with_loss() {
+    fn rates_fall_with_loss_and_probabilities_are_valid() {
         let mut last = f64::INFINITY;
         for step in 1..=60 {
             let p = libm::exp2(-f64::from(61 - step) / 4.0);

@@ -1,27 +1,27 @@
 //! TCP on one link as a fluid, after Misra, Gong and Towsley: the transient, by fixed steps with a history.
 //!
-//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. What a full buffer loses is a
-//! signal too. Who sets p is told the queue and what was offered, and nothing else. Packets and seconds.
+//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. Losses at a full buffer are
+//! signals too. The rule that sets p receives the queue and the offered load only. Units: packets and seconds.
 
 use std::collections::VecDeque;
 
-/// Flows with one round trip.
+/// Flows with the same round-trip time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Flows {
-    /// N: how many.
+    /// N: number of flows.
     pub count: f64,
-    /// T: round trip without queueing, in seconds.
+    /// T: round-trip time without queueing, in seconds.
     pub base_s: f64,
 }
 
-/// Who shares the link.
+/// A link and the flows on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fluid {
-    /// C: the link, packets per second.
+    /// C: link rate in packets per second.
     pub capacity: f64,
-    /// L: the buffer in packets.
+    /// L: buffer in packets.
     pub limit: f64,
-    /// Are signals drops? Then what is signalled does not enter the queue.
+    /// Are signals drops? Then signalled packets do not enter the queue.
     pub drops: bool,
     /// The flows; at least one kind.
     pub flows: Vec<Flows>,
@@ -32,36 +32,36 @@ pub struct Fluid {
 pub struct Point {
     /// Seconds since the start.
     pub t_s: f64,
-    /// Packets waiting.
+    /// Waiting packets.
     pub q: f64,
-    /// Probability of a signal by the rule.
+    /// Signal probability set by the rule.
     pub p: f64,
-    /// The mean window in packets.
+    /// Mean window in packets.
     pub window: f64,
 }
 
-/// What happened in a step, for the rule.
+/// One step, passed to the rule.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
-    /// Its end, in seconds since the start.
+    /// End of the step, in seconds since the start.
     pub t_s: f64,
-    /// Packets waiting then.
+    /// Waiting packets at its end.
     pub q: f64,
-    /// Packets offered in it.
+    /// Packets offered in the step.
     pub offered: f64,
-    /// Of these, dropped by the rule.
+    /// Packets of these dropped by the rule.
     pub dropped: f64,
 }
 
-/// Steps in the shortest round trip.
+/// Steps per shortest round trip.
 const STEPS: f64 = 50.0;
-/// A window never falls below this.
-const LEAST_WINDOW: f64 = 1.0;
+/// Smallest window in packets.
+const MIN_WINDOW: f64 = 1.0;
 
-/// Points of a course that are kept at most: of a longer one every second, third or further one.
-const MOST_POINTS: usize = 1 << 20;
+/// Maximum number of points of a trajectory. A longer one has every second, third, ... point.
+const MAX_POINTS: usize = 1 << 20;
 
-/// A quantity over time, one value a step, for as long as a round trip can be.
+/// History of a quantity, one value per step, over the longest round trip.
 struct Past {
     step: f64,
     values: VecDeque<f64>,
@@ -69,7 +69,7 @@ struct Past {
 }
 
 impl Past {
-    /// One that was `value` until now, and is asked for nothing older than `longest` seconds.
+    /// A quantity that was `value` until now. `longest`: maximum age in seconds that `at` is called with.
     fn new(value: f64, step: f64, longest: f64) -> Self {
         Self { step, values: VecDeque::from([value]), most: (longest / step) as usize + 3 }
     }
@@ -81,7 +81,7 @@ impl Past {
         self.values.push_back(value);
     }
 
-    /// What it was `ago` seconds before the latest value; before the start it was what it began with.
+    /// The value `ago` seconds before the latest one; before the start the initial value.
     fn at(&self, ago: f64) -> f64 {
         let back = (ago / self.step).max(0.0);
         let (whole, part) = (back as usize, back.fract());
@@ -91,8 +91,9 @@ impl Past {
 }
 
 impl Fluid {
-    /// The course of `seconds` from an empty queue and windows of one packet. After each step `rule` says the probability
-    /// of a signal from then on. Points are evenly apart, a step or several. `None` if a quantity is no positive number.
+    /// The trajectory over `seconds`, starting with an empty queue and windows of one packet. After each step `rule`
+    /// returns the new signal probability. Points are equidistant, one per step or per several steps. `None` if a
+    /// parameter is not a positive finite number.
     pub fn run(&self, seconds: f64, rule: &mut dyn FnMut(&Step) -> f64) -> Option<Vec<Point>> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let shortest = self.flows.iter().map(|kind| kind.base_s).fold(f64::INFINITY, f64::min);
@@ -104,9 +105,9 @@ impl Fluid {
         let longest = self.flows.iter().map(|kind| kind.base_s).fold(0.0, f64::max) + self.limit / self.capacity;
         let past = |value: f64| Past::new(value, h, longest);
         let steps = (seconds / h) as usize;
-        let every = steps.div_ceil(MOST_POINTS).max(1);
+        let every = steps.div_ceil(MAX_POINTS).max(1);
         let (mut queue, mut signals) = (past(0.0), past(0.0));
-        let mut windows: Vec<Past> = self.flows.iter().map(|_| past(LEAST_WINDOW)).collect();
+        let mut windows: Vec<Past> = self.flows.iter().map(|_| past(MIN_WINDOW)).collect();
         let count: f64 = self.flows.iter().map(|kind| kind.count).sum();
         let (mut p, mut points) = (0.0, Vec::new());
         for n in 1..=steps {
@@ -118,7 +119,7 @@ impl Fluid {
             let entering = offered - dropped;
             let next = q + h * (entering - self.capacity);
             let lost = ((next - self.limit) / h).max(0.0);
-            // Windows by the step's first slope at both ends: the second order of Heun, of which the delayed part is known.
+            // Heun's method, second order: slopes at both ends of the step, with the delayed terms fixed at its start.
             for (kind, w) in self.flows.iter().zip(&mut windows) {
                 let now = rtt(kind.base_s, q);
                 let (w_then, q_then, p_then) = (w.at(now), queue.at(now), signals.at(now));
@@ -126,7 +127,7 @@ impl Fluid {
                 let w_now = w.at(0.0);
                 let first = slope(w_now);
                 let second = slope(w_now + h * first);
-                w.push((w_now + 0.5 * h * (first + second)).max(LEAST_WINDOW));
+                w.push((w_now + 0.5 * h * (first + second)).max(MIN_WINDOW));
             }
             queue.push(next.clamp(0.0, self.limit));
             let step = Step { t_s: n as f64 * h, q: queue.at(0.0), offered: offered * h, dropped: dropped * h };
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_to_rest_where_the_equations_say() {
+    fn pi_loop_converges_to_the_equilibrium() {
         let points = fluid(60.0).run(200.0, &mut pi(1.0)).unwrap();
         let last = points.last().unwrap();
         // q at the reference, W = R C/N, p = 2/W^2.
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_the_margins_call_unstable_swings() {
+    fn unstable_loop_oscillates() {
         let points = fluid(10.0).run(200.0, &mut pi(8.0)).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 100.0).map(|x| x.q).collect();
         let swing = swing::of(&tail, points[0].t_s);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_without_a_rule_is_kept_full_by_its_losses() {
+    fn losses_alone_keep_a_buffer_full() {
         let points = fluid(60.0).run(100.0, &mut |_| 0.0).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;
@@ -194,20 +195,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_course_is_kept_in_part() {
+    fn long_trajectory_is_thinned_evenly() {
         let (mut n, short) = (0, Fluid { flows: vec![Flows { count: 1.0, base_s: 0.001 }], ..fluid(1.0) });
         let mut rule = |_: &Step| {
             n += 1;
             0.01
         };
         let points = short.run(50.0, &mut rule).unwrap();
-        assert!(n > 2 * MOST_POINTS && points.len() <= MOST_POINTS, "{n} {}", points.len());
+        assert!(n > 2 * MAX_POINTS && points.len() <= MAX_POINTS, "{n} {}", points.len());
         let apart: Vec<f64> = points.windows(2).map(|two| two[1].t_s - two[0].t_s).collect();
         assert!(apart.iter().all(|gap| (gap / points[0].t_s - 1.0).abs() < 1e-6));
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn nonpositive_and_nonfinite_parameters_are_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(fluid(bad).run(1.0, &mut |_| 0.0).is_none());
             assert!(fluid(1.0).run(bad, &mut |_| 0.0).is_none());

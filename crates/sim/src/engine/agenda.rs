@@ -1,24 +1,24 @@
 //! The event queue: a winner tree over a fixed set of sources, each with at most one pending event.
 //!
-//! Every pipe, link, timer set and sampler is a source that knows its own next event, so the pending
-//! set numbers about the links, not the packets in flight. Changing one source's time costs one
-//! path to the root: no allocation, no pops, no cancelled entries.
+//! Every pipe, managed link, discipline timer, the flow timers and the sampler are sources that know their next
+//! event. The number of pending events is thus about that of the links, not that of the packets in flight. To change
+//! the time of one source costs one path to the root: no allocation, no removal, no cancelled entries.
 
 use forebay_aqm::base::time::Instant;
 
-/// Bits of a key that hold the source; the rest hold nanoseconds (39 hours' worth).
+/// Bits of a key that hold the source; the others hold nanoseconds, up to 39 hours.
 const SOURCE_BITS: u32 = 17;
 /// The most sources an agenda can hold.
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 /// The latest time a key can hold, in nanoseconds.
 pub const MAX_NANOS: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 
-/// The key of a source without an event: after all others, as [`MAX_NANOS`] leaves it free.
+/// Key of a source without an event. It sorts last: no time above [`MAX_NANOS`] is used.
 const IDLE: u64 = u64::MAX;
 
-/// Which source is due when. Equal times are served in order of source index.
+/// The next event of each source. Events at equal times are processed in order of source index.
 pub struct Agenda {
-    /// A complete binary tree, root at 1, leaves from `leaves`; each node holds its smaller child.
+    /// A complete binary tree: root at 1, leaves from `leaves` on; each node holds the smaller of its children.
     tree: Vec<u64>,
     leaves: usize,
 }
@@ -34,16 +34,16 @@ impl Agenda {
         Self { tree: vec![IDLE; 2 * leaves], leaves }
     }
 
-    /// Sets the next event of `source` to `at`, or to never. Times beyond [`MAX_NANOS`] count as that:
-    /// no run lasts so long, and a wrapped key would come first.
+    /// Sets the next event of `source`; `None`: no event. Times beyond [`MAX_NANOS`] are clamped to it: no run is
+    /// that long, and a key that overflows would come first.
     #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
         let key = match at {
             Some(at) => (at.nanos().min(MAX_NANOS) << SOURCE_BITS) | source as u64,
             None => IDLE,
         };
-        // The smaller key is carried along: the loads of the siblings do not wait for one another, and no
-        // branch depends on the keys.
+        // Carry the smaller key along, so that loads of siblings do not depend on each other and no branch depends on
+        // keys.
         let (mut at, mut smaller) = (self.leaves + source, key);
         self.tree[at] = smaller;
         while at > 1 {
@@ -53,7 +53,7 @@ impl Agenda {
         }
     }
 
-    /// The earliest event: its time and its source.
+    /// The earliest event: its time and source.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
         let key = self.tree[1];
@@ -61,24 +61,24 @@ impl Agenda {
     }
 }
 
-/// What an event source of a run stands for.
+/// The event of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The transmitter of this managed link is free.
+    /// The transmitter of this managed link becomes idle.
     Departure(usize),
-    /// The timer of the discipline at this managed link is due.
+    /// The discipline's timer at this managed link expires.
     Tick(usize),
-    /// The head of this pipe has reached its far end.
+    /// The first segment of this pipe reaches its end.
     Pipe(usize),
-    /// The earliest of the flows' timers is due.
+    /// The earliest flow timer expires.
     Timers,
-    /// The warm-up is over.
+    /// The warm-up ends.
     Window,
     /// A row of the series is due.
     Sampler,
 }
 
-/// The order of a run's event sources at equal times: departures, timers of disciplines, pipes, flow
+/// Numbering of the event sources, which is their order at equal times: departures, discipline timers, pipes, flow
 /// timers, window, sampler.
 pub(crate) struct Sources {
     pub(crate) managed: usize,
@@ -86,7 +86,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// What `source` stands for. Pipes are asked for first: most events are theirs.
+    /// The event of `source`. Pipes are checked first, because most events are theirs.
     #[inline(always)]
     pub(crate) const fn event(&self, source: usize) -> Event {
         let pipe = source.wrapping_sub(self.pipe(0));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_has_its_event() {
+    fn source_numbers_map_to_their_events() {
         let sources = Sources { managed: 2, pipes: 1 };
         let events = (0..sources.count()).map(|source| sources.event(source)).collect::<Vec<_>>();
         let links = [Event::Departure(0), Event::Departure(1), Event::Tick(0), Event::Tick(1)];
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_times_go_by_source() {
+    fn equal_times_are_ordered_by_source() {
         let mut agenda = Agenda::new(5);
         agenda.set(4, at(7));
         agenda.set(2, at(7));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn times_beyond_the_last_do_not_wrap() {
+    fn times_beyond_the_maximum_do_not_wrap() {
         let mut agenda = Agenda::new(2);
         agenda.set(0, Some(Instant::NEVER));
         agenda.set(1, at(5));
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn first_is_the_minimum(changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)) {
+        fn first_is_the_earliest(changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)) {
             let mut agenda = Agenda::new(37);
             let mut plain = [None; 37];
             for (source, nanos) in changes {

@@ -1,36 +1,36 @@
-//! A time that may be none, in eight bytes.
+//! An optional time in eight bytes.
 
 use forebay_aqm::base::time::Instant;
 
-/// When something is due, if at all: an `Option<Instant>` without a tag, in whose order never comes last.
+/// An optional due time: like `Option<Instant>`, but without a tag, and with `NEVER` ordered last.
 ///
-/// [`Instant::NEVER`] stands for none: no run lasts so long, see [`MAX_NANOS`](super::agenda::MAX_NANOS).
+/// [`Instant::NEVER`] represents "none". No run lasts that long, see [`MAX_NANOS`](super::agenda::MAX_NANOS).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Due(Instant);
 
 impl Due {
-    /// Not at all.
+    /// No time.
     pub const NEVER: Self = Self(Instant::NEVER);
 
-    /// At this time.
+    /// Due at this time.
     #[inline]
     pub const fn at(at: Instant) -> Self {
         Self(at)
     }
 
-    /// The time, if there is one.
+    /// The time; `None` for [`NEVER`](Self::NEVER).
     #[inline]
     pub fn get(self) -> Option<Instant> {
         (self.0 != Instant::NEVER).then_some(self.0)
     }
 
-    /// Is there none?
+    /// Is it [`NEVER`](Self::NEVER)?
     #[inline]
     pub fn is_never(self) -> bool {
         self.0 == Instant::NEVER
     }
 
-    /// Has the time come at `now`?
+    /// Is it due at `now`?
     #[inline]
     pub fn has_come(self, now: Instant) -> bool {
         self.0 <= now
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behaves_as_an_option_with_none_last() {
+    fn due_behaves_like_option_with_none_last() {
         let at = |nanos| Due::at(Instant::from_nanos(nanos));
         assert_eq!((at(3).min(Due::NEVER), at(3).min(at(2))), (at(3), at(2)));
         for option in [None, Some(Instant::ZERO), Some(Instant::from_nanos(7))] {

@@ -1,17 +1,17 @@
-//! A place in a table, of which there may be none, in four bytes.
+//! A table index of which an `Option` takes four bytes.
 
 use core::num::NonZeroU32;
 
-/// A place in a table of less than 2^32 - 1 entries. `Option<Index>` takes four bytes as well: the number is kept inverted,
-/// and the one that would be 0 then stands for `None`.
+/// An index into a table of less than 2^32 - 1 entries. The number is stored inverted, so that it is never 0 and
+/// `Option<Index>` takes four bytes too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Index(NonZeroU32);
 
 impl Index {
-    /// Entry `at` of a table.
+    /// Index `at`.
     ///
     /// # Panics
-    /// If no table is so large.
+    /// If `at` is 2^32 - 1 or more.
     #[inline]
     pub const fn new(at: usize) -> Self {
         assert!(at < u32::MAX as usize, "a table of less than 2^32 - 1 entries");
@@ -21,7 +21,7 @@ impl Index {
         }
     }
 
-    /// Its number.
+    /// The index.
     #[inline]
     pub const fn get(self) -> usize {
         !self.0.get() as usize
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_takes_no_room() {
+    fn option_of_index_takes_four_bytes() {
         assert_eq!(size_of::<Option<Index>>(), 4);
         assert_eq!([0, 1, u32::MAX as usize - 1].map(|at| Index::new(at).get()), [0, 1, u32::MAX as usize - 1]);
     }

@@ -1,4 +1,4 @@
-//! What the simulator is built on: the agenda of events, timers, rings, slabs, and what may be absent in four or eight bytes.
+//! Data structures of the simulator: agenda of events, timers, rings, slabs, and compact optional times and indices.
 
 pub mod agenda;
 pub mod due;

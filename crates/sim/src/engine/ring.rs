@@ -1,6 +1,6 @@
-//! A growable ring of `Copy` records: `VecDeque` with a power-of-two mask and nothing else.
+//! A growable FIFO ring of `Copy` records: like `VecDeque`, but with a power-of-two size and few operations.
 
-/// First in, first out.
+/// A FIFO queue.
 pub struct Ring<T> {
     slots: Vec<T>,
     head: usize,
@@ -13,13 +13,13 @@ impl<T: Copy + Default> Ring<T> {
         Self { slots: vec![T::default(); 16], head: 0, len: 0 }
     }
 
-    /// How many records it holds.
+    /// Number of records.
     #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Does it hold none?
+    /// Is the ring empty?
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -31,13 +31,13 @@ impl<T: Copy + Default> Ring<T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
-    /// The youngest record.
+    /// The newest record.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get((self.head + self.len - 1) & (self.slots.len() - 1)) }
     }
 
-    /// Adds a record.
+    /// Adds a record at the end.
     #[inline]
     pub fn push(&mut self, record: T) {
         if self.len == self.slots.len() {
@@ -49,8 +49,8 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Removes the oldest record, if there is one. Look at it with [`front`](Self::front): a copy through an
-    /// `Option` is slower.
+    /// Removes the oldest record, if any. Read it with [`front`](Self::front) first: returning a copy in an `Option`
+    /// is slower.
     #[inline]
     pub fn skip(&mut self) {
         let some = usize::from(self.len > 0);
@@ -78,7 +78,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn behaves_as_a_deque_while_growing() {
+    fn ring_matches_vecdeque_while_growing() {
         let (mut ring, mut deque) = (Ring::new(), VecDeque::new());
         for i in 0u32..5000 {
             ring.push(i);

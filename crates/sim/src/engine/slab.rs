@@ -1,6 +1,6 @@
-//! A growable table of `Copy` records whose places are given out again.
+//! A growable table of `Copy` records that reuses free places.
 
-/// Records, each at a place of its own until it is removed.
+/// Records; each keeps its place until it is removed.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     records: Vec<T>,
@@ -13,17 +13,17 @@ impl<T: Copy + Default> Slab<T> {
         Self { records: Vec::new(), free: Vec::new() }
     }
 
-    /// How many records it holds.
+    /// Number of records.
     pub const fn len(&self) -> usize {
         self.records.len() - self.free.len()
     }
 
-    /// Does it hold none?
+    /// Is the slab empty?
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a record: its place.
+    /// Adds a record and returns its place.
     #[inline]
     pub fn insert(&mut self, record: T) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
@@ -34,7 +34,7 @@ impl<T: Copy + Default> Slab<T> {
         place
     }
 
-    /// Removes the record at `place`, which may be given out from now on.
+    /// Removes the record at `place`, which may then be reused.
     #[inline]
     pub fn remove(&mut self, place: u32) -> &T {
         self.free.push(place);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_given_out_again() {
+    fn free_places_are_reused() {
         let mut slab = Slab::new();
         let places = [7, 8, 9].map(|record| slab.insert(record));
         assert_eq!((*slab.remove(places[1]), slab.len()), (8, 2));

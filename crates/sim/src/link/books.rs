@@ -1,21 +1,21 @@
-//! Books of a link that must balance, kept in builds with debug assertions; elsewhere the calls are empty.
+//! Accounting checks of a link. They run in builds with debug assertions; in others the calls are empty.
 //!
-//! They count beside the link's own counters, so that a packet that is lost, doubled, overtaken or sent
-//! back in time stops the run where it happens.
+//! Their counters are independent of the link's, so that a run stops where a packet is lost, duplicated, overtaken or
+//! sent into the past.
 
 use forebay_aqm::base::time::Instant;
 
-/// Books of one link.
+/// Packet counters of one link.
 #[derive(Default)]
 pub(super) struct LinkBooks {
     offered: u64,
     begun: u64,
-    /// Time of the last arrival, and the latest at which a transmission ends.
+    /// Time of the latest arrival, and the end of the latest transmission.
     arrived: Instant,
     ends: Instant,
-    /// By slot: which arrival it holds. Drop-tail as arithmetic has no slots.
+    /// By slot: number of the arrival that it holds. The drop-tail fast path has no slots.
     arrivals: Vec<u64>,
-    /// The arrival that was served last.
+    /// Number of the arrival served last.
     served: u64,
 }
 
@@ -30,7 +30,7 @@ impl LinkBooks {
         }
     }
 
-    /// The packet that was just offered is put into `slot`.
+    /// The packet just offered is stored in `slot`.
     #[inline(always)]
     pub(super) fn store(&mut self, slot: u32) {
         if cfg!(debug_assertions) {
@@ -40,7 +40,7 @@ impl LinkBooks {
         }
     }
 
-    /// The packet in `slot` is served next. A queue with one list serves in the order of arrival.
+    /// The packet in `slot` is served next. With `one_list` service must be in order of arrival.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: u32, one_list: bool) {
         if cfg!(debug_assertions) {
@@ -50,7 +50,7 @@ impl LinkBooks {
         }
     }
 
-    /// A packet waits no longer.
+    /// A packet begins its transmission.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         if cfg!(debug_assertions) {
@@ -58,8 +58,8 @@ impl LinkBooks {
         }
     }
 
-    /// The transmission of the next packet in order ends at `end`. Its begin says less: a host's line wanders,
-    /// and a long packet may begin before the end of a short one before it.
+    /// The transmission of the next packet in order ends at `end`. Its beginning is not checked: with the host's
+    /// serialization jitter a long packet may begin before the end of a short one before it.
     #[inline(always)]
     pub(super) fn end(&mut self, end: Instant) {
         if cfg!(debug_assertions) {
@@ -68,7 +68,7 @@ impl LinkBooks {
         }
     }
 
-    /// Conservation: what was offered has begun its transmission, was dropped, or waits.
+    /// Checks conservation: every packet offered has begun its transmission, was dropped, or is queued.
     #[inline(always)]
     pub(super) fn balance(&self, dropped: u64, queued: usize) {
         debug_assert_eq!(self.offered, self.begun + dropped + queued as u64, "offered = begun + dropped + queued");
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::testing::{at, stops};
 
-    /// A link that took packets 1 to 3 into slots 0 to 2 at times 10 to 30 and sends the first.
+    /// A link that stored packets 1 to 3 in slots 0 to 2 at times 10 to 30 and sends the first.
     fn link() -> LinkBooks {
         let mut books = LinkBooks::default();
         for slot in 0..3 {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_link_passes() {
+    fn correct_link_passes_the_accounting_checks() {
         let mut books = link();
         books.balance(0, 2);
         books.take(1, true);
@@ -105,10 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_a_link_are_found() {
+    fn link_accounting_finds_faults() {
         assert!(stops(|| link().balance(0, 1)), "dropped without counting");
         assert!(stops(|| link().balance(1, 2)), "counted without dropping");
-        assert!(stops(|| link().offer(at(29))), "time travel");
+        assert!(stops(|| link().offer(at(29))), "arrival before the latest one");
         assert!(stops(|| link().end(at(34))), "two transmissions at once");
         let swapped = || {
             let mut books = link();

@@ -1,4 +1,4 @@
-//! A drop-tail FIFO as arithmetic: a packet's departure is known when it arrives.
+//! Drop-tail FIFOs without events: a packet's departure is computed when it arrives.
 
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Limit;
@@ -7,28 +7,28 @@ use super::books::LinkBooks;
 use crate::engine::ring::Ring;
 use crate::measure::meter::Meter;
 
-/// For a buffer of packets that nobody watches: no queue, only the times at which the packets of this busy period begin
-/// transmission.
+/// For an unmeasured buffer in packets. It stores no queue, only the times at which the packets of the current busy
+/// period begin transmission.
 pub(super) struct Line {
     limit: usize,
-    /// When the transmitter is free for the next arrival.
+    /// When the transmitter becomes idle.
     free: Instant,
-    /// Packets since the line was last idle.
+    /// Packets in the current busy period.
     count: usize,
-    /// By packet, modulo its size: a power of two, which grows until it holds `limit` of them.
+    /// Start of transmission, by packet number modulo the size, a power of two that grows until it exceeds `limit`.
     starts: Vec<Instant>,
 }
 
 impl Line {
-    /// The longest buffer it may stand for: a line that is never idle remembers that many packets.
-    pub(super) const MOST: u32 = 1 << 16;
+    /// Largest buffer in packets: a busy line stores that many times.
+    pub(super) const MAX_LIMIT: u32 = 1 << 16;
 
     pub(super) const fn new(limit: usize) -> Self {
         Self { limit, free: Instant::ZERO, count: 0, starts: Vec::new() }
     }
 
-    /// When a packet that arrives at `now` and takes `time` to send is on its way; `None`: the buffer is full,
-    /// for the packet `limit` places before it still waits. `begins`: see [`Link::pass`](super::Link::pass).
+    /// When a packet that arrives at `now` has been sent; `time`: its transmission time. `None`: the buffer is full,
+    /// because the packet `limit` places ahead is still waiting. `begins`: see [`Link::pass`](super::Link::pass).
     #[inline(always)]
     pub(super) fn admit(
         &mut self,
@@ -67,10 +67,10 @@ struct Waiting {
     len: u16,
 }
 
-/// With its queue at hand: for a meter, or a buffer of bytes.
+/// With a queue: for measured links, and buffers in bytes.
 pub(super) struct Plain {
     limit: Limit,
-    /// When the transmitter is free for the next arrival.
+    /// When the transmitter becomes idle.
     pub(super) free: Instant,
     waiting: Ring<Waiting>,
     bytes: u64,
@@ -81,18 +81,18 @@ impl Plain {
         Self { limit, free: Instant::ZERO, waiting: Ring::new(), bytes: 0 }
     }
 
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub(super) const fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// A packet of this length begins its transmission at `start` and waits until then.
+    /// A packet of `len` bytes waits until its transmission begins at `start`.
     pub(super) fn push(&mut self, start: Instant, len: u16) {
         self.waiting.push(Waiting { start, len });
         self.bytes += u64::from(len);
     }
 
-    /// Packets whose transmission has begun by `now` wait no longer.
+    /// Removes packets whose transmission has begun by `now`.
     #[inline]
     pub(super) fn begin_due(&mut self, now: Instant, meter: &mut Option<Box<Meter>>, books: &mut LinkBooks) {
         while let Some(&first) = self.waiting.front()

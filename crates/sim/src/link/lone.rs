@@ -1,7 +1,7 @@
-//! A link by itself: that of a network, driven by packets as they come from outside.
+//! A single link, driven from outside packet by packet.
 //!
-//! The host of one, which has a real clock, tells it of arrivals at their times and lets it run up to the present; between
-//! the two everything happens at its own time, as in a `World`, however late the host comes.
+//! The caller has a real clock. It reports arrivals with their times and advances the link to the present. Everything
+//! in between happens at its exact time, as in a `World`, however late the caller is.
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -11,10 +11,10 @@ use crate::measure::meter::Window;
 use crate::measure::outcome::{LinkOutcome, Series};
 use crate::network::LinkSpec;
 
-/// What became of a segment.
+/// Fate of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// It is on its way, and will be at the far end at its time `at`.
+    /// Sent; it reaches the far end at its time `at`.
     Sent,
     /// The queue dropped it.
     Dropped,
@@ -22,42 +22,42 @@ pub enum Gone {
     Lost,
 }
 
-/// The rows of a link's series.
+/// Sampling of a link's series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
-    /// Time between two of them at first.
+    /// Initial time between rows.
     pub every: Span,
-    /// As many are kept at most, at least two, if not all: when there are so many every other one is taken out, and from then on the
-    /// time between two is twice as long. A row that stays has the mean queue of both.
+    /// Maximum number of rows, at least 2; `None`: keep all. When it is reached, every other row is removed and the
+    /// time between rows doubles. A remaining row has the mean queue of both.
     pub most: Option<usize>,
 }
 
 impl Rows {
-    /// A row each `span`, however many that makes.
+    /// A row every `every`, without a maximum.
     pub const fn all(every: Span) -> Self {
         Self { every, most: None }
     }
 }
 
-/// See the module's text.
+/// A single link.
 pub struct LoneLink {
     link: Link,
     name: String,
     now: Instant,
-    /// When the transmitter is free, if it sends or waits to.
+    /// When the transmitter becomes idle; `None`: it is idle.
     free: Option<Instant>,
     tick: Option<Instant>,
-    /// Between two rows of the series.
+    /// Current time between rows.
     sample: Span,
     sampled: Instant,
-    /// An even number, if there is a bound.
+    /// Maximum number of rows, even.
     most_rows: Option<usize>,
     series: Series,
 }
 
 impl LoneLink {
-    /// The link that `spec` describes, under study and idle at time zero; what happens in `warmup` does not count, and the
-    /// series has these `rows`. `horizon` is how long it is used at most; plain drop-tail is a discipline as any other.
+    /// The link of `spec`, measured, idle at time zero. `warmup` is not measured. `horizon`: upper bound on its time
+    /// of use. Plain drop-tail runs as a discipline too.
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
         let discipline = Some(spec.discipline.clone().unwrap_or_default());
         let spec = LinkSpec { study: true, discipline, ..spec.clone() };
@@ -68,7 +68,7 @@ impl LoneLink {
         Self { link, name, now, free: None, tick, sample, sampled, most_rows, series }
     }
 
-    /// When something happens next, if nothing arrives.
+    /// Time of the next event if nothing arrives.
     pub fn next(&self) -> Option<Instant> {
         match (self.free, self.tick) {
             (Some(free), Some(tick)) => Some(free.min(tick)),
@@ -76,11 +76,11 @@ impl LoneLink {
         }
     }
 
-    /// Everything up to and with `until`; what leaves the queue meanwhile is `gone`.
+    /// Processes events up to and including `until`. Calls `gone` for each segment that leaves the queue.
     pub fn advance(&mut self, until: Instant, gone: &mut dyn FnMut(&Segment, Gone)) {
         loop {
             let next = self.next().filter(|next| *next <= until);
-            // A row comes after everything else of its moment, as in a world.
+            // As in a world, a row comes after all other events of the same time.
             while self.sampled < next.unwrap_or(until + Span::from_nanos(1)) {
                 self.look();
             }
@@ -96,7 +96,7 @@ impl LoneLink {
         self.now = self.now.max(until);
     }
 
-    /// A segment arrives at `at`, or now if that has passed.
+    /// A segment arrives at `at`, or now if `at` has passed.
     pub fn arrive(&mut self, segment: Segment, tag: Tag, at: Instant, gone: &mut dyn FnMut(&Segment, Gone)) {
         self.advance(at, gone);
         let idle = self.link.arrive(segment, tag, self.now, |dropped| gone(dropped, Gone::Dropped));
@@ -108,7 +108,7 @@ impl LoneLink {
         }
     }
 
-    /// The transmitter is free.
+    /// The transmitter is idle: sends the next packet.
     fn serve(&mut self, gone: &mut dyn FnMut(&Segment, Gone)) {
         let served = self.link.serve(self.now, |dropped| gone(dropped, Gone::Dropped));
         self.free = served.map(|(_, free)| free);
@@ -126,12 +126,12 @@ impl LoneLink {
         self.sampled += self.sample;
     }
 
-    /// The link itself, to be looked at.
+    /// The link, for inspection.
     pub const fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Its books, closed at `end`, which has been reached.
+    /// Ends the measurement at `end`, or now if `end` has passed, and returns the results.
     pub fn finish(mut self, end: Instant) -> LinkOutcome {
         self.advance(end, &mut |_, _| ());
         let (end, sending) = (self.now, self.free.unwrap_or(Instant::ZERO));
@@ -140,10 +140,10 @@ impl LoneLink {
     }
 }
 
-/// Takes every other row out, the first one included, of an even number of rows that are equally far apart.
+/// Removes every other row, the first one included. The number of rows is even, and their distances are equal.
 fn thin(series: &mut Series) {
     let Series { time_s, queue_pkts, queue_mean_pkts, probes, .. } = series;
-    // A row has the mean since the one before: both are of the same length.
+    // A row has the mean since the row before it; both intervals have the same length.
     queue_mean_pkts.chunks_exact_mut(2).for_each(|pair| pair[1] = pair[0].midpoint(pair[1]));
     let columns = [time_s, queue_pkts, queue_mean_pkts].into_iter().chain(probes.iter_mut().map(|(_, column)| column));
     for column in columns {

@@ -1,4 +1,4 @@
-//! A queue under a discipline, with the segments whose descriptors it holds.
+//! A queue with a discipline, and the segments of the packets in it.
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::host::Queue;
@@ -11,7 +11,7 @@ use super::segment::Segment;
 use crate::engine::slab::Slab;
 use crate::measure::meter::{Loss, Meter};
 
-/// What a flow's packets look like to a discipline.
+/// Properties of a flow's packets that disciplines use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tag {
     /// Source-destination pair.
@@ -20,12 +20,12 @@ pub struct Tag {
     pub proto: Proto,
 }
 
-/// The queue and what stands in it.
+/// The queue and its segments.
 pub(super) struct Managed {
-    /// The discipline and its memory.
+    /// Discipline and port.
     pub(super) queue: Queue<AnyDiscipline>,
     segments: Slab<Segment>,
-    /// Does the transmitter send, or wait until it may?
+    /// Is the transmitter busy, or waiting for a schedule?
     pub(super) sending: bool,
 }
 
@@ -34,19 +34,19 @@ impl Managed {
         Self { queue, segments: Slab::new(), sending: false }
     }
 
-    /// A single list is served from its head.
+    /// Is it served in order of arrival? True for a single list.
     pub(super) fn is_fifo(&self) -> bool {
         self.queue.discipline().lists() == 1
     }
 
-    /// How many segments it holds; as many as the discipline has packets.
+    /// Number of segments, equal to the number of packets that the discipline holds.
     pub(super) fn held(&self) -> usize {
         let held = self.segments.len();
         debug_assert_eq!(held, self.queue.port.pkts() as usize, "a segment for each packet of the discipline");
         held
     }
 
-    /// The descriptor of a segment that arrives.
+    /// Stores a segment and returns its packet descriptor.
     #[inline(always)]
     pub(super) fn describe(&mut self, segment: Segment, tag: Tag) -> Packet {
         Packet {
@@ -62,13 +62,13 @@ impl Managed {
         }
     }
 
-    /// The segment of a packet that the discipline gives back.
+    /// Removes the segment of a packet that the discipline returns.
     #[inline(always)]
     pub(super) fn release(&mut self, packet: &Packet) -> &Segment {
         self.segments.remove(packet.slot)
     }
 
-    /// Releases the segments of dropped packets and tells the meter; how many there were.
+    /// Removes the segments of dropped packets and reports them to the meter. Returns their number.
     #[inline]
     pub(super) fn release_dropped(
         &mut self,

@@ -1,8 +1,8 @@
-//! A link: a queue, a transmitter of fixed rate, and a pipe of constant delay.
+//! A link: a queue, a transmitter, and a pipe of constant delay.
 //!
-//! A plain FIFO needs no transmission-complete event: a packet's departure is known when it arrives,
-//! and a finite drop-tail queue is a ring of the times at which waiting packets begin transmission.
-//! Only a link that runs a discipline of `forebay-aqm` asks for events of its own.
+//! A plain FIFO needs no event at the end of a transmission: a packet's departure is computed when it arrives, and a
+//! finite drop-tail queue is a ring of the times at which the waiting packets begin transmission. Only a link with a
+//! discipline of `forebay-aqm` needs events.
 
 mod books;
 mod droptail;
@@ -30,7 +30,7 @@ use managed::Managed;
 pub use managed::Tag;
 use segment::Segment;
 
-/// The transmitter: turns lengths into times.
+/// The transmitter: converts lengths to transmission times.
 #[derive(Clone, Debug)]
 struct Transmitter {
     rate: Rate,
@@ -42,7 +42,7 @@ impl Transmitter {
         Self { rate, last: (0, Span::ZERO) }
     }
 
-    /// Time on the wire. Lengths repeat, divisions are slow: the last one is kept.
+    /// Transmission time. Caches the last one: lengths repeat, and divisions are slow.
     #[inline]
     fn time(&mut self, len: u16) -> Span {
         if self.last.0 != len {
@@ -54,9 +54,9 @@ impl Transmitter {
 
 /// The queue of a link.
 enum Buffer {
-    /// Drop-tail without events.
+    /// Drop-tail without events, unmeasured.
     Line(Line),
-    /// The same, watched or limited in bytes.
+    /// Drop-tail without events, measured or with a buffer in bytes.
     Plain(Plain),
     /// Any discipline.
     Managed(Box<Managed>),
@@ -67,11 +67,11 @@ pub struct Link {
     buffer: Buffer,
     transmitter: Transmitter,
     delay: Span,
-    /// Present at links under study.
+    /// Present on links under study.
     pub meter: Option<Box<Meter>>,
-    /// Present where the link is more than a queue of constant rate.
+    /// Present on links with losses or a variable rate.
     wire: Option<Box<Wire>>,
-    /// Segments dropped here, in the whole run.
+    /// Segments dropped by the queue in the complete run.
     pub dropped: u64,
     books: LinkBooks,
 }
@@ -87,7 +87,7 @@ impl Link {
                 let queue = discipline.queue(facts, Rng::stream(seed, &format!("link/{}", spec.name)));
                 Buffer::Managed(Box::new(Managed::new(queue)))
             }
-            (None, Limit::Packets(n @ 1..=Line::MOST)) if meter.is_none() && wire.is_none() => {
+            (None, Limit::Packets(n @ 1..=Line::MAX_LIMIT)) if meter.is_none() && wire.is_none() => {
                 Buffer::Line(Line::new(n as usize))
             }
             (None, limit) => Buffer::Plain(Plain::new(limit)),
@@ -96,12 +96,12 @@ impl Link {
         Self { buffer, transmitter, delay: spec.delay, meter, wire, dropped: 0, books: LinkBooks::default() }
     }
 
-    /// Segments that its wire has lost, in the whole run.
+    /// Segments lost on the wire in the complete run.
     pub fn lost(&self) -> u64 {
         self.wire.as_ref().map_or(0, |wire| wire.lost)
     }
 
-    /// Is the packet whose transmission begins at `start` lost on its way? To be asked once for each.
+    /// Is the packet whose transmission begins at `start` lost on the wire? Call once per packet.
     #[inline]
     pub fn loses(&mut self, start: Instant) -> bool {
         let Some(wire) = &mut self.wire else { return false };
@@ -115,7 +115,7 @@ impl Link {
         lost
     }
 
-    /// The discipline, if it runs one.
+    /// The queue of its discipline; `None` for plain drop-tail.
     pub fn managed_queue(&self) -> Option<&Queue<AnyDiscipline>> {
         match &self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => None,
@@ -123,7 +123,7 @@ impl Link {
         }
     }
 
-    /// The same, to be changed.
+    /// Mutable access to the queue of its discipline; `None` for plain drop-tail.
     pub fn managed_queue_mut(&mut self) -> Option<&mut Queue<AnyDiscipline>> {
         match &mut self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => None,
@@ -131,17 +131,21 @@ impl Link {
         }
     }
 
-    /// Does its queue need events of its own?
+    /// Does its queue need events?
     pub const fn is_managed(&self) -> bool {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers a segment of `len` bytes to a plain link at `now`; the time it reaches the far end, or `Err` of the time
-    /// at which it is dropped, or would have got there if it is lost. Times of successive calls must not decrease.
+    /// Offers a segment of `len` bytes to a plain link at `now`. Returns the time at which it reaches the far end.
+    /// Successive calls need non-decreasing times.
     ///
-    /// `begins` tells when a packet that had to wait goes out, given when the line is free and the time it takes to send:
-    /// when it is free but for a host's inexact line (see `World::emit`), and never more than half of that time earlier or
-    /// later, so that order is kept. A line with a schedule keeps to it.
+    /// `begins` returns the start of transmission of a packet that had to wait, given the time at which the line
+    /// becomes idle and the transmission time. It returns that idle time, or for a host with serialization jitter
+    /// (see `World::emit`) a time at most half a transmission time earlier or later, so that order is kept. A line
+    /// with a schedule ignores it.
+    ///
+    /// # Errors
+    /// The time at which the segment was dropped, or at which it would have arrived if it was lost on the wire.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -182,7 +186,7 @@ impl Link {
         let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
         let due = pace.as_ref().map(|pace| if waits { pace.from_backlog() } else { pace.from_idle(now) });
         let waits = due.map_or(waits, |due| due > now);
-        // Also where nothing waits: what is longer than the whole buffer has no place in it.
+        // Checked for an idle line too: a packet longer than the complete buffer is dropped.
         if !plain.fits(len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
@@ -213,14 +217,14 @@ impl Link {
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
     }
 
-    /// Brings the books of a plain link up to `now`.
+    /// Updates a plain link's queue and meter to `now`.
     pub fn settle(&mut self, now: Instant) {
         if let Buffer::Plain(plain) = &mut self.buffer {
             plain.begin_due(now, &mut self.meter, &mut self.books);
         }
     }
 
-    /// Offers `segment` to a managed link. True if the transmitter was idle: the host must call `serve` now.
+    /// Offers `segment` to a managed link. Returns true if the transmitter is idle: the caller must then call `serve`.
     #[inline]
     pub fn arrive(&mut self, segment: Segment, tag: Tag, now: Instant, mut on_drop: impl FnMut(&Segment)) -> bool {
         let Buffer::Managed(managed) = &mut self.buffer else {
@@ -241,7 +245,7 @@ impl Link {
         !managed.sending
     }
 
-    /// A managed link whose transmitter is idle has got a packet: when to call `serve`, if not now.
+    /// For an idle managed link with a new packet: when to call `serve`; `None`: now.
     #[inline]
     pub fn idles_until(&mut self, now: Instant) -> Option<Instant> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref())?;
@@ -252,8 +256,8 @@ impl Link {
         (start > now).then_some(start)
     }
 
-    /// The transmitter is free: takes the next packet, if any. Gives its segment, already stamped with
-    /// the time it reaches the far end, and the time at which the transmitter is free again.
+    /// The transmitter is idle: removes the next packet. Returns its segment, with the time at which it reaches the
+    /// far end, and the time at which the transmitter is idle again. `None`: the queue is empty.
     #[inline]
     pub fn serve(&mut self, now: Instant, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, Instant)> {
         let Buffer::Managed(managed) = &mut self.buffer else { unreachable!("a plain link serves itself") };
@@ -295,7 +299,7 @@ impl Link {
         }
     }
 
-    /// Adds a row to the series of a link under study: that of time `row`, which has come by `now`.
+    /// Adds a row to the series of a link under study, for time `row`, at time `now`.
     pub(crate) fn look(&mut self, row: Instant, now: Instant, series: &mut Series) {
         if let Some(meter) = &mut self.meter {
             let (queue, mean) = meter.look(now);
@@ -309,7 +313,7 @@ impl Link {
         }
     }
 
-    /// Closes the books at `end`, with a transmission under way until `sending`.
+    /// Ends the measurement at `end`; `sending`: end of the current transmission.
     pub fn end(&mut self, end: Instant, sending: Instant) {
         if let Some(meter) = &mut self.meter {
             meter.end(end, sending);
@@ -319,18 +323,18 @@ impl Link {
         }
     }
 
-    /// What its meter says, and its series; `None` if it has no meter.
+    /// The results of its meter, with its series; `None` if it has no meter.
     pub(crate) fn outcome(&self, name: String, series: Series) -> Option<LinkOutcome> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         Some(LinkOutcome::of(self.meter.as_deref()?, pace.map(Pace::utilisation), name, series))
     }
 
-    /// When the discipline's timer is due.
+    /// Next expiry of the discipline's timer.
     pub fn next_tick(&self) -> Option<Instant> {
         self.managed_queue().and_then(Queue::next_tick)
     }
 
-    /// Does it serve in the order of arrival?
+    /// Does it serve in order of arrival?
     pub fn is_fifo(&self) -> bool {
         match &self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => true,
@@ -338,7 +342,7 @@ impl Link {
         }
     }
 
-    /// Packets waiting; those of a drop-tail link are in the pipe behind it already, and of a mere line not counted.
+    /// Waiting packets; 0 for unmeasured drop-tail. Packets of a drop-tail link are already in the pipe behind it.
     pub fn queued(&self) -> usize {
         match &self.buffer {
             Buffer::Line(_) => 0,
@@ -347,7 +351,7 @@ impl Link {
         }
     }
 
-    /// Checks that nothing was lost or invented: the port's own counters, and in debug builds the books.
+    /// Checks packet conservation: the port's counters, and in debug builds the accounting checks.
     pub fn check(&self) -> Result<(), &'static str> {
         self.books.balance(self.dropped, self.queued());
         self.managed_queue().map_or(Ok(()), |queue| queue.port.check())

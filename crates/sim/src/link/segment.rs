@@ -1,9 +1,9 @@
-//! What travels: one record of 32 bytes, carried by value from pipe to pipe.
+//! Segments: records of 32 bytes that pipes carry by value.
 
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
 
-/// What a segment is.
+/// Kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Kind {
@@ -12,45 +12,45 @@ pub enum Kind {
     Data,
     /// TCP acknowledgement, `seq` the next packet number expected.
     Ack,
-    /// A datagram nobody acknowledges.
+    /// A datagram without acknowledgement.
     Datagram,
-    /// What an end tells the other beside data and acknowledgements: a request or a packet of a handshake, `seq` its number
-    /// and which of them, or a report of RTP, `seq` its number and what it says.
+    /// Control information other than data and acknowledgements. `seq`: of a request or a handshake packet its number
+    /// and which of them it is; of an RTP report its number and content.
     Control,
 }
 
-/// A packet on its way. Half a cache line without padding: pipes copy it at every hop. Hand it on by value: one whose
-/// address is taken is written to memory field by field, and copying it from there with wide loads stalls.
+/// A packet in transit. 32 bytes, half a cache line, without padding, because pipes copy it at every hop. Pass it by
+/// value: taking its address makes the compiler write it field by field, and copying that with wide loads stalls.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Segment {
     /// When it reaches the next element.
     pub at: Instant,
-    /// When its host sent it; of an acknowledgement, of which nobody asks that, where its selective blocks are.
+    /// When its host sent it. For acknowledgements, which do not need that time: the place of their selective blocks.
     pub load: Load,
-    /// Flow.
+    /// Flow number.
     pub flow: u32,
     /// Packet number; see [`Kind`].
     pub seq: u32,
-    /// Where it stands in the table of all routes' steps.
+    /// Index into the table of all routes' hops.
     pub hop: u32,
     /// Length on the wire in bytes.
     pub len: u16,
     /// Service class.
     pub class: u8,
-    /// Kind and TCP's flags.
+    /// Kind, ECN codepoint, TCP flags and colour.
     pub mark: Mark,
 }
 
 impl Segment {
-    /// When its host sent it, unless it is an acknowledgement.
+    /// When its host sent it; not for acknowledgements.
     #[inline]
     pub fn sent(&self) -> Instant {
         debug_assert!(self.mark.kind() != Kind::Ack, "an acknowledgement carries blocks in place of a time");
         Instant::from_nanos(self.load.0)
     }
 
-    /// Where the selective blocks are that it carries, if it is an acknowledgement with some.
+    /// The place of its selective blocks, if it is an acknowledgement with blocks.
     #[inline]
     pub fn blocks(&self) -> Option<u32> {
         match self.mark.kind() {
@@ -59,19 +59,19 @@ impl Segment {
         }
     }
 
-    /// What it is counted as: its class and colour.
+    /// The class and colour under which it is counted.
     #[inline]
     pub const fn counted_as(&self) -> (u8, Colour) {
         (self.class, self.mark.colour())
     }
 }
 
-/// What a segment carries beside its number, in eight bytes: its kind says which.
+/// Content that depends on the segment's kind, in eight bytes: a time or the place of selective blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 
 impl Load {
-    /// The time at which it is sent.
+    /// The sending time.
     #[inline]
     pub const fn sent(at: Instant) -> Self {
         Self(at.nanos())
@@ -105,13 +105,13 @@ impl Mark {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
     }
 
-    /// A word of one end to the other.
+    /// A control segment.
     #[inline]
     pub const fn control() -> Self {
         Self(Kind::Control as u8 | Ecn::NotEct.bits() << 2)
     }
 
-    /// What the segment is.
+    /// Kind of the segment.
     #[inline]
     pub const fn kind(self) -> Kind {
         match self.0 & 3 {
@@ -133,21 +133,21 @@ impl Mark {
         }
     }
 
-    /// The same with another codepoint.
+    /// A copy with another codepoint.
     #[inline]
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
         Self(self.0 & !(3 << 2) | ecn.bits() << 2)
     }
 
-    /// The same in this colour.
+    /// A copy with another colour.
     #[inline]
     #[must_use]
     pub const fn with_colour(self, colour: Colour) -> Self {
         Self(self.0 & !Self::OUT | if colour.bits() == Colour::Out.bits() { Self::OUT } else { 0 })
     }
 
-    /// What a marker wrote; IN where there was none.
+    /// The colour that a marker wrote; IN without a marker.
     #[inline]
     pub const fn colour(self) -> Colour {
         if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_gives_back_what_was_put_in() {
+    fn mark_returns_the_fields_it_was_built_from() {
         for kind in [Kind::Data, Kind::Datagram] {
             for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
                 for cwr in [false, true] {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn its_kind_says_what_it_carries() {
+    fn load_is_interpreted_by_segment_kind() {
         let of = |mark, load| Segment { mark, load, ..Segment::default() };
         let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
         assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));

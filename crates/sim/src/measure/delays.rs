@@ -1,11 +1,11 @@
-//! End-to-end delay and its variation, by class.
+//! End-to-end delay, jitter and completion times by class.
 
 use forebay_aqm::base::time::Span;
 
 use crate::measure::histogram::Histogram;
 use crate::measure::outcome::EndToEnd;
 
-/// By class, as far as classes were seen.
+/// Indexed by class, up to the highest class seen.
 #[derive(Default)]
 pub(crate) struct Delays(Vec<ClassDelay>);
 
@@ -18,7 +18,8 @@ struct ClassDelay {
 }
 
 impl Delays {
-    /// A packet of `class` took `delay`; `last` is that of its flow's packet before it, and becomes this one.
+    /// A packet of `class` had this one-way `delay`. `last`: the delay of its flow's previous packet, updated to this
+    /// one.
     #[inline]
     pub(crate) fn note(&mut self, class: u8, delay: Span, last: &mut Option<Span>) {
         let entry = self.of(class);
@@ -30,7 +31,7 @@ impl Delays {
         *last = Some(delay);
     }
 
-    /// A file of `class` took so long to arrive.
+    /// A file of `class` took the time `took` to arrive.
     pub(crate) fn completed(&mut self, class: u8, took: Span) {
         self.of(class).completion.add(took);
     }
@@ -44,7 +45,7 @@ impl Delays {
         &mut self.0[class]
     }
 
-    /// Of the classes that carried data.
+    /// Results of the classes that carried data.
     pub(crate) fn outcomes(&self) -> Vec<EndToEnd> {
         let seen = self.0.iter().enumerate().filter(|(_, class)| class.owd.count() > 0);
         seen.map(|(class, d)| EndToEnd {

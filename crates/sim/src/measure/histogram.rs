@@ -6,19 +6,18 @@ use forebay_aqm::base::time::Span;
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
 
-/// Durations.
+/// A histogram of durations.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
     n: u64,
-    /// Whole numbers: the order in which durations come does not matter.
-    /// In nanoseconds, and nanoseconds squared.
+    /// Sum in ns, and sum of squares in ns^2. Integers, so that the result does not depend on the order of durations.
     sum: u128,
     sum_sq: u128,
     max: Span,
 }
 
-/// What a histogram says.
+/// Statistics of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Mean.
@@ -34,7 +33,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Every figure times `factor`: a change of unit.
+    /// All values multiplied by `factor`, to change the unit.
     pub fn scaled(self, factor: f64) -> Self {
         Self {
             mean: self.mean * factor,
@@ -52,7 +51,7 @@ impl Histogram {
         Self { counts: Vec::new(), n: 0, sum: 0, sum_sq: 0, max: Span::ZERO }
     }
 
-    /// Counts one duration.
+    /// Adds one duration.
     #[inline]
     pub fn add(&mut self, time: Span) {
         let at = bucket(time);
@@ -67,7 +66,7 @@ impl Histogram {
         self.max = self.max.max(time);
     }
 
-    /// Adds all that `other` holds.
+    /// Adds the durations of `other`.
     pub fn absorb(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -79,12 +78,12 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many durations were counted.
+    /// Number of durations.
     pub const fn count(&self) -> u64 {
         self.n
     }
 
-    /// Mean, spread and percentiles in nanoseconds; `None` if nothing was counted.
+    /// Mean, standard deviation and percentiles in nanoseconds; `None` if the histogram is empty.
     pub fn summary(&self) -> Option<Summary> {
         if self.n == 0 {
             return None;
@@ -100,7 +99,7 @@ impl Histogram {
         })
     }
 
-    /// The smallest bucket value with at least this share of the counts at or below it.
+    /// The quantile of `share`, 0 to 1, in ns: middle of the first bucket with at least this fraction at or below it.
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = libm::ceil(share * self.n as f64).max(1.0) as u64;
         let mut seen = 0;
@@ -120,7 +119,7 @@ impl Default for Histogram {
     }
 }
 
-/// Times below 2^6 ns have their own bucket, larger ones share it with their 64th part.
+/// Bucket of a duration: one per ns below 2^6 ns, above that 64 buckets per power of two.
 #[inline]
 fn bucket(time: Span) -> usize {
     let nanos = time.nanos();
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_monotone_and_fine() {
+    fn buckets_are_monotone_and_within_one_64th() {
         let mut last = 0;
         for nanos in (0..100_000u64).chain((1..1000).map(|i| i * 7_777_777)) {
             let at = bucket(Span::from_nanos(nanos));
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_quantiles() {
+    fn uniform_durations_have_exact_mean_and_close_quantiles() {
         let mut h = Histogram::new();
         (1..=10_000u64).for_each(|i| h.add(Span::from_micros(i)));
         let s = h.summary().unwrap();

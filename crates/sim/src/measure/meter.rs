@@ -1,4 +1,4 @@
-//! What is measured at a link under study, incrementally: no sampling loop, no per-packet allocation.
+//! Measurements of a link under study. Updated per packet, without sampling and allocation.
 
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
@@ -9,25 +9,25 @@ use crate::measure::over_time::{OverTime, Tally};
 /// The measurement window.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// The warm-up before it is discarded.
+    /// Its start, the end of the warm-up.
     pub from: Instant,
-    /// The end of the run.
+    /// Its end, the end of the run.
     pub to: Instant,
 }
 
 impl Window {
-    /// What comes after `warmup` in a run of this length.
+    /// The window after `warmup` in a run of this `duration`.
     pub(crate) fn new(warmup: Span, duration: Span) -> Self {
         Self { from: Instant::ZERO + warmup, to: Instant::ZERO + duration }
     }
 
-    /// The part of [from, to) that lies within.
+    /// The part of [from, to) inside the window.
     pub(crate) fn overlap(&self, from: Instant, to: Instant) -> Span {
         to.min(self.to).since(from.max(self.from))
     }
 }
 
-/// How long the queue had each length, in packets.
+/// Time spent at each queue length in packets.
 #[derive(Clone, Debug, Default)]
 pub struct QueueTimes {
     times: Vec<Span>,
@@ -43,14 +43,14 @@ impl QueueTimes {
         self.times[at] = self.times[at] + time;
     }
 
-    /// Share of the time at each length, from 0 up to the longest.
+    /// Fraction of the time at each length, from 0 to the longest.
     pub fn shares(&self) -> Vec<f64> {
         let total: u64 = self.times.iter().map(|time| time.nanos()).sum();
         let longest = self.times.iter().rposition(|&time| time > Span::ZERO).map_or(0, |i| i + 1);
         self.times[..longest].iter().map(|time| time.nanos() as f64 / total.max(1) as f64).collect()
     }
 
-    /// Time-weighted mean, sd and percentiles in packets.
+    /// Time-weighted mean, standard deviation and percentiles in packets.
     pub fn summary(&self) -> Summary {
         let shares = self.shares();
         let moment = |k: u32| shares.iter().enumerate().map(|(q, s)| s * (q as f64).powi(k as i32)).sum::<f64>();
@@ -80,7 +80,7 @@ pub struct ClassMeter {
     pub offered: u64,
     /// Packets dropped.
     pub dropped: u64,
-    /// Time from arrival to the start of transmission.
+    /// Times from arrival to the start of transmission.
     pub sojourn: Histogram,
 }
 
@@ -103,24 +103,24 @@ pub struct Meter {
     /// Packets whose transmission began, in the whole run.
     pub served: u64,
     classes: Vec<ClassMeter>,
-    /// Present where classes are counted over time.
+    /// Present if classes are counted over time.
     over_time: Option<Box<OverTime>>,
-    /// Since the last look: integral of the queue (packet-nanoseconds).
+    /// Integral of the queue since the last row (packet-nanoseconds).
     area: u128,
     looked: Instant,
 }
 
-/// How a packet left the queue's books.
+/// Cause of a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// By choice.
+    /// An early drop.
     Early,
-    /// For want of room.
+    /// An overflow drop.
     Overflow,
 }
 
 impl Meter {
-    /// A meter that counts within `window`, and perhaps classes over time.
+    /// A meter that counts within `window`; `over_time`: also per class and row.
     pub fn new(window: Window, over_time: Option<OverTime>) -> Self {
         Self {
             window,
@@ -145,7 +145,7 @@ impl Meter {
         now >= self.window.from
     }
 
-    /// The queue is `pkts` long from `now` on.
+    /// The queue has `pkts` packets from `now` on.
     #[inline]
     pub fn queue_is(&mut self, now: Instant, pkts: u32) {
         let since = self.changed.max(self.window.from);
@@ -157,7 +157,7 @@ impl Meter {
         self.changed = now;
     }
 
-    /// Notes an event in its row of the series. Few runs ask for it: the others pay a test.
+    /// Adds an event to its row of the series. Most runs have no rows per class and only pay for the check.
     #[inline]
     fn note(&mut self, at: Instant, class: u8, event: impl FnOnce(&mut Tally)) {
         if let Some(over_time) = &mut self.over_time {
@@ -187,24 +187,24 @@ impl Meter {
         }
     }
 
-    /// A packet whose transmission begins will be lost on the wire.
+    /// A packet whose transmission begins at `start` will be lost on the wire.
     pub fn lose_sent(&mut self, start: Instant) {
         if self.counts(start) && start <= self.window.to {
             self.lost += 1;
         }
     }
 
-    /// A packet leaves with a CE mark that it got here.
+    /// A packet departs with a CE mark set here.
     pub fn mark(&mut self, now: Instant) {
         if self.counts(now) {
             self.marked += 1;
         }
     }
 
-    /// A packet of `len` bytes that waited `sojourn` begins a transmission that takes `busy`.
+    /// A packet of `len` bytes that waited `sojourn` begins a transmission of duration `busy`.
     #[inline(always)]
     pub fn serve(&mut self, now: Instant, (len, busy): (u16, Span), sojourn: Span, (class, colour): (u8, Colour)) {
-        // Drop-tail as arithmetic books transmissions ahead of time, also beyond the end.
+        // Drop-tail without events reports transmissions ahead of time, possibly after the end of the run.
         if now > self.window.to {
             return;
         }
@@ -229,20 +229,20 @@ impl Meter {
         &mut self.classes[at]
     }
 
-    /// Closes the books at `now`.
+    /// Accounts for the queue until `now`.
     pub fn close(&mut self, now: Instant) {
         self.queue_is(now, self.pkts);
     }
 
-    /// The window ends at `end`, with a transmission under way until `sending`.
+    /// Ends the window at `end`; `sending`: end of the current transmission.
     pub fn end(&mut self, end: Instant, sending: Instant) {
         self.close(end);
-        // What lies beyond the window was never counted.
+        // Time after the window was never counted.
         self.busy = self.busy - sending.min(self.window.to).since(end);
         self.window.to = end;
     }
 
-    /// The queue now, and its mean since the last look.
+    /// The queue in packets now, and its mean since the last call.
     pub fn look(&mut self, now: Instant) -> (u32, f64) {
         self.queue_is(now, self.pkts);
         let mean = self.area as f64 / now.since(self.looked).nanos().max(1) as f64;
@@ -250,17 +250,17 @@ impl Meter {
         (self.pkts, mean)
     }
 
-    /// The classes that are counted over time.
+    /// Counters over time of the classes requested.
     pub fn over_time(&self) -> Vec<(u8, Vec<Tally>)> {
         self.over_time.as_deref().map_or_else(Vec::new, OverTime::classes)
     }
 
-    /// Queue length over the window.
+    /// Queue length in the window.
     pub const fn queue(&self) -> &QueueTimes {
         &self.queue
     }
 
-    /// Share of the window during which the link sent.
+    /// Fraction of the window in which the link was sending.
     pub fn utilisation(&self) -> f64 {
         self.busy.nanos() as f64 / self.window.to.since(self.window.from).nanos().max(1) as f64
     }
@@ -270,16 +270,16 @@ impl Meter {
         self.classes.iter().map(|class| class.offered).sum()
     }
 
-    /// Every packet's time from arrival to the start of transmission, of those that left in the window.
+    /// Times from arrival to the start of transmission of all packets served in the window.
     pub fn sojourn(&self) -> Histogram {
         let mut all = Histogram::new();
         self.classes.iter().for_each(|class| all.absorb(&class.sojourn));
         all
     }
 
-    /// Every class and colour that was seen.
+    /// The classes and colours seen.
     pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
-        // What left in the window may all have come before.
+        // Packets served in the window may all have arrived before it.
         let seen = |c: &ClassMeter| c.offered + c.dropped + c.sojourn.count() > 0;
         self.classes.iter().enumerate().filter(move |(_, c)| seen(c)).map(|(at, c)| {
             let colour = if at % 2 == 0 { Colour::In } else { Colour::Out };
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_mean_is_time_weighted_and_begins_after_the_warm_up() {
+    fn queue_mean_is_time_weighted_and_excludes_warm_up() {
         let mut m = Meter::new(window(100, 300), None);
         m.queue_is(at(0), 50);
         m.queue_is(at(150), 2);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_gives_the_mean_since_the_last_one() {
+    fn look_returns_mean_since_the_last_look() {
         let mut m = Meter::new(window(0, 100), None);
         m.queue_is(at(10), 4);
         assert_eq!(m.look(at(20)), (4, 2.0));

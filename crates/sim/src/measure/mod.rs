@@ -1,4 +1,4 @@
-//! What is measured, and what a run leaves behind.
+//! Measurements, and the results of a run.
 
 pub(crate) mod delays;
 pub mod histogram;

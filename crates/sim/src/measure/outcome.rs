@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The results of a run.
 
 use forebay_aqm::base::design::ProbeSpec;
 use forebay_aqm::base::packet::Colour;
@@ -11,26 +11,26 @@ use crate::tcp::sender::SenderCounts;
 /// Sampled state of a link, one row per sampling interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Seconds.
+    /// Time in seconds.
     pub time_s: Vec<f64>,
-    /// Packets waiting at that moment.
+    /// Packets waiting at that time.
     pub queue_pkts: Vec<f64>,
-    /// Time-weighted mean of the queue since the row before.
+    /// Time-weighted mean queue since the previous row, in packets.
     pub queue_mean_pkts: Vec<f64>,
     /// The discipline's probes, by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
-    /// What happened to the packets of classes since the row before, also before the window begins.
+    /// Packet counters by class since the previous row, also before the window begins.
     pub classes: Vec<(u8, Vec<Tally>)>,
 }
 
 impl Series {
-    /// No rows yet, a column for each of these probes.
+    /// A series without rows, with one column per probe.
     pub(crate) fn new(probes: &[ProbeSpec]) -> Self {
         Self { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Self::default() }
     }
 }
 
-/// Figures of one class and colour at a link.
+/// Results of one class and colour at a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOutcome {
     /// Service class.
@@ -41,36 +41,36 @@ pub struct ClassOutcome {
     pub offered_pkts: u64,
     /// Packets dropped.
     pub dropped_pkts: u64,
-    /// Waiting time in seconds.
+    /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
 }
 
-/// Figures of one link under study, within the measurement window unless said otherwise.
+/// Results of one link under study, within the measurement window unless said otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOutcome {
     /// Its name.
     pub name: String,
     /// Waiting packets, time-weighted.
     pub queue_pkts: Summary,
-    /// Share of the time at each queue length, from 0.
+    /// Fraction of the time at each queue length, from 0.
     pub queue_shares: Vec<f64>,
-    /// Waiting time in seconds.
+    /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
-    /// Share of the time it sent; with a schedule, bits sent / bits it could have sent.
+    /// Fraction of the time in which it was sending; with a schedule, bits sent divided by capacity in bits.
     pub utilisation: f64,
     /// Packets offered.
     pub offered_pkts: u64,
     /// Packets whose transmission began.
     pub delivered_pkts: u64,
-    /// Drops by choice.
+    /// Early drops.
     pub dropped_early: u64,
-    /// Drops for want of room.
+    /// Overflow drops.
     pub dropped_overflow: u64,
     /// CE marks.
     pub marked: u64,
-    /// Packets delivered to the wire and lost there.
+    /// Packets sent and lost on the wire.
     pub lost_pkts: u64,
-    /// Packets served in the whole run.
+    /// Packets served in the complete run.
     pub served_pkts: u64,
     /// By class.
     pub classes: Vec<ClassOutcome>,
@@ -79,7 +79,7 @@ pub struct LinkOutcome {
 }
 
 impl LinkOutcome {
-    /// What the meter of the link of this name says, and its series. A schedule knows the `utilisation` better.
+    /// Results of a link from its meter and series. `utilisation` replaces the meter's, for links with a schedule.
     pub(crate) fn of(meter: &Meter, utilisation: Option<f64>, name: String, mut series: Series) -> Self {
         series.classes = meter.over_time();
         let sojourn = meter.sojourn();
@@ -109,7 +109,7 @@ impl LinkOutcome {
     }
 }
 
-/// Figures of one flow.
+/// Results of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
     /// Its group.
@@ -118,17 +118,17 @@ pub struct FlowOutcome {
     pub class: u8,
     /// Payload that reached the receiver for the first time within the window, in bytes.
     pub goodput_bytes: u64,
-    /// The same with headers: length on the wire of the packets that carried it.
+    /// Wire bytes, headers included, of the packets that carried this payload.
     pub received_bytes: u64,
-    /// Packets delivered in the whole run.
+    /// Packets delivered in the complete run.
     pub delivered_pkts: u64,
-    /// Seconds during which it was active within the window.
+    /// Time in seconds in which the flow was active within the window.
     pub active_s: f64,
-    /// What its sender did in the whole run; zero for datagrams but `sent`.
+    /// Counters of its sender in the complete run; for datagrams and video only `sent`.
     pub sender: SenderCounts,
 }
 
-/// End-to-end figures of one class within the window: flows whose data passes a link under study.
+/// End-to-end results of one class within the window, of flows whose data passes a link under study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndToEnd {
     /// Service class.
@@ -137,13 +137,13 @@ pub struct EndToEnd {
     pub owd_s: Option<Summary>,
     /// Mean difference between consecutive one-way delays of a flow, in seconds.
     pub jitter_s: Option<f64>,
-    /// How many files have arrived, and how long they took in seconds, from the request or the first packet on.
+    /// Number of files that arrived, and their completion times in seconds, from the request or first packet on.
     pub files: u64,
     /// See `files`.
     pub completion_s: Option<Summary>,
 }
 
-/// Everything a run leaves behind.
+/// All results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Links under study.
@@ -154,6 +154,6 @@ pub struct Outcome {
     pub classes: Vec<EndToEnd>,
     /// Events processed.
     pub events: u64,
-    /// Hash of every packet event: the run's identity.
+    /// Hash of all packet events; identifies the run.
     pub fingerprint: u64,
 }

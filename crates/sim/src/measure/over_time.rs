@@ -1,8 +1,8 @@
-//! What happened to the packets of some classes at a link, row by row of its series, from the start of the run on.
+//! Packet counters by class at a link, row by row of its series, from the start of the run on.
 
 use forebay_aqm::base::time::{Instant, Span};
 
-/// What happened to the packets of a class between two rows of a series.
+/// Packets of a class between two rows of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Packets offered.
@@ -11,14 +11,14 @@ pub struct Tally {
     pub dropped: u32,
     /// Packets whose transmission began.
     pub delivered: u32,
-    /// Their bytes.
+    /// Bytes of the packets delivered.
     pub bytes: u64,
-    /// How long they had waited together.
+    /// Sum of the sojourn times of the packets delivered.
     pub sojourn: Span,
 }
 
-/// The rows of the classes that are asked for. Drop-tail as arithmetic books ahead of time, so an event goes to the
-/// row of its own time and not to the latest one.
+/// The rows of the requested classes. Drop-tail without events reports ahead of time, so that an event is added to
+/// the row of its time, not to the latest row.
 #[derive(Clone, Debug)]
 pub struct OverTime {
     sample: Span,
@@ -27,14 +27,14 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// A row for each `sample` of `duration`, of each of these classes.
+    /// Rows every `sample` in `duration`, for each of these classes.
     pub fn new(classes: &[u8], duration: Span, sample: Span) -> Self {
         let sample = sample.max(Span::from_nanos(1));
         let rows = (duration.nanos() / sample.nanos()) as usize;
         Self { sample, rows, classes: classes.iter().map(|&class| (class, Vec::new())).collect() }
     }
 
-    /// Notes an event of this class at `at`.
+    /// Adds an event of this class at time `at`.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&mut self, at: Instant, class: u8, event: impl FnOnce(&mut Tally)) {
@@ -43,8 +43,8 @@ impl OverTime {
         }
     }
 
-    /// The row that an event of this class at `at` belongs to: a row has what came after the one before and up to its
-    /// own time. None where the class is not asked for, and after the last row.
+    /// The row for an event of this class at `at`. A row covers the time after the previous row up to and including
+    /// its own time. `None` if the class was not requested, or after the last row.
     fn row(&mut self, at: Instant, class: u8) -> Option<&mut Tally> {
         let row = (at.nanos().saturating_sub(1) / self.sample.nanos()) as usize;
         if row >= self.rows {
@@ -57,7 +57,7 @@ impl OverTime {
         Some(&mut tallies[row])
     }
 
-    /// All rows of each class.
+    /// The rows of each class.
     pub fn classes(&self) -> Vec<(u8, Vec<Tally>)> {
         let mut all = self.classes.clone();
         all.iter_mut().for_each(|(_, tallies)| tallies.resize(self.rows, Tally::default()));
@@ -70,17 +70,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_what_came_since_the_one_before() {
+    fn row_counts_events_since_the_previous_row() {
         let mut over_time = OverTime::new(&[3, 1], Span::from_nanos(35), Span::from_nanos(10));
         for at in [0, 10, 11, 30, 31] {
             if let Some(tally) = over_time.row(Instant::from_nanos(at), 1) {
                 tally.offered += 1;
             }
         }
-        assert_eq!(over_time.row(Instant::from_nanos(5), 2), None, "nobody asked for class 2");
+        assert_eq!(over_time.row(Instant::from_nanos(5), 2), None, "class 2 was not requested");
         let rows = over_time.classes();
         let offered = |at: usize| rows[at].1.iter().map(|tally| tally.offered).collect::<Vec<_>>();
         assert_eq!((rows[0].0, offered(0)), (3, vec![0, 0, 0]));
-        assert_eq!((rows[1].0, offered(1)), (1, vec![2, 1, 1]), "after the last row nothing counts");
+        assert_eq!((rows[1].0, offered(1)), (1, vec![2, 1, 1]), "events after the last row are not counted");
     }
 }

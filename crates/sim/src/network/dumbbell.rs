@@ -1,5 +1,5 @@
-//! The dumbbell: hosts, access links, one bottleneck each way, egress links. What is more general than these figures
-//! is a [`ParkingLot`] of one bottleneck.
+//! The dumbbell: hosts, access links, one bottleneck in each direction, egress links. For more general shapes see
+//! [`ParkingLot`], of which this is the case with one bottleneck.
 //!
 //! ```text
 //! client h --access h--> R1 ==bottleneck==> R2 --egress h--> server h
@@ -15,22 +15,22 @@ use crate::network::{Attachment, Lane, Network};
 
 pub use crate::network::parking_lot::Direction;
 
-/// Shape and figures of a dumbbell.
+/// Parameters of a dumbbell.
 #[derive(Clone, Debug)]
 pub struct Dumbbell {
-    /// Bottleneck rate, both ways.
+    /// Bottleneck rate in both directions.
     pub rate: Rate,
-    /// Bottleneck delay, each way.
+    /// Propagation delay of the bottleneck, per direction.
     pub delay: Span,
     /// Bottleneck buffer.
     pub limit: Limit,
-    /// The discipline under study.
+    /// The discipline under study, at the bottleneck.
     pub discipline: Spec,
     /// Buffer of the reverse bottleneck.
     pub reverse_limit: Limit,
     /// Discipline of the reverse bottleneck.
     pub reverse_discipline: Spec,
-    /// Hosts on each side.
+    /// Number of hosts on each side.
     pub hosts: usize,
     /// Rate of the client links.
     pub access_rate: Rate,
@@ -38,13 +38,13 @@ pub struct Dumbbell {
     pub access_delays: Vec<Span>,
     /// Buffer of the client and server links.
     pub access_limit: Limit,
-    /// Largest processing time of a host.
+    /// Maximum processing time of a host.
     pub jitter: Span,
     /// Rate of the server links.
     pub egress_rate: Rate,
     /// Delay of the server links.
     pub egress_delay: Span,
-    /// Typical packet.
+    /// Typical packet length in bytes.
     pub packet: u16,
 }
 
@@ -54,12 +54,12 @@ impl Dumbbell {
         self.lot().network(duration, warmup, sample)
     }
 
-    /// Where flow number `i` goes: host pair `i mod hosts`.
+    /// Hosts and routes of flow number `i`: host pair `i mod hosts`.
     pub fn attach(&self, i: usize, direction: Direction) -> Attachment {
         self.lot().attach(0, i, direction)
     }
 
-    /// The same as a parking lot of one bottleneck.
+    /// The dumbbell as a parking lot with one bottleneck.
     pub fn lot(&self) -> ParkingLot {
         let lane = |limit, discipline: &Spec, study| Lane {
             discipline: discipline.clone(),

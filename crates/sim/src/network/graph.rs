@@ -1,9 +1,9 @@
 //! A general graph: nodes, one-way links between them, and static shortest-path routes.
 //!
-//! Routes are what static routing in ns-2 (`$ns rtproto Static`) and global routing in ns-3 compute: the least sum of
-//! weights, which are 1 unless given, so that by default the fewest links win; delays and rates do not count. Every
-//! node has one next hop to each destination, whoever sends. Of several that are equally near it is the link that was
-//! declared first, so that routes depend on nothing but the description.
+//! Routes are those of static routing in ns-2 (`$ns rtproto Static`) and of global routing in ns-3: the smallest sum
+//! of weights. A weight is 1 by default, so that routes have the fewest links; delays and rates do not count. Each
+//! node has one next hop per destination, for all senders. Among equal paths it is the link declared first, so that
+//! routes depend on the description only.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,13 +18,13 @@ pub type NodeId = usize;
 /// Nodes and links. A host sits at every node.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Their names.
+    /// Node names.
     pub nodes: Vec<String>,
-    /// The links, whose order decides between equal routes.
+    /// Links; their order decides between equal paths.
     pub edges: Vec<Edge>,
-    /// Largest processing time of a host.
+    /// Maximum processing time of a host.
     pub jitter: Span,
-    /// Typical packet.
+    /// Typical packet length in bytes.
     pub packet: u16,
 }
 
@@ -33,13 +33,13 @@ pub struct Graph {
 pub struct Edge {
     /// Unique name.
     pub name: String,
-    /// Where it begins.
+    /// Start node.
     pub from: NodeId,
-    /// Where it ends.
+    /// End node.
     pub to: NodeId,
-    /// What it costs a route; at least 1, so that routes have no loops.
+    /// Routing weight; at least 1, so that routes have no loops.
     pub weight: u32,
-    /// What it does with packets.
+    /// Rate, delay, buffer and discipline.
     pub lane: Lane,
 }
 
@@ -59,14 +59,14 @@ impl Graph {
         }
     }
 
-    /// Where a flow from one node to another goes, its routes added to `net` if they are not there yet; `None` if
-    /// there is no way, or none back.
+    /// Hosts and routes of a flow from one node to another. Adds the routes to `net` if they are missing. `None`:
+    /// there is no path in one of the directions.
     pub fn attach(&self, net: &mut Network, from: NodeId, to: NodeId) -> Option<Attachment> {
         let (there, back) = (self.route(from, to)?, self.route(to, from)?);
         Some(Attachment { from, to, forward: route_id(net, there), back: route_id(net, back) })
     }
 
-    /// The links of the shortest path; `None` if there is none, also from a node to itself.
+    /// The links of the shortest path; `None` if there is none or if `from` is `to`.
     pub fn route(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
         let distances = self.distances(to);
         if from == to || distances[from].is_none() {
@@ -84,7 +84,7 @@ impl Graph {
         Some(route)
     }
 
-    /// How far it is from each node to `to`, if there is a way: Dijkstra's algorithm against the links' direction.
+    /// Distance from each node to `to`, by Dijkstra's algorithm against the links' direction; `None`: unreachable.
     fn distances(&self, to: NodeId) -> Vec<Option<u64>> {
         let mut into = vec![Vec::new(); self.nodes.len()];
         self.edges.iter().for_each(|edge| into[edge.to].push(edge));
@@ -131,10 +131,10 @@ mod tests {
         }
     }
 
-    /// Farther than any node of a test: there is no way.
+    /// More than any distance in the tests: unreachable.
     const NOWHERE: u64 = 1 << 32;
 
-    /// Floyd and Warshall's distances, an independent reference.
+    /// Distances by Floyd-Warshall, an independent reference.
     fn all_distances(graph: &Graph) -> Vec<Vec<u64>> {
         let n = graph.nodes.len();
         let mut d = vec![vec![NOWHERE; n]; n];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_connected_shortest_and_those_of_every_node_on_the_way() {
+    fn routes_are_shortest_and_consistent_hop_by_hop() {
         for seed in 0..300 {
             let mut rng = Rng::stream(seed, "graph");
             let n = 2 + rng.below(9);
@@ -181,16 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_equal_links_wins_and_weights_count_rather_than_links() {
+    fn first_declared_link_wins_and_weights_count() {
         let square = graph(4, &[(0, 2, 1), (0, 1, 1), (1, 3, 1), (2, 3, 1), (0, 3, 2), (0, 3, 2)]);
-        assert_eq!(square.route(0, 3), Some(vec![0, 3]), "over 2, whose link is declared first");
+        assert_eq!(square.route(0, 3), Some(vec![0, 3]), "through node 2, whose link is declared first");
         let heavy = graph(3, &[(0, 2, 3), (0, 1, 1), (1, 2, 1)]);
         assert_eq!(heavy.route(0, 2), Some(vec![1, 2]));
         assert_eq!((heavy.route(2, 0), heavy.route(1, 1)), (None, None));
     }
 
     #[test]
-    fn routes_are_kept_once_and_go_both_ways() {
+    fn attach_reuses_routes_and_needs_both_directions() {
         let line = graph(3, &[(0, 1, 1), (1, 2, 1), (2, 1, 1), (1, 0, 1), (0, 2, 5)]);
         let mut net = line.network(Span::from_millis(2), Span::ZERO, Span::from_millis(1));
         let there = line.attach(&mut net, 0, 2).unwrap();

@@ -1,4 +1,4 @@
-//! The description of a network: links, hosts, routes and flows, before it runs.
+//! The description of a network before it runs: links, hosts, routes and flows.
 
 pub mod dumbbell;
 pub mod graph;
@@ -26,31 +26,31 @@ pub type RouteId = usize;
 /// Index into [`Network::markers`].
 pub type MarkerId = usize;
 
-/// What the first link of a flow may carry: 32 bits number that, and a window that is outstanding at the end.
-const MOST_PACKETS: u32 = u32::MAX - (1 << 24);
+/// Upper bound on the packets of a flow: packet numbers are u32, less one window.
+const MAX_PACKETS: u32 = u32::MAX - (1 << 24);
 
 /// A one-way link.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
     pub name: String,
-    /// Capacity, constant but for a schedule among the conditions.
+    /// Capacity. A schedule or levels in `conditions` replace it.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Buffer, the packet in transmission not counted.
+    /// Buffer, without the packet in transmission.
     pub limit: Limit,
-    /// Its discipline; `None` is drop-tail on the engine's fast path.
+    /// Queue discipline; `None`: drop-tail on the engine's fast path.
     pub discipline: Option<Spec>,
-    /// Typical packet, for disciplines that ask.
+    /// Typical packet length, for disciplines that use it.
     pub mean_packet: Bytes,
-    /// Losses and the like.
+    /// Losses and variable rates.
     pub conditions: Conditions,
-    /// Measure it.
+    /// Measure the link?
     pub study: bool,
 }
 
-/// One direction of a link, before it has a name and a place in a network.
+/// Parameters of one direction of a link, without a name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
     /// Capacity.
@@ -59,29 +59,29 @@ pub struct Lane {
     pub delay: Span,
     /// Buffer.
     pub limit: Limit,
-    /// Its discipline.
+    /// Queue discipline.
     pub discipline: Spec,
-    /// Losses and the like.
+    /// Losses and variable rates.
     pub conditions: Conditions,
-    /// Measure it.
+    /// Measure the link?
     pub study: bool,
 }
 
 impl Lane {
-    /// Drop-tail on a wire that loses nothing, not measured.
+    /// Drop-tail, without losses, constant rate, not measured.
     pub fn plain(rate: Rate, delay: Span, limit: Limit) -> Self {
         let (discipline, conditions) = Default::default();
         Self { rate, delay, limit, discipline, conditions, study: false }
     }
 
-    /// The link of this name, for packets of about `packet` bytes.
+    /// The link with this name; `packet`: typical packet length in bytes.
     pub fn link(&self, name: &str, packet: u16) -> LinkSpec {
         LinkSpec {
             name: name.to_string(),
             rate: self.rate,
             delay: self.delay,
             limit: self.limit,
-            // Drop-tail has a fast path that a test proves equal to the discipline.
+            // Drop-tail uses the fast path; a test shows that it equals the discipline.
             discipline: Some(&self.discipline).filter(|discipline| !is_plain(discipline)).cloned(),
             mean_packet: Bytes(u64::from(packet)),
             conditions: self.conditions.clone(),
@@ -90,35 +90,35 @@ impl Lane {
     }
 }
 
-/// Is it drop-tail with no option but ECN, which says nothing to it?
+/// Is it drop-tail with default parameters? ECN has no effect on it.
 fn is_plain(discipline: &Spec) -> bool {
     discipline.name() == "droptail" && discipline.has_defaults()
 }
 
-/// A host: what it sends waits a random processing time first, order kept.
+/// A host. Each segment that it sends first waits for a random processing time; the order is kept.
 #[derive(Clone, Debug)]
 pub struct HostSpec {
     /// Unique name; also names its random stream.
     pub name: String,
-    /// Processing times are uniform from zero to this.
+    /// Processing times are uniform from zero to this time.
     pub jitter: Span,
 }
 
-/// What a flow carries.
+/// Traffic of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
-    /// A TCP connection with data without end.
+    /// A TCP connection with unlimited data.
     Tcp(TcpOptions),
-    /// A TCP connection under an application.
+    /// A TCP connection with an application.
     Application(TcpOptions, Work),
     /// Datagrams.
     Datagrams(Pattern),
-    /// Video over RTP, with reports of its receiver.
+    /// Video over RTP, with receiver reports.
     Rtp(Rtp),
 }
 
 impl Traffic {
-    /// How the connection behaves, if it is one.
+    /// The options of the connection; `None` for other traffic.
     pub const fn tcp(&self) -> Option<&TcpOptions> {
         match self {
             Self::Tcp(options) | Self::Application(options, _) => Some(options),
@@ -126,12 +126,12 @@ impl Traffic {
         }
     }
 
-    /// The ECN codepoint of its data by default: of a connection [its own](TcpOptions::codepoint), else Not-ECT.
+    /// Default ECN codepoint of the data: for a connection its [codepoint](TcpOptions::codepoint), else Not-ECT.
     pub fn codepoint(&self) -> Ecn {
         self.tcp().map_or(Ecn::NotEct, TcpOptions::codepoint)
     }
 
-    /// Bytes on the wire of a packet without data from the receiver: an acknowledgement or a report; 0 if it sends none.
+    /// Length on the wire of an acknowledgement or report in bytes; 0 if the receiver sends none.
     pub const fn answer(&self) -> u16 {
         match self {
             Self::Tcp(options) | Self::Application(options, _) => options.ack,
@@ -140,7 +140,7 @@ impl Traffic {
         }
     }
 
-    /// Does the receiver send anything but acknowledgements?
+    /// Does the receiver send anything other than acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
         match self {
             Self::Application(_, Work::Files(files)) => files.request.is_some() || files.handshake,
@@ -150,7 +150,7 @@ impl Traffic {
     }
 }
 
-/// A token bucket at the edge, for one flow or several: what exceeds it is OUT of its profile.
+/// A token bucket at the edge, for one flow or several. It marks packets beyond its profile as OUT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MarkerSpec {
     /// Committed information rate.
@@ -162,7 +162,7 @@ pub struct MarkerSpec {
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
-    /// Which group of the scenario it belongs to.
+    /// Index of its group in the scenario.
     pub group: u32,
     /// Unique name; also names its random stream.
     pub name: String,
@@ -170,32 +170,32 @@ pub struct FlowSpec {
     pub from: HostId,
     /// The host that acknowledges.
     pub to: HostId,
-    /// Links of the data.
+    /// Route of the data.
     pub forward: RouteId,
-    /// Links of the acknowledgements.
+    /// Route of the acknowledgements.
     pub back: RouteId,
-    /// When it begins.
+    /// Start time.
     pub start: Instant,
-    /// When it ends, if before the run does.
+    /// Stop time; `None`: the end of the run.
     pub stop: Option<Instant>,
-    /// What it carries.
+    /// Its traffic.
     pub traffic: Traffic,
-    /// Length of a data packet on the wire in bytes; the mean, where lengths vary
-    /// ([`Sizes`](crate::traffic::source::Sizes)); the longest of a recording.
+    /// Length of a data packet on the wire in bytes: the mean for variable lengths
+    /// ([`Sizes`](crate::traffic::source::Sizes)), the maximum for recordings.
     pub packet: u16,
     /// Service class.
     pub class: u8,
-    /// ECN codepoint of its data: of a connection an ECT if and only if that is
-    /// [capable](TcpOptions::ecn_capable), never CE.
+    /// ECN codepoint of its data: for a connection an ECT if and only if the connection is
+    /// [capable](TcpOptions::ecn_capable); never CE.
     pub ecn: Ecn,
-    /// Source-destination pair.
+    /// Source-destination pair, for disciplines that hash it.
     pub pair: u32,
-    /// The marker that its data pass as it leaves the host.
+    /// The marker that its data passes when it leaves the host.
     pub marker: Option<MarkerId>,
 }
 
 impl Traffic {
-    /// Bytes of a data packet that are headers: IP 20; TCP 20, UDP 8, RTP 12 over UDP, SCTP 12 and 16 of a DATA chunk.
+    /// Header bytes of a data packet: IP 20; TCP 20, UDP 8, RTP 12 over UDP, SCTP 12 and 16 of a DATA chunk.
     pub const fn headers(&self) -> u16 {
         match self {
             Self::Tcp(options) | Self::Application(options, _) => options.variant.profile().headers,
@@ -205,7 +205,7 @@ impl Traffic {
     }
 }
 
-/// Where a flow is attached.
+/// Hosts and routes of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attachment {
     /// The host that sends data.
@@ -218,16 +218,16 @@ pub struct Attachment {
     pub back: RouteId,
 }
 
-/// Everything a run needs but its seed.
+/// Complete description of a run, except for its seed.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// How long it runs.
+    /// Duration of the run.
     pub duration: Span,
-    /// What is discarded at its start.
+    /// Time at its start that is not measured.
     pub warmup: Span,
-    /// Time between two rows of the series.
+    /// Time between rows of the series.
     pub sample: Span,
-    /// The classes whose packets the series count at links under study.
+    /// Classes counted in the series of links under study.
     pub classes: Vec<u8>,
     /// Links.
     pub links: Vec<LinkSpec>,
@@ -241,7 +241,7 @@ pub struct Network {
     pub flows: Vec<FlowSpec>,
 }
 
-/// What is wrong with a network.
+/// An error in a network description.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadNetwork(pub String);
 
@@ -254,11 +254,11 @@ impl core::fmt::Display for BadNetwork {
 impl core::error::Error for BadNetwork {}
 
 impl Network {
-    /// Every index is in range, every route has a link, times make sense.
+    /// Checks that indices are in range, routes are not empty, and times are consistent.
     pub fn check(&self) -> Result<(), BadNetwork> {
         let fail = |what: String| Err(BadNetwork(what));
         if self.warmup >= self.duration {
-            return fail("the warm-up lasts as long as the run".into());
+            return fail("the warm-up is not shorter than the run".into());
         }
         if self.duration.nanos() > crate::engine::agenda::MAX_NANOS / 2 {
             return fail("the run is longer than 19 hours of simulated time".into());
@@ -271,7 +271,7 @@ impl Network {
         }
         let is_idle = |levels: &Levels| levels.rates.is_empty() || levels.hold == Span::ZERO;
         if let Some(link) = self.links.iter().find(|link| link.conditions.levels.as_ref().is_some_and(is_idle)) {
-            return fail(format!("link {} has no levels, or no time between them", link.name));
+            return fail(format!("link {} has no levels, or a hold time of 0", link.name));
         }
         for (i, route) in self.routes.iter().enumerate() {
             if route.is_empty() || route.len() > 255 || route.iter().any(|&link| link >= self.links.len()) {
@@ -285,14 +285,14 @@ impl Network {
             }
             let is_capable = flow.traffic.tcp().map_or(flow.ecn.is_capable(), TcpOptions::ecn_capable);
             if flow.ecn == Ecn::Ce || flow.ecn.is_capable() != is_capable {
-                return fail(format!("flow {} has data that its sender does not send: {:?}", flow.name, flow.ecn));
+                return fail(format!("flow {}: its sender does not send ECN codepoint {:?}", flow.name, flow.ecn));
             }
             if flow.marker.is_some_and(|marker| marker >= self.markers.len()) {
                 return fail(format!("flow {} names a marker that does not exist", flow.name));
             }
             let first = &self.links[self.routes[flow.forward][0]];
-            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MOST_PACKETS) {
-                return fail(format!("flow {} could send more packets than its 32 bits can number", flow.name));
+            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MAX_PACKETS) {
+                return fail(format!("flow {} could send more packets than a 32-bit number can count", flow.name));
             }
         }
         Ok(())
@@ -300,12 +300,12 @@ impl Network {
 }
 
 impl LinkSpec {
-    /// The probes of its discipline.
+    /// The probes of the link's discipline.
     pub(crate) fn probes(&self) -> &'static [ProbeSpec] {
         self.discipline.as_ref().map_or(&[], |discipline| discipline.entry().probes)
     }
 
-    /// The most that it can send in a run of this length, in bits.
+    /// Upper bound on the bits that it can send in a run of this length.
     pub fn bits(&self, duration: Span) -> f64 {
         let end = Instant::ZERO + duration;
         match (&self.conditions.levels, &self.conditions.schedule) {
@@ -315,7 +315,7 @@ impl LinkSpec {
         }
     }
 
-    /// The most that it can send in any second, in bits.
+    /// Upper bound on the bits that it can send in any second.
     pub fn most_rate(&self) -> f64 {
         match (&self.conditions.levels, &self.conditions.schedule) {
             (Some(levels), _) => levels.most().0 as f64,

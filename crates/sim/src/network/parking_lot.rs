@@ -1,68 +1,68 @@
-//! The parking lot: bottlenecks in a row, and traffic that crosses some or all of them. With one bottleneck it is
-//! the dumbbell.
+//! The parking lot: bottlenecks in a row, and traffic that crosses some or all of them. With one bottleneck it is the
+//! dumbbell.
 //!
 //! ```text
 //! client --access--> R0 ==b1==> R1 ==b2==> R2 --egress--> server      through traffic: enters at b1, leaves after b2
 //!                               R1 <-access-- client                  cross traffic: enters at b2, leaves after b2
 //! ```
 //!
-//! Every bottleneck has its way back, and acknowledgements take the same routers in the opposite order.
+//! Every bottleneck has a reverse link. Acknowledgements pass the same routers in the opposite order.
 
 use forebay_aqm::base::time::Span;
 
 use crate::network::{Attachment, HostSpec, Lane, LinkSpec, Network};
 
-/// Shape and figures of a parking lot.
+/// Parameters of a parking lot.
 #[derive(Clone, Debug)]
 pub struct ParkingLot {
     /// The links in a row; at least one.
     pub bottlenecks: Vec<Bottleneck>,
-    /// Who crosses them.
+    /// Groups of hosts that send across the bottlenecks.
     pub crossings: Vec<Crossing>,
-    /// Typical packet.
+    /// Typical packet length in bytes.
     pub packet: u16,
 }
 
 /// A link between two routers.
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
-    /// Unique name of the way there.
+    /// Unique name of the forward link.
     pub name: String,
-    /// Unique name of the way back.
+    /// Unique name of the reverse link.
     pub reverse_name: String,
-    /// The way there.
+    /// The forward link.
     pub forward: Lane,
-    /// The way back.
+    /// The reverse link.
     pub reverse: Lane,
 }
 
-/// Pairs of hosts with their own links to the routers at either end of some bottlenecks.
+/// Host pairs with access links to the routers at either end of some bottlenecks.
 #[derive(Clone, Debug)]
 pub struct Crossing {
-    /// Tells its hosts and links from those of other crossings; may be empty.
+    /// Prefix of the names of its hosts and links; may be empty.
     pub name: String,
-    /// First bottleneck on the way there.
+    /// Index of the first bottleneck in forward direction.
     pub enter: usize,
-    /// Last bottleneck on the way there; not before the first.
+    /// Index of the last bottleneck in forward direction; >= `enter`.
     pub leave: usize,
-    /// Hosts on each side.
+    /// Number of hosts on each side.
     pub hosts: usize,
-    /// How many of them, the first ones, are in the network; no flow has another.
+    /// Number of host pairs to build; flows use only the first `built`.
     pub built: usize,
-    /// Largest processing time of a host.
+    /// Maximum processing time of a host.
     pub jitter: Span,
-    /// Delay of client link h, there and back: `delays[h mod n]`.
+    /// Delay of client link h in both directions: `delays[h mod n]`.
     pub delays: Vec<Span>,
-    /// The client links, there and back, but for their delay.
+    /// The client links, both directions; `delays` replaces the delay.
     pub access: Lane,
-    /// The server links, there and back.
+    /// The server links, both directions.
     pub egress: Lane,
 }
 
-/// Which way a flow's data goes.
+/// Direction of a flow's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Client to server, through the bottlenecks in their order.
+    /// Client to server, through the bottlenecks in order.
     Forward,
     /// Server to client.
     Reverse,
@@ -80,7 +80,7 @@ impl ParkingLot {
         net
     }
 
-    /// Where flow number `i` of a crossing goes: between the hosts of pair `i mod hosts`.
+    /// Hosts and routes of flow number `i` of a crossing: host pair `i mod hosts`.
     pub fn attach(&self, crossing: usize, i: usize, direction: Direction) -> Attachment {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.built).sum();
         let h = before + i % self.crossings[crossing].hosts;
@@ -91,8 +91,9 @@ impl ParkingLot {
         }
     }
 
-    /// As `at`, but with a link of its own between client and router, there and back: like that of its pair, with these
-    /// delays and this name. So flows between the same hosts may differ in their propagation delays.
+    /// Like `at`, but with separate links between client and router in both directions. They are copies of the pair's
+    /// links with these delays and this name, so that flows between the same hosts can have different propagation
+    /// delays.
     pub fn apart(
         &self,
         net: &mut Network,
@@ -118,7 +119,7 @@ impl ParkingLot {
         Attachment { forward, back, ..at }
     }
 
-    /// The pair of hosts of flow number `i` of a crossing, counted over all hosts of all crossings.
+    /// The number of the host pair of flow `i` of a crossing, counted over all crossings.
     pub fn pair(&self, crossing: usize, i: usize) -> usize {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.hosts).sum();
         before + i % self.crossings[crossing].hosts
@@ -130,9 +131,11 @@ impl Crossing {
         let prefix = if self.name.is_empty() { String::new() } else { format!("{}/", self.name) };
         for h in 0..self.built {
             let base = net.links.len();
-            let near = Lane { delay: self.delays[h % self.delays.len()], ..self.access.clone() };
-            let far = &self.egress;
-            for (name, lane) in [("access", &near), ("egress", far), ("egress-back", far), ("access-back", &near)] {
+            let client = Lane { delay: self.delays[h % self.delays.len()], ..self.access.clone() };
+            let server = &self.egress;
+            for (name, lane) in
+                [("access", &client), ("egress", server), ("egress-back", server), ("access-back", &client)]
+            {
                 net.links.push(lane.link(&format!("{name}/{prefix}{h}"), packet));
             }
             let there = (self.enter..=self.leave).map(|b| 2 * b);

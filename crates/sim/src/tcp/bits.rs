@@ -1,26 +1,26 @@
-//! A set of packet numbers in a sliding window: a ring of bits.
+//! A set of packet numbers in a sliding window, stored as a ring of bits.
 
-/// The set. Whoever owns it knows the window's bottom, which moves up and below which nothing is in the set.
+/// The set. The caller passes the bottom of the window, which only moves up; the set has nothing below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BitRing {
-    /// A power of two of them, none before the first insertion; always a word more than the window needs, so
-    /// that a run of packets never fills the ring.
+    /// The number of words is a power of two, or 0 before the first insertion. There is always one word more than the
+    /// window needs, so that a run of packets never fills the ring.
     words: Box<[u64]>,
     count: u32,
 }
 
 impl BitRing {
-    /// Is nothing in the set?
+    /// Is the set empty?
     pub(super) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many packets are in the set.
+    /// Number of packets in the set.
     pub(super) const fn len(&self) -> u32 {
         self.count
     }
 
-    /// Takes everything out of the set.
+    /// Empties the set.
     pub(super) fn clear(&mut self) {
         self.words.fill(0);
         self.count = 0;
@@ -34,7 +34,7 @@ impl BitRing {
         (self.word(seq), 1 << (seq & 63))
     }
 
-    /// Adds `seq`, which lies at or beyond `bottom`.
+    /// Adds `seq`, which must be at or above `bottom`.
     pub(super) fn insert(&mut self, bottom: u32, seq: u32) {
         self.reserve(bottom, seq);
         let (word, bit) = self.place(seq);
@@ -44,7 +44,7 @@ impl BitRing {
         }
     }
 
-    /// Adds all of `start..end`, which lies at or beyond `bottom`, and tells of each that was not there.
+    /// Adds `start..end`, which must be at or above `bottom`. Calls `added` for each packet that was not in the set.
     pub(super) fn insert_run(&mut self, bottom: u32, start: u32, end: u32, mut added: impl FnMut(u32)) {
         if start >= end {
             return;
@@ -85,7 +85,7 @@ impl BitRing {
         }
     }
 
-    /// Takes out `seq` and says whether it was there.
+    /// Removes `seq`; returns whether it was in the set.
     pub(super) fn remove(&mut self, seq: u32) -> bool {
         if self.count == 0 {
             return false;
@@ -97,7 +97,7 @@ impl BitRing {
         there
     }
 
-    /// Removes the run that begins at `next` and says how long it was.
+    /// Removes the run that starts at `next`; returns its length.
     pub(super) fn take_run(&mut self, next: u32) -> u32 {
         let mut run = 0;
         while self.remove(next + run) {
@@ -106,7 +106,7 @@ impl BitRing {
         run
     }
 
-    /// The first packet from `from` on that is not in the set.
+    /// The first packet at or above `from` that is not in the set.
     pub(super) fn clear_from(&self, from: u32) -> u32 {
         let mut at = from;
         if self.count == 0 {
@@ -121,7 +121,7 @@ impl BitRing {
         }
     }
 
-    /// The last packet up to `from`, and not below `bottom`, that is not in the set.
+    /// The last packet at or below `from`, and not below `bottom`, that is not in the set.
     pub(super) fn clear_up_to(&self, from: u32, bottom: u32) -> Option<u32> {
         let mut at = from;
         while at >= bottom && self.count > 0 {
@@ -134,7 +134,7 @@ impl BitRing {
         (at >= bottom).then_some(at)
     }
 
-    /// How many of `start..end` are not in the set.
+    /// Number of packets in `start..end` that are not in the set.
     pub(super) fn count_clear(&self, start: u32, end: u32) -> u32 {
         let (mut at, mut clear) = (start, 0);
         while at < end {
@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_set(
+        fn bit_ring_matches_set_model(
             steps in prop::collection::vec((0u32..300, 1u32..200, 0u32..40), 1..60)
         ) {
             let (mut ring, mut set, mut bottom) = (BitRing::default(), BTreeSet::new(), 0u32);

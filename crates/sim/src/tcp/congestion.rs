@@ -1,7 +1,7 @@
-//! The interface of a congestion control: facts about it, the events that it sees, and what it may decide.
+//! The interface of a congestion control: its profile, the events that it receives, and its decisions.
 //!
-//! Every hook has a default. The defaults together are Reno (RFC 5681): slow start, one packet per round trip, half of the
-//! window at a loss or mark. A control implements [`Design`] and the hooks in which it differs.
+//! Every hook has a default. Together the defaults are Reno (RFC 5681): slow start, one more packet per round trip,
+//! half of the window at a loss or mark. A control implements [`Design`] and overrides the hooks in which it differs.
 
 use core::fmt::Debug;
 
@@ -10,87 +10,87 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::window::Window;
 
-/// When a sender sends what again.
+/// Loss recovery: what a sender retransmits, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// Back to the first hole on the third duplicate acknowledgement.
+    /// Goes back to the first hole at the third duplicate acknowledgement.
     Tahoe,
-    /// The first hole only; fast recovery ends with the first new acknowledgement.
+    /// Retransmits the first hole only; fast recovery ends with the first new acknowledgement.
     Reno,
-    /// A hole for each partial acknowledgement (RFC 6582).
+    /// Retransmits one hole per partial acknowledgement (RFC 6582).
     NewReno,
-    /// Holes as the receiver reports them (RFC 6675).
+    /// Retransmits the holes that selective acknowledgements report (RFC 6675).
     Sack,
-    /// Holes that are reported missing three times, before new data (RFC 9260 sections 6.1 and 7.2.4).
+    /// Retransmits holes reported missing three times, before new data (RFC 9260 sections 6.1 and 7.2.4).
     Sctp,
 }
 
 impl Recovery {
-    /// Does it use selective acknowledgements? Only then the hooks of a control are called.
+    /// Does it use selective acknowledgements? Only then are the hooks of a control called.
     pub const fn is_selective(self) -> bool {
         matches!(self, Self::Sack | Self::Sctp)
     }
 }
 
-/// What a control does with ECN.
+/// Use of ECN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnUse {
-    /// ECN-capable where it is asked for; answers ECN-Echo (RFC 3168).
+    /// ECN-capable if the options request it; reacts to ECN-Echo (RFC 3168).
     OnRequest,
-    /// Always ECN-capable; answers ECN-Echo.
+    /// Always ECN-capable; reacts to ECN-Echo.
     Always,
-    /// ECN-capable where it is asked for; ignores ECN-Echo.
+    /// ECN-capable if the options request it; ignores ECN-Echo.
     Unanswered,
     /// Never ECN-capable.
     Never,
 }
 
-/// What the receiver's ECN-Echo means.
+/// Meaning of the receiver's ECN-Echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
     /// A packet was marked since the last CWR (RFC 3168 section 6.1.3).
     UntilCwr,
-    /// The packets that this acknowledges were marked (RFC 8257 section 3.2).
+    /// The packets acknowledged by it were marked (RFC 8257 section 3.2).
     EachPacket,
 }
 
-/// Facts about a control.
+/// Properties of a control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
-    /// Its word in scenario files.
+    /// Its name in scenario files.
     pub word: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// Its loss recovery.
+    /// Loss recovery.
     pub recovery: Recovery,
-    /// What it does with ECN.
+    /// Use of ECN.
     pub ecn: EcnUse,
-    /// What it needs ECN-Echo to mean.
+    /// Meaning of ECN-Echo that it requires.
     pub echo: Echo,
-    /// Does a mark reduce the window as much as a loss? Then a loss after it in the same window of data does not reduce it
+    /// Does a mark reduce the window as much as a loss? Then a loss in the same window of data does not reduce it
     /// again.
     pub mark_is_loss: bool,
-    /// Is its answer to marks scalable, so that its data may be ECT(1) (RFC 9331)?
+    /// Is its reaction to marks scalable, so that its data may use ECT(1) (RFC 9331)?
     pub is_scalable: bool,
     /// Are its packets always paced?
     pub paces: bool,
-    /// Is its window that of the models of theory: one packet more per round trip, half at a loss?
+    /// Does its window follow the theory's models: one more packet per round trip, half at a loss?
     pub is_reno: bool,
-    /// Does it follow ns-2 where the RFCs leave it free? `tcp/sender/ns2.rs` has the list.
+    /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
     pub follows_ns2: bool,
-    /// Linux's name for it; none if Linux does not have it.
+    /// Its name in Linux; `None`: not in Linux.
     pub kernel: Option<&'static str>,
     /// Retransmission timeout before the first measurement.
     pub initial_rto: Span,
-    /// A held acknowledgement leaves after this at the latest.
+    /// Longest time to delay an acknowledgement.
     pub ack_delay: Span,
-    /// Bytes of a data packet that are headers.
+    /// Header bytes per data packet.
     pub headers: u16,
 }
 
 impl Profile {
-    /// A TCP with selective acknowledgements. Timeout before the first measurement: RFC 6298 says 1 s, ns-2 and RFC 2988 3 s.
-    /// Delay of acknowledgements: ns-2's delayed-ACK sink; RFC 1122 allows 500 ms.
+    /// Base profile: a TCP with selective acknowledgements. `initial_rto` is 3 s as in ns-2 and RFC 2988 (RFC 6298: 1
+    /// s). `ack_delay` is 100 ms as in ns-2's delayed-ACK sink (RFC 1122 allows 500 ms).
     pub const TCP: Self = Self {
         word: "",
         summary: "",
@@ -109,47 +109,47 @@ impl Profile {
     };
 }
 
-/// What a connection begins with.
+/// Initial values for a connection.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// First window in packets.
+    /// Initial window in packets.
     pub initial_window: u32,
-    /// The connection's own random stream.
+    /// The connection's random stream.
     pub rng: Rng,
 }
 
-/// A packet leaves.
+/// A packet is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of sending.
     pub now: Instant,
-    /// Its number.
+    /// Packet number.
     pub seq: u32,
     /// Lowest packet outstanding.
     pub una: u32,
-    /// Other packets in the network.
+    /// Packets in flight, without this one.
     pub in_flight: u32,
     /// Is it a retransmission?
     pub again: bool,
 }
 
-/// An acknowledgement arrives, before recovery sees it.
+/// An acknowledgement arrives; passed before loss recovery processes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
     /// Packets acknowledged, cumulatively or selectively, for the first time.
     pub delivered: u32,
     /// ECN-Echo.
     pub ece: bool,
-    /// Lowest packet outstanding, this acknowledgement included.
+    /// Lowest packet outstanding after this acknowledgement.
     pub una: u32,
-    /// One beyond the highest packet sent.
+    /// One above the highest packet sent.
     pub high: u32,
 }
 
 /// An acknowledgement of new data outside of recovery, without ECN-Echo.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When.
+    /// Time of arrival.
     pub now: Instant,
     /// Packets acknowledged, cumulatively or selectively, for the first time.
     pub packets: u32,
@@ -157,14 +157,14 @@ pub struct Acked {
     pub srtt: Span,
 }
 
-/// An acknowledgement, with the network before and after it.
+/// A processed acknowledgement, with the packets in flight before and after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// When.
+    /// Time of arrival.
     pub now: Instant,
     /// Packets in flight before the acknowledgement, and after it.
     pub in_flight: (u32, u32),
-    /// Packets found lost.
+    /// Packets newly considered lost.
     pub lost: u32,
     /// Packets acknowledged, cumulatively or selectively, for the first time.
     pub delivered: u32,
@@ -175,19 +175,19 @@ pub struct Progress {
 /// A control's model of its path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathModel {
-    /// What it does now; of BBR `startup`, `drain`, `probe_bw` or `probe_rtt`.
+    /// Current phase; for BBR `startup`, `drain`, `probe_bw` or `probe_rtt`.
     pub phase: &'static str,
     /// Bottleneck bandwidth in packets per second.
     pub bandwidth: f64,
     /// Round-trip propagation time.
     pub min_rtt: Option<Span>,
-    /// Present pacing rate over the bandwidth.
+    /// Current pacing rate divided by the bandwidth.
     pub pacing_gain: f64,
 }
 
-/// The hooks of a control, in the order in which an acknowledgement calls them.
+/// The hooks of a control, in the order in which they are called for an acknowledgement.
 pub trait CongestionControl: Debug + Send + Sync {
-    /// A packet leaves.
+    /// A packet is sent.
     #[inline]
     fn on_sent(&mut self, _sent: Sent) {}
 
@@ -205,7 +205,7 @@ pub trait CongestionControl: Debug + Send + Sync {
         window.halve_for_mark();
     }
 
-    /// Recovery from loss or timeout is over.
+    /// Recovery from a loss or timeout has ended.
     #[inline]
     fn on_recovered(&mut self, _window: &mut Window) {}
 
@@ -215,75 +215,77 @@ pub trait CongestionControl: Debug + Send + Sync {
         window.halve();
     }
 
-    /// An acknowledgement of new data outside of recovery, while the window is the limit.
+    /// An acknowledgement of new data outside of recovery, while the window limits sending.
     #[inline]
     fn on_ack(&mut self, window: &mut Window, _acked: Acked) {
         window.grow();
     }
 
-    /// The same while the application is the limit; and before data after a pause.
+    /// An acknowledgement of new data outside of recovery while the application limits sending. Also called before the
+    /// first data after a pause.
     #[inline]
     fn on_application_limited(&mut self, _now: Instant) {}
 
-    /// The acknowledgement has been dealt with, recovery included.
+    /// An acknowledgement has been processed, recovery included.
     #[inline]
     fn after_ack(&mut self, _window: &mut Window, _progress: Progress) {}
 
-    /// There is room in the window and nothing to send.
+    /// The window has room, but there is nothing to send.
     #[inline]
     fn on_out_of_data(&mut self, _in_flight: u32) {}
 
-    /// The retransmission timer expires. `is_reduced`: this congestion was answered already, and the threshold is kept.
+    /// The retransmission timer expires. `is_reduced`: the control already reacted to this congestion, and the caller
+    /// restores the threshold.
     #[inline]
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         window.collapse();
     }
 
-    /// After silence the window was set to the restart window (RFC 5681 section 4.1).
+    /// The window was set to the restart window after an idle time (RFC 5681 section 4.1).
     #[inline]
     fn on_restart(&mut self) {}
 
-    /// Time to the next packet. Default: from window and round trip, as Linux paces.
+    /// Time to the next packet. `None`, the default: computed from window and round trip, as in Linux.
     #[inline]
     fn pacing_interval(&self) -> Option<Span> {
         None
     }
 
-    /// The most packets that may be in flight, besides the window. Default: no limit. Only
-    /// [`Recovery::Sctp`] asks.
+    /// Limit on the packets in flight, in addition to the window. `None`, the default: no limit. Used by
+    /// [`Recovery::Sctp`] only.
     #[inline]
     fn burst_limit(&self) -> Option<u32> {
         None
     }
 
-    /// The estimated share of marked packets, 0 to 1, if it estimates it.
+    /// The estimated fraction of marked packets, 0 to 1. `None`: not estimated.
     fn marked_share(&self) -> Option<f64> {
         None
     }
 
-    /// Its model of the path, if it has one.
+    /// Its model of the path. `None`: it has no model.
     fn path_model(&self) -> Option<PathModel> {
         None
     }
 }
 
-/// A congestion control as the registry takes it.
+/// A congestion control that can be registered.
 pub trait Design: CongestionControl + Clone + 'static {
-    /// Facts about it.
+    /// Its properties.
     const PROFILE: Profile;
 
-    /// The control of a new connection.
+    /// The control's state for a new connection.
     fn new(start: Start) -> Self;
 }
 
-/// A hook of what is in a box.
+/// Forwards a hook to the content of a box.
 macro_rules! boxed {
     ($self:ident, $hook:ident($($argument:ident),*)) => {
         (**$self).$hook($($argument),*)
     };
 }
 
-/// Every hook, handed on by the macro `$each`.
+/// Implements every hook by the macro `$each`.
 macro_rules! hand_on {
     ($each:ident) => {
         #[inline]

@@ -1,6 +1,7 @@
-//! The registry of congestion controls: those of the tree, and those registered from outside.
+//! The registry of congestion controls: the built-in ones and those registered by other crates.
 //!
-//! A control of the tree is one file and one line here. Its hooks are called statically; those of the others through a pointer.
+//! A built-in control is one file and one line here. Its hooks are called statically, those of a custom control
+//! through a pointer.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -22,7 +23,7 @@ struct Registered {
 
 static OWN: RwLock<Vec<Variant>> = RwLock::new(Vec::new());
 
-/// A control from outside the tree.
+/// A custom control: one that another crate registered.
 pub(super) trait Own: CongestionControl {
     fn copy(&self) -> Box<dyn Own>;
 }
@@ -39,7 +40,7 @@ impl Clone for Box<dyn Own> {
     }
 }
 
-/// Declares the modules, the constants of [`Variant`], and the enum that holds the state of one.
+/// Declares the modules, the constants of [`Variant`], and the enum with the state of a control.
 macro_rules! controls {
     (
         ($d:tt)
@@ -75,10 +76,10 @@ macro_rules! controls {
                 });
             )+
 
-            /// The TCPs of the tree, with their words in scenario files.
+            /// The built-in TCPs, with their names in scenario files.
             pub const TCPS: &'static [(&'static str, Self)] = &[$((Self::$tcp.0.profile.word, Self::$tcp)),+];
 
-            /// All of the tree, with their words; the TCPs first.
+            /// All built-in controls, with their names; the TCPs first.
             pub const WORDS: &'static [(&'static str, Self)] = &[
                 $((Self::$tcp.0.profile.word, Self::$tcp),)+
                 $((Self::$sctp.0.profile.word, Self::$sctp),)+
@@ -134,23 +135,23 @@ impl Variant {
         &self.0.profile
     }
 
-    /// Its word in scenario files.
+    /// Its name in scenario files.
     pub const fn word(self) -> &'static str {
         self.0.profile.word
     }
 
-    /// The variant with this word, of the tree or registered.
+    /// The variant with this name, built-in or registered.
     pub fn parse(word: &str) -> Option<Self> {
         Self::all().into_iter().find(|variant| variant.word() == word)
     }
 
-    /// All, of the tree or registered.
+    /// All variants, built-in and registered.
     pub fn all() -> Vec<Self> {
         let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
         Self::WORDS.iter().map(|(_, variant)| variant).chain(own.iter()).copied().collect()
     }
 
-    /// Every TCP, of the tree or registered, with its word.
+    /// All TCPs, built-in and registered, with their names.
     pub fn tcps() -> Vec<(&'static str, Self)> {
         let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
         Self::TCPS.iter().copied().chain(own.iter().map(|variant| (variant.word(), *variant))).collect()
@@ -174,7 +175,7 @@ impl fmt::Debug for Variant {
 /// Why a control cannot be registered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// A registered control has its word, or the word is empty.
+    /// The name is empty, or a registered control has it.
     Word,
     /// Its recovery is not [selective](super::Recovery::is_selective): its hooks would not be called.
     Recovery,
@@ -191,8 +192,8 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Adds a control to those that scenarios know, for the rest of the program. Its word there is `own:` and the word of its
-/// profile, so that no control that the tree gains later takes it.
+/// Registers a custom control for the rest of the process. Scenario files name it `own:` plus the `word` of its
+/// profile, so that it never collides with a later built-in control.
 pub fn register<D: Design>() -> Result<Variant, Unfit> {
     let mut profile = D::PROFILE;
     if !profile.recovery.is_selective() {
@@ -203,7 +204,7 @@ pub fn register<D: Design>() -> Result<Variant, Unfit> {
     if profile.word.is_empty() || own.iter().any(|variant| variant.word() == word) {
         return Err(Unfit::Word);
     }
-    // Never freed: a variant is copied into scenarios without end.
+    // Leaked on purpose: copies of a variant have no lifetime.
     profile.word = Box::leak(word.into_boxed_str());
     let start = |start| Control::Own(Box::new(D::new(start)));
     let variant = Variant(Box::leak(Box::new(Registered { profile, start })));

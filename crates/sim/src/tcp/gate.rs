@@ -1,37 +1,37 @@
-//! What may hold a packet back that the window allows: the application, and the pacer.
+//! Limits on sending besides the window: the application's data and the pacer.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::window::Window;
 use crate::engine::due::Due;
 
-/// Linux's rates in windows per round trip (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`): faster than the window
-/// is acknowledged, so that the window and not the pacer limits the rate.
+/// Linux's pacing rates in windows per round trip (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). They are above 1,
+/// so that the window limits the rate, not the pacer.
 const SLOW_START: f64 = 2.0;
 /// See [`SLOW_START`].
 const AVOIDANCE: f64 = 1.2;
 
-/// State of the two; a sender with neither has none.
+/// State of application and pacer. A sender with unlimited data and no pacing has no gate.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
-    /// Packets that the application has handed over, unless it has data without end.
+    /// Packets handed over by the application; `None`: unlimited.
     offered: Option<u32>,
     /// When the last packet left.
     last_sent: Instant,
     paced: bool,
     /// The earliest time for the next packet.
     next: Instant,
-    /// A packet waits for that time.
+    /// A packet is waiting for `next`.
     waiting: bool,
 }
 
 impl Gate {
-    /// An application with data without end.
+    /// A gate with unlimited data.
     pub(super) const fn new(paced: bool) -> Self {
         Self { offered: None, last_sent: Instant::ZERO, paced, next: Instant::ZERO, waiting: false }
     }
 
-    /// The application hands over `packets` after the first `high`; how long nothing was sent.
+    /// The application hands over `packets`; the first call counts from packet `high`. Returns the idle time so far.
     pub(super) fn offer(&mut self, now: Instant, high: u32, packets: u32) -> Span {
         self.offered = Some(self.offered.unwrap_or(high).saturating_add(packets));
         now.since(self.last_sent)
@@ -45,24 +45,24 @@ impl Gate {
         }
     }
 
-    /// Can the application run out of data?
+    /// Is the application's data limited?
     pub(super) const fn can_run_dry(&self) -> bool {
         self.offered.is_some()
     }
 
-    /// May a packet leave at `now`? If not, and one `wants` to, it waits.
+    /// May a packet be sent at `now`? If not and one is ready (`wants`), it waits.
     pub(super) fn opens(&mut self, now: Instant, wants: bool) -> bool {
         let open = now >= self.next;
         self.waiting = wants && !open;
         open
     }
 
-    /// When the waiting packet may leave.
+    /// When the waiting packet may be sent.
     pub(super) const fn deadline(&self) -> Due {
         if self.waiting { Due::at(self.next) } else { Due::NEVER }
     }
 
-    /// A packet has left; with pacing the next one follows `interval` later.
+    /// A packet was sent; with pacing the next one follows `interval` later.
     pub(super) fn sent(&mut self, now: Instant, interval: Span) {
         self.last_sent = now;
         if self.paced {
@@ -71,8 +71,8 @@ impl Gate {
     }
 }
 
-/// Time between packets for a window and a round trip, as in Linux's `tcp_update_pacing_rate`: the faster rate
-/// until half of the slow-start threshold. Zero before the first measurement of the round trip.
+/// Time between packets for a window and a round trip, as in Linux's `tcp_update_pacing_rate`: the higher rate while
+/// the window is below half of the slow-start threshold. Zero before the first round-trip measurement.
 pub(super) fn interval(window: &Window, srtt: Span) -> Span {
     let fast = window.cwnd() < window.ssthresh() / 2.0;
     let factor = if fast { SLOW_START } else { AVOIDANCE };

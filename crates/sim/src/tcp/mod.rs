@@ -1,8 +1,10 @@
-//! Sans-IO TCP endpoints: told the time, asked what to send. Sequence numbers count packets.
+//! TCP endpoints without I/O: the caller passes the time and the packets and sends what they return.
+//! Sequence numbers count packets, not bytes.
 //!
-//! Loss recovery ([`Recovery`]: when to send what again) and congestion control
-//! ([`CongestionControl`](congestion::CongestionControl): how large the window is) are apart. A [`Variant`] names one of each. A sender without selective acknowledgements, pacing or a model of the path is a plain
-//! struct; what only some need lies behind a pointer.
+//! Loss recovery ([`Recovery`]: what to retransmit, and when) and congestion control
+//! ([`CongestionControl`](congestion::CongestionControl): the size of the window) are separate. A [`Variant`] names
+//! one of each. State that only some senders need (selective acknowledgements, pacing, a path model) is boxed, so that
+//! the other senders stay small.
 
 mod bits;
 pub mod congestion;
@@ -24,7 +26,7 @@ pub use congestion::Recovery;
 pub use control::{Unfit, Variant, register};
 use rtt::RttOptions;
 
-/// What can be chosen about a connection.
+/// Options of a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpOptions {
     /// Congestion control and loss recovery.
@@ -33,13 +35,13 @@ pub struct TcpOptions {
     pub initial_window: u32,
     /// Receiver's window in packets; `None`: unlimited.
     pub window: Option<u32>,
-    /// An acknowledgement in bytes on the wire.
+    /// Size of an acknowledgement on the wire, in bytes.
     pub ack: u16,
     /// Acknowledge every second packet.
     pub delayed_ack: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// Retransmission timeout before the first measurement; none: the variant's.
+    /// Retransmission timeout before the first measurement. `None`: the variant's default.
     pub initial_rto: Option<Span>,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
@@ -47,25 +49,25 @@ pub struct TcpOptions {
     pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
-    /// Send ECN-capable data and answer ECN-Echo (RFC 3168), unless the variant always or never does.
+    /// Send ECN-capable data and react to ECN-Echo (RFC 3168). Some variants always or never do.
     pub ecn: bool,
-    /// Send ECT(1), the codepoint of L4S (RFC 9331), and not ECT(0), where the data is ECN-capable.
+    /// Send ECN-capable data as ECT(1), the L4S codepoint (RFC 9331), instead of ECT(0).
     pub l4s: bool,
-    /// Spread packets over the round trip instead of sending them as acknowledgements come. Some variants always do.
+    /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some variants always do.
     pub pacing: bool,
-    /// Begin again with the initial window after a timeout's worth of silence (RFC 5681 section 4.1).
+    /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
-    /// Rules of ns-2 in place of the RFCs'.
+    /// Rules of ns-2 that replace those of the RFCs.
     pub ns2: Ns2Rules,
 }
 
-/// Rules of ns-2 2.35 that differ from those of the RFCs. No scenario has them: the comparison with ns-2 takes them one
-/// by one to find out what makes a difference.
+/// Rules of ns-2 2.35 that differ from the RFCs. Scenarios cannot set them. The comparison with ns-2 sets them one at
+/// a time to find which rule causes a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ns2Rules {
-    /// A retransmission of the highest packet sent passes for new and takes CWR with it (`output` of `tcp.cc`).
+    /// A retransmission of the highest packet sent counts as new data and carries CWR (`output` of `tcp.cc`).
     pub cwr: bool,
-    /// [`Recovery::Sack`] recovers as `Sack1` does (`tcp-sack1.cc`).
+    /// [`Recovery::Sack`] recovers like `Sack1` (`tcp-sack1.cc`).
     pub sack1: bool,
 }
 
@@ -79,7 +81,7 @@ impl TcpOptions {
         }
     }
 
-    /// The ECN codepoint of its data.
+    /// The ECN codepoint of the connection's data.
     pub const fn codepoint(&self) -> Ecn {
         match (self.ecn_capable(), self.l4s) {
             (false, _) => Ecn::NotEct,
@@ -88,18 +90,18 @@ impl TcpOptions {
         }
     }
 
-    /// Does its sender answer ECN-Echo?
+    /// Does the sender react to ECN-Echo?
     pub(crate) const fn answers_echo(&self) -> bool {
         self.ecn_capable() && !matches!(self.variant.profile().ecn, EcnUse::Unanswered)
     }
 
-    /// What its timers depend on; `phase` is where its clock stands within a tick.
+    /// Options of the retransmission timer; `phase`: the clock's position within a tick.
     pub(crate) fn timer(&self, phase: Span) -> RttOptions {
         let initial = self.initial_rto.unwrap_or(self.variant.profile().initial_rto);
         RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick: self.tick, phase }
     }
 
-    /// Are its packets paced?
+    /// Are the connection's packets paced?
     pub const fn paced(&self) -> bool {
         self.pacing || self.variant.profile().paces
     }

@@ -15,7 +15,7 @@ pub struct Ack {
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
-    /// Does it carry selective blocks? [`Receiver::blocks`] has them until the next acknowledgement.
+    /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
 }
 
@@ -27,12 +27,12 @@ pub struct Receiver {
     /// Packets beyond `next` that have arrived, one bit each; empty while everything is in order.
     early: BitRing,
     delayed: bool,
-    /// The longest that an acknowledgement is held.
+    /// Longest time to delay an acknowledgement.
     delay: Span,
-    /// ECN-Echo says what the last packet carried, and not that there was a mark since the last CWR.
+    /// DCTCP echo: ECN-Echo reflects the last packet's CE bit instead of latching until CWR.
     accurate: bool,
     ece: bool,
-    /// The packet whose acknowledgement is held back is marked.
+    /// The packet with the delayed acknowledgement carries CE.
     held_ce: bool,
     deadline: Option<Instant>,
     reports: Option<Box<Reports>>,
@@ -51,32 +51,33 @@ impl Receiver {
         }
     }
 
-    /// In-order packets so far.
+    /// Number of packets received in order.
     pub const fn in_order(&self) -> u32 {
         self.next
     }
 
-    /// Packets so far, each once, in order or not.
+    /// Number of distinct packets received, in order or not.
     pub const fn received(&self) -> u32 {
         self.next + self.early.len()
     }
 
-    /// A packet with this codepoint has arrived; the acknowledgement that has to leave before it is looked at.
+    /// Call before [`on_data`](Self::on_data) with the packet's codepoint. Returns an acknowledgement to send first,
+    /// if any.
     ///
-    /// RFC 8257 section 3.2: the echo says what the packets acknowledged carried, so that a held
-    /// acknowledgement leaves when the codepoint changes.
+    /// RFC 8257 section 3.2: ECN-Echo describes the packets acknowledged, so that a delayed acknowledgement is sent
+    /// when the codepoint changes.
     #[inline]
     pub fn before_data(&mut self, ecn: Ecn) -> Option<Ack> {
         let changes = self.accurate && (ecn == Ecn::Ce) != self.ece;
         (changes && self.held > 0).then(|| self.ack())
     }
 
-    /// Packet `seq` has arrived; the acknowledgement to send at once, if any.
+    /// Packet `seq` has arrived. Returns the acknowledgement to send at once, if any.
     #[inline]
     pub fn on_data(&mut self, now: Instant, seq: u32, ecn: Ecn, cwr: bool) -> Option<Ack> {
         let changed = self.accurate && (ecn == Ecn::Ce) != self.ece;
         if cwr || self.accurate {
-            // CWR answers marks echoed before; one on the packet held back is not among them.
+            // CWR acknowledges earlier echoes, not the mark on the packet with the delayed acknowledgement.
             self.ece = self.held_ce && !self.accurate;
         }
         if ecn == Ecn::Ce {
@@ -102,12 +103,12 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// When a held acknowledgement must leave.
+    /// When the delayed acknowledgement is due.
     pub const fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// The acknowledgement as of now; nothing is held any more.
+    /// The current acknowledgement; cancels a delayed one.
     pub fn ack(&mut self) -> Ack {
         (self.held, self.held_ce) = (0, false);
         self.deadline = None;
@@ -118,10 +119,10 @@ impl Receiver {
         Ack { next: self.next, ece: self.ece, is_selective }
     }
 
-    /// The selective blocks of `ack`, the last acknowledgement that it gave.
+    /// The selective blocks of `ack`, which must be the latest acknowledgement.
     #[inline]
     pub fn blocks(&self, ack: Ack) -> Blocks {
-        // Most acknowledgements have none, and should not touch the receiver.
+        // Fast path: most acknowledgements have no blocks and need no access to the receiver's reports.
         match &self.reports {
             Some(reports) if ack.is_selective => reports.last(),
             _ => Blocks::default(),
@@ -144,7 +145,7 @@ mod tests {
         Receiver::new(&TcpOptions { variant: crate::tcp::Variant::SACK, ..TcpOptions::default() })
     }
 
-    /// The runs of `seen` beyond `next`.
+    /// The runs of consecutive packets in `seen` beyond `next`.
     fn runs(seen: &BTreeSet<u32>, next: u32) -> Vec<Block> {
         let mut runs: Vec<Block> = Vec::new();
         for &seq in seen.range(next..) {
@@ -158,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_set(seqs in prop::collection::vec(0u32..700, 1..600)) {
+        fn acks_and_blocks_match_set_model(seqs in prop::collection::vec(0u32..700, 1..600)) {
             let mut r = selective();
             let (mut seen, mut changed) = (BTreeSet::new(), Vec::new());
             for seq in seqs {

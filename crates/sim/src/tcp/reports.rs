@@ -1,22 +1,22 @@
-//! Selective acknowledgements at the receiver (RFC 2018): which runs of early packets to report.
+//! Selective acknowledgements at the receiver (RFC 2018): the choice of blocks to report.
 
 use core::ops::Deref;
 
 use super::bits::BitRing;
 
-/// An option of 40 bytes with a timestamp in it has room for three blocks (RFC 2018 section 3).
+/// Three blocks fit into a 40-byte option space that also has a timestamp (RFC 2018 section 3).
 pub const MAX_BLOCKS: usize = 3;
 
-/// A run of packets that have arrived beyond the next one expected.
+/// A run of consecutive packets received beyond the next one expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
-    /// Its first packet.
+    /// First packet of the run.
     pub start: u32,
-    /// The packet after its last.
+    /// One above the last packet of the run.
     pub end: u32,
 }
 
-/// The blocks that an acknowledgement carries; a slice of them.
+/// The blocks of an acknowledgement; derefs to a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Blocks {
     blocks: [Block; MAX_BLOCKS],
@@ -35,24 +35,24 @@ impl Deref for Blocks {
 /// Chooses the blocks of acknowledgements.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reports {
-    /// A packet of each run, the run that changed last at the end.
+    /// One packet of each run; the run that changed most recently comes last.
     recent: Vec<u32>,
-    /// Of the last acknowledgement.
+    /// Blocks of the latest acknowledgement.
     last: Blocks,
 }
 
 impl Reports {
-    /// Packet `seq` beyond `next` has arrived (again, perhaps): its run changed last.
+    /// Packet `seq` beyond `next` has arrived, possibly as a duplicate: its run changed most recently.
     pub(super) fn note(&mut self, next: u32, seq: u32, early: &BitRing) {
         let run = run_around(next, seq, early);
         self.recent.retain(|other| !(run.start..run.end).contains(other));
         self.recent.push(seq);
     }
 
-    /// Chooses the blocks of an acknowledgement that leaves now. False: it has none.
+    /// Chooses the blocks of an acknowledgement sent now. Returns false if there are none.
     ///
-    /// RFC 2018 section 4: the first block is the run that the latest packet belongs to, the others those
-    /// that were reported first most recently.
+    /// RFC 2018 section 4: the first block is the run with the latest packet; the others are the most recently
+    /// reported first blocks.
     pub(super) fn choose(&mut self, next: u32, early: &BitRing) -> bool {
         self.recent.retain(|&seq| seq > next);
         self.last = Blocks::default();
@@ -63,14 +63,14 @@ impl Reports {
         !self.last.is_empty()
     }
 
-    /// Those chosen last.
+    /// The blocks chosen most recently.
     pub(super) const fn last(&self) -> Blocks {
         self.last
     }
 }
 
 fn run_around(next: u32, seq: u32, early: &BitRing) -> Block {
-    // The next packet expected has not arrived: there is a hole below.
+    // `next` has not arrived, so that there is a hole below the run.
     let start = early.clear_up_to(seq, next).map_or(next, |hole| hole + 1);
     Block { start, end: early.clear_from(seq) }
 }

@@ -1,14 +1,14 @@
-//! Retransmission timeout: RFC 6298 in the fixed-point form of 4.3BSD, on a clock with a tick.
+//! Retransmission timeout of RFC 6298, in the fixed-point form of 4.3BSD and with a coarse clock.
 
 use forebay_aqm::base::time::{Instant, Span};
 
-/// Beyond this backoff the old estimate is given up (RFC 6298 section 5, last paragraph).
+/// Above this backoff factor the estimate is discarded (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
-/// The least timeout of a connection whose SYN was repeated (RFC 6298 rule 5.7).
+/// Smallest timeout of a connection whose SYN was retransmitted (RFC 6298 rule 5.7).
 const AFTER_LOST_SYN: Span = Span::from_millis(3000);
 
-/// What the timeout depends on.
+/// Options of the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RttOptions {
     /// Timeout before the first measurement.
@@ -17,9 +17,9 @@ pub struct RttOptions {
     pub min_rto: Span,
     /// Largest timeout, backoff included (RFC 6298 rule 2.5).
     pub max_rto: Span,
-    /// Granularity of the clock that measures round trips; above zero.
+    /// Granularity of the clock that measures round trips; > 0.
     pub tick: Span,
-    /// Where within its tick the clock starts.
+    /// Position of the clock within its tick at time 0.
     pub phase: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct Rtt {
     srtt8: i64,
     /// 4 x smoothed mean deviation.
     var4: i64,
-    /// Smoothed RTT to the nanosecond, for those who compute with it; zero means none.
+    /// Smoothed RTT in nanoseconds, unaffected by ticks; zero before the first measurement.
     precise: Span,
     /// Timeout before backoff.
     base: Span,
@@ -44,7 +44,7 @@ impl Rtt {
         Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1 }
     }
 
-    /// A segment sent at `sent`, never retransmitted, was acknowledged at `now`.
+    /// A packet sent once, at `sent`, was acknowledged at `now`.
     pub fn measure(&mut self, sent: Instant, now: Instant) {
         let ticks = |t: Instant| ((t + self.options.phase).nanos() / self.options.tick.nanos()) as i64;
         let m = (ticks(now) - ticks(sent)).max(1);
@@ -56,7 +56,7 @@ impl Rtt {
             self.srtt8 = (self.srtt8 + error).max(1);
             self.var4 = (self.var4 + error.abs() - (self.var4 >> 2)).max(1);
         }
-        // srtt + 4 var; var4 >= 1 makes the second term at least one tick, as rule 2.3 wants.
+        // srtt + 4 var; var4 >= 1 makes the second term at least one tick (rule 2.3).
         let rto = ((self.var4 << 3) + self.srtt8) >> 3;
         self.base = self.options.tick * rto as u64;
         let exact = now.since(sent).nanos();
@@ -66,7 +66,7 @@ impl Rtt {
         };
     }
 
-    /// The network answers in time again.
+    /// Resets the backoff factor to 1.
     pub const fn end_backoff(&mut self) {
         self.backoff = 1;
     }
@@ -77,7 +77,7 @@ impl Rtt {
         rto.min(self.options.max_rto).max(self.options.tick * 2)
     }
 
-    /// The timer expired: double (RFC 6298 rule 5.5).
+    /// The timer has expired: double the timeout (RFC 6298 rule 5.5).
     pub fn back_off(&mut self) {
         if self.timeout() < self.options.max_rto {
             self.backoff = self.backoff.saturating_mul(2);
@@ -88,14 +88,15 @@ impl Rtt {
         }
     }
 
-    /// Data begins, and the SYN was sent more than once: no round trip is known, and the timeout stays what it was doubled
-    /// to, 3 s at least (RFC 6298 rule 5.7).
+    /// Data begins after a retransmitted SYN. No round trip is known, and the timeout keeps its backed-off value, at
+    /// least 3 s (RFC 6298 rule 5.7).
     pub fn begin_after_lost_syn(&mut self) {
         self.base = self.timeout().max(AFTER_LOST_SYN);
         self.backoff = 1;
     }
 
-    /// Smoothed round-trip time without the clock's ticks (RFC 6298 rule 2.3); zero before the first measurement.
+    /// Smoothed round-trip time, unaffected by the clock's ticks (RFC 6298 rule 2.3); zero before the first
+    /// measurement.
     pub const fn precise(&self) -> Span {
         self.precise
     }
@@ -126,20 +127,20 @@ mod tests {
     fn first_measurement_gives_three_times_the_rtt() {
         // RFC 6298 rule 2.2: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
         let mut rtt = Rtt::new(OPTIONS);
-        assert_eq!(rtt.timeout(), Span::from_millis(3000), "before it, what is given");
+        assert_eq!(rtt.timeout(), Span::from_millis(3000), "initial timeout before the first measurement");
         rtt.measure(at(0), at(100));
         assert_eq!((rtt.smoothed(), rtt.timeout()), (Span::from_millis(100), Span::from_millis(300)));
     }
 
     #[test]
-    fn steady_round_trips_settle_on_the_minimum() {
+    fn timeout_settles_at_minimum_with_constant_rtt() {
         let mut rtt = Rtt::new(OPTIONS);
         (0..100).for_each(|i| rtt.measure(at(100 * i), at(100 * i + 100)));
         assert_eq!(rtt.timeout(), Span::from_millis(200));
     }
 
     #[test]
-    fn backoff_doubles_up_to_a_minute_until_it_is_ended() {
+    fn backoff_doubles_to_60_s_until_ended() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(100));
         for want in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000] {
@@ -149,11 +150,11 @@ mod tests {
         rtt.measure(at(200_000), at(200_100));
         assert_eq!(rtt.timeout(), Span::from_millis(60_000));
         rtt.end_backoff();
-        assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate forgotten at backoff 16, begun anew");
+        assert_eq!(rtt.timeout(), Span::from_millis(300), "estimate discarded at backoff 16, then restarted");
     }
 
     #[test]
-    fn backoff_ends_nowhere_before_the_maximum() {
+    fn backoff_never_reduces_the_timeout() {
         let mut rtt = Rtt::new(RttOptions {
             initial: Span::from_millis(3000),
             min_rto: Span::from_nanos(1),
@@ -171,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_syn_leaves_three_seconds_or_more() {
-        // RFC 6298 rule 5.7: after a repeated SYN data begins with a timeout of 3 s, or what was backed off to.
+    fn lost_syn_leaves_timeout_of_at_least_3_s() {
+        // RFC 6298 rule 5.7: after a retransmitted SYN the timeout is 3 s or the backed-off value, if larger.
         for (initial, want) in [(1000, 3000), (2000, 4000), (6000, 12_000), (50_000, 60_000)] {
             let mut rtt = Rtt::new(RttOptions { initial: Span::from_millis(initial), ..OPTIONS });
             rtt.back_off();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn precise_time_has_no_ticks() {
+    fn precise_rtt_is_not_rounded_to_ticks() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(104));
         rtt.measure(at(0), at(112));
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_count_boundaries_crossed() {
+    fn rtt_in_ticks_counts_tick_boundaries_crossed() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(9), at(11));
         assert_eq!(rtt.smoothed(), Span::from_millis(10), "9 ms -> 11 ms crosses one boundary");

@@ -1,14 +1,14 @@
-//! What a sender knows from selective acknowledgements, and what to send next (RFC 6675).
+//! The sender's record of selective acknowledgements, and the choice of what to send next (RFC 6675).
 //!
-//! The RFC recounts its `pipe` with every acknowledgement. Here it is three counters: packets without a
-//! selective acknowledgement, less those held for lost, plus those retransmitted. `IsLost` (three packets
-//! acknowledged above) is true exactly below the third highest of them, and `HighRxt` is a mark below which all
-//! holes have been retransmitted, so that both are bounds that move and the counters follow them.
+//! The RFC recomputes `pipe` at each acknowledgement. Here `pipe` is the sum of three counters: packets not
+//! selectively acknowledged, minus those considered lost, plus those retransmitted. `IsLost` (three packets
+//! acknowledged above) is true exactly below the third highest of these packets, and all holes below `HighRxt` have
+//! been retransmitted: both are bounds, and the counters are updated when the bounds move.
 
 use super::bits::BitRing;
 use super::reports::Block;
 
-/// State of a scoreboard. All bounds are one beyond the last packet meant, so that 0 is "none".
+/// State of a scoreboard. Each bound is one above the last packet it includes; 0 means none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// Reported by the receiver.
@@ -25,19 +25,19 @@ pub(super) struct Scoreboard {
     retransmitted: u32,
     /// `RescueRxt`.
     rescue: u32,
-    /// The packets outstanding at the last timeout end here: until they are acknowledged, no fast recovery.
+    /// One above the highest packet outstanding at the last timeout; no fast recovery before it is acknowledged.
     timeout_point: u32,
 }
 
-/// What makes a packet that was not reported lost: three of these.
+/// What is counted: three of these make an unreported packet lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Misses {
     /// Packets reported above it (RFC 6675).
     Packets,
     /// Acknowledgements that report something new above it (RFC 9260 section 7.2.4).
     Acknowledgements,
-    /// As before, and this acknowledgement counts for all below the highest packet reported: those in fast recovery do
-    /// that advance its bottom.
+    /// As `Acknowledgements`, but this acknowledgement counts for every hole below the highest packet reported. RFC
+    /// 9260 prescribes it in fast recovery for acknowledgements that advance the cumulative point.
     AllBelow,
 }
 
@@ -48,31 +48,31 @@ pub(super) struct Rules {
     pub(super) una: u32,
     /// One beyond the highest packet sent.
     pub(super) high: u32,
-    /// May new data be sent, by the application and the receiver's window?
+    /// Do application and receiver window allow new data?
     pub(super) new_data: bool,
-    /// In fast recovery, where that ends: then also rules 3 and 4.
+    /// In fast recovery: the packet number that ends it. Rules 3 and 4 then apply too.
     pub(super) recovery: Option<u32>,
-    /// Does rule 1 always hold, and not only in recovery?
+    /// Does rule 1 apply always, not only in recovery?
     pub(super) repairs: bool,
 }
 
 impl Scoreboard {
-    /// Packets between `una` and `high` that the network is thought to hold (`SetPipe`).
+    /// Packets between `una` and `high` estimated to be in the network (`SetPipe`).
     pub(super) const fn pipe(&self, una: u32, high: u32) -> u32 {
         high - una - self.sacked.len() - self.lost + self.retransmitted
     }
 
-    /// Is the packet at the bottom of the window lost (`IsLost(HighACK + 1)`)?
+    /// Is the first outstanding packet lost (`IsLost(HighACK + 1)`)?
     pub(super) const fn bottom_is_lost(&self, una: u32) -> bool {
         una < self.lost_below
     }
 
-    /// Are packets outstanding that were so at the last timeout?
+    /// Are packets still outstanding that were outstanding at the last timeout?
     pub(super) const fn after_timeout(&self, una: u32) -> bool {
         una < self.timeout_point
     }
 
-    /// Everything below `ack` has been acknowledged; `arrived` hears of the packets not reported before.
+    /// Everything below `ack` is acknowledged. Calls `arrived` for each packet not reported before.
     pub(super) fn advance(&mut self, una: u32, ack: u32, mut arrived: impl FnMut(u32)) {
         for seq in una..ack {
             if !self.sacked.remove(seq) {
@@ -83,9 +83,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes in the blocks of an acknowledgement and says how many packets they report for the first time, and
-    /// how many holes are lost now that were not before.
-    /// Blocks that reach below `una` or beyond `high` are not of this window.
+    /// Adds the blocks of an acknowledgement. Returns the number of packets reported for the first time, and the
+    /// number of holes newly considered lost. Ignores blocks that start at or below `una` or end beyond `high`.
     pub(super) fn report(
         &mut self,
         (una, high): (u32, u32),
@@ -137,8 +136,8 @@ impl Scoreboard {
         self.retransmitted = 0;
     }
 
-    /// The receiver may have discarded what it reported (RFC 2018 section 8): only new reports count, and
-    /// whatever they leave out is lost.
+    /// A timeout. The receiver may discard what it reported (RFC 2018 section 8), so that only later reports count,
+    /// and every other outstanding packet is lost.
     pub(super) fn on_timeout(&mut self, una: u32, high: u32) {
         self.sacked.clear();
         self.highest = [0; 3];
@@ -147,25 +146,25 @@ impl Scoreboard {
         self.timeout_point = high;
     }
 
-    /// T3-rtx of RFC 9260 section 6.3.3: what was reported stays so, for this receiver takes nothing back; all else that is
-    /// outstanding is lost.
+    /// T3-rtx expires (RFC 9260 section 6.3.3). Reports stay valid, because this receiver does not renege; every other
+    /// outstanding packet is lost.
     pub(super) fn on_expiry(&mut self, una: u32, high: u32) {
         (self.lost_below, self.lost) = (high, high - una - self.sacked.len());
         self.forget_retransmissions(una);
         self.timeout_point = high;
     }
 
-    /// The first hole that is lost and was not retransmitted; now it is.
+    /// The first lost hole that was not retransmitted. Counts it as retransmitted.
     pub(super) fn next_lost(&mut self, una: u32) -> Option<u32> {
         let hole = self.hole_from(self.high_rxt.max(una));
         (hole < self.lost_below).then(|| self.retransmit(hole))
     }
 
-    /// `NextSeg`: the next packet to send, assuming that the window has room.
+    /// `NextSeg`: the next packet to send. The caller has checked that the window has room.
     pub(super) fn next(&mut self, rules: Rules) -> Option<u32> {
         let Rules { una, high, new_data, recovery, repairs } = rules;
         let repairing = repairs || recovery.is_some() || self.after_timeout(una);
-        // Rule 1: the first hole that is lost and was not retransmitted.
+        // Rule 1: the first lost hole that was not retransmitted.
         if repairing && let Some(hole) = self.next_lost(una) {
             return Some(hole);
         }
@@ -175,11 +174,11 @@ impl Scoreboard {
         }
         let recovery = recovery?;
         let hole = self.hole_from(self.high_rxt.max(una));
-        // Rule 3: the first hole below anything reported, lost or not.
+        // Rule 3: the first hole below any reported packet, lost or not.
         if hole + 1 < self.highest[0] {
             return Some(self.retransmit(hole));
         }
-        // Rule 4: once in a recovery, the highest packet not reported; not counted as retransmitted.
+        // Rule 4: once per recovery, the highest packet not reported; it does not count as retransmitted.
         if una <= self.rescue {
             return None;
         }
@@ -190,13 +189,13 @@ impl Scoreboard {
         }
     }
 
-    /// The first hole from `seq` on below anything reported.
+    /// The first hole at or above `seq` that is below a reported packet.
     pub(super) fn hole_below_reports(&self, seq: u32) -> Option<u32> {
         let hole = self.hole_from(seq);
         (hole < self.highest[0]).then_some(hole)
     }
 
-    /// The first packet from `seq` on that was not reported.
+    /// The first unreported packet at or above `seq`.
     fn hole_from(&self, seq: u32) -> u32 {
         if seq < self.highest[0] { self.sacked.clear_from(seq) } else { seq }
     }
@@ -208,7 +207,7 @@ impl Scoreboard {
     }
 }
 
-/// Puts `bound` in its place among the three highest.
+/// Inserts `bound` into the three highest, in order.
 fn rank(highest: &mut [u32; 3], bound: u32) {
     if let Some(place) = highest.iter().position(|&other| other < bound) {
         highest[place..].rotate_right(1);
@@ -222,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The RFC's definitions, word for word and packet by packet.
+    /// The RFC's definitions, computed packet by packet.
     #[derive(Default)]
     struct Literal {
         sacked: BTreeSet<u32>,
@@ -255,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// A window in recovery, with losses at random and reports in any order.
+        /// A window in recovery with random losses and reports in any order.
         #[test]
         fn counters_equal_the_definitions(
             steps in prop::collection::vec((0u32..90, 1u32..6, 0u32..4, any::<bool>()), 1..80)
@@ -274,7 +273,7 @@ mod tests {
                 prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
                 prop_assert_eq!(board.bottom_is_lost(una), !literal.sacked.contains(&una) && literal.is_lost(una));
 
-                // The rescue retransmission is not in the literal rules: `una` stays below it.
+                // The literal model has no rescue retransmission: keep `una` at or below `rescue` to disable it.
                 let rules = Rules { una, high, new_data, recovery: Some(high), repairs: false };
                 board.rescue = high;
                 let sent = board.next(rules);
@@ -282,7 +281,7 @@ mod tests {
                 high += u32::from(sent == Some(high));
                 prop_assert_eq!(board.pipe(una, high), literal.pipe(una, high));
 
-                // The bottom of the window is always a hole.
+                // The first outstanding packet is always a hole.
                 let ack = (una + advance..high).find(|seq| !literal.sacked.contains(seq)).unwrap_or(high);
                 let mut arrived = Vec::new();
                 board.advance(una, ack, |seq| arrived.push(seq));

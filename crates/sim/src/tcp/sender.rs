@@ -1,9 +1,12 @@
 //! The sending end of a TCP connection: RFC 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
-//! Differs from them: the window itself is halved, not what is in flight; retransmissions keep the flow's ECT codepoint;
-//! `ns2` has what some senders do as ns-2 does, so that the two can be compared. `docs/tcp.md` has the list for users.
+//! Differences from the RFCs (`docs/tcp.md` has the full list):
+//! - a reduction halves the congestion window, not the amount in flight;
+//! - retransmissions keep the flow's ECT codepoint;
+//! - senders whose profile sets `follows_ns2` behave like ns-2 in the cases listed in `ns2`.
 //!
-//! Recovery without selective acknowledgements is in `classic`, with them in `selective`, whose state is in `memory`.
+//! `classic` has recovery without selective acknowledgements, `selective` recovery with them, `memory` the state of
+//! the latter.
 
 mod classic;
 mod memory;
@@ -23,19 +26,19 @@ use crate::engine::due::Due;
 use memory::Selective;
 use ns2::Ns2;
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681).
+/// Number of duplicate acknowledgements that indicate a loss (RFC 5681).
 const DUP_THRESHOLD: u32 = 3;
 
 /// One data packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// Its number.
+    /// Packet number.
     pub seq: u32,
     /// Congestion Window Reduced flag.
     pub cwr: bool,
 }
 
-/// The last thing that made the window shrink.
+/// Cause of the latest window reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cut {
     None,
@@ -44,7 +47,7 @@ enum Cut {
     Mark,
 }
 
-/// What a sender has done so far.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
     /// Data packets sent, retransmissions included.
@@ -64,11 +67,11 @@ pub struct SenderCounts {
 pub struct Sender {
     /// Lowest packet not acknowledged.
     una: u32,
-    /// Next packet to send; goes back to `una` at a timeout. Of no meaning with selective acknowledgements.
+    /// Next packet to send; a timeout sets it back to `una`. Unused with selective acknowledgements.
     next: u32,
-    /// One beyond the highest packet ever sent.
+    /// One above the highest packet ever sent.
     high: u32,
-    /// A loss episode lasts until this is acknowledged ("recover" of RFC 6582, plus one).
+    /// A loss episode ends when this is acknowledged ("recover" of RFC 6582, plus one).
     recover: u32,
     /// Receiver's window in packets.
     receiver_window: u32,
@@ -88,9 +91,9 @@ pub struct Sender {
     cwr: bool,
     stopped: bool,
     last_cut: Cut,
-    /// The packet that the timer expired for last.
+    /// The first outstanding packet at the last timeout.
     timed_out: Option<u32>,
-    /// The last acknowledgement of new data had a mark, at a window of one.
+    /// The last acknowledgement of new data carried ECN-Echo while the window was one packet.
     marked_at_one: bool,
     dup_acks: u32,
     retransmit: Option<u32>,
@@ -106,8 +109,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that has sent nothing and has data without end; `phase` is where its clock stands within a
-    /// tick, `rng` its own random stream.
+    /// A connection that has sent nothing and has unlimited data. `phase`: the clock's position within a tick; `rng`:
+    /// the connection's random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let recovery = options.variant.profile().recovery;
         let selective = recovery.is_selective().then(|| Box::new(Selective::new(&options, rng)));
@@ -122,7 +125,7 @@ impl Sender {
             recovery,
             limited_transmit: options.limited_transmit,
             ecn: options.answers_echo(),
-            // What is paced by a model does not burst after a pause, however old its window is.
+            // A control with a path model does not send a burst after a pause, so that it needs no restart.
             idle_restart: options.idle_restart && !options.variant.profile().paces,
             mark_is_loss: options.variant.profile().mark_is_loss,
             follows_ns2: options.variant.profile().follows_ns2,
@@ -146,16 +149,16 @@ impl Sender {
         }
     }
 
-    /// A new connection with the same peer, when all that was sent is acknowledged: window, round trip and the rest as at
-    /// the start. Packets are numbered on.
+    /// Starts a new connection with the same peer after everything sent is acknowledged. All state is reset except
+    /// packet numbers and counters.
     pub fn renew(&mut self, options: TcpOptions, phase: Span, rng: Rng) {
         let (high, counts) = (self.high, self.counts);
         let first = Self::new(options, phase, rng);
         *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, ..first };
     }
 
-    /// The handshake is over, which left this estimate of the round trip. If its own packet of the handshake was sent
-    /// more than once, the window begins at one packet (RFC 5681 section 3.1).
+    /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its SYN, the
+    /// window starts at one packet (RFC 5681 section 3.1).
     pub fn opened(&mut self, rtt: Rtt, repeated: bool) {
         self.rtt = rtt;
         if repeated {
@@ -163,7 +166,7 @@ impl Sender {
         }
     }
 
-    /// What it has done so far.
+    /// The sender's counters.
     pub const fn counts(&self) -> &SenderCounts {
         &self.counts
     }
@@ -188,7 +191,7 @@ impl Sender {
         self.una
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is due: the retransmission timer, or the pacer.
+    /// When to call [`on_deadline`](Self::on_deadline): the earlier of retransmission timer and pacer.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let first = match &self.gate {
@@ -198,18 +201,18 @@ impl Sender {
         first.get()
     }
 
-    /// No new data from now on, nor anything else: the application is gone.
+    /// Stops the sender for good: the application has closed.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.rto_at = Due::NEVER;
         self.gate = None;
     }
 
-    /// The application hands over `packets` more. Before its first call data is without end, then there is only
-    /// what it hands over.
+    /// The application hands over `packets` more. Before the first call data is unlimited; afterwards there is only
+    /// what the application handed over.
     ///
-    /// RFC 5681 section 4.1: silent for longer than a timeout, a connection begins again with the restart
-    /// window, the smaller of the initial and the present one; the threshold stays.
+    /// RFC 5681 section 4.1: after an idle time longer than the timeout the window becomes the restart window, the
+    /// smaller of the initial and the current window. The threshold stays.
     pub fn offer(&mut self, now: Instant, packets: u32) {
         let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(false)));
         let silent = gate.offer(now, self.high, packets);
@@ -228,14 +231,14 @@ impl Sender {
         }
     }
 
-    /// The next packet that window, recovery and pacer allow now, if any.
+    /// The next packet that window, recovery and pacer allow now.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Send> {
         if self.stopped || (self.gate.is_some() && !self.gate_opens(now)) {
             return None;
         }
         let seq = match self.retransmit.take() {
-            // A pacer may have held it back until it was acknowledged after all.
+            // It may have been acknowledged while the pacer delayed it.
             Some(seq) if seq >= self.una => seq,
             _ if self.selective.is_some() => self.next_selective()?,
             _ => self.next_in_order()?,
@@ -247,7 +250,7 @@ impl Sender {
         let cwr;
         if seq < self.high {
             self.counts.retransmitted += 1;
-            // Karn's algorithm (RFC 6298 section 3): which of the two is acknowledged nobody could tell.
+            // Karn's algorithm (RFC 6298 section 3): the acknowledgement cannot tell the two transmissions apart.
             self.timed = self.timed.filter(|(timed, _)| *timed != seq);
             cwr = self.ns2.is_some() && self.retransmission_has_cwr(seq) && core::mem::take(&mut self.cwr);
         } else {
@@ -295,7 +298,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement that expects packet `ack` next has come, with these selective blocks.
+    /// An acknowledgement arrives: `ack` is the next packet expected, `blocks` the selective acknowledgements.
     #[inline]
     pub fn on_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         if self.stopped || ack > self.high {
@@ -315,7 +318,7 @@ impl Sender {
         }
     }
 
-    /// Everything below `ack` is acknowledged: the round trip may be measured.
+    /// Everything below `ack` is acknowledged. Measures the round trip if the timed packet is included.
     #[inline]
     fn acknowledge(&mut self, now: Instant, ack: u32, ece: bool) {
         self.marked_at_one &= ece;
@@ -330,7 +333,7 @@ impl Sender {
         }
     }
 
-    /// A round trip, which ends the backing off of the timer, unless marks go on at a window of one.
+    /// Measures a round trip. Ends the timer's backoff, unless marks continue at a window of one packet.
     fn measure(&mut self, sent: Instant, now: Instant) {
         self.rtt.measure(sent, now);
         if !self.marked_at_one {
@@ -338,15 +341,15 @@ impl Sender {
         }
     }
 
-    /// Does the application, and not the window, limit what is outstanding? Then the window does not grow
+    /// Does the application rather than the window limit the outstanding packets? Then the window does not grow
     /// (RFC 7661 section 4.4, without its pipeACK filter).
     #[inline]
     fn is_application_limited(&self, outstanding: u32) -> bool {
         self.gate.as_ref().is_some_and(|gate| gate.can_run_dry()) && f64::from(outstanding + 1) <= self.window.cwnd()
     }
 
-    /// At most one reduction for marks in a window of data (RFC 3168 section 6.1.2). At a window of one it
-    /// closes the window; as marks go on there, the timer backs off.
+    /// Reacts to ECN-Echo at most once per window of data (RFC 3168 section 6.1.2). At a window of one packet the
+    /// reduction closes the window; if marks continue there, the timer backs off.
     fn on_mark(&mut self, now: Instant, ack: u32) {
         if ack <= self.recover && !self.answers_mark_after_timeout() {
             return;
@@ -363,32 +366,32 @@ impl Sender {
             Some(selective) => selective.control.on_mark(&mut self.window),
             None => self.window.halve_for_mark(),
         }
-        // Only the timer opens the window again.
+        // Only the timer reopens the window.
         if self.window.is_closed() && (self.rto_at.is_never() || !self.keeps_running_timer()) {
             self.rearm(now);
         }
     }
 
-    /// Has a mark in this window of data done what a loss does?
+    /// Has a mark in this window of data already reduced the window as much as a loss would?
     fn mark_counts_as_loss(&self) -> bool {
         self.last_cut == Cut::Mark && self.mark_is_loss
     }
 
-    /// Whatever the window shrinks for, the first new packet tells the receiver (RFC 3168 section 6.1.2). It tells
-    /// nothing of what does not shrink it, or the echo of a mark would end that was not answered.
+    /// Records a reduction. The first new packet after it carries CWR, whatever its cause (RFC 3168 section 6.1.2).
+    /// CWR is not sent without a reduction: it would end the echo of a mark that nothing reacted to.
     fn note_cut(&mut self, cut: Cut, shrinks: bool) {
         self.last_cut = cut;
         self.cwr |= self.ecn && shrinks;
     }
 
-    /// [`deadline`](Self::deadline) has come. What the pacer held back is for [`poll`](Self::poll) to give out.
+    /// Handles an expired [`deadline`](Self::deadline). [`poll`](Self::poll) then returns what the pacer delayed.
     pub fn on_deadline(&mut self, now: Instant) {
         if self.rto_at.has_come(now) {
             self.on_timeout(now);
         }
     }
 
-    /// The retransmission timer has expired: back to the first hole, slow start from one packet.
+    /// The retransmission timer has expired: go back to the first hole, slow start from one packet.
     fn on_timeout(&mut self, now: Instant) {
         self.rto_at = Due::NEVER;
         if self.stopped {
@@ -414,7 +417,7 @@ impl Sender {
             None => self.window.collapse(),
         }
         self.forget_reports_as_sack1();
-        // RFC 3168 section 6.1.2: the threshold falls once in a round trip. RFC 5681 section 3.1: and once for a packet.
+        // RFC 3168 section 6.1.2: reduce the threshold once per round trip. RFC 5681 section 3.1: and once per packet.
         if is_reduced {
             self.window.restore_threshold(ssthresh);
         }
@@ -425,7 +428,7 @@ impl Sender {
         self.rto_at = Due::at(now + self.rtt.timeout());
     }
 
-    /// The time after a mark that closed the window is over: one packet may leave.
+    /// The timer of a window that a mark closed has expired: allow one packet.
     fn reopen(&mut self) {
         if self.window.is_closed() {
             self.recover = self.high;
@@ -440,7 +443,7 @@ impl Sender {
         if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
     }
 
-    /// The timer runs while something is outstanding (RFC 6298 rules 5.2 and 5.3), or a mark has closed the window.
+    /// Runs the timer while packets are outstanding (RFC 6298 rules 5.2 and 5.3) or a mark has closed the window.
     #[inline]
     fn rearm(&mut self, now: Instant) {
         let runs = self.high > self.una || self.window.is_closed();

@@ -1,7 +1,7 @@
-//! The conformance suite of congestion controls as a library: what every control must do, whatever its rule.
+//! The conformance suite of congestion controls, as a library: rules that every control must keep.
 //!
-//! [`check_control`] drives a sender over random paths and names the first rule that it breaks. It is for controls with
-//! selective acknowledgements; only those have hooks.
+//! [`check_control`] runs a sender over random paths and reports the first rule that it breaks. It is for controls
+//! with selective acknowledgements; hooks of other controls are not called.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
 use super::{TcpOptions, Variant};
 
-/// Everything must have arrived after this.
-const PATIENCE: Span = Span::from_millis(100_000_000);
-/// A window as large as this must shrink after a loss. Smaller ones may be at the control's floor.
+/// All data must have arrived after this time.
+const TIMEOUT: Span = Span::from_millis(100_000_000);
+/// A window of at least this many packets must shrink at a loss; smaller ones may be at the control's minimum.
 const LARGE: f64 = 8.0;
 
-/// A random path, and the work on it.
+/// A random path and a random application.
 #[derive(Debug)]
 struct Path {
     rng: Rng,
-    /// One way.
+    /// One-way delay.
     delay: Span,
-    /// Time of the bottleneck for a packet.
+    /// Transmission time of a packet at the bottleneck.
     service: Span,
-    /// Packets that the bottleneck holds at most, and from which on it marks.
+    /// Buffer of the bottleneck in packets, and the backlog from which on it marks.
     buffer: u64,
     marks_from: u64,
-    /// Probability of a random loss, there and back.
+    /// Probability of a random loss, in each direction.
     loss: f64,
-    /// Packets of each burst of the application, and how often it hands one over.
+    /// Packets per burst of the application, number of bursts, and the time between bursts.
     burst: u32,
     bursts: u32,
     pause: Span,
-    /// When the bottleneck has sent what it holds.
+    /// When the bottleneck will have sent its backlog.
     busy: Instant,
 }
 
@@ -56,7 +56,7 @@ impl Path {
         Self { rng, delay, service, buffer, marks_from, loss, burst, bursts, pause, busy: Instant::ZERO }
     }
 
-    /// When a packet arrives, and with which codepoint; `None`: it is lost.
+    /// Arrival time and codepoint of a data packet; `None`: lost.
     fn data(&mut self, now: Instant, capable: bool) -> Option<(Instant, Ecn)> {
         let waits = self.busy.since(now.min(self.busy));
         let waiting = waits.nanos() / self.service.nanos();
@@ -72,7 +72,7 @@ impl Path {
         Some((self.busy + self.delay, ecn))
     }
 
-    /// When an acknowledgement arrives.
+    /// Arrival time of an acknowledgement; `None`: lost.
     fn ack(&mut self, now: Instant) -> Option<Instant> {
         (self.rng.uniform() >= self.loss).then(|| now + self.delay)
     }
@@ -85,22 +85,22 @@ enum Event {
     Offer,
 }
 
-/// A connection, and what it has done.
+/// A connection and its history.
 struct Connection {
     options: TcpOptions,
     path: Path,
     now: Instant,
     sender: Sender,
     receiver: Receiver,
-    /// By time and order of insertion.
+    /// Ordered by time, then by insertion.
     events: BTreeMap<(Instant, u64), Event>,
     serial: u64,
-    /// One beyond the highest packet sent.
+    /// One above the highest packet sent.
     high: u32,
-    /// Where the window of data ends in which the window was reduced last.
+    /// End of the window of data in which the window was last reduced.
     reduced_until: u32,
     has_mark: bool,
-    /// Of all that the sender did, in order.
+    /// Hash of the sender's actions, in order.
     hash: u64,
 }
 
@@ -129,7 +129,7 @@ impl Connection {
             options,
             path,
         };
-        // So that data has an end.
+        // `offer` makes the data finite.
         new.sender.offer(Instant::ZERO, new.path.burst);
         for burst in 1..new.path.bursts {
             new.push(Instant::ZERO + new.path.pause * u64::from(burst), Event::Offer);
@@ -142,7 +142,7 @@ impl Connection {
         self.events.insert((at, self.serial), event);
     }
 
-    /// From the first packet to the last acknowledgement; the hash of what the sender did.
+    /// Runs from the first packet to the last acknowledgement. Returns the hash of the sender's actions.
     fn run(mut self) -> Result<u64, String> {
         let total = self.path.burst * self.path.bursts;
         self.send()?;
@@ -152,8 +152,8 @@ impl Connection {
             let Some(next) = timers.into_iter().chain([event]).flatten().min() else {
                 return Err("stalls: data is outstanding, no timer runs".to_string());
             };
-            if next > Instant::ZERO + PATIENCE {
-                return Err(format!("stalls: {} of {total} packets after {PATIENCE:?}", self.sender.acknowledged()));
+            if next > Instant::ZERO + TIMEOUT {
+                return Err(format!("stalls: {} of {total} packets after {TIMEOUT:?}", self.sender.acknowledged()));
             }
             self.now = next.max(self.now);
             if event == Some(next) {
@@ -204,7 +204,7 @@ impl Connection {
         if cuts && matches!(profile.ecn, EcnUse::Never | EcnUse::Unanswered) {
             return Err("a mark counts as a reduction, of a control that ignores marks".to_string());
         }
-        // What a model of the path decides in other ways is its own.
+        // A control with a path model may react otherwise.
         if !profile.paces {
             self.check_reaction(recovers, cuts, old, new)?;
         }
@@ -212,7 +212,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A loss, or a mark that is answered, makes the window smaller, once per window of data.
+    /// A loss, or a mark that the control reacts to, reduces the window, once per window of data.
     fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
         let again = self.sender.acknowledged() < self.reduced_until;
         if new < old && !recovers && !cuts && again {
@@ -244,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The window holds a packet, unless a mark that is answered has closed it (RFC 3168 section 6.1.2).
+    /// The window is at least one packet, unless a mark has closed it (RFC 3168 section 6.1.2).
     fn check_floor(&self) -> Result<(), String> {
         let cwnd = self.sender.cwnd();
         let answers = !matches!(self.options.variant.profile().ecn, EcnUse::Never | EcnUse::Unanswered);
@@ -252,12 +252,12 @@ impl Connection {
         if cwnd.is_finite() && cwnd >= floor { Ok(()) } else { Err(format!("a window of {cwnd}")) }
     }
 
-    /// All that may leave now leaves; new data only within the window.
+    /// Sends everything that may be sent now. New data must fit into the window.
     fn send(&mut self) -> Result<(), String> {
         while let Some(send) = self.sender.poll(self.now) {
             let is_new = send.seq == self.high;
             let (in_flight, cwnd) = (self.sender.in_flight(), self.sender.cwnd());
-            // It is among those in flight already.
+            // `in_flight` already includes the packet.
             if is_new && f64::from(in_flight) - 1.0 >= cwnd {
                 return Err(format!("{in_flight} packets in flight, and a window of {cwnd}"));
             }
@@ -270,7 +270,7 @@ impl Connection {
         Ok(())
     }
 
-    /// FNV-1a over words.
+    /// FNV-1a over 64-bit words.
     fn note(&mut self, word: u64) {
         for word in [self.now.nanos(), word, self.sender.cwnd().to_bits()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3);
@@ -278,16 +278,17 @@ impl Connection {
     }
 }
 
-/// Drives connections of a variant over as many random paths. Rules:
+/// Runs a connection of a variant over each of `paths` random paths. Rules:
 /// - all data arrives;
-/// - the window is finite and holds at least one packet, unless a mark has closed it;
-/// - new data leaves only while the window has room;
-/// - a loss, and a mark where marks are answered, makes a large window smaller, and not twice in a window of data. Not of
-///   controls that [pace](super::congestion::Profile::paces) by a model;
+/// - the window is finite and at least one packet, unless a mark has closed it;
+/// - new data is sent only while the window has room;
+/// - a loss, or a mark that the control reacts to, reduces a large window, but not twice in a window of data (not
+///   checked for controls that always [pace](super::congestion::Profile::paces));
 /// - a timeout leaves a window of at most one packet;
-/// - the same path has the same outcome.
+/// - the same path gives the same result.
 ///
-/// `Err`: the first rule that it breaks, with the path.
+/// # Errors
+/// The first rule that it breaks, with the path.
 pub fn check_control(variant: Variant, paths: u64) -> Result<(), String> {
     for seed in 0..paths {
         let at = |fault: String| format!("{variant:?} on path {seed}: {fault}");
@@ -307,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_of_the_tree_conform() {
+    fn built_in_controls_pass_the_conformance_suite() {
         for variant in Variant::WORDS.iter().map(|(_, variant)| *variant) {
             if variant.profile().recovery.is_selective() {
                 check_control(variant, 300).unwrap();
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// A control with one fault.
+    /// Defines a control with one fault.
     macro_rules! faulty {
         ($name:ident, $word:literal, $($hook:item)*) => {
             #[derive(Clone, Debug)]
@@ -361,7 +362,7 @@ mod tests {
     );
 
     #[test]
-    fn faults_are_found() {
+    fn conformance_suite_finds_faulty_controls() {
         for (variant, words) in [
             (register::<Deaf>(), "a loss leaves the window"),
             (register::<Blind>(), "a mark leaves the window"),
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_registered_once() {
+    fn register_refuses_empty_and_duplicate_names() {
         faulty!(Mine, "mine",);
         faulty!(Nameless, "",);
         let mine = register::<Mine>().unwrap();

@@ -1,19 +1,19 @@
-//! The congestion window in packets, and how Reno moves it (RFC 5681).
+//! The congestion window in packets, and Reno's rules for it (RFC 5681).
 
 /// Smallest slow-start threshold (RFC 5681 eq. 4).
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
-/// Window and threshold.
+/// Congestion window and slow-start threshold, in packets.
 #[derive(Clone, Debug)]
 pub struct Window {
     cwnd: f64,
     ssthresh: f64,
-    /// The receiver's window: it bounds what is outstanding, so no loss can be blamed on more.
+    /// The receiver's window. It caps `cwnd`: more is never outstanding, so that a loss must not halve more.
     limit: f64,
 }
 
 impl Window {
-    /// Begins in slow start at `initial` packets; the receiver takes up to `limit`.
+    /// Starts in slow start at `initial` packets; `limit`: the receiver's window.
     pub const fn new(initial: f64, limit: f64) -> Self {
         Self { cwnd: initial.min(limit), ssthresh: f64::INFINITY, limit }
     }
@@ -35,66 +35,67 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// One acknowledgement of new data: slow start, or 1/cwnd in congestion avoidance.
+    /// One acknowledgement of new data: adds 1 in slow start, 1/cwnd in congestion avoidance.
     #[inline]
     pub fn grow(&mut self) {
         let more = if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         self.cwnd = (self.cwnd + more).min(self.limit);
     }
 
-    /// Sets the window, at most to what the receiver takes.
+    /// Sets the window, capped by the receiver's window.
     pub fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd.min(self.limit);
     }
 
-    /// A reduction to `cwnd`, at least `least` packets; what is smaller already stays.
+    /// Reduces the window to `cwnd`, at least `least` packets. Never raises it.
     const fn reduce_to(&mut self, cwnd: f64, least: f64) {
         self.cwnd = self.cwnd.min(cwnd.max(least));
     }
 
-    /// Loss: half of the window, at least a packet, which also becomes the threshold.
+    /// Loss: halves the window, to at least one packet. The threshold becomes the same half, at least 2.
     pub fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 1.0);
     }
 
-    /// Mark: half of the window, which also becomes the threshold; it may leave the window [closed](Self::is_closed).
+    /// Mark: halves the window and sets the threshold to the half; can leave the window [closed](Self::is_closed).
     pub fn halve_for_mark(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 0.0);
     }
 
-    /// Below one packet, nothing leaves before the timer expires (RFC 3168 section 6.1.2).
+    /// Below one packet nothing is sent before the timer expires (RFC 3168 section 6.1.2).
     #[inline]
     pub const fn is_closed(&self) -> bool {
         self.cwnd < 1.0
     }
 
-    /// Loss or mark: this part of the window, at least `least` packets, which also becomes the threshold.
+    /// Loss or mark: multiplies the window by `part`, to at least `least` packets, and sets the threshold to the
+    /// product.
     pub fn cut(&mut self, part: f64, least: f64) {
         self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd * part, least);
     }
 
-    /// The threshold again as it was before the last cut.
+    /// Restores the threshold of before the last reduction.
     pub const fn restore_threshold(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh;
     }
 
-    /// Timeout: half of the window becomes the threshold, slow start begins at one packet.
+    /// Timeout: the threshold becomes half of the window, and the window one packet.
     pub fn collapse(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.cwnd = 1.0;
     }
 
-    /// Tahoe's loss: as a timeout, but a closed window stays closed.
+    /// Tahoe's loss: like a timeout, but a closed window stays closed.
     pub fn collapse_for_loss(&mut self) {
         let cwnd = self.cwnd;
         self.collapse();
         self.cwnd = self.cwnd.min(cwnd);
     }
 
-    /// Takes back `packets` of the window, down to one. As in ns-2 that opens a closed window.
+    /// Reduces the window by `packets`, to at least one. As in ns-2 this opens a closed window.
     pub fn deflate(&mut self, packets: f64) {
         self.cwnd = (self.cwnd - packets).max(1.0);
     }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_a_round() {
+    fn slow_start_doubles_and_avoidance_adds_one_per_round() {
         let mut w = Window::new(2.0, f64::INFINITY);
         (0..2).for_each(|_| w.grow());
         assert_eq!(w.cwnd(), 4.0);
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_bounds_the_window() {
+    fn receiver_window_limits_the_window() {
         let mut w = Window::new(2.0, 20.0);
         (0..1000).for_each(|_| w.grow());
         w.halve();
@@ -144,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn an_initial_window_beyond_the_receivers_is_not_what_a_loss_halves() {
+    fn loss_halves_at_most_the_receiver_window() {
         let mut w = Window::new(10.0, 4.0);
         w.halve();
         assert_eq!((w.cwnd(), w.ssthresh()), (2.0, 2.0));
     }
 
     #[test]
-    fn collapse_keeps_a_threshold_of_two() {
+    fn collapse_keeps_threshold_of_two() {
         let mut w = Window::new(2.0, f64::INFINITY);
         w.collapse();
         assert_eq!((w.cwnd(), w.ssthresh()), (1.0, 2.0));

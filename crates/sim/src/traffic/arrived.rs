@@ -1,6 +1,6 @@
-//! What reached a receiver within the measurement window.
+//! Counters of a receiver within the measurement window.
 
-/// What has reached a receiver since the warm-up, each packet once.
+/// Packets received after the warm-up, each counted once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
     packets: u64,
@@ -9,19 +9,19 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// So many packets of `len` bytes each.
+    /// `packets` packets of `len` bytes each.
     pub(crate) const fn of(packets: u32, len: u16) -> Self {
         Self { packets: packets as u64, bytes: packets as u64 * len as u64 }
     }
 
-    /// A packet of so many bytes has come.
+    /// Adds a packet of `len` bytes.
     #[inline]
     pub(crate) fn add(&mut self, len: u16) {
         self.packets += 1;
         self.bytes += u64::from(len);
     }
 
-    /// Bytes without the headers of each packet.
+    /// Bytes without headers; `headers`: header bytes per packet.
     pub(crate) const fn payload(self, headers: u16) -> u64 {
         self.bytes.saturating_sub(self.packets * headers as u64)
     }

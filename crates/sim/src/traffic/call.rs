@@ -1,11 +1,11 @@
-//! A packet that one end sends again until the other answers: of a handshake, or a request.
+//! A handshake packet or request that is retransmitted until the other end answers.
 
 use forebay_aqm::base::time::Instant;
 
 use crate::engine::due::Due;
 use crate::tcp::rtt::{Rtt, RttOptions};
 
-/// What an end says, until it is answered.
+/// State of a packet that needs an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     rtt: Rtt,
@@ -15,29 +15,29 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Nothing said yet.
+    /// Nothing sent yet.
     pub(crate) fn new(options: RttOptions) -> Self {
         Self { rtt: Rtt::new(options), sent: Instant::ZERO, repeated: false, due: Due::NEVER }
     }
 
-    /// A packet leaves for the first time, its timer what is known of the round trip.
+    /// First transmission. The timer starts from the current round-trip estimate.
     pub(crate) fn send(&mut self, now: Instant) {
         self.rtt.end_backoff();
         (self.sent, self.repeated, self.due) = (now, false, self.expiry(now));
     }
 
-    /// The timer has expired: the packet leaves again, and twice the time is left for an answer (RFC 6298 rule 5.5).
+    /// The timer has expired: retransmits with a doubled timeout (RFC 6298 rule 5.5).
     pub(crate) fn send_again(&mut self, now: Instant) {
         self.rtt.back_off();
         (self.repeated, self.due) = (true, self.expiry(now));
     }
 
-    /// The packet leaves once more because the other end asked again; the timer goes on.
+    /// Retransmits because the other end sent its packet again; the timer is unchanged.
     pub(crate) const fn repeat(&mut self) {
         self.repeated = true;
     }
 
-    /// The answer to a packet of the handshake: a round trip, unless nobody could tell which packet it answers (Karn's
+    /// The answer to a handshake packet: measures the round trip, unless the packet was sent more than once (Karn's
     /// algorithm, RFC 6298 section 3).
     pub(crate) fn answered(&mut self, now: Instant) {
         self.due = Due::NEVER;
@@ -48,12 +48,12 @@ impl Call {
         }
     }
 
-    /// No answer is waited for.
+    /// Stops waiting for an answer.
     pub(crate) const fn drop_timer(&mut self) {
         self.due = Due::NEVER;
     }
 
-    /// When the packet is sent again.
+    /// Time of the next retransmission.
     pub(crate) const fn due(&self) -> Due {
         self.due
     }
@@ -63,7 +63,7 @@ impl Call {
         self.repeated
     }
 
-    /// What this end knows of the round trip.
+    /// This end's round-trip estimate.
     pub(crate) const fn rtt(&self) -> &Rtt {
         &self.rtt
     }

@@ -1,42 +1,42 @@
-//! Random sizes and times.
+//! Random distributions of sizes and times.
 
 use forebay_aqm::base::rng::Rng;
 
-/// A distribution of positive numbers: bytes, or seconds.
+/// A distribution of positive numbers: bytes or seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Draw {
-    /// Always this.
+    /// A constant.
     Constant(f64),
-    /// Uniform between two numbers.
+    /// Uniform between two bounds.
     Uniform(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
     /// Pareto: P(X > x) = (least/x)^shape for x above `least`.
     Pareto {
-        /// The smallest number.
+        /// Scale: the smallest number.
         least: f64,
-        /// Tail index; up to 1 there is no mean, up to 2 no variance.
+        /// Tail index; the mean is infinite up to 1, the variance up to 2.
         shape: f64,
-        /// What is larger is drawn again; infinite without bound.
+        /// Upper bound: larger numbers are drawn again. Infinity: no bound.
         most: f64,
     },
-    /// Lognormal: the logarithm is normal.
+    /// Lognormal.
     Lognormal {
         /// Median.
         median: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
-        /// What is larger is drawn again; infinite without bound.
+        /// Upper bound: larger numbers are drawn again. Infinity: no bound.
         most: f64,
     },
 }
 
-/// How often a number above the bound is drawn again before the bound is taken: a bound that cuts off nearly all of a
-/// distribution must not hold up a run.
+/// Number of draws above the bound after which the bound itself is returned, so that a bound that excludes nearly all
+/// of a distribution cannot stall a run.
 const TRIES: u32 = 64;
 
 impl Draw {
-    /// The next number.
+    /// Draws a number.
     pub fn next(&self, rng: &mut Rng) -> f64 {
         match *self {
             Self::Constant(x) => x,
@@ -49,7 +49,7 @@ impl Draw {
         }
     }
 
-    /// The expectation without bounds; infinite where there is none.
+    /// The mean, ignoring the bounds; may be infinite.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(x) | Self::Exponential(x) => x,
@@ -65,7 +65,7 @@ fn bounded(most: f64, mut draw: impl FnMut() -> f64) -> f64 {
     (0..TRIES).map(|_| draw()).find(|x| *x <= most).unwrap_or(most)
 }
 
-/// Standard normal (Box and Muller 1958); of the pair only one is used, so that each number costs two uniforms.
+/// Standard normal (Box and Muller 1958). Only one of the pair is used, so that each number takes two uniforms.
 fn normal(rng: &mut Rng) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.uniform()));
     radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform())
@@ -75,7 +75,7 @@ fn normal(rng: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// Mean of n numbers, and the share above x.
+    /// Mean of 200,000 numbers, and the fraction above `x`.
     fn sample(draw: Draw, x: f64) -> (f64, f64) {
         let mut rng = Rng::stream(5, "draw");
         let n = 200_000;
@@ -84,10 +84,10 @@ mod tests {
         (all.iter().sum::<f64>() / f64::from(n), share)
     }
 
-    /// The sd of a mean of 200,000 numbers of variance v is sqrt(v/200000), of a share s sqrt(s(1-s)/200000) < 0.0011;
-    /// four of them are allowed.
+    /// The sd of the mean of 200,000 numbers of variance v is sqrt(v/200000), and that of a fraction s is
+    /// sqrt(s(1-s)/200000) < 0.0011. Tolerance: 4 sd.
     #[test]
-    fn numbers_have_their_distribution() {
+    fn samples_have_mean_and_tail_of_distribution() {
         for (draw, sd, x, share) in [
             (Draw::Uniform(1.0, 3.0), 0.577, 2.0, 0.5),
             (Draw::Exponential(2.0), 2.0, 2.0, 0.367_88),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_whatever_they_cut_off() {
+    fn bounds_hold_even_if_nearly_everything_exceeds_them() {
         let bounded = |least| Draw::Pareto { least, shape: 1.3, most: 2.0 };
         assert_eq!(sample(bounded(1.0), 2.0).1, 0.0);
         assert_eq!(sample(bounded(5.0), 1.99), (2.0, 1.0));

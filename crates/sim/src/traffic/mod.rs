@@ -1,4 +1,4 @@
-//! What flows carry: sources of packets, applications over a connection, and video.
+//! Traffic of flows: packet sources, applications on a connection, and video.
 
 pub mod app;
 pub(crate) mod arrived;

@@ -1,5 +1,5 @@
-//! Video over RTP: frames at their times, cut into packets. The receiver reports what share of them was lost or came with
-//! a congestion mark, and the sender makes its frames smaller or larger. Nothing is sent twice.
+//! Video over RTP. Frames are cut into packets. The receiver reports the fraction of packets that were lost or
+//! CE-marked, and the sender scales its frames accordingly. There are no retransmissions.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -9,34 +9,34 @@ use super::draw::Draw;
 use super::source::recording::{Player, Replay};
 use crate::engine::due::Due;
 
-/// A stream.
+/// A video stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rtp {
-    /// What it shows.
+    /// Source of the frames.
     pub frames: Frames,
-    /// Time between two reports of the receiver.
+    /// Time between receiver reports.
     pub report: Span,
-    /// A report in bytes on the wire.
+    /// Length of a report on the wire in bytes.
     pub report_size: u16,
-    /// The smallest share of its full rate that the sender goes down to; 1 never changes its rate.
+    /// Minimum fraction of the full rate that the sender reduces to; 1: constant rate.
     pub floor: f64,
 }
 
-/// Where frames come from.
+/// Source of frames.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Frames {
-    /// Recorded.
+    /// A recording.
     Recorded(Replay),
-    /// Made up.
+    /// A random model.
     Synthetic(Synthetic),
 }
 
-/// Frames that no camera saw: groups of pictures I B B P B B P ..., lengths lognormal and independent.
+/// Random frames: groups of pictures I B B P B B P ..., with independent lognormal lengths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Synthetic {
     /// Time between frames.
     pub every: Span,
-    /// Frames from one I to the next.
+    /// Frames per group, from one I frame to the next.
     pub gop: u32,
     /// Mean length of all frames, in bytes.
     pub mean: f64,
@@ -44,28 +44,29 @@ pub struct Synthetic {
     pub sigma: f64,
 }
 
-/// A P or an I frame is so many times as long as a B frame on average. Ours.
+/// Mean length of a P or an I frame relative to a B frame. Our choice.
 const P_TO_B: f64 = 2.0;
 const I_TO_B: f64 = 5.0;
-/// Two B frames between others.
+/// Every third frame of a group is an I or P frame.
 const SPACING: u32 = 3;
-/// The largest frame in bytes.
-const LARGEST: f64 = (1 << 24) as f64;
+/// Maximum frame length in bytes.
+const MAX_FRAME: f64 = (1 << 24) as f64;
 
 /// Headers of IP, UDP and RTP, in bytes.
 pub(crate) const HEADERS: u16 = 40;
 
-/// What a report says beyond its number: the share lost or marked in 1/256, at most 255, if anything has come since the last
-/// one.
-const HEARD: u32 = 1 << 8;
+/// Format of a report: number, then this flag if packets arrived since the last report, then 8 bits: the fraction
+/// lost or marked in 1/256, at most 255.
+const HAS_DATA: u32 = 1 << 8;
 const NUMBER_SHIFT: u32 = 9;
-/// Of a loss above 2 %, marks counted as losses (RFC 6679), the sender goes down to four fifths, otherwise up by a twentieth of its full rate.
+/// Above 2 % loss (marks count as losses, RFC 6679) the sender reduces its rate to 4/5; otherwise it adds 1/20 of its
+/// full rate.
 const TOLERATED: f64 = 0.02;
 const DOWN: f64 = 0.8;
 const UP: f64 = 0.05;
 
 impl Synthetic {
-    /// How long a frame is on average at this place in the group.
+    /// Mean length in bytes of the frame at this place in the group.
     fn mean_at(&self, place: u32) -> f64 {
         let weight = |place: u32| match place {
             0 => I_TO_B,
@@ -79,11 +80,11 @@ impl Synthetic {
 
     fn size(&self, place: u32, rng: &mut Rng) -> u32 {
         let median = self.mean_at(place) * libm::exp(-0.5 * self.sigma * self.sigma);
-        Draw::Lognormal { median, sigma: self.sigma, most: LARGEST }.next(rng) as u32
+        Draw::Lognormal { median, sigma: self.sigma, most: MAX_FRAME }.next(rng) as u32
     }
 }
 
-/// Frames being shown.
+/// State of a source of frames.
 enum Show {
     Recorded(Player),
     Synthetic(Synthetic, Option<(Instant, u32)>, u32),
@@ -97,7 +98,7 @@ impl Show {
         }
     }
 
-    /// Begins; what is made up anywhere in a group and within its first interval.
+    /// Starts. A random model starts at a random place of a group, within its first interval.
     fn start(&mut self, now: Instant, rng: &mut Rng) {
         match self {
             Self::Recorded(player) => player.start(now),
@@ -135,7 +136,7 @@ impl Show {
         self.skip_empty();
     }
 
-    /// Frames of no length send nothing.
+    /// Skips frames of length 0.
     fn skip_empty(&mut self) {
         if let Self::Recorded(player) = self {
             player.skip_empty();
@@ -143,16 +144,16 @@ impl Show {
     }
 }
 
-/// A stream while it runs, both ends.
+/// State of a stream, both ends.
 pub(crate) struct Stream {
     show: Show,
     rng: Rng,
-    /// Bytes of a frame in a packet, at most.
+    /// Maximum frame bytes per packet.
     payload: u32,
     floor: f64,
-    /// The present share of the full rate.
+    /// Current fraction of the full rate.
     share: f64,
-    /// Bytes of the present frame still to send; 0 before its first packet.
+    /// Bytes of the current frame not sent yet; 0 before its first packet.
     rest: u32,
     /// Packets sent.
     sent: u32,
@@ -165,15 +166,15 @@ struct Receiver {
     next: Due,
     reports: u32,
     received: u32,
-    /// The first packet and the last one, by their numbers.
+    /// Numbers of the first and the highest packet received.
     first: u32,
     highest: u32,
-    /// What was expected and had been received at the last report.
+    /// Packets expected and received at the last report.
     expected_before: u32,
     received_before: u32,
-    /// What came with CE since the last report.
+    /// Packets received with CE since the last report.
     marked: u32,
-    /// What has come since the warm-up.
+    /// Packets received after the warm-up.
     arrived: Arrived,
 }
 
@@ -187,7 +188,7 @@ impl Receiver {
         self.highest = self.highest.max(seq);
     }
 
-    /// What the report due now says; none before the first packet.
+    /// Content of the report due now; `None` before the first packet.
     fn report(&mut self) -> Option<u32> {
         if self.received == 0 {
             return None;
@@ -202,14 +203,14 @@ impl Receiver {
             0
         } else {
             let share = u64::from(due.saturating_sub(unmarked)) * 256 / u64::from(due.max(1));
-            HEARD | share.min(u64::from(HEARD - 1)) as u32
+            HAS_DATA | share.min(u64::from(HAS_DATA - 1)) as u32
         };
         Some(self.reports << NUMBER_SHIFT | said)
     }
 }
 
 impl Stream {
-    /// One that has not begun, of packets of at most this length on the wire.
+    /// A stream before its start; `packet`: maximum length on the wire in bytes.
     pub(crate) fn new(rtp: &Rtp, packet: u16, rng: Rng) -> Self {
         Self {
             show: Show::new(&rtp.frames),
@@ -234,14 +235,14 @@ impl Stream {
         }
     }
 
-    /// Begins. The first report comes anywhere within its interval, so that streams do not report in step.
+    /// Starts. The first report comes at a random time within its interval, so that streams do not report in step.
     pub(crate) fn start(&mut self, now: Instant) {
         self.show.start(now, &mut self.rng);
         let wait = Span::from_secs(self.receiver.every.secs() * self.rng.uniform());
         self.receiver.next = Due::at(now + wait);
     }
 
-    /// Both ends go away.
+    /// Stops both ends.
     pub(crate) const fn stop(&mut self) {
         self.show.stop();
         self.receiver.next = Due::NEVER;
@@ -257,7 +258,7 @@ impl Stream {
         self.receiver.next
     }
 
-    /// The packet that was due is sent: its length on the wire, and its number.
+    /// Sends the packet that is due. Returns its length on the wire and its number.
     pub(crate) fn send(&mut self) -> (u16, u32) {
         if self.rest == 0 {
             let full = self.show.next().map_or(1, |(_, size)| size);
@@ -272,7 +273,7 @@ impl Stream {
         (part as u16 + HEADERS, self.sent)
     }
 
-    /// A packet has arrived, with a congestion mark or without, within the measurement window or before.
+    /// A packet has arrived; `marked`: with CE; `within`: in the measurement window.
     pub(crate) fn receive(&mut self, seq: u32, len: u16, marked: bool, within: bool) {
         self.receiver.receive(seq, marked);
         if within {
@@ -280,19 +281,19 @@ impl Stream {
         }
     }
 
-    /// The report that was due, if there is something to report on.
+    /// The content of the report that is due; `None` before the first packet.
     pub(crate) fn report(&mut self) -> Option<u32> {
         let next = self.receiver.next.get().map(|at| at + self.receiver.every);
         self.receiver.next = Due::from(next);
         self.receiver.report()
     }
 
-    /// A report has reached the sender.
-    pub(crate) fn hear(&mut self, report: u32) {
-        if report & HEARD == 0 {
+    /// A report has reached the sender: adapts the rate.
+    pub(crate) fn on_report(&mut self, report: u32) {
+        if report & HAS_DATA == 0 {
             return;
         }
-        let lost = f64::from(report & (HEARD - 1)) / 256.0;
+        let lost = f64::from(report & (HAS_DATA - 1)) / 256.0;
         self.share = if lost > TOLERATED { (self.share * DOWN).max(self.floor) } else { (self.share + UP).min(1.0) };
     }
 
@@ -306,7 +307,7 @@ impl Stream {
         self.receiver.received
     }
 
-    /// What has come since the warm-up.
+    /// Packets received after the warm-up.
     pub(crate) const fn arrived(&self) -> Arrived {
         self.receiver.arrived
     }
@@ -318,7 +319,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Frames of these sizes, 40 ms apart, without end.
+    /// Frames of these sizes, 40 ms apart, repeated without end.
     fn stream(sizes: &[u32], floor: f64) -> Stream {
         let items = sizes.iter().enumerate().map(|(i, size)| (Span::from_millis(40 * i as u64), *size)).collect();
         let recording = Arc::new(Recording::new(items).unwrap());
@@ -329,7 +330,7 @@ mod tests {
         stream
     }
 
-    /// Time in ms, length and number of the next packets.
+    /// Times in ms, lengths and numbers of the next packets.
     fn packets(stream: &mut Stream, n: usize) -> Vec<(u64, u16, u32)> {
         let mut next = || {
             let at = stream.next_packet().unwrap();
@@ -340,41 +341,41 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_cut_into_packets_at_its_time() {
+    fn frame_is_cut_into_packets_at_its_time() {
         let mut stream = stream(&[2500, 0, 1000, 1], 0.5);
         let first = [(0, 1040, 1), (0, 1040, 2), (0, 540, 3), (80, 1040, 4), (120, 41, 5), (160, 1040, 6)];
         assert_eq!(packets(&mut stream, 6), first);
     }
 
     #[test]
-    fn a_report_says_what_share_was_lost_since_the_last() {
+    fn report_has_fraction_lost_since_the_last_report() {
         let mut receiver = stream(&[1000], 1.0).receiver;
-        assert_eq!(receiver.report(), None, "nothing has come at all");
-        // 3 to 10 without 5 and 6: 2 of 8. What was lost before the first to come nobody knows.
+        assert_eq!(receiver.report(), None, "nothing has arrived yet");
+        // 3 to 10 without 5 and 6: 2 of 8 are lost. Losses before the first arrival are unknown.
         [3, 4, 7, 8, 9, 10].into_iter().for_each(|seq| receiver.receive(seq, false));
-        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 64));
-        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT), "nothing has come since");
+        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HAS_DATA | 64));
+        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT), "nothing has arrived since");
         [12, 5].into_iter().for_each(|seq| receiver.receive(seq, false));
-        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "11 is missing, and 5 came late");
+        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HAS_DATA), "11 is missing, but 5 came late");
     }
 
     #[test]
-    fn a_report_counts_marks_as_losses() {
+    fn report_counts_marks_as_losses() {
         let mut receiver = stream(&[1000], 1.0).receiver;
         // 1 to 8 without 4, and 2 and 3 with a mark: 3 of 8.
         [1, 2, 3, 5, 6, 7, 8].into_iter().for_each(|seq| receiver.receive(seq, seq == 2 || seq == 3));
-        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HEARD | 96));
+        assert_eq!(receiver.report(), Some(1 << NUMBER_SHIFT | HAS_DATA | 96));
         (9..=12).for_each(|seq| receiver.receive(seq, true));
-        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT | HEARD | 255), "all of them: 8 bits have no 256");
+        assert_eq!(receiver.report(), Some(2 << NUMBER_SHIFT | HAS_DATA | 255), "all of them: 256 exceeds 8 bits");
         (13..=16).for_each(|seq| receiver.receive(seq, false));
-        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HEARD), "a mark counts once");
+        assert_eq!(receiver.report(), Some(3 << NUMBER_SHIFT | HAS_DATA), "a mark is reported once");
     }
 
     #[test]
-    fn a_sender_goes_down_by_a_factor_and_up_by_steps() {
+    fn sender_decreases_by_factor_and_increases_by_steps() {
         let mut stream = stream(&[1000], 0.5);
         let share = |stream: &mut Stream, lost: u32| {
-            stream.hear(HEARD | lost);
+            stream.on_report(HAS_DATA | lost);
             stream.share
         };
         assert_eq!(share(&mut stream, 0), 1.0, "never above the full rate");
@@ -383,17 +384,17 @@ mod tests {
         assert_eq!(packets(&mut stream, 1), [(0, 840, 1)]);
         assert_eq!(share(&mut stream, 255), 0.8 * 0.8);
         assert_eq!(share(&mut stream, 255), 0.8 * 0.8 * 0.8);
-        assert_eq!(share(&mut stream, 255), 0.5, "the floor");
+        assert_eq!(share(&mut stream, 255), 0.5, "the minimum");
         assert_eq!(share(&mut stream, 0), 0.55);
-        stream.hear(9 << NUMBER_SHIFT | 77);
-        assert_eq!(stream.share, 0.55, "a report of nothing");
+        stream.on_report(9 << NUMBER_SHIFT | 77);
+        assert_eq!(stream.share, 0.55, "a report without arrivals changes nothing");
     }
 
-    /// The mean of all, and of each type 5 : 2 : 1. A length given the type has a coefficient of variation of
-    /// sqrt(exp(0.3^2) - 1) = 0.31; with 10,000 groups of 12 the mean of the I frames has an sd of 0.31 %, of all
-    /// frames less. Four of them are allowed.
+    /// The mean of all frames, and of each type 5 : 2 : 1. The length within a type has a coefficient of variation of
+    /// sqrt(exp(0.3^2) - 1) = 0.31. With 10,000 groups of 12 the mean of the I frames has an sd of 0.31 %, that of
+    /// all frames less. Tolerance: 4 sd.
     #[test]
-    fn made_up_frames_have_their_mean_and_the_pattern_of_a_group() {
+    fn synthetic_frames_have_mean_and_group_pattern() {
         let every = Span::from_millis(40);
         let synthetic = Synthetic { every, gop: 12, mean: 2500.0, sigma: 0.3 };
         let mut rng = Rng::stream(4, "frames");

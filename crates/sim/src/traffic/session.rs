@@ -1,4 +1,4 @@
-//! Files one after the other, asked for or not, and the handshakes of their connections.
+//! Files sent one after the other, with or without requests, and the handshakes of their connections.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -8,26 +8,26 @@ use super::draw::Draw;
 use crate::engine::due::Due;
 use crate::tcp::rtt::RttOptions;
 
-/// Files, one after the other.
+/// Parameters of files sent one after the other.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Files {
     /// Length of a file in bytes on the wire, headers included; rounded up to whole packets.
     pub size: Draw,
-    /// Seconds from the end of a file to the next one.
+    /// Time in seconds from the end of a file to the next one.
     pub think: Draw,
-    /// How many; `None` without end.
+    /// Number of files; `None`: unlimited.
     pub count: Option<u32>,
-    /// Every file has a connection of its own: slow start from the initial window, no estimate of the round trip.
+    /// A new connection for every file: slow start from the initial window, no round-trip estimate.
     pub fresh: bool,
-    /// Bytes on the wire of a request, which the receiver sends for each file; `None`: the sender begins by itself.
+    /// Length on the wire of the request that the receiver sends for each file, in bytes; `None`: the sender starts
+    /// by itself.
     pub request: Option<u16>,
-    /// A connection begins with a handshake: a SYN from the end that begins, and its answer.
+    /// Start each connection with a handshake: a SYN, and the answer to it.
     pub handshake: bool,
 }
 
-/// A request's timer where no handshake tells of the round trip: 1 s at first (RFC 6298 rule 2.1), doubled each time; the
-/// cap is that of the senders.
-const PATIENCE: RttOptions = RttOptions {
+/// Request timer without a round-trip estimate: 1 s at first (RFC 6298 rule 2.1), doubled at each expiry up to 60 s.
+const REQUEST_TIMER: RttOptions = RttOptions {
     initial: Span::from_millis(1000),
     min_rto: Span::from_nanos(1),
     max_rto: Span::from_millis(60_000),
@@ -35,46 +35,46 @@ const PATIENCE: RttOptions = RttOptions {
     phase: Span::ZERO,
 };
 
-/// Length of a SYN, and of the answer to it, on the wire in bytes.
+/// Length on the wire of a SYN and of the answer to it, in bytes.
 const SYN_LENGTH: u16 = 40;
-/// What is added to the number of a file, beyond all of those, to say that its connection be opened, and is.
+/// Flags above all file numbers: a SYN for the connection of that file, and the answer to it.
 pub(super) const SYN: u32 = 1 << 31;
 pub(super) const SYN_ACK: u32 = 1 << 30;
 
-/// Does this word answer a SYN? Such words go the other way than all others of their flow.
+/// Is this word an answer to a SYN? These go in the opposite direction of all other control segments of their flow.
 pub(crate) const fn is_answer(word: u32) -> bool {
     word & SYN_ACK != 0
 }
 
-/// The largest file in packets.
-const LARGEST: f64 = 1e9;
+/// Maximum size of a file in packets.
+const MAX_FILE: f64 = 1e9;
 
-/// One end of a connection, by what becomes of the data.
+/// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// Sends it.
+    /// Sends the data.
     Sender,
-    /// Receives it.
+    /// Receives the data.
     Receiver,
 }
 
-/// What an application wants.
+/// An action that an application requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
-    /// Nothing.
+pub(crate) enum Action {
+    /// None.
     Nothing,
-    /// This end says so to the other.
-    Say {
-        /// Which end.
+    /// Send a control segment to the other end.
+    Control {
+        /// The end that sends.
         end: End,
-        /// What it says.
+        /// Its content.
         word: u32,
-        /// In how many bytes on the wire.
+        /// Its length on the wire in bytes.
         length: u16,
     },
-    /// The sender has so many packets more, on a connection of their own or not.
+    /// Send data packets.
     Send {
-        /// How many.
+        /// Number of packets.
         packets: u32,
         /// On a new connection?
         fresh: bool,
@@ -83,42 +83,42 @@ pub(crate) enum Wish {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Thinks, or has finished.
+    /// Waiting for the next file, or finished.
     Resting,
-    /// Has sent a SYN and waits for the answer.
+    /// Waiting for the answer to a SYN.
     Opening,
-    /// Has asked and waits for the first packet.
+    /// Waiting for the first packet after a request.
     Asked,
-    /// Packets are coming.
+    /// Receiving packets.
     Sending,
 }
 
-/// Files, as far as they have come.
+/// State of the files of a flow.
 pub(crate) struct Session {
     files: Files,
-    /// Bytes of a packet.
+    /// Length of a packet in bytes.
     packet: f64,
-    /// How the timers of a handshake are set.
+    /// Options of the handshake timers.
     timer: RttOptions,
     rng: Rng,
     state: State,
-    /// Files still to come, if there is an end to them.
+    /// Files left; `None`: unlimited.
     left: Option<u32>,
-    /// When the next file is due.
+    /// Start time of the next file.
     next: Due,
-    /// When the present file was asked for or begun.
+    /// When the current file was requested or started.
     since: Instant,
     /// Packets of all files so far.
     end: u32,
-    /// Has the present file arrived?
+    /// Has the current file arrived?
     arrived: bool,
-    /// Files so far.
+    /// Number of the current file, from 1.
     number: u32,
-    /// SYN or request of the end that begins.
+    /// SYN or request of the opening end.
     asks: Box<Call>,
-    /// The other end's answer to a SYN, until it is heard that it has come.
+    /// The other end's answer to a SYN, until it is known to have arrived.
     answers: Option<Box<Call>>,
-    /// How the handshake of a connection went for the end that sends its data, until it has been told.
+    /// Result of the handshake for the sending end, until `set_up` returns it.
     set_up: Option<Box<Call>>,
 }
 
@@ -136,30 +136,30 @@ impl Session {
             end: 0,
             arrived: false,
             number: 0,
-            asks: Box::new(Call::new(PATIENCE)),
+            asks: Box::new(Call::new(REQUEST_TIMER)),
             answers: None,
             set_up: None,
         }
     }
 
-    /// When it wants to act next.
+    /// Time of its next action.
     pub(super) fn wakes(&self) -> Option<Instant> {
         let answers = self.answers.as_ref().map_or(Due::NEVER, |answer| answer.due());
         self.next.min(self.asks.due()).min(answers).get()
     }
 
-    /// Begins: the first file at once.
+    /// Starts; the first file is due at once.
     pub(super) fn start(&mut self, now: Instant) {
         if self.left != Some(0) {
             self.next = Due::at(now);
         }
     }
 
-    /// Acts, for its time has come.
-    pub(super) fn wake(&mut self, now: Instant) -> Wish {
+    /// Runs the action that is due.
+    pub(super) fn wake(&mut self, now: Instant) -> Action {
         if let Some(answer) = self.answers.as_mut().filter(|answer| answer.due().has_come(now)) {
             answer.send_again(now);
-            return self.say_answer();
+            return self.syn_ack();
         }
         match self.state {
             State::Resting => {
@@ -168,23 +168,23 @@ impl Session {
                 if self.files.handshake && (self.files.fresh || self.end == 0) {
                     self.open(now)
                 } else {
-                    self.ask_or_begin(now)
+                    self.request_or_begin(now)
                 }
             }
             State::Opening => {
                 self.asks.send_again(now);
-                self.say_syn()
+                self.syn()
             }
             State::Asked => {
                 self.asks.send_again(now);
-                self.say_request()
+                self.request()
             }
-            State::Sending => Wish::Nothing,
+            State::Sending => Action::Nothing,
         }
     }
 
-    /// One end hears a word of the other.
-    pub(super) fn heard(&mut self, word: u32, now: Instant) -> Wish {
+    /// A control segment has reached one end.
+    pub(super) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self.state {
             State::Opening if word == SYN | self.number => self.answer(now),
             State::Opening if word == SYN_ACK | self.number => {
@@ -192,28 +192,28 @@ impl Session {
                 if self.files.request.is_none() {
                     self.set_up = Some(self.asks.clone());
                 }
-                self.ask_or_begin(now)
+                self.request_or_begin(now)
             }
             State::Asked if word == self.number => {
                 self.asks.drop_timer();
-                self.hear_opener(now);
+                self.established(now);
                 self.begin()
             }
-            // One that was repeated and then arrived after all.
-            _ => Wish::Nothing,
+            // A retransmission of a segment that had arrived.
+            _ => Action::Nothing,
         }
     }
 
-    /// The end that begins opens a connection.
-    fn open(&mut self, now: Instant) -> Wish {
+    /// The opening end sends a SYN.
+    fn open(&mut self, now: Instant) -> Action {
         self.state = State::Opening;
         self.asks = self.call();
         self.asks.send(now);
-        self.say_syn()
+        self.syn()
     }
 
     /// The other end answers a SYN.
-    fn answer(&mut self, now: Instant) -> Wish {
+    fn answer(&mut self, now: Instant) -> Action {
         match &mut self.answers {
             Some(answer) => answer.repeat(),
             None => {
@@ -222,11 +222,11 @@ impl Session {
                 self.answers = Some(answer);
             }
         }
-        self.say_answer()
+        self.syn_ack()
     }
 
-    /// The end that answered a SYN hears from the other again: the connection stands.
-    fn hear_opener(&mut self, now: Instant) {
+    /// The end that answered a SYN receives something further: the connection is established.
+    fn established(&mut self, now: Instant) {
         let Some(mut answer) = self.answers.take() else { return };
         answer.answered(now);
         if self.files.request.is_some() {
@@ -234,30 +234,30 @@ impl Session {
         }
     }
 
-    /// The timers of one end of a new connection.
+    /// Timer state of one end of a new connection.
     fn call(&mut self) -> Box<Call> {
         let phase = Span::from_nanos(self.rng.below(self.timer.tick.nanos()));
         Box::new(Call::new(RttOptions { phase, ..self.timer }))
     }
 
-    fn ask_or_begin(&mut self, now: Instant) -> Wish {
+    fn request_or_begin(&mut self, now: Instant) -> Action {
         if self.files.request.is_none() {
             return self.begin();
         }
         self.state = State::Asked;
         self.asks.send(now);
-        self.say_request()
+        self.request()
     }
 
-    fn begin(&mut self) -> Wish {
-        let packets = libm::ceil(self.files.size.next(&mut self.rng) / self.packet).clamp(1.0, LARGEST) as u32;
+    fn begin(&mut self) -> Action {
+        let packets = libm::ceil(self.files.size.next(&mut self.rng) / self.packet).clamp(1.0, MAX_FILE) as u32;
         let fresh = self.files.fresh && self.end > 0;
         self.end = self.end.saturating_add(packets);
         (self.state, self.arrived) = (State::Sending, false);
-        Wish::Send { packets, fresh }
+        Action::Send { packets, fresh }
     }
 
-    /// The file is over at `now`: the next one after a while, if there is one.
+    /// The file has ended at `now`: schedules the next one, if any.
     fn rest(&mut self, now: Instant) {
         self.state = State::Resting;
         self.left = self.left.map(|left| left.saturating_sub(1));
@@ -265,7 +265,7 @@ impl Session {
         self.next = if self.left == Some(0) { Due::NEVER } else { Due::at(now + think) };
     }
 
-    /// Goes away.
+    /// Stops.
     pub(super) fn stop(&mut self) {
         self.next = Due::NEVER;
         self.asks.drop_timer();
@@ -275,31 +275,31 @@ impl Session {
         }
     }
 
-    fn say_syn(&self) -> Wish {
+    fn syn(&self) -> Action {
         let end = if self.files.request.is_some() { End::Receiver } else { End::Sender };
-        Wish::Say { end, word: SYN | self.number, length: SYN_LENGTH }
+        Action::Control { end, word: SYN | self.number, length: SYN_LENGTH }
     }
 
-    fn say_answer(&self) -> Wish {
+    fn syn_ack(&self) -> Action {
         let end = if self.files.request.is_some() { End::Sender } else { End::Receiver };
-        Wish::Say { end, word: SYN_ACK | self.number, length: SYN_LENGTH }
+        Action::Control { end, word: SYN_ACK | self.number, length: SYN_LENGTH }
     }
 
-    fn say_request(&self) -> Wish {
+    fn request(&self) -> Action {
         let length = self.files.request.unwrap_or(SYN_LENGTH);
-        Wish::Say { end: End::Receiver, word: self.number, length }
+        Action::Control { end: End::Receiver, word: self.number, length }
     }
 
-    /// How the handshake of a new connection went for the end that sends its data; once for each.
+    /// The result of a new connection's handshake for the sending end; returned once per handshake.
     pub(super) const fn set_up(&mut self) -> Option<Box<Call>> {
         self.set_up.take()
     }
 
-    /// Packets up to `in_order` have arrived at `now`: how long the file took, if that was the rest.
+    /// Packets up to `in_order` have arrived by `now`. Returns the file's completion time if it is now complete.
     #[inline]
     pub(super) fn arrived(&mut self, in_order: u32, now: Instant) -> Option<Span> {
         if self.answers.is_some() && self.state == State::Sending {
-            self.hear_opener(now);
+            self.established(now);
         }
         if self.state != State::Sending || self.arrived || in_order < self.end {
             return None;
@@ -312,7 +312,7 @@ impl Session {
         Some(took)
     }
 
-    /// Packets up to `una` are acknowledged at `now`: a sender that nobody asks goes on from here.
+    /// Packets up to `una` are acknowledged at `now`. Without requests this ends the file.
     #[inline]
     pub(super) fn acknowledged(&mut self, una: u32, now: Instant) {
         if self.files.request.is_none() && self.state == State::Sending && una >= self.end {

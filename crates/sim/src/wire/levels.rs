@@ -1,4 +1,4 @@
-//! Rates drawn by lot, as of a radio link whose quality changes.
+//! Rates that change at random, like those of a radio link.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -8,29 +8,29 @@ use crate::wire::schedule::Schedule;
 
 /// A rate that moves between neighbours of a list: a finite-state Markov channel (Wang and Moayeri 1995).
 ///
-/// After exponential times it goes a level up or down with the same chance, and stays where there is none: in the long run
-/// every level has the same share of the time.
+/// After exponential times it moves one level up or down with equal probability; at either end half of the moves keep
+/// the level. In the long run every level has the same fraction of the time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Levels {
-    /// The rates, lowest first or last; at least one.
+    /// The rates, in ascending or descending order; at least one.
     pub rates: Vec<Rate>,
-    /// Mean time between two moves; above zero.
+    /// Mean time between moves; > 0.
     pub hold: Span,
 }
 
 impl Levels {
-    /// The mean of the rates, which is that of the link in the long run.
+    /// The mean of the rates, which is the link's long-run rate.
     pub fn mean(&self) -> Rate {
         let sum: u128 = self.rates.iter().map(|rate| u128::from(rate.0)).sum();
         Rate((sum / self.rates.len().max(1) as u128) as u64)
     }
 
-    /// The highest.
+    /// The highest rate.
     pub fn most(&self) -> Rate {
         self.rates.iter().copied().max().unwrap_or(Rate(0))
     }
 
-    /// What the link does until `end`; the first level is drawn too.
+    /// Draws the rates of a link until `end`, the first one included.
     pub fn draw(&self, mut rng: Rng, end: Instant) -> Schedule {
         let top = self.rates.len().saturating_sub(1);
         let mut level = rng.below(self.rates.len() as u64) as usize;
@@ -56,9 +56,10 @@ mod tests {
         Levels { rates: rates.iter().map(|&rate| Rate(rate)).collect(), hold: Span::from_millis(hold_ms) }
     }
 
-    /// Of 100,000 moves; what is correlated over a few tens of them has an sd of about a hundredth.
+    /// 100,000 moves. The levels are correlated over a few tens of moves, which gives a standard deviation of about
+    /// 0.01.
     #[test]
-    fn every_level_has_its_share_and_only_neighbours_follow_each_other() {
+    fn levels_have_equal_time_and_change_to_neighbours() {
         let (rates, secs) = ([10u64, 20, 30, 40], 10_000);
         let end = Instant::ZERO + Span::from_millis(1000 * secs);
         let Schedule::Steps(steps) = levels(&rates, 100).draw(Rng::stream(1, "levels"), end) else {
@@ -70,14 +71,14 @@ mod tests {
             time[(pair[0].1.0 / 10 - 1) as usize] += (pair[1].0.since(pair[0].0)).secs();
         }
         assert!(time.iter().all(|t| (t / secs as f64 - 0.25).abs() < 0.03), "{time:?}");
-        // At either end half of the moves lead nowhere, so that a quarter of all do.
+        // At either end half of the moves keep the level: a quarter of all moves.
         let moves = steps.len() as f64 / 100_000.0;
         assert!((moves - 0.75).abs() < 0.02, "{moves}");
         assert_eq!((levels(&rates, 1).mean(), levels(&rates, 1).most()), (Rate(25), Rate(40)));
     }
 
     #[test]
-    fn one_level_stays() {
+    fn single_level_is_constant() {
         let end = Instant::NEVER;
         assert_eq!(
             levels(&[7], 1).draw(Rng::stream(1, "levels"), end),

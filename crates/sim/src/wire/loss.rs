@@ -1,31 +1,32 @@
-//! Losses on the wire: packets that a link has sent and that do not arrive, whatever the queue does.
+//! Losses on the wire: packets that a link sends and that do not arrive, independent of the queue.
 
 use forebay_aqm::base::rng::Rng;
 
-/// How a link loses packets. Every packet uses the link first, and draws the same number of randoms.
+/// Loss model of a link. A lost packet still uses the link, and every packet draws the same number of random numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossModel {
-    /// Each packet by itself, with this probability, 0 to 1.
+    /// Independent losses with this probability, 0 to 1.
     Bernoulli(f64),
-    /// A Markov chain of two states with a step for each packet (Gilbert 1960, Elliott 1963).
+    /// A Markov chain of two states with one step per packet (Gilbert 1960, Elliott 1963).
     ///
-    /// Parameters as `tc qdisc ... netem loss gemodel p r 1-h 1-k` takes them, as shares of 1. The state decides
-    /// over the packet first and changes afterwards, as netem's does; netem begins in the good state, here the
-    /// first state is drawn with the probabilities of the long run.
+    /// Parameters as those of `tc qdisc ... netem loss gemodel p r 1-h 1-k`, but from 0 to 1. As in netem the state
+    /// decides about the packet first and changes afterwards. netem starts in the good state; here the first state is
+    /// drawn with the long-run probabilities.
     GilbertElliott {
-        /// Probability to go from good to bad after a packet.
+        /// Probability of going from good to bad after a packet.
         p: f64,
-        /// Probability to go from bad to good after a packet; `1 / r` is the mean length of a bad spell in packets.
+        /// Probability of going from bad to good after a packet; `1 / r` is the mean length of a bad period in
+        /// packets.
         r: f64,
-        /// Loss in the bad state, `1 - h`; 1 in Gilbert's simple model.
+        /// Loss probability in the bad state, `1 - h`; 1 in Gilbert's simple model.
         bad: f64,
-        /// Loss in the good state, `1 - k`; 0 in Gilbert's model.
+        /// Loss probability in the good state, `1 - k`; 0 in Gilbert's model.
         good: f64,
     },
 }
 
 impl LossModel {
-    /// Are all of its figures probabilities?
+    /// Are all parameters from 0 to 1?
     pub fn is_sound(&self) -> bool {
         let share = |x: f64| (0.0..=1.0).contains(&x);
         match *self {
@@ -34,7 +35,7 @@ impl LossModel {
         }
     }
 
-    /// The share of packets lost in the long run.
+    /// The long-run fraction of packets lost.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Bernoulli(p) => p,
@@ -45,7 +46,7 @@ impl LossModel {
         }
     }
 
-    /// The share of packets that meet the bad state: `p / (p + r)`, and 0 for a chain that never moves.
+    /// The fraction of packets in the bad state: `p / (p + r)`, or 0 for a chain that never moves.
     fn bad_share(&self) -> f64 {
         match *self {
             Self::GilbertElliott { p, r, .. } if p > 0.0 => p / (p + r),
@@ -63,7 +64,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Losses by `model` with the numbers of `rng`.
+    /// Losses of `model`, drawn from `rng`.
     pub fn new(model: LossModel, mut rng: Rng) -> Self {
         let is_bad = rng.uniform() < model.bad_share();
         Self { model, is_bad, rng }
@@ -87,7 +88,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// Share of packets lost and mean number of losses in a row, of so many packets.
+    /// Fraction of `packets` lost, and mean number of consecutive losses.
     fn measured(model: LossModel, packets: u32) -> (f64, f64) {
         let mut losses = Losses::new(model, Rng::stream(11, "loss/test"));
         let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
@@ -100,10 +101,11 @@ mod tests {
         (f64::from(lost) / f64::from(packets), f64::from(lost) / f64::from(bursts.max(1)))
     }
 
-    /// Of n packets the share lost has the sd sqrt(p (1 - p) / n), and the mean burst, geometric with mean
-    /// 1 / (1 - p), the sd sqrt(p) / (1 - p) / sqrt(bursts). Tolerance: 4 of each.
+    /// The fraction lost of n packets has a standard deviation of sqrt(p (1 - p) / n). The burst length is geometric
+    /// with mean 1 / (1 - p), and its mean has a standard deviation of sqrt(p) / (1 - p) / sqrt(bursts). Tolerance: 4
+    /// of each.
     #[test]
-    fn bernoulli_losses_have_their_rate_and_come_alone() {
+    fn bernoulli_losses_have_rate_and_independence() {
         let n = 1_000_000;
         for p in [0.001, 0.02, 0.3] {
             let (share, burst) = measured(LossModel::Bernoulli(p), n);
@@ -113,11 +115,11 @@ mod tests {
         }
     }
 
-    /// Gilbert's simple model: bursts are the bad spells, geometric with mean 1/r and sd sqrt(1 - r)/r; a cycle
-    /// has 1/p + 1/r packets, so that there are n p r / (p + r) bursts. The share lost has, as that of any
-    /// two-state chain, the variance s (1 - s) (2 - p - r) / (p + r) / n. Tolerance: 4 sd of each.
+    /// Gilbert's simple model: bursts are the bad periods, geometric with mean 1/r and sd sqrt(1 - r)/r. A cycle has
+    /// 1/p + 1/r packets, so that there are n p r / (p + r) bursts. As for any two-state chain the fraction lost has
+    /// the variance s (1 - s) (2 - p - r) / (p + r) / n. Tolerance: 4 sd of each.
     #[test]
-    fn gilbert_losses_have_their_rate_and_their_bursts() {
+    fn gilbert_losses_have_rate_and_burst_length() {
         let n = 4_000_000.0;
         for (p, r) in [(0.001, 0.1), (0.01, 0.3), (0.05, 0.9)] {
             let model = LossModel::GilbertElliott { p, r, bad: 1.0, good: 0.0 };
@@ -130,10 +132,10 @@ mod tests {
         }
     }
 
-    /// With losses in both states the rate is (p bad + r good) / (p + r); its variance is at most that of a
-    /// chain that loses all or nothing. Tolerance: 4 sd of that.
+    /// With losses in both states the rate is (p bad + r good) / (p + r). Its variance is at most that of a chain
+    /// that loses all packets in one state and none in the other. Tolerance: 4 sd of that.
     #[test]
-    fn elliott_losses_mix_both_states() {
+    fn elliott_loss_rate_averages_both_states() {
         let (p, r, n) = (0.01, 0.2, 4_000_000.0);
         let model = LossModel::GilbertElliott { p, r, bad: 0.5, good: 0.02 };
         let expected = (0.01 * 0.5 + 0.2 * 0.02) / 0.21;
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extremes_are_exact_and_the_rest_is_refused() {
+    fn loss_of_0_and_1_is_exact_and_others_refused() {
         assert_eq!(measured(LossModel::Bernoulli(0.0), 1000).0, 0.0);
         assert_eq!(measured(LossModel::Bernoulli(1.0), 1000).0, 1.0);
         let stuck = LossModel::GilbertElliott { p: 0.0, r: 0.0, bad: 1.0, good: 0.0 };

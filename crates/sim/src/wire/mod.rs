@@ -1,4 +1,4 @@
-//! The wires of links: what they do beside sending at a constant rate.
+//! Properties of a link's wire other than a constant rate.
 
 pub mod levels;
 pub mod loss;
@@ -15,30 +15,30 @@ use loss::{LossModel, Losses};
 use pace::Pace;
 use schedule::Schedule;
 
-/// What the wire of a link does beside sending at its rate. By default nothing.
+/// Losses and variable rate of a wire. Default: no losses, constant rate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Conditions {
-    /// Losses of packets that it has sent.
+    /// Loss of packets after transmission.
     pub loss: Option<LossModel>,
-    /// When it sends how much, if that changes; disciplines are told its rate all the same.
+    /// Variable rate; disciplines still see the link's constant `rate`.
     pub schedule: Option<Arc<Schedule>>,
-    /// A rate drawn by lot in place of a schedule, for each link by itself.
+    /// Random rates instead of a schedule, drawn per link.
     pub levels: Option<Levels>,
 }
 
-/// What the wire of some links does beside sending at a fixed rate. Others pay a pointer for it.
+/// Losses and variable rate at run time. Boxed, because most links have none.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
-    /// Which packets it loses.
+    /// Loss process.
     pub losses: Option<Losses>,
-    /// When it sends, if not all the time alike.
+    /// Position in the schedule, for a variable rate.
     pub pace: Option<Pace>,
-    /// How many it has lost, in the whole run.
+    /// Packets lost in the complete run.
     pub lost: u64,
 }
 
 impl Wire {
-    /// The wire of the link of this name, if its `conditions` ask for anything.
+    /// The wire of the link with this name; `None` if `conditions` are the default.
     pub(crate) fn new(conditions: &Conditions, name: &str, seed: u64, window: Window) -> Option<Box<Self>> {
         let losses = conditions.loss.map(|model| Losses::new(model, Rng::stream(seed, &format!("loss/{name}"))));
         let drawn = conditions.levels.as_ref().map(|levels| {

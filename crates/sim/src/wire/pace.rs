@@ -1,7 +1,7 @@
-//! A transmitter that follows a [`Schedule`]: when a packet may begin, and when it is through.
+//! A transmitter that follows a [`Schedule`]: when a packet may begin, and when its transmission ends.
 //!
-//! Packets begin in order, so that a cursor suffices. All of it is integer arithmetic; as on a link of constant
-//! rate, each packet's end is rounded to the nearest nanosecond.
+//! Packets begin in order, so that a cursor is enough. All arithmetic is on integers. As on a link of constant rate
+//! the end of each packet is rounded to the nearest nanosecond.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use forebay_aqm::base::units::Rate;
 use crate::measure::meter::Window;
 use crate::wire::schedule::{BIT, NEVER, OPPORTUNITY, Schedule, Trace};
 
-/// The place of a transmitter in its schedule.
+/// A transmitter's position in its schedule.
 #[derive(Clone, Debug)]
 pub struct Pace {
     schedule: Arc<Schedule>,
@@ -21,23 +21,23 @@ pub struct Pace {
 #[derive(Clone, Debug)]
 struct Cursor {
     window: Window,
-    /// Steps: the one that the last packet ended in. Trace: the next opportunity.
+    /// Steps: the step in which the last packet ended. Trace: the next opportunity.
     next: u64,
-    /// When the last packet was through.
+    /// When the last transmission ended.
     free: Instant,
-    /// Bytes that the opportunity at `free` still has.
+    /// Bytes left in the opportunity at `free`.
     left: u32,
-    /// Work done in the window.
+    /// Work done in the window, in bits x 1e9.
     done: u128,
 }
 
 impl Pace {
-    /// At the beginning of `schedule`; work is counted within `window`.
+    /// The start of `schedule`. Work is counted within `window`.
     pub const fn new(schedule: Arc<Schedule>, window: Window) -> Self {
         Self { schedule, cursor: Cursor { window, next: 0, free: Instant::ZERO, left: 0, done: 0 } }
     }
 
-    /// When a packet may begin that finds the link idle at `now`.
+    /// Start of transmission of a packet that finds the link idle at `now`.
     pub fn from_idle(&self, now: Instant) -> Instant {
         match &*self.schedule {
             Schedule::Steps(steps) => up_from(steps, now),
@@ -45,7 +45,7 @@ impl Pace {
         }
     }
 
-    /// When a packet may begin that has been waiting for the one before it.
+    /// Start of transmission of a packet that has waited for the one before it.
     pub fn from_backlog(&self) -> Instant {
         match &*self.schedule {
             Schedule::Steps(steps) => up_from(steps, self.cursor.free),
@@ -54,7 +54,8 @@ impl Pace {
         }
     }
 
-    /// Sends `len` bytes from `start` on, which is what one of the other two said; when they are through.
+    /// Sends `len` bytes from `start`, which `from_idle` or `from_backlog` returned. Returns the end of the
+    /// transmission.
     pub fn send(&mut self, start: Instant, len: u16) -> Instant {
         self.cursor.free = match &*self.schedule {
             Schedule::Steps(steps) => self.cursor.through_steps(steps, start, len),
@@ -63,12 +64,12 @@ impl Pace {
         self.cursor.free
     }
 
-    /// The window ends at `end`.
+    /// Ends the window at `end`.
     pub const fn end(&mut self, end: Instant) {
         self.cursor.window.to = end;
     }
 
-    /// Work done in the window as a share of what could have been.
+    /// Work done in the window divided by the capacity in the window.
     pub fn utilisation(&self) -> f64 {
         let window = self.cursor.window;
         let able = self.schedule.bits(window.from, window.to);
@@ -119,7 +120,7 @@ impl Cursor {
     }
 }
 
-/// The first time from `at` on at which the rate is above 0.
+/// The first time at or after `at` with a rate above 0.
 fn up_from(steps: &[(Instant, Rate)], at: Instant) -> Instant {
     let later = steps.partition_point(|(from, _)| *from <= at);
     if later > 0 && steps[later - 1].1.0 > 0 {
@@ -153,29 +154,29 @@ mod tests {
         pace(Schedule::Trace(Trace::parse(text).unwrap()))
     }
 
-    /// 1 Mb/s up to 10 ms, then 4 Mb/s: of 1250 bytes that begin at 5 ms, 5000 bits are through at 10 ms and
-    /// the other 5000 take 1.25 ms.
+    /// 1 Mb/s until 10 ms, then 4 Mb/s. Of 1250 bytes that begin at 5 ms, 5000 bits are sent by 10 ms, and the other
+    /// 5000 bits take 1.25 ms.
     #[test]
-    fn a_packet_spans_a_step() {
+    fn packet_can_span_a_rate_step() {
         let mut pace = steps(&[(0, 1_000_000), (10, 4_000_000)]);
         assert_eq!(pace.send(ms(5), 1250), at(11_250_000));
         assert_eq!(pace.from_backlog(), at(11_250_000));
         assert_eq!(pace.send(at(11_250_000), 1250), at(13_750_000));
     }
 
-    /// Three steps in one packet, one of them of rate 0: 1000 bits by 1 ms, none by 5 ms, 1000 more at 0.5 Mb/s.
+    /// One packet over three steps, one of rate 0: 1000 bits by 1 ms, none until 5 ms, 1000 more at 0.5 Mb/s.
     #[test]
-    fn a_link_that_goes_down_keeps_what_it_was_sending() {
+    fn link_down_pauses_a_transmission() {
         let mut pace = steps(&[(0, 1_000_000), (1, 0), (5, 500_000), (9, 0), (20, 1_000_000)]);
         assert_eq!(pace.from_idle(at(0)), at(0));
         assert_eq!(pace.send(at(0), 250), ms(7));
-        assert_eq!(pace.send(ms(7), 125), ms(9), "through in the last moment");
+        assert_eq!(pace.send(ms(7), 125), ms(9), "ends exactly at the step");
         assert_eq!((pace.from_backlog(), pace.from_idle(ms(15))), (ms(20), ms(20)));
         assert_eq!(pace.send(ms(20), 125), ms(21));
     }
 
     #[test]
-    fn a_link_that_stays_down_never_sends() {
+    fn link_that_stays_down_never_sends() {
         let mut pace = steps(&[(0, 1_000_000), (1, 0)]);
         assert_eq!(pace.send(at(0), 1250), NEVER);
         assert_eq!((pace.from_backlog(), pace.from_idle(ms(2))), (NEVER, NEVER));
@@ -184,7 +185,7 @@ mod tests {
 
     /// 3 bytes at 7 bit/s take 24/7 s = 3.428571428571.. s.
     #[test]
-    fn one_step_is_a_constant_rate() {
+    fn single_step_equals_constant_rate() {
         assert_eq!(steps(&[(0, 7)]).send(at(0), 3), at(3_428_571_429));
         for (rate, len) in [(10_000_000, 500), (999_999_937, 1500), (3, 65_535)] {
             assert_eq!(steps(&[(0, rate)]).send(at(0), len), at(0) + Rate(rate).time_for(u32::from(len)));
@@ -193,7 +194,7 @@ mod tests {
 
     /// Opportunities at 1, 3, 3, 8 ms, then 9, 11, 11, 16 ms.
     #[test]
-    fn a_packet_leaves_with_the_opportunity_of_its_last_byte() {
+    fn trace_packet_ends_with_opportunity_of_last_byte() {
         let mut pace = trace("1\n3\n3\n8\n");
         assert_eq!(pace.from_idle(at(0)), ms(1));
         assert_eq!(pace.send(ms(1), 1500), ms(1));
@@ -202,14 +203,14 @@ mod tests {
         assert_eq!(pace.from_backlog(), ms(3), "1000 bytes are left");
         assert_eq!(pace.send(ms(3), 600), ms(3));
         assert_eq!(pace.send(ms(3), 600), ms(8), "400 bytes at 3 ms, 200 at 8");
-        assert_eq!(pace.from_idle(ms(8)), ms(9), "the rest of 8 ms is lost for who arrives at 8 ms");
+        assert_eq!(pace.from_idle(ms(8)), ms(9), "an arrival at 8 ms does not get the rest of that opportunity");
         assert_eq!(pace.send(ms(9), 3000), ms(11));
         assert_eq!(pace.from_backlog(), ms(11), "the second one at 11 ms");
     }
 
-    /// In 100 ms 50 opportunities, of which 10 full packets and one of 750 bytes are served.
+    /// 50 opportunities in 100 ms, of which 10 full packets and one of 750 bytes are served.
     #[test]
-    fn utilisation_is_of_the_capacity_in_the_window() {
+    fn utilisation_is_relative_to_capacity_in_window() {
         let mut pace =
             Pace::new(Arc::new(Schedule::Trace(Trace::parse("2\n").unwrap())), Window { from: ms(100), to: ms(200) });
         (40..60).for_each(|i| assert_eq!(pace.send(ms(2 * i), 1500), ms(2 * i)));
@@ -220,6 +221,6 @@ mod tests {
             Window { from: at(0), to: ms(2) },
         );
         pace.send(at(500_000), 1);
-        assert!((pace.utilisation() - 0.5).abs() < 1e-12, "4 of 8 bits: it never gets through");
+        assert!((pace.utilisation() - 0.5).abs() < 1e-12, "4 of 8 bits: the packet never ends");
     }
 }

@@ -1,20 +1,20 @@
-//! What a run may compute ahead of time, because nothing else can come in between.
+//! Which elements of a network can be computed ahead of time, without an event of their own.
 
 use crate::engine::agenda::Sources;
 use crate::engine::index::Index;
 use crate::network::{LinkId, Network};
 
-/// What of a network needs no event.
+/// The elements that need no event, and the pipes of the others.
 pub(crate) struct Ahead {
-    /// By link: it may be passed at once, for a single host or link feeds it and nobody watches it. A meter
-    /// must not run ahead of the clock.
+    /// By link: segments may pass it without an event, because a single host or link feeds it, it runs no discipline,
+    /// and no meter observes it. A meter must not run ahead of the clock.
     pub(crate) eager: Vec<bool>,
-    /// By host: what comes in may be answered at once, for it comes over a single link and nothing else
-    /// makes the host send.
+    /// By host: it may answer without an event, because everything arrives over a single link and nothing else makes
+    /// the host send.
     pub(crate) reflex: Vec<bool>,
-    /// By link, then by host: the pipe behind it, unless its segments are always passed on at once.
+    /// By link, then by host: the pipe behind it; `None` if its segments are always passed on without an event.
     pub(crate) pipe_of: Vec<Option<Index>>,
-    /// How many pipes there are.
+    /// Number of pipes.
     pub(crate) pipes: usize,
 }
 
@@ -28,14 +28,14 @@ impl Ahead {
 }
 
 impl Network {
-    /// How many event sources it has; an agenda holds [`MAX_SOURCES`](crate::engine::agenda::MAX_SOURCES).
+    /// Number of event sources; an agenda holds at most [`MAX_SOURCES`](crate::engine::agenda::MAX_SOURCES).
     pub fn sources(&self) -> usize {
         let managed = self.links.iter().filter(|link| link.discipline.is_some()).count();
         Sources { managed, pipes: Ahead::new(self).pipes }.count()
     }
 }
 
-/// Who feeds a link or a host.
+/// The elements that feed a link or a host.
 #[derive(Clone, Copy, PartialEq)]
 enum Feeder {
     Nobody,
@@ -67,8 +67,8 @@ fn eager_links(net: &Network) -> Vec<bool> {
 }
 
 fn reflex_hosts(net: &Network) -> Vec<bool> {
-    // Where each route ends: a table of routes shared between hosts would send some packets of a host by
-    // event and some ahead of it.
+    // Where each route ends. If hosts shared the hops of a route, some packets of a host would be sent by event and
+    // others ahead of time.
     let mut ends = vec![Feeder::Nobody; net.routes.len()];
     for flow in &net.flows {
         ends[flow.forward].and(flow.to);
@@ -78,7 +78,7 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     let mut passive = vec![true; net.hosts.len()];
     for flow in &net.flows {
         passive[flow.from] = false;
-        // A held acknowledgement waits for a timer.
+        // A delayed acknowledgement needs a timer.
         passive[flow.to] &= flow.traffic.tcp().is_none_or(|options| !options.delayed_ack) && !flow.traffic.asks();
         passive[flow.to] &= ends[flow.forward] == Feeder::One(flow.to);
         net.routes[flow.forward].last().into_iter().for_each(|&link| feeders[flow.to].and(link));
@@ -86,8 +86,8 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     passive.into_iter().zip(feeders).map(|(passive, feeder)| passive && matches!(feeder, Feeder::One(_))).collect()
 }
 
-/// Which links and hosts (numbered after the links) need a pipe: those that feed anything but an eager link
-/// or a reflex host.
+/// The links and hosts (numbered after the links) that need a pipe: those that feed anything but an eager link or a
+/// reflex host.
 fn lay_pipes(net: &Network, eager: &[bool], reflex: &[bool]) -> (Vec<Option<Index>>, usize) {
     let mut needed = vec![false; net.links.len() + net.hosts.len()];
     for flow in &net.flows {

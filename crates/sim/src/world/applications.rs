@@ -1,14 +1,14 @@
-//! What sends over a connection, and video with its reports: what they hear, and what they ask for.
+//! Applications on connections, and video with its reports: events that they receive, and actions that they request.
 
 use forebay_aqm::base::time::Instant;
 
 use super::World;
 use super::flow::Body;
 use crate::link::segment::{Kind, Load, Mark, Segment};
-use crate::traffic::session::{End, Wish};
+use crate::traffic::session::{Action, End};
 
 impl World {
-    /// The application's sender hears what is acknowledged.
+    /// Notifies the sending application of acknowledged data.
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, id: usize, una: u32) {
         let Some(application) = &mut self.ends.flows[id].app else { return };
@@ -18,7 +18,7 @@ impl World {
         }
     }
 
-    /// The application's receiver sees what has arrived by `at`.
+    /// Notifies the receiving application of data that has arrived by `at`.
     #[inline(never)]
     pub(super) fn arrived(&mut self, id: usize, at: Instant) {
         let flow = &mut self.ends.flows[id];
@@ -33,25 +33,25 @@ impl World {
         }
     }
 
-    /// A request, a report or a packet of a handshake has arrived.
+    /// A request, a report or a handshake packet has arrived.
     pub(super) fn control(&mut self, segment: Segment) {
         let id = segment.flow as usize;
         self.record.delivered(self.now, &segment);
         if let Body::Rtp(stream) = &mut self.ends.flows[id].body {
-            stream.hear(segment.seq);
+            stream.on_report(segment.seq);
             return;
         }
         let Some(application) = &mut self.ends.flows[id].app else { return };
-        let wish = application.app.heard(segment.seq, self.now);
+        let action = application.app.on_control(segment.seq, self.now);
         let wakes = application.app.wakes();
-        self.grant(id, wish);
+        self.grant(id, action);
         self.pump(id);
         if let Some(at) = wakes {
             self.arm(id, at);
         }
     }
 
-    /// A flow's timer has run out: its application, if it has one, does what is due.
+    /// A flow's timer has expired: runs its application, if it has one.
     pub(super) fn run_application(&mut self, id: usize, starts: bool, stops: bool) {
         let Some(application) = &mut self.ends.flows[id].app else { return };
         if starts {
@@ -60,18 +60,18 @@ impl World {
         if stops {
             application.app.stop();
         }
-        let wish = application.app.wake(self.now);
-        self.grant(id, wish);
+        let action = application.app.wake(self.now);
+        self.grant(id, action);
     }
 
-    /// Does what an application wants; what its sender has, the next pump sends.
-    fn grant(&mut self, id: usize, wish: Wish) {
+    /// Carries out the action that an application requests. The next `pump` sends its data.
+    fn grant(&mut self, id: usize, action: Action) {
         let now = self.now;
         let flow = &mut self.ends.flows[id];
-        match wish {
-            Wish::Nothing => (),
-            Wish::Say { end, word, length } => self.send_control(id, end, word, length),
-            Wish::Send { packets, fresh } => {
+        match action {
+            Action::Nothing => (),
+            Action::Control { end, word, length } => self.send_control(id, end, word, length),
+            Action::Send { packets, fresh } => {
                 let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
                 if fresh {
                     application.renew(sender);
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// One end says something to the other.
+    /// One end sends a control segment to the other.
     fn send_control(&mut self, id: usize, end: End, seq: u32, len: u16) {
         let (now, flow) = (self.now, &self.ends.flows[id]);
         let (host, hop) = match end {
@@ -96,7 +96,7 @@ impl World {
         self.emit::<false>(host as usize, segment, now);
     }
 
-    /// A stream of video sends a packet, its receiver a report.
+    /// Sends the packet and the report of a video stream that are due.
     #[inline(never)]
     pub(super) fn run_stream(&mut self, id: usize, starts: bool, stops: bool) {
         let now = self.now;

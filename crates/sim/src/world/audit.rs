@@ -1,7 +1,7 @@
-//! Books that must balance, kept in builds with debug assertions; elsewhere the calls are empty.
+//! Accounting checks of the network. They run in builds with debug assertions; in others the calls are empty.
 //!
-//! They count beside the engine's own counters, so that a packet that is lost, doubled, overtaken or sent
-//! back in time stops the run where it happens.
+//! Their counters are independent of the engine's, so that a run stops where a packet is lost, duplicated, overtaken
+//! or sent into the past.
 
 use forebay_aqm::base::time::Instant;
 
@@ -10,12 +10,12 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::traffic::session::is_answer;
 
-/// Books of a whole network.
+/// Packet counters of a network.
 #[derive(Default)]
 pub(crate) struct Books {
     emitted: u64,
     delivered: u64,
-    /// Bound to arrive after the end of the run.
+    /// Segments that will arrive after the end of the run.
     beyond: u64,
     /// By flow: are all queues on its routes first in, first out?
     in_order: Vec<bool>,
@@ -23,17 +23,17 @@ pub(crate) struct Books {
     last: Vec<Last>,
 }
 
-/// What of a flow has arrived last.
+/// Latest arrivals of a flow.
 #[derive(Clone, Default)]
 struct Last {
-    /// When the data was sent, the request, and the answer to a SYN.
+    /// Sending time of the latest data, of the latest request or SYN, and of the latest answer to a SYN.
     sent: [Instant; 3],
-    /// What the acknowledgement expects next.
+    /// Packet number that the latest acknowledgement expects next.
     expected: u32,
 }
 
 impl Books {
-    /// Books of a network whose flows have routes of queues with one list each, or not.
+    /// Counters at 0. `in_order`: for each flow, whether all queues on its routes are FIFO.
     pub(crate) fn new(in_order: impl Iterator<Item = bool>) -> Self {
         if !cfg!(debug_assertions) {
             return Self::default();
@@ -42,7 +42,7 @@ impl Books {
         Self { last: vec![Last::default(); in_order.len()], in_order, ..Self::default() }
     }
 
-    /// A host sends a segment at `now`; it is ready at `at`.
+    /// A host sends a segment at `now`; processing ends at `at`.
     #[inline(always)]
     pub(crate) fn emit(&mut self, now: Instant, at: Instant) {
         if cfg!(debug_assertions) {
@@ -74,7 +74,7 @@ impl Books {
         }
     }
 
-    /// A segment will reach its host after the end.
+    /// A segment will reach its host after the end of the run.
     #[inline(always)]
     pub(crate) fn beyond(&mut self) {
         if cfg!(debug_assertions) {
@@ -82,8 +82,8 @@ impl Books {
         }
     }
 
-    /// Conservation: every segment sent was delivered or dropped, waits in a queue or is on its way. Blocks are held for
-    /// acknowledgements among the latter alone.
+    /// Checks conservation: every segment sent was delivered, dropped, is queued or in transit. Selective blocks are
+    /// stored only for acknowledgements that are queued or in transit.
     pub(crate) fn balance(&self, dropped: u64, queued: u64, on_the_way: u64, blocks: usize) {
         debug_assert!(blocks as u64 <= queued + on_the_way, "blocks of {blocks} acknowledgements, which are gone");
         let known = self.delivered + dropped + queued + on_the_way + self.beyond;
@@ -91,8 +91,7 @@ impl Books {
     }
 }
 
-/// The sequence space of a connection, whose sender has sent packets 0 to `high` - 1: what is acknowledged
-/// has arrived, what has arrived was sent.
+/// Checks the sequence space of a connection: acknowledged packets have arrived, and arrived packets were sent.
 #[inline(always)]
 pub(crate) fn connection(sender: &Sender, receiver: &Receiver) {
     if cfg!(debug_assertions) {
@@ -113,7 +112,7 @@ mod tests {
     use forebay_aqm::base::packet::Ecn;
 
     #[test]
-    fn faults_of_a_network_are_found() {
+    fn network_accounting_finds_faults() {
         let segment = |sent| Segment {
             load: Load::sent(at(sent)),
             mark: Mark::data(Kind::Data, Ecn::NotEct, false),
@@ -130,10 +129,10 @@ mod tests {
         two_sent(true).balance(0, 0, 1, 0);
         two_sent(false).deliver(&segment(5), at(21));
         assert!(stops(|| two_sent(true).balance(0, 0, 0, 0)), "lost");
-        assert!(stops(|| two_sent(true).balance(0, 1, 1, 0)), "doubled");
+        assert!(stops(|| two_sent(true).balance(0, 1, 1, 0)), "duplicated");
         assert!(stops(|| two_sent(true).deliver(&segment(5), at(21))), "overtaken");
         assert!(stops(|| two_sent(true).deliver(&segment(9), at(8))), "arrived before it was sent");
         assert!(stops(|| two_sent(true).emit(at(9), at(8))), "sent into the past");
-        assert!(stops(|| two_sent(true).balance(0, 0, 1, 2)), "blocks left behind");
+        assert!(stops(|| two_sent(true).balance(0, 0, 1, 2)), "blocks not released");
     }
 }

@@ -1,4 +1,4 @@
-//! The two ends of flows: what reaches them, what they send, and their timers.
+//! The two ends of flows: arrivals, transmissions and timers.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Instant;
@@ -16,18 +16,18 @@ use crate::network::{FlowSpec, Network};
 use crate::tcp::receiver::Ack;
 use crate::tcp::reports::{Block, Blocks};
 
-/// What flows and their timers need beside the network.
+/// State of flows and their timers.
 pub(super) struct Endpoints {
     pub(super) flows: Vec<Flow>,
     markers: Vec<TokenBucket>,
     timers: Timers,
     pub(super) delays: Delays,
-    /// Selective blocks of the acknowledgements that are on their way.
+    /// Selective blocks of the acknowledgements in transit.
     pub(super) blocks: Slab<Blocks>,
 }
 
 impl Endpoints {
-    /// Flows that have not started; `route_start`: the first step of each route.
+    /// Flows before their start; `route_start`: the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, route_start: &[u32]) -> Self {
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
         Self {
@@ -39,7 +39,7 @@ impl Endpoints {
         }
     }
 
-    /// The selective blocks of an acknowledgement that leaves. Kept apart: most have none.
+    /// Stores the selective blocks of an acknowledgement. Not inlined, because most acknowledgements have none.
     #[inline(never)]
     fn load(&mut self, id: usize, ack: Ack) -> Load {
         match &self.flows[id].body {
@@ -48,7 +48,7 @@ impl Endpoints {
         }
     }
 
-    /// A segment that was lost carries nothing any more.
+    /// Frees the selective blocks of a lost segment.
     #[inline]
     pub(super) fn release(&mut self, segment: &Segment) {
         if let Some(place) = segment.blocks() {
@@ -82,7 +82,7 @@ impl World {
             self.control(segment);
             return;
         }
-        // Only a receiver with a timer has something to send before it looks at the segment.
+        // Only a receiver with a delayed acknowledgement has something to send before it processes the segment.
         let held = match &mut self.ends.flows[id].body {
             Body::Tcp { receiver, .. } => receiver.before_data(segment.mark.ecn()),
             Body::Datagrams { .. } | Body::Rtp(_) => None,
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// A segment will reach a host that answers at once: nothing else happens there before.
+    /// A segment will reach a host that may answer ahead of time: nothing else happens at that host before.
     #[inline(never)]
     pub(super) fn answer(&mut self, segment: Segment) {
         let at = segment.at;
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Data or a datagram reaches its receiver at `at`; the acknowledgement to send at once, if any.
+    /// Data or a datagram reaches its receiver at `at`. Returns the acknowledgement to send at once, if any.
     #[inline]
     fn receive(&mut self, segment: Segment, at: Instant) -> Option<Ack> {
         let mark = segment.mark;
@@ -140,7 +140,7 @@ impl World {
             }
             Body::Datagrams { received, arrived, .. } => {
                 *received += 1;
-                // What comes in the warm-up's last nanosecond comes before its end.
+                // An arrival exactly at the end of the warm-up belongs to the warm-up.
                 if at > self.window.from {
                     arrived.add(segment.len);
                 }
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// Sends whatever the flow's sender may send now, and keeps its timer armed.
+    /// Sends everything that the flow's sender may send now, and arms its timer.
     #[inline]
     pub(super) fn pump(&mut self, id: usize) {
         while let Body::Tcp { sender, .. } = &mut self.ends.flows[id].body {
@@ -199,7 +199,7 @@ impl World {
         self.emit::<false>(flow.to as usize, segment, now);
     }
 
-    /// Makes sure that the flow's timer fires at `at` or before.
+    /// Arms the flow's timer for `at`, unless it is armed for an earlier time.
     #[inline]
     pub(super) fn arm(&mut self, id: usize, at: Instant) {
         let armed = &mut self.ends.flows[id].armed;
@@ -214,8 +214,8 @@ impl World {
         self.agenda.set(self.sources.timers(), self.ends.timers.first());
     }
 
-    /// The earliest of the flows' timers is due. It may have been overtaken (then it is stale), or be
-    /// early because the deadline has moved on (then it is armed anew): no entry is ever cancelled.
+    /// The earliest flow timer has expired. Entries are never cancelled: an entry is stale if the flow was armed for
+    /// an earlier time since, and the flow is armed again if its deadline has moved to a later time.
     pub(super) fn timer_event(&mut self) {
         let Some((at, id)) = self.ends.timers.pop() else { return };
         self.schedule_timers();
@@ -272,7 +272,7 @@ impl World {
         }
     }
 
-    /// Checks a connection, in debug builds.
+    /// Checks the connection, in debug builds.
     #[inline(always)]
     fn audit(&self, id: usize) {
         if let Body::Tcp { sender, receiver } = &self.ends.flows[id].body {

@@ -1,4 +1,4 @@
-//! A flow while it runs: its two ends, and what the world knows of it.
+//! A flow at run time: its two ends and its counters.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
@@ -21,36 +21,36 @@ use crate::traffic::source::Source;
 pub(crate) enum Body {
     /// A TCP connection.
     Tcp {
-        /// The end that has data.
+        /// The end that sends data.
         sender: Sender,
-        /// The end that acknowledges.
+        /// The end that sends acknowledgements.
         receiver: Receiver,
     },
     /// Datagrams without feedback.
     Datagrams {
-        /// When and how much it sends.
+        /// Times and lengths of the datagrams.
         source: Source,
         /// Datagrams sent.
         sent: u32,
-        /// Datagrams that have arrived.
+        /// Datagrams that arrived.
         received: u32,
-        /// What has arrived since the warm-up.
+        /// Arrivals after the warm-up.
         arrived: Arrived,
     },
-    /// Video, with feedback.
+    /// Video over RTP, with reports.
     Rtp(Box<Stream>),
 }
 
-/// An application, and what a connection of its own for each file begins with.
+/// An application, and what its further connections start with.
 pub(crate) struct Application {
-    /// What it does.
+    /// The application's state.
     pub(crate) app: App,
     options: TcpOptions,
     rng: Rng,
 }
 
 impl Application {
-    /// A new connection for `sender`.
+    /// Starts a new connection of `sender`.
     pub(crate) fn renew(&mut self, sender: &mut Sender) {
         let phase = Span::from_nanos(self.rng.below(self.options.tick.nanos()));
         let seed = Rng::from_state([self.rng.bits(), self.rng.bits(), self.rng.bits(), 1]);
@@ -60,26 +60,26 @@ impl Application {
 
 /// A flow.
 pub(crate) struct Flow {
-    /// Its ends.
+    /// The two ends.
     pub(crate) body: Body,
     group: u32,
-    /// The hosts of its data and of its acknowledgements.
+    /// The host that sends data, and the host that sends acknowledgements.
     pub(crate) from: u32,
     /// See `from`.
     pub(crate) to: u32,
-    /// First step of the route of its data, and of its acknowledgements.
+    /// First hop of the route of its data, and of its acknowledgements.
     pub(crate) forward: u32,
     /// See `forward`.
     pub(crate) back: u32,
-    /// Bytes of a data packet.
+    /// Length of a data packet in bytes.
     pub(crate) packet: u16,
-    /// Of these, headers.
+    /// Header bytes of a data packet.
     headers: u16,
-    /// Bytes of an acknowledgement.
+    /// Length of an acknowledgement in bytes.
     pub(crate) ack: u16,
     /// Class of service.
     pub(crate) class: u8,
-    /// What its data says of ECN.
+    /// ECN codepoint of its data.
     pub(crate) ecn: Ecn,
     /// The marker of its data.
     pub(crate) marker: Option<Index>,
@@ -87,23 +87,24 @@ pub(crate) struct Flow {
     pub(crate) watched: bool,
     /// Has it started?
     pub(crate) started: bool,
-    /// Has it been told to stop?
+    /// Has it stopped?
     pub(crate) stopped: bool,
-    /// When it starts.
+    /// Start time.
     pub(crate) start: Instant,
-    /// When it stops.
+    /// Stop time.
     pub(crate) stop: Due,
-    /// The earliest timer entry that counts; later entries of this flow are stale.
+    /// Time of the valid timer entry; later entries of this flow are stale.
     pub(crate) armed: Due,
-    /// Packets that had reached the receiver of a connection when the window began, once something came after it did.
+    /// Packets that the receiver had got at the start of the window; set at the first later arrival or at the start.
     pub(crate) before_window: Option<u32>,
     /// One-way delay of the last packet in the window.
     pub(crate) last_delay: Option<Span>,
-    /// What sends over the connection, unless it has data without end.
+    /// The application on the connection; `None`: unlimited data.
     pub(crate) app: Option<Box<Application>>,
 }
 
-/// The application of a flow, with a random stream of its own: how a connection behaves does not change what it sends.
+/// The application of a flow. It has a separate random stream, so that the connection's behaviour does not change what
+/// the application sends.
 fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
     let Traffic::Application(options, work) = &spec.traffic else { return None };
     let rng = Rng::stream(seed, &format!("flow/{}/application", spec.name));
@@ -113,7 +114,7 @@ fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
 }
 
 impl Flow {
-    /// A flow that has not started; `route_start`: the first step of each route.
+    /// A flow before its start; `route_start`: the first hop of each route.
     pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Self {
         let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
         let app = application(spec, seed);
@@ -122,7 +123,7 @@ impl Flow {
                 let phase = Span::from_nanos(rng.below(options.tick.nanos()));
                 let mut sender = Sender::new(*options, phase, rng);
                 if app.is_some() {
-                    // Before the first offer data would be without end.
+                    // Before the first offer a sender has unlimited data.
                     sender.offer(Instant::ZERO, 0);
                 }
                 let receiver = Receiver::new(options);
@@ -159,7 +160,7 @@ impl Flow {
         }
     }
 
-    /// Packets delivered in order, or datagrams.
+    /// Packets delivered: in order for a connection, else all.
     pub(crate) fn delivered(&self) -> u32 {
         match &self.body {
             Body::Tcp { receiver, .. } => receiver.in_order(),
@@ -168,12 +169,12 @@ impl Flow {
         }
     }
 
-    /// Packets that have reached the receiver of a connection, each once.
+    /// Distinct packets that reached the receiver of a connection.
     pub(crate) fn received(&self) -> u32 {
         if let Body::Tcp { receiver, .. } = &self.body { receiver.received() } else { 0 }
     }
 
-    /// When it wants to be woken next.
+    /// Time of its next timer event.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let app = Due::from(self.app.as_ref().and_then(|app| app.app.wakes()));
         let own = match &self.body {
@@ -185,7 +186,7 @@ impl Flow {
         own.min(stop).get()
     }
 
-    /// What became of it in a run with this window.
+    /// The flow's results for this measurement window.
     pub(crate) fn outcome(&self, window: Window) -> FlowOutcome {
         let total = self.delivered();
         let sender = match &self.body {

@@ -1,4 +1,4 @@
-//! The way of a segment between its two hosts: links, and the pipes behind them.
+//! The path of a segment between its two hosts: links, and the pipes behind them.
 
 use forebay_aqm::base::packet::Proto;
 use forebay_aqm::base::rng::Rng;
@@ -12,31 +12,31 @@ use crate::link::segment::Segment;
 use crate::link::{Link, Tag};
 use crate::network::{FlowSpec, HostSpec, LinkId, Network};
 
-/// One step of a route: a link, or the end. `ahead`: a link that may be passed at once, or a host that may
-/// answer at once (see `Ahead`).
+/// One hop of a route: a link, or the destination. `ahead`: a link that segments may pass, or a host that may answer,
+/// without an event (see `Ahead`).
 #[derive(Clone, Copy)]
 struct Hop {
     link: Option<Index>,
     ahead: bool,
 }
 
-/// Where segments enter the network.
+/// A host, where segments enter the network.
 struct Host {
     rng: Rng,
     jitter: Span,
-    /// When what it sent last was ready.
+    /// When its latest segment was ready.
     last: Instant,
 }
 
-/// What segments pass on their way.
+/// The network elements on the path of segments.
 pub(super) struct Fabric {
     pub(super) links: Vec<Link>,
-    /// Segments that have left a link or host and not yet reached the next element that needs an event,
-    /// in order of arrival there.
+    /// Segments that have left a link or host and not reached the next element that needs an event, in order of
+    /// arrival there.
     pub(super) pipes: Vec<Ring<Segment>>,
-    /// By link, then by host: its pipe, if it needs one.
+    /// By link, then by host: its pipe, if it has one.
     pipe_of: Vec<Option<Index>>,
-    /// Links under a discipline, and by link the place in that list.
+    /// Links with a discipline; and, by link, its index in that list.
     managed: Vec<LinkId>,
     managed_at: Vec<Option<Index>>,
     hops: Vec<Hop>,
@@ -46,7 +46,7 @@ pub(super) struct Fabric {
 }
 
 impl Fabric {
-    /// An empty one, and the first step of each route.
+    /// An empty fabric, and the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, links: Vec<Link>, ahead: Ahead) -> (Self, Vec<u32>) {
         let Ahead { eager, reflex, pipe_of, pipes } = ahead;
         let mut hops = Vec::new();
@@ -82,12 +82,12 @@ impl Fabric {
         (fabric, route_start)
     }
 
-    /// Links under a discipline, as event sources number them.
+    /// Links with a discipline, in the order of event sources.
     pub(super) fn managed(&self) -> &[LinkId] {
         &self.managed
     }
 
-    /// The number of `link` among them.
+    /// The index of `link` among the links with a discipline.
     pub(super) fn managed_at(&self, link: LinkId) -> Option<usize> {
         self.managed_at.get(link).copied().flatten().map(Index::get)
     }
@@ -99,7 +99,7 @@ impl Fabric {
 }
 
 impl World {
-    /// The head of a pipe has reached its far end.
+    /// The first segment of a pipe has reached the end of the pipe.
     #[inline]
     pub(super) fn pipe_event(&mut self, id: usize) {
         let pipe = &mut self.fabric.pipes[id];
@@ -113,8 +113,8 @@ impl World {
         }
     }
 
-    /// Takes `segment`, at the entrance of `link` at time `at`, as far as it goes without an event.
-    /// Only what is not itself an answer can be answered.
+    /// Forwards `segment`, which reaches `link` at time `at`, as far as possible without an event. `ANSWER`: the
+    /// receiving host may answer; false for answers.
     #[inline(always)]
     fn forward<const ANSWER: bool>(&mut self, mut link: LinkId, mut segment: Segment, mut at: Instant) {
         loop {
@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// A segment has left a link for the element after it: into the pipe, unless that element needs no
-    /// event. A host that answers at once does so here; a link that may be passed at once is given back.
+    /// Passes a segment from a link to the next element: into the pipe if that element needs an event. A host that
+    /// may answer ahead of time does so here. Returns the next link if the segment may pass it without an event.
     #[inline(always)]
     fn hand_over<const ANSWER: bool>(&mut self, link: LinkId, segment: Segment) -> Option<LinkId> {
         let next = self.fabric.hop(&segment);
@@ -152,7 +152,7 @@ impl World {
     #[inline]
     fn lost(&mut self, segment: Segment, at: Instant) {
         self.ends.release(&segment);
-        // Ahead of time it may be after the end of the run.
+        // The time may be after the end of the run.
         if at <= self.window.to {
             self.record.lost(at, &segment);
         }
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// The transmitter of a managed link is free.
+    /// The transmitter of a managed link is idle: sends the next packet.
     #[inline]
     pub(super) fn serve(&mut self, managed: usize, now: Instant) {
         let link = self.fabric.managed[managed];
@@ -215,25 +215,25 @@ impl World {
         }
     }
 
-    /// The timer of a discipline is due.
+    /// The timer of a discipline has expired.
     pub(super) fn tick_event(&mut self, managed: usize) {
         self.fabric.links[self.fabric.managed[managed]].tick(self.now);
         self.schedule_tick(managed);
     }
 
-    /// Asks the discipline when its timer is due next.
+    /// Schedules the next expiry of the discipline's timer.
     pub(super) fn schedule_tick(&mut self, managed: usize) {
         let next = self.fabric.links[self.fabric.managed[managed]].next_tick();
-        // A timer that asks for the past would stop the clock: it gets the next nanosecond instead.
+        // A timer set to the past would stop the clock: use the next nanosecond.
         let soonest = self.now + Span::from_nanos(1);
         self.agenda.set(self.sources.tick(managed), next.map(|at| at.max(soonest)));
     }
 
-    /// A host puts a segment on its first link: ready after a random processing time, order kept.
+    /// A host sends a segment: it reaches its first link after a random processing time, in order.
     ///
-    /// That breaks ties between packets of different hosts. Packets that queue at a host would still leave
-    /// exactly one packet time apart, locked to a bottleneck of the same rate; so the host's line wanders by
-    /// as much, without drift.
+    /// The random time breaks ties between packets of different hosts. Packets that queue at a host would still leave
+    /// exactly one packet time apart, phase-locked to a bottleneck of the same rate. Therefore the host's line has
+    /// serialization jitter of up to half a packet time in either direction, without drift.
     #[inline(always)]
     pub(super) fn emit<const ANSWER: bool>(&mut self, id: usize, mut segment: Segment, now: Instant) {
         let host = &mut self.fabric.hosts[id];
@@ -249,11 +249,11 @@ impl World {
                 return;
             }
         };
-        let wanders = |free: Instant, time: Span| match host.jitter.min(time) {
+        let jittered = |free: Instant, time: Span| match host.jitter.min(time) {
             Span::ZERO => free,
             most => free.plus(host.below(most)) - Span::from_nanos(most.nanos() / 2),
         };
-        let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, wanders);
+        let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, jittered);
         let arrival = match passed {
             Ok(arrival) => arrival,
             Err(at) => return self.lost(segment, at),
@@ -267,7 +267,7 @@ impl World {
 }
 
 impl Host {
-    /// A random time up to `most`.
+    /// A random time from 0 to `most`.
     #[inline(always)]
     fn below(&mut self, most: Span) -> Span {
         Span::from_nanos(self.rng.below(most.nanos() + 1))

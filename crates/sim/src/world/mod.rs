@@ -1,4 +1,4 @@
-//! The running simulation: its state, the main loop, and which part each event goes to.
+//! The running simulation: its state, its main loop, and the dispatch of events.
 
 mod ahead;
 mod applications;
@@ -26,23 +26,23 @@ use forwarding::Fabric;
 use record::Record;
 use sampling::Sampling;
 
-/// What the run's owner may do while it runs, once per sampling interval.
+/// A callback of the caller, once per sampling interval.
 pub trait Observer {
-    /// The run has come to `now`; false ends it at once.
+    /// The run has reached `now`. Return false to stop it.
     fn reached(&mut self, now: Instant) -> bool;
 }
 
-/// Watches nothing.
+/// Observes nothing.
 impl Observer for () {
     fn reached(&mut self, _: Instant) -> bool {
         true
     }
 }
 
-/// A network while it runs.
+/// A network at run time.
 pub struct World {
     now: Instant,
-    /// From the end of the warm-up to that of the run.
+    /// From the end of the warm-up to the end of the run.
     window: Window,
     agenda: Agenda,
     sources: Sources,
@@ -53,13 +53,13 @@ pub struct World {
 }
 
 impl World {
-    /// Runs to the end, or until the observer has enough; `None` in that case.
+    /// Runs to the end. Returns `None` if the observer stops it.
     pub fn run(mut self, observer: &mut dyn Observer) -> Option<Outcome> {
         self.advance(self.window.to, observer).then(|| self.finish())
     }
 
-    /// Runs on to `until`, or to the end: for an owner that looks and acts in between. False if the observer has enough before;
-    /// a later call goes on from there.
+    /// Runs to `until` or to the end of the run, for a caller that inspects or changes the world in between. Returns
+    /// false if the observer stops it first; another call resumes.
     pub fn run_until(&mut self, until: Instant, observer: &mut dyn Observer) -> bool {
         let until = until.min(self.window.to);
         let reached = self.advance(until, observer);
@@ -74,7 +74,7 @@ impl World {
         self.record.fingerprint
     }
 
-    /// Events up to and with `until`; false if the observer has enough.
+    /// Processes the events up to and including `until`. Returns false if the observer stops it.
     fn advance(&mut self, until: Instant, observer: &mut dyn Observer) -> bool {
         while let Some((at, source)) = self.agenda.first() {
             if at > until {
@@ -100,12 +100,13 @@ impl World {
         true
     }
 
-    /// The queue of a link that runs a discipline.
+    /// The queue of a link with a discipline; `None` for other links.
     pub fn queue(&self, link: LinkId) -> Option<&Queue<AnyDiscipline>> {
         self.fabric.links.get(link)?.managed_queue()
     }
 
-    /// The discipline of that link goes on with the parameters of `spec`; false if it cannot.
+    /// Changes the parameters of that link's discipline to those of `spec`, keeping its state. Returns false if
+    /// unsupported.
     pub fn retune(&mut self, link: LinkId, spec: &Spec) -> bool {
         let Some(queue) = self.fabric.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };
         let served = *queue.port.level(MAIN).link();

@@ -1,12 +1,12 @@
-//! What a run keeps about itself: its fingerprint, its events and its books.
+//! Record of a run: fingerprint, number of events, and accounting.
 
 use forebay_aqm::base::time::Instant;
 
 use super::audit::Books;
 use crate::link::segment::Segment;
 
-/// One packet event as a number. A run's fingerprint is their sum: what happened when, in whatever order it
-/// was computed.
+/// Hash of one packet event. The run's fingerprint is the sum of the hashes, so that it does not depend on the order
+/// in which events are computed.
 #[inline]
 const fn trace(at: Instant, segment: &Segment, what: u64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -15,21 +15,21 @@ const fn trace(at: Instant, segment: &Segment, what: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// What the trace of a drop or loss says; that of a delivery says the segment's kind.
+/// `what` for a drop or loss; for a delivery it is the segment's kind.
 const DROPPED: u64 = 0xff;
 
-/// See the module's text.
+/// Record of a run.
 pub(super) struct Record {
-    /// The hash of every packet event so far.
+    /// Sum of the hashes of all packet events so far.
     pub(super) fingerprint: u64,
-    /// Events so far.
+    /// Events processed so far.
     pub(super) events: u64,
-    /// Kept in debug builds.
+    /// Accounting checks, in debug builds.
     pub(super) books: Books,
 }
 
 impl Record {
-    /// Nothing has happened.
+    /// A record without events.
     pub(super) const fn new(books: Books) -> Self {
         Self { fingerprint: 0, events: 0, books }
     }

@@ -1,4 +1,4 @@
-//! What is looked at from outside: the end of the warm-up, rows of series, and the outcome.
+//! Measurement events: the end of the warm-up, rows of series, and the outcome.
 
 use forebay_aqm::base::time::Span;
 
@@ -14,15 +14,15 @@ struct Studied {
     series: Series,
 }
 
-/// The series of links under study.
+/// Series of the links under study.
 pub(super) struct Sampling {
-    /// Between two rows.
+    /// Time between rows.
     pub(super) every: Span,
     studied: Vec<Studied>,
 }
 
 impl Sampling {
-    /// No rows yet.
+    /// Series without rows.
     pub(super) fn new(net: &Network) -> Self {
         let studied = net.links.iter().enumerate().filter(|(_, link)| link.study);
         let studied =
@@ -32,7 +32,7 @@ impl Sampling {
 }
 
 impl World {
-    /// The warm-up is over.
+    /// The warm-up has ended.
     pub(super) fn window_event(&mut self) {
         self.agenda.set(self.sources.window(), None);
         for flow in &mut self.ends.flows {
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// The end has come.
+    /// Ends the run and returns its outcome.
     pub(super) fn finish(mut self) -> Outcome {
         let end = self.window.to;
         for link in &mut self.fabric.links {

@@ -1,4 +1,4 @@
-//! A network becomes a world at time zero.
+//! Construction of a world from a network.
 
 use super::World;
 use super::ahead::Ahead;
@@ -16,6 +16,9 @@ use forebay_aqm::base::time::Instant;
 
 impl World {
     /// The network at time zero.
+    ///
+    /// # Errors
+    /// If the network fails [`Network::check`] or has too many event sources.
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window::new(net.warmup, net.duration);
@@ -26,7 +29,7 @@ impl World {
         let sources = Sources { managed, pipes: ahead.pipes };
         if sources.count() > MAX_SOURCES {
             return Err(BadNetwork(format!(
-                "more than {MAX_SOURCES} links with a discipline, and links and hosts to wait behind"
+                "the network needs more than {MAX_SOURCES} event sources: 2 per link with a discipline, 1 per pipe"
             )));
         }
         let in_order = net.flows.iter().map(|flow| {

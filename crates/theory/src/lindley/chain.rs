@@ -1,12 +1,12 @@
-//! The queue as a Markov chain on cells, and what its distribution says.
+//! The queue as a Markov chain on cells, and its stationary distribution.
 
 use super::Loop;
 use crate::dense::{Matrix, stationary};
 
 impl Loop {
-    /// The chain on cells of `cell` bits (eq. 17), each taken for the queue at `place` of it: 0 is its lower end, as in
-    /// the paper, 0.5 its middle. The first and the last cell take what lies beyond. `None` if the buffer has no end, or
-    /// does not hold a cell, or if the elimination meets a zero.
+    /// The stationary distribution of the chain on cells of `cell` bits (eq. 17). The queue of a cell is at `place`
+    /// within it: 0 is the lower end, as in the paper, 0.5 the middle. The first and the last cell include everything
+    /// beyond. `None` if the buffer is infinite or smaller than a cell, or the elimination fails.
     pub fn chain(&self, sigma: f64, cell: f64, place: f64) -> Option<Distribution> {
         if !self.buffer.is_finite() || self.buffer < cell {
             return None;
@@ -17,9 +17,9 @@ impl Loop {
         Some(Distribution { cell, place, queue: (0..cells).map(|i| (i as f64 + place) * cell).collect(), chance })
     }
 
-    /// Chances to go from cell to cell in one step.
+    /// Transition probabilities between cells.
     fn moves(&self, sigma: f64, cell: f64, place: f64) -> Matrix {
-        // A buffer of whole cells has them all, whatever the quotient is rounded to.
+        // Rounding must not lose a cell if the buffer is a multiple of the cell size.
         let (cells, noise) = ((self.buffer / cell * (1.0 + 1e-12)) as usize, self.noise(sigma));
         let below = |edge: f64, mean: f64| 0.5 * libm::erfc((mean - edge) / (noise * std::f64::consts::SQRT_2));
         let means: Vec<f64> = (0..cells).map(|i| self.drift((i as f64 + place) * cell)).collect();
@@ -30,7 +30,7 @@ impl Loop {
         })
     }
 
-    /// What the two ends of the buffer do to a chain of this loop.
+    /// Long-run effect of the buffer limits, from the stationary distribution `rest`.
     pub fn ends(&self, sigma: f64, rest: &Distribution) -> Ends {
         let noise = self.noise(sigma);
         let (mut over, mut under, mut sent) = (0.0, 0.0, self.interval_s * self.capacity);
@@ -43,8 +43,8 @@ impl Loop {
         Ends { lost: over / sent, idle: under / (self.interval_s * self.capacity) }
     }
 
-    /// How far the chain is from `rest`, which is one of its own, after so many steps, begun with an empty and with a full
-    /// queue: half the sum of all differences.
+    /// Distance of the chain from its stationary distribution `rest` after `steps` steps, started with an empty and
+    /// with a full queue: half of the sum of absolute differences.
     pub fn distance_after(&self, sigma: f64, rest: &Distribution, steps: usize) -> [f64; 2] {
         let moves = self.moves(sigma, rest.cell, rest.place);
         let cells = moves.rows();
@@ -58,30 +58,30 @@ impl Loop {
     }
 }
 
-/// Mean of what is above 0 of a normal variable with this mean and standard deviation.
+/// Mean of max(X, 0), where X is normal with this mean and standard deviation.
 fn beyond(mean: f64, std: f64) -> f64 {
     let z = mean / std;
     let density = libm::exp(-0.5 * z * z) / libm::sqrt(2.0 * std::f64::consts::PI);
     mean * 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2) + std * density
 }
 
-/// What the ends of the buffer do in the long run.
+/// Long-run effect of the buffer limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
-    /// Share of what is sent that finds no room.
+    /// Fraction of the bits sent that are lost at a full buffer.
     pub lost: f64,
-    /// Share of the capacity that finds nothing to carry.
+    /// Fraction of the capacity unused at an empty buffer.
     pub idle: f64,
 }
 
-/// Queues and their chances.
+/// A stationary distribution of the queue.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     cell: f64,
     place: f64,
-    /// Bits.
+    /// Queue of each cell in bits.
     pub queue: Vec<f64>,
-    /// Sums to 1.
+    /// Probability of each cell; the sum is 1.
     pub chance: Vec<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Distribution {
         libm::sqrt(self.queue.iter().zip(&self.chance).map(|(q, p)| (q - mean) * (q - mean) * p).sum())
     }
 
-    /// The queue in bits that is not exceeded with this chance, cells being even within.
+    /// The quantile of `share`, 0 to 1, in bits; the distribution within a cell is taken as uniform.
     pub fn quantile(&self, share: f64) -> f64 {
         let mut before = 0.0;
         for (j, chance) in self.chance.iter().enumerate() {

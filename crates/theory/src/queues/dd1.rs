@@ -1,21 +1,20 @@
-//! D/D/1 and D/D/1/K: a packet every 1/rho service times, constant service times, from an empty system on.
+//! D/D/1 and D/D/1/K: one packet every 1/rho service times, constant service times, starting empty.
 //!
-//! A clock against a clock: nothing is random but the phase. Worked out from the definition (cf. Kleinrock,
-//! *Queueing Systems* II, section 2.7, where the fluid is the same).
+//! Only the phase between the two periods is random. Derived from the definition (cf. Kleinrock, *Queueing Systems*
+//! II, section 2.7, for the same fluid).
 
-/// Mean number that wait in the long run, with `room` = K >= 1 in the system.
+/// Long-run mean number of waiting packets, with `room` = K >= 1 in the system.
 ///
-/// Up to `rho` = 1 each packet finds the server free. Above, the system fills up once and for all; from then
-/// on a packet leaves the queue when a service ends, and the next arrival takes its place. If the periods
-/// are incommensurable the time to that arrival is uniform within one interval, so that one of the K - 1
-/// places is empty for half an interval out of each service.
+/// Up to `rho` = 1 each packet finds the server idle. Above, the system fills up and stays full: when a service ends,
+/// a packet leaves the queue, and the next arrival takes its place. If the periods are incommensurable, the time to
+/// that arrival is uniform within one interval, so that one of the K - 1 places is empty for half an interval per
+/// service.
 pub fn mean_waiting(rho: f64, room: usize) -> f64 {
     if rho <= 1.0 || room == 1 { 0.0 } else { (room - 1) as f64 - 0.5 / rho }
 }
 
-/// Share of the arrivals lost in the long run: what the server cannot take. It does not depend on the room,
-/// if that is above 1; with room for one, an arrival is served only if it finds the server idle, and the
-/// server takes one arrival of every ceil(`rho`).
+/// Long-run fraction of the arrivals lost. With room above 1 it is the excess over the server's rate. With room for
+/// one an arrival is served only if the server is idle, which is one of every ceil(`rho`) arrivals.
 pub fn loss(rho: f64, room: usize) -> f64 {
     match room {
         _ if rho <= 1.0 => 0.0,
@@ -24,8 +23,8 @@ pub fn loss(rho: f64, room: usize) -> f64 {
     }
 }
 
-/// Mean number that wait in an empty unlimited system during its first `time` service times, as a fluid:
-/// it grows by `rho` - 1 packets a service time. Off by less than one packet.
+/// Mean number of waiting packets in a system with unlimited room during its first `time` service times, starting
+/// empty, as a fluid: it grows by `rho` - 1 packets per service time. The error is below one packet.
 pub fn mean_growth(rho: f64, time: f64) -> f64 {
     (rho - 1.0).max(0.0) * time / 2.0
 }
@@ -34,12 +33,12 @@ pub fn mean_growth(rho: f64, time: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The clocks in whole numbers: interval, service; counted until the pattern of both repeats.
+    /// Integer interval and service time, counted until the pattern repeats.
     fn by_hand(interval: u64, service: u64, room: usize) -> (f64, f64) {
         let (mut departures, mut lost, mut area, mut last): (Vec<u64>, u64, u64, u64) = (Vec::new(), 0, 0, 0);
         let (fill, end) = (interval * service, 2 * interval * service);
         for at in (0..=end).step_by(interval as usize) {
-            // Departures up to `at`, each after a stretch of constant queue.
+            // Departures up to `at`, each after a period of constant queue.
             while departures.first().is_some_and(|d| *d <= at) {
                 let next = departures.remove(0);
                 area += (departures.len() as u64) * (next.max(fill) - last.max(fill));
@@ -57,9 +56,9 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_counting() {
-        // Coprime periods repeat after interval x service; the phases are then 0, 1, .. interval - 1, whose
-        // mean is half a unit below that of the uniform distribution.
+    fn formulas_match_counting() {
+        // Coprime periods repeat after interval x service. The phases are then 0, 1, .. interval - 1, with a mean
+        // half a unit below that of the uniform distribution.
         for (interval, service, room) in [(997, 1200, 5), (701, 1000, 2), (1000, 999, 4), (1000, 601, 3)] {
             let rho = service as f64 / interval as f64;
             let (waiting, lost) = by_hand(interval, service, room);
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn unlimited_overload_grows_like_a_fluid() {
-        // rho = 2: arrivals at 0, 1/2, 1, ..; after n services 2n + 1 have come, n have gone, n wait. The
+        // rho = 2: arrivals at 0, 1/2, 1, ..; after n services 2n + 1 packets have arrived, n have left, n wait. The
         // queue just before the end of service n is n, its mean over the first 10 services about 5.
         assert_eq!(mean_growth(2.0, 10.0), 5.0);
         assert_eq!(mean_growth(0.9, 10.0), 0.0);

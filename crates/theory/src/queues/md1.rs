@@ -1,27 +1,27 @@
 //! M/D/1: Poisson arrivals, constant service times.
 //!
-//! The embedded chain of Kleinrock sections 5.3 to 5.6 and Gross and Harris section 5.1 looks at
-//! the system when a service ends: with `a_k` the probability of k arrivals in a service, i packets left
-//! behind become i - 1 + k, or k after an idle time. Solving its equations one after the other subtracts
-//! nearly equal numbers, as do the closed forms with alternating signs. Instead the flow across the cut
-//! between {0..j} and {j+1..} is balanced, which has no minus sign:
+//! The embedded chain of Kleinrock sections 5.3 to 5.6 and Gross and Harris section 5.1 samples the system at the end
+//! of each service: with `a_k` the probability of k arrivals in a service, i packets left become i - 1 + k, or k
+//! after an idle time. Solving its equations one after the other subtracts nearly equal numbers, and so do the closed
+//! forms with alternating signs. Instead this module balances the flow across the cut between {0..j} and {j+1..},
+//! without minus signs:
 //!
 //! ```text
 //! pi_{j+1} a_0 = pi_0 P(A > j) + sum_{i=1..j} pi_i P(A > j + 1 - i)
 //! ```
 //!
-//! What a departure leaves is what an arrival finds, which with Poisson arrivals is the time average.
+//! The distribution that departures leave is that which arrivals find, and with Poisson arrivals the time average.
 
 use super::{Steady, mg1};
 
-/// Weights are scaled down beyond this, long before they overflow.
-const LARGE: f64 = 1e200;
-/// Terms of the Poisson distribution beyond its mean by this many standard deviations, and this many more,
-/// vanish beside the rest.
+/// Weights above this are scaled down, long before they overflow.
+const MAX_WEIGHT: f64 = 1e200;
+/// Poisson terms are computed up to the mean plus this many standard deviations plus a constant; the rest is
+/// negligible.
 const SPREAD: f64 = 12.0;
-const MORE: f64 = 40.0;
+const EXTRA: f64 = 40.0;
 
-/// P(A > k) for k = 0, 1, ... and P(A = 0), A Poisson with mean `rho`: the arrivals in one service.
+/// P(A > k) for k = 0, 1, ... and P(A = 0); A, the arrivals in one service, is Poisson with mean `rho`.
 struct Arrivals {
     none: f64,
     beyond: Vec<f64>,
@@ -29,7 +29,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(rho: f64) -> Self {
-        let last = (rho + SPREAD * libm::sqrt(rho) + MORE) as usize;
+        let last = (rho + SPREAD * libm::sqrt(rho) + EXTRA) as usize;
         let none = libm::exp(-rho);
         let terms: Vec<f64> = (1..=last)
             .scan(none, |term, k| {
@@ -46,27 +46,27 @@ impl Arrivals {
     }
 }
 
-/// The sum from each term to the end, the small ones added first.
+/// The sum from each term to the end, smallest terms first.
 fn tails(terms: &[f64]) -> Vec<f64> {
     let mut sums = terms.to_vec();
     (0..sums.len().saturating_sub(1)).rev().for_each(|k| sums[k] += sums[k + 1]);
     sums
 }
 
-/// What departures leave behind, 0 to `count` - 1 packets, in proportion. Finite room of `count` or more
-/// cuts the chain off without changing the proportions.
+/// Unnormalised probabilities that departures leave 0 to `count` - 1 packets. A finite room of `count` or more
+/// truncates the chain without changing the proportions.
 fn left_behind(arrivals: &Arrivals, count: usize) -> Vec<f64> {
     let mut pi = vec![1.0];
     while pi.len() < count {
         let j = pi.len() - 1;
         let idle = pi[0] * arrivals.beyond(j);
-        // Further back than the arrivals of one service reach, nothing crosses.
+        // No flow crosses the cut from states further back than the arrivals of one service reach.
         let from = (j + 2).saturating_sub(arrivals.beyond.len()).max(1);
         let crossing: f64 = (from..=j).map(|i| pi[i] * arrivals.beyond(j + 1 - i)).sum();
         let next = (idle + crossing) / arrivals.none;
         pi.push(next);
-        if next > LARGE {
-            pi.iter_mut().for_each(|p| *p /= LARGE);
+        if next > MAX_WEIGHT {
+            pi.iter_mut().for_each(|p| *p /= MAX_WEIGHT);
         }
     }
     pi
@@ -74,9 +74,9 @@ fn left_behind(arrivals: &Arrivals, count: usize) -> Vec<f64> {
 
 /// M/D/1/K by the embedded chain, 0 < `rho` <= 100, `room` = K >= 1.
 ///
-/// States below K have the proportions of what departures leave behind. For the full state the usual
-/// 1 - 1/(pi_0 + rho) cancels where loss is rare; here it is the mean time that a service spends with the
-/// system full: from i packets at its start, sum_{m >= K-i} P(A > m) service times / `rho`.
+/// States below K have the proportions that departures leave. For the full state the usual 1 - 1/(pi_0 + rho) cancels
+/// if losses are rare. Here it is the mean time per service with a full system: from i packets at its start,
+/// sum_{m >= K-i} P(A > m) service times / `rho`.
 pub fn finite(rho: f64, room: usize) -> Steady {
     let arrivals = Arrivals::new(rho);
     let pi = left_behind(&arrivals, room);
@@ -90,14 +90,14 @@ pub fn finite(rho: f64, room: usize) -> Steady {
     Steady::from_weights(rho, weights)
 }
 
-/// Share of the time with n packets in an M/D/1 with unlimited room, n from 0 to `count` - 1; 0 < `rho` < 1.
+/// Fraction of the time with n packets in an M/D/1 with unlimited room, n from 0 to `count` - 1; 0 < `rho` < 1.
 pub fn unlimited(rho: f64, count: usize) -> Vec<f64> {
     let pi = left_behind(&Arrivals::new(rho), count);
-    // P(empty) is 1 - rho; weights may have been scaled, but not below `rho` = 1.
+    // P(empty) is 1 - rho. Weights are not scaled for `rho` < 1.
     pi.iter().map(|p| p * (1.0 - rho)).collect()
 }
 
-/// Mean number that wait in an M/D/1 with unlimited room, by Pollaczek and Khinchine; 0 < `rho` < 1.
+/// Mean number of waiting packets in an M/D/1 with unlimited room, by Pollaczek and Khinchine; 0 < `rho` < 1.
 pub fn mean_waiting(rho: f64) -> f64 {
     mg1::mean_waiting(rho, 0.0)
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn first_states_worked_by_hand() {
+    fn first_states_match_values_by_hand() {
         // The first coefficients of Pollaczek and Khinchine's transform:
         // p0 = 1 - r, p1 = (1 - r)(e^r - 1), p2 = (1 - r)(e^2r - e^r (1 + r)).
         for rho in [0.1, 0.5, 0.95] {
@@ -123,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn room_for_two_worked_by_hand() {
-        // pi_0 = e^-r, pi_1 = 1 - e^-r, so the shares are those over e^-r + r, and what is left.
+    fn room_for_two_matches_values_by_hand() {
+        // pi_0 = e^-r, pi_1 = 1 - e^-r: the fractions are these over e^-r + r, and the remainder.
         let one = finite(1.0, 2);
         let sum = libm::exp(-1.0) + 1.0;
         close(one.shares[0], libm::exp(-1.0) / sum);
@@ -132,9 +132,9 @@ mod tests {
         close(one.loss(), 1.0 - 1.0 / sum);
     }
 
-    /// The formula that cancels, where it does not.
+    /// Compares with the formula that cancels, at points where it does not.
     #[test]
-    fn the_full_state_agrees_with_the_usual_formula() {
+    fn full_state_matches_the_usual_formula() {
         for (rho, room) in [(0.8, 5), (1.0, 20), (1.2, 20), (5.0, 3), (0.5, 4)] {
             let steady = finite(rho, room);
             // P_0 = pi_0 / (pi_0 + rho) and P_K = 1 - 1 / (pi_0 + rho).
@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    /// Keilson's relation to the unlimited system: with t = P(N >= K), loss = (1 - rho) t / (1 - rho t); it
-    /// keeps its digits where losses are rare.
+    /// Keilson's relation to the unlimited system, which is accurate for rare losses: with t = P(N >= K),
+    /// loss = (1 - rho) t / (1 - rho t).
     #[test]
     fn rare_losses_are_exact() {
         for (rho, room) in [(0.5, 20), (0.8, 40), (0.95, 30)] {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn unlimited_room_has_the_mean_of_pollaczek_and_khinchine() {
+    fn unlimited_room_has_pollaczek_khinchine_mean() {
         for rho in [0.2, 0.8, 0.95, 0.99] {
             let shares = unlimited(rho, 3000);
             close(shares.iter().sum(), 1.0);
@@ -168,10 +168,10 @@ mod tests {
         close(mean_waiting(0.8), 1.6);
     }
 
-    /// At load one the queue of M/D/1/K fills evenly: half of the room on average as it grows, and the loss
-    /// is that of a reflected random walk with variance 1 per service, 1/(2K).
+    /// At load one the queue of M/D/1/K is uniform: half of the room on average for large K. The loss is that of a
+    /// reflected random walk with variance 1 per service, 1/(2K).
     #[test]
-    fn load_one_is_a_reflected_walk() {
+    fn load_one_matches_a_reflected_random_walk() {
         let one = finite(1.0, 2000);
         assert!((one.mean_system() / 1000.0 - 1.0).abs() < 1e-3, "{}", one.mean_system());
         assert!((one.loss() * 4000.0 - 1.0).abs() < 1e-3, "{}", one.loss());

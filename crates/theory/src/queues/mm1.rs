@@ -2,11 +2,10 @@
 
 use super::Steady;
 
-/// M/M/1/K (Kleinrock section 3.6, Gross and Harris section 2.4): shares in proportion to rho^n.
+/// M/M/1/K (Kleinrock section 3.6, Gross and Harris section 2.4): probabilities proportional to rho^n.
 ///
-/// `rho` > 0, `room` = K >= 1. The quotient (1 - rho)/(1 - rho^(K+1)) is 0/0 at `rho` = 1; the powers
-/// themselves, divided by their sum, are good everywhere. Above 1 they count down from the full system, so
-/// that none overflows.
+/// `rho` > 0, `room` = K >= 1. The quotient (1 - rho)/(1 - rho^(K+1)) is 0/0 at `rho` = 1; powers divided by their
+/// sum are accurate everywhere. Above 1 the powers start at the full system, so that none overflows.
 pub fn finite(rho: f64, room: usize) -> Steady {
     let ratio = rho.min(1.0 / rho);
     let mut weights: Vec<f64> = std::iter::successors(Some(1.0), |w| Some(w * ratio)).take(room + 1).collect();
@@ -16,7 +15,7 @@ pub fn finite(rho: f64, room: usize) -> Steady {
     Steady::from_weights(rho, weights)
 }
 
-/// Mean number in an M/M/1 with unlimited room (Kleinrock section 3.2), 0 < `rho` < 1.
+/// Mean number of packets in an M/M/1 with unlimited room (Kleinrock section 3.2), 0 < `rho` < 1.
 pub fn mean_system(rho: f64) -> f64 {
     rho / (1.0 - rho)
 }
@@ -30,13 +29,13 @@ mod tests {
     }
 
     #[test]
-    fn two_cases_worked_by_hand() {
+    fn two_cases_match_values_by_hand() {
         // rho = 1/2, K = 3: weights 8 4 2 1 of 15.
         let half = finite(0.5, 3);
         [8.0, 4.0, 2.0, 1.0].iter().zip(&half.shares).for_each(|(w, s)| close(*s, w / 15.0));
         close(half.mean_system(), 11.0 / 15.0);
         close(half.mean_waiting(), 4.0 / 15.0);
-        // Wait: 4/15 over the accepted 1/2 x 14/15.
+        // Mean wait: 4/15 over the accepted 1/2 x 14/15.
         close(half.mean_wait(), 4.0 / 7.0);
         // rho = 2, K = 2: weights 1 2 4 of 7.
         let two = finite(2.0, 2);
@@ -45,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn at_load_one_all_states_are_equal_and_the_neighbourhood_is_smooth() {
+    fn load_one_is_uniform_and_smooth_nearby() {
         let one = finite(1.0, 9);
         one.shares.iter().for_each(|s| close(*s, 0.1));
         close(one.mean_system(), 4.5);
@@ -57,11 +56,11 @@ mod tests {
     }
 
     #[test]
-    fn much_room_is_unlimited_room() {
+    fn mm1k_with_large_k_is_mm1() {
         close(finite(0.8, 400).mean_system(), mean_system(0.8));
         close(finite(0.8, 400).mean_sojourn(), 5.0);
         assert!(finite(0.8, 400).loss() < 1e-38);
-        // Overloaded without end: the server never rests, the loss is 1 - 1/rho.
+        // Overload: the server is always busy, the loss is 1 - 1/rho.
         close(finite(1.25, 400).loss(), 0.2);
         close(finite(30.0, 4000).busy(), 1.0);
     }

@@ -1,8 +1,11 @@
-//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path instead of losses.
+//! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path sets rate and window.
 //!
-//! Left out: the send quantum (packets leave one by one, so that a quantum is one packet); the estimate of
-//! policers; anything of later drafts (pacing margin, loss and ECN bounds). As in Linux's version 1 a connection
-//! with ECN sends ECT and takes no notice of marks.
+//! Not implemented:
+//! - the send quantum (packets are sent one by one: a quantum is one packet);
+//! - the detection of policers;
+//! - anything from later drafts (pacing margin, loss and ECN bounds).
+//!
+//! As in Linux's version 1 a connection with ECN sends ECT and ignores marks.
 
 mod cwnd;
 mod rate;
@@ -14,15 +17,15 @@ use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathMod
 use super::super::window::Window;
 use rate::{MaxRate, Sample, Sampler};
 
-/// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate in a round.
+/// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate per round.
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
 /// Section 4.3.4 (BBR.cwnd_gain in ProbeBW).
 const CWND_GAIN: f64 = 2.0;
-/// Section 4.3.4.2: pacing gains of a cycle, each for a round-trip propagation time.
+/// Section 4.3.4.2: pacing gains of a cycle; each lasts one round-trip propagation time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Section 4.3.2.1: the pipe is full once the rate grew by less than this ...
+/// Section 4.3.2.1: the pipe is full when the rate grows by less than this factor ...
 const FULL_GROWTH: f64 = 1.25;
-/// ... in so many rounds.
+/// ... in this number of rounds.
 const FULL_ROUNDS: u32 = 3;
 /// Section 4.1.2.2 (RTpropFilterLen).
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
@@ -30,10 +33,10 @@ const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
 const PROBE_RTT_LASTS: Span = Span::from_millis(200);
 /// Section 4.2.3.1 (BBRMinPipeCwnd).
 const MIN_CWND: f64 = 4.0;
-/// Section 4.2.1: the round trip to begin with where none was measured.
+/// Section 4.2.1: round-trip time assumed before the first measurement.
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
-/// Section 4.3: what it is doing.
+/// Section 4.3: state machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     Startup,
@@ -52,9 +55,9 @@ pub(in super::super) struct Bbr {
     phase: Phase,
     pacing_gain: f64,
     cwnd_gain: f64,
-    /// Packets per second; none until a round trip was measured.
+    /// Packets per second; `None` before the first round-trip measurement.
     pacing_rate: Option<f64>,
-    /// A round ends when a packet sent after so many were delivered is delivered itself.
+    /// A round ends with the delivery of a packet that was sent when at least this many packets were delivered.
     round_ends: u64,
     round_start: bool,
     full_rate: f64,
@@ -75,7 +78,7 @@ pub(in super::super) struct Bbr {
 }
 
 impl Phase {
-    /// As the draft writes it.
+    /// The draft's name in snake case.
     const fn word(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -160,21 +163,21 @@ impl Bbr {
         self.cwnd_gain = cwnd_gain;
     }
 
-    /// Section 4.3.4.3: anywhere in the cycle but where it drains.
+    /// Section 4.3.4.3: starts at a random phase of the cycle other than the draining one.
     fn enter_probe_bw(&mut self, now: Instant) {
         self.enter(Phase::ProbeBw, 1.0, CWND_GAIN);
         self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
         self.next_in_cycle(now);
     }
 
-    /// Section 4.1.2.3; was the old estimate out of date?
+    /// Section 4.1.2.3. Returns whether the old estimate had expired.
     fn update_min_rtt(&mut self, now: Instant, rtt: Option<Span>) -> bool {
         let expired = self.min_rtt.is_some() && now > self.min_rtt_at + MIN_RTT_LASTS;
         if let Some(rtt) = rtt
             && (expired || self.min_rtt.is_none_or(|least| rtt <= least))
         {
             if self.min_rtt.is_none() {
-                // As in Linux: the rate to begin with, now that there is a round trip.
+                // As in Linux: initial pacing rate from the first round trip.
                 self.pacing_rate = Some(HIGH_GAIN * self.initial_window / rtt.secs().max(1e-9));
             }
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
@@ -194,7 +197,7 @@ impl Bbr {
             return;
         }
         let (in_flight, now) = (progress.in_flight.1, progress.now);
-        // The rates seen now say nothing about the path.
+        // Rates in this phase do not measure the path.
         self.sampler.limit(in_flight);
         let Some(ends) = self.probe_rtt_ends else {
             if f64::from(in_flight) <= MIN_CWND {
@@ -216,7 +219,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.2.1: slower only once the pipe was full.
+    /// Section 4.2.1: before the pipe was full once, the rate only grows.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bandwidth();
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {
@@ -226,7 +229,7 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    /// Section 4.4 (BBROnTransmit) and the sampler's part.
+    /// Section 4.4 (BBROnTransmit), and the rate sampler.
     fn on_sent(&mut self, sent: Sent) {
         if sent.in_flight == 0 && self.sampler.is_app_limited() {
             self.from_idle = true;
@@ -258,13 +261,13 @@ impl CongestionControl for Bbr {
         self.set_cwnd(window, progress, sample.delivered);
     }
 
-    /// The window is set in [`after_ack`](Self::after_ack).
+    /// [`after_ack`](Self::after_ack) sets the window.
     fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
 
     /// As in Linux's version 1: marks are ignored.
     fn on_mark(&mut self, _window: &mut Window) {}
 
-    /// Section 4.2.3.4: fast recovery begins; for a round trip a packet leaves for each that arrives.
+    /// Section 4.2.3.4: fast recovery begins. For one round trip, one packet is sent per packet delivered.
     fn on_loss(&mut self, window: &mut Window) {
         self.save(window);
         (self.in_recovery, self.entering, self.conserving) = (true, true, true);
@@ -277,7 +280,7 @@ impl CongestionControl for Bbr {
         window.set(1.0);
     }
 
-    /// Everything outstanding when the loss was seen is acknowledged.
+    /// All packets outstanding at the loss are acknowledged.
     fn on_recovered(&mut self, window: &mut Window) {
         (self.in_recovery, self.conserving) = (false, false);
         self.restore(window);
@@ -301,7 +304,7 @@ impl CongestionControl for Bbr {
 impl Design for Bbr {
     const PROFILE: Profile = Profile {
         word: "bbr",
-        summary: "version 1: paces at the rate that a model of the path finds, recovery as in sack",
+        summary: "version 1: paces at the rate of a path model, recovery as in sack",
         ecn: EcnUse::Unanswered,
         paces: true,
         kernel: Some("bbr"),

@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438).
 //!
-//! Left out: HyStart++ (RFC 9406), so that slow start ends with a loss or a mark; undoing a reduction that
-//! proves spurious (section 4.9). `cwnd` stands for what is in flight in the reductions, which section 4.6 allows
-//! where the window does not grow unused.
+//! Not implemented: HyStart++ (RFC 9406; slow start ends with a loss or mark), and the undo of spurious reductions
+//! (section 4.9). Reductions use `cwnd` in place of the amount in flight, which section 4.6 allows if the window does
+//! not grow while it is unused.
 
 use forebay_aqm::base::time::Instant;
 
@@ -13,27 +13,28 @@ use super::super::window::Window;
 const BETA: f64 = 0.7;
 /// Section 5: scale of the curve in packets per second cubed.
 const C: f64 = 0.4;
-/// Section 4.3: with this increase a Reno that falls to BETA has the average window of one that falls to half.
+/// Section 4.3: with this increase, Reno with a decrease to BETA has the same average window as Reno with a decrease
+/// to half.
 const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Section 4.2: the window grows at most by half in a round trip.
-const MOST: f64 = 1.5;
+/// Section 4.2: growth limit per round trip, as a factor.
+const MAX_GROWTH: f64 = 1.5;
 
-/// State between two reductions.
+/// State between reductions.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Cubic {
-    /// `W_max`: where the curve is flat.
+    /// `W_max` in packets: the plateau of the curve.
     w_max: f64,
-    /// `K` in seconds: when it is there.
+    /// `K` in seconds: the time at which the curve reaches `W_max`.
     k: f64,
-    /// `W_est`: the window that Reno would have.
+    /// `W_est` in packets: the window that Reno would have.
     w_est: f64,
-    /// `cwnd_prior`: the window before the last reduction.
+    /// `cwnd_prior` in packets: the window before the last reduction.
     prior: f64,
-    /// Beginning of this stage of congestion avoidance, later by the time in which the application was the limit.
+    /// Start of this stage of congestion avoidance, moved forward by the time in which the application was the limit.
     epoch: Option<Instant>,
-    /// Up to when the time has been accounted for.
+    /// Latest time of an acknowledgement or of a call of `on_application_limited`.
     seen: Instant,
-    /// The stage follows a reduction without a timeout: only then is there a plateau to return to.
+    /// The stage follows a reduction other than a timeout, so that the curve has a plateau to return to.
     has_plateau: bool,
 }
 
@@ -44,7 +45,7 @@ impl Cubic {
         C * x * x * x + self.w_max
     }
 
-    /// A stage of congestion avoidance begins (section 4.2; without a plateau sections 4.8 and 4.10).
+    /// Starts a stage of congestion avoidance (section 4.2; without a plateau sections 4.8 and 4.10).
     fn begin(&mut self, now: Instant, cwnd: f64) -> Instant {
         if self.has_plateau && cwnd < self.w_max {
             // Eq. 2.
@@ -57,8 +58,8 @@ impl Cubic {
         now
     }
 
-    /// Sections 4.6 and 4.7: reduction, and fast convergence: a flow that lost before it came back to its
-    /// plateau leaves room for others.
+    /// Sections 4.6 and 4.7: reduction with fast convergence: after a loss below the last plateau the flow gives up
+    /// more bandwidth to others.
     fn reduce(&mut self, window: &mut Window, least: f64) {
         let cwnd = window.cwnd();
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
@@ -79,13 +80,13 @@ impl CongestionControl for Cubic {
         let cwnd = window.cwnd();
         let epoch = self.epoch.unwrap_or_else(|| self.begin(acked.now, cwnd));
         let t = acked.now.since(epoch).secs();
-        // Section 4.3 eq. 4: back where it was, Reno gains one packet a round trip.
+        // Section 4.3 eq. 4: once W_est reaches cwnd_prior, it grows by one packet per round trip.
         let increase = if self.w_est < self.prior { RENO_INCREASE } else { 1.0 };
         self.w_est += increase * f64::from(acked.packets) / cwnd;
         if self.curve(t) < self.w_est {
             window.set(self.w_est.max(cwnd));
         } else {
-            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MOST * cwnd);
+            let target = self.curve(t + acked.srtt.secs()).clamp(cwnd, MAX_GROWTH * cwnd);
             window.set(cwnd + (target - cwnd) / cwnd);
         }
     }
@@ -94,13 +95,13 @@ impl CongestionControl for Cubic {
         self.reduce(window, 2.0);
     }
 
-    /// Section 4.6: down to one packet; a mark there closes the window.
+    /// Section 4.6: reduces to one packet at least; a mark at one packet closes the window.
     fn on_mark(&mut self, window: &mut Window) {
         let least = if window.cwnd() > 1.0 { 1.0 } else { 0.0 };
         self.reduce(window, least);
     }
 
-    /// Section 4.8: BETA for the threshold, unless it `is_reduced` already, and no plateau.
+    /// Section 4.8: multiplies the threshold by BETA, unless `is_reduced`. There is no plateau afterwards.
     fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
         if !is_reduced {
             self.reduce(window, 1.0);
@@ -110,13 +111,13 @@ impl CongestionControl for Cubic {
         window.set(1.0);
     }
 
-    /// Section 4.2: time in which the application limits the window does not count.
+    /// Section 4.2: excludes the time in which the application is the limit.
     fn on_application_limited(&mut self, now: Instant) {
         let rested = now.since(core::mem::replace(&mut self.seen, now));
         self.epoch = self.epoch.map(|epoch| epoch + rested);
     }
 
-    /// The window is smaller after silence, for no congestion: the next stage begins from there.
+    /// The idle restart reduced the window without congestion: the next stage starts at this window.
     fn on_restart(&mut self) {
         self.epoch = None;
     }
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use forebay_aqm::base::time::Span;
 
-    /// Acknowledgements 10 ms apart, until `cwnd` is reached.
+    /// Acknowledgements 10 ms apart until the window reaches `cwnd`.
     fn grow_to(cubic: &mut Cubic, window: &mut Window, mut now: Instant, cwnd: f64) {
         while window.cwnd() < cwnd {
             now += Span::from_millis(10);
@@ -148,10 +149,10 @@ mod tests {
         }
     }
 
-    /// Section 4.3: `cwnd_prior` is of the time when the threshold was set last, and a timeout that leaves the
-    /// threshold leaves it too; section 4.7: so is the plateau that a loss is compared with.
+    /// Section 4.3: `cwnd_prior` dates from the last change of the threshold; a timeout that keeps the threshold
+    /// keeps it too. Section 4.7: the same goes for the plateau with which a loss is compared.
     #[test]
-    fn a_timeout_that_leaves_the_threshold_leaves_what_goes_with_it() {
+    fn repeated_timeout_keeps_threshold_cwnd_prior_and_plateau() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
         cubic.on_timeout(&mut window, false);
         cubic.on_timeout(&mut window, true);
@@ -161,9 +162,9 @@ mod tests {
         assert_eq!(cubic.w_max, 0.85 * 20.0, "a loss below the plateau");
     }
 
-    /// Section 4.8: the stage after a timeout has its plateau where it begins.
+    /// Section 4.8: the stage after a timeout has its plateau at its start.
     #[test]
-    fn after_a_timeout_there_is_no_plateau_to_return_to() {
+    fn no_plateau_above_the_window_after_a_timeout() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
         cubic.on_mark(&mut window);
         cubic.on_timeout(&mut window, true);

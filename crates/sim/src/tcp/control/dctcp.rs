@@ -1,35 +1,35 @@
-//! Data Center TCP (RFC 8257): the window falls by the share of packets that were marked.
+//! Data Center TCP (RFC 8257): a mark reduces the window by half of the fraction of marked packets.
 
 use super::super::congestion::{CongestionControl, Design, Echo, EcnUse, Feedback, Profile, Start};
 use super::super::window::Window;
 
-/// Section 3.3: weight of the newest window in the estimate.
+/// Section 3.3: weight of the newest window of data in the estimate.
 const GAIN: f64 = 1.0 / 16.0;
-/// The smallest window that a mark leaves of a larger one, as in Linux.
-const LEAST: f64 = 2.0;
+/// A mark reduces a larger window to at least this many packets, as in Linux.
+const MIN_CWND: f64 = 2.0;
 
 /// State of the estimate.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Dctcp {
-    /// Estimated share of marked packets.
+    /// Estimated fraction of marked packets, 0 to 1.
     alpha: f64,
-    /// Packets acknowledged in this window of data, and those of them with ECN-Echo.
+    /// Packets acknowledged in this window of data, and how many of them with ECN-Echo.
     acked: u32,
     marked: u32,
-    /// Where this window of data ends.
+    /// End of this window of data.
     window_end: u32,
 }
 
 impl Default for Dctcp {
-    /// Section 4.2: all marked, so that the first reduction is a whole one.
+    /// Section 4.2: alpha starts at 1, so that the first mark halves the window.
     fn default() -> Self {
         Self { alpha: 1.0, acked: 0, marked: 0, window_end: 0 }
     }
 }
 
-/// A loss halves the window, as of any other TCP (section 3.5).
+/// A loss halves the window, as in other TCPs (section 3.5).
 impl CongestionControl for Dctcp {
-    /// Section 3.3, steps 1 to 8. Packets that blocks report count too, as Linux counts.
+    /// Section 3.3, steps 1 to 8. Selectively acknowledged packets count too, as in Linux.
     fn on_feedback(&mut self, feedback: Feedback) {
         let Feedback { delivered, ece, una, high } = feedback;
         self.acked += delivered;
@@ -41,11 +41,11 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    /// Step 9; at a window of one RFC 3168 section 6.1.2 still holds, and the window closes.
+    /// Step 9. At a window of one packet the mark closes the window (RFC 3168 section 6.1.2).
     fn on_mark(&mut self, window: &mut Window) {
         match window.cwnd() {
             cwnd if cwnd <= 1.0 => window.halve_for_mark(),
-            cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= LEAST { LEAST } else { 1.0 }),
+            cwnd => window.cut(1.0 - self.alpha / 2.0, if cwnd >= MIN_CWND { MIN_CWND } else { 1.0 }),
         }
     }
 
@@ -57,7 +57,7 @@ impl CongestionControl for Dctcp {
 impl Design for Dctcp {
     const PROFILE: Profile = Profile {
         word: "dctcp",
-        summary: "reduction by the share of marked packets (RFC 8257), recovery as in sack; sets ecn",
+        summary: "reduction by the fraction of marked packets (RFC 8257), recovery as in sack; sets ecn",
         ecn: EcnUse::Always,
         echo: Echo::EachPacket,
         mark_is_loss: false,

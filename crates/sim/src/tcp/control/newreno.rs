@@ -1,8 +1,9 @@
-//! NewReno: fast recovery ends when all data outstanding at its start is acknowledged (RFC 6582). Its recovery calls no hooks.
+//! NewReno: fast recovery ends when all data outstanding at its start is acknowledged (RFC 6582).
+//! Its recovery calls no hooks.
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
-/// The window is that of the default hooks.
+/// Stateless: the window follows the default hooks.
 #[derive(Clone, Debug)]
 pub(in super::super) struct NewReno;
 
@@ -11,7 +12,7 @@ impl CongestionControl for NewReno {}
 impl Design for NewReno {
     const PROFILE: Profile = Profile {
         word: "newreno",
-        summary: "reno whose fast recovery takes partial acknowledgements (RFC 6582); the default",
+        summary: "reno with partial acknowledgements in fast recovery (RFC 6582); the default",
         recovery: Recovery::NewReno,
         is_reno: true,
         follows_ns2: true,

@@ -1,8 +1,9 @@
-//! Reno: fast recovery ends with the first new acknowledgement (RFC 5681), once in a window of data, as in ns-2. Its recovery calls no hooks.
+//! Reno: fast recovery ends with the first new acknowledgement (RFC 5681), and occurs once per window of data as in
+//! ns-2. Its recovery calls no hooks.
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
-/// The window is that of the default hooks.
+/// Stateless: the window follows the default hooks.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Reno;
 

@@ -1,8 +1,8 @@
-//! SACK: NewReno's window, recovery with selective acknowledgements (RFC 2018, RFC 6675).
+//! SACK: Reno's window, recovery with selective acknowledgements (RFC 2018, RFC 6675).
 
 use super::super::congestion::{CongestionControl, Design, Profile, Start};
 
-/// The window is that of the default hooks.
+/// Stateless: the window follows the default hooks.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sack;
 

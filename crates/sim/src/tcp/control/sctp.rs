@@ -1,24 +1,24 @@
-//! SCTP's congestion control (RFC 9260 section 7.2), counted in packets: each carries one DATA chunk as large as the path
-//! takes, so that whatever the RFC says in bytes is a multiple of that.
+//! SCTP's congestion control (RFC 9260 section 7.2), counted in packets. Each packet carries one full-size DATA
+//! chunk, so that the RFC's byte counts are multiples of it.
 
 use forebay_aqm::base::time::Span;
 
 use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start};
 use super::super::window::Window;
 
-/// Section 7.2.3: the least threshold after a loss.
-const LEAST_THRESHOLD: f64 = 4.0;
+/// Section 7.2.3: smallest threshold after a loss, in packets.
+const MIN_SSTHRESH: f64 = 4.0;
 /// Section 16: `Max.Burst`.
 const MAX_BURST: u32 = 4;
 
 /// State of the control.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sctp {
-    /// `partial_bytes_acked`.
+    /// `partial_bytes_acked`, in packets.
     partial: f64,
-    /// Fast recovery goes on.
+    /// In fast recovery.
     recovers: bool,
-    /// What may be in flight before the next acknowledgement comes.
+    /// Limit on packets in flight until the next acknowledgement.
     burst: u32,
 }
 
@@ -29,7 +29,7 @@ impl Default for Sctp {
 }
 
 impl Sctp {
-    /// Section 7.2.2: a packet more for each window that was used and acknowledged.
+    /// Section 7.2.2: one more packet for each fully used and acknowledged window.
     fn avoid(&mut self, window: &mut Window, delivered: u32, is_used: bool) {
         let cwnd = window.cwnd();
         self.partial += f64::from(delivered);
@@ -42,7 +42,7 @@ impl Sctp {
     }
 
     fn halve(&mut self, window: &mut Window) -> f64 {
-        let half = (window.cwnd() / 2.0).max(LEAST_THRESHOLD);
+        let half = (window.cwnd() / 2.0).max(MIN_SSTHRESH);
         window.restore_threshold(half);
         self.partial = 0.0;
         half
@@ -55,8 +55,8 @@ impl CongestionControl for Sctp {
         let cwnd = window.cwnd();
         let is_used = f64::from(before) >= cwnd;
         if cwnd <= window.ssthresh() {
-            // Section 7.2.1: as much as was acknowledged, at most a packet; only if the window was used, and not in fast
-            // recovery.
+            // Section 7.2.1: grow by the amount acknowledged, at most a packet, if the window was fully used and fast
+            // recovery is over.
             if is_used && !self.recovers && progress.delivered > 0 {
                 window.set(cwnd + 1.0);
             }
@@ -69,20 +69,20 @@ impl CongestionControl for Sctp {
         self.burst = after + MAX_BURST;
     }
 
-    /// The window grows in [`after_ack`](Self::after_ack).
+    /// [`after_ack`](Self::after_ack) sets the window.
     fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
 
-    /// There are none: it is never ECN-capable.
+    /// Never called: SCTP is never ECN-capable here.
     fn on_mark(&mut self, _window: &mut Window) {}
 
-    /// Sections 7.2.3 and 7.2.4: half of the window, at least four packets, also where it was smaller.
+    /// Sections 7.2.3 and 7.2.4: half of the window, at least four packets, even if it was smaller before.
     fn on_loss(&mut self, window: &mut Window) {
         let half = self.halve(window);
         window.set(half);
         self.recovers = true;
     }
 
-    /// Section 7.2.3: the same threshold, and a window of one packet. T3-rtx ends fast recovery.
+    /// Section 7.2.3: the threshold as for a loss, and a window of one packet. T3-rtx ends fast recovery.
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.halve(window);
         window.set(1.0);
@@ -94,22 +94,22 @@ impl CongestionControl for Sctp {
         self.recovers = false;
     }
 
-    /// Section 6.1, rule D: no more than `Max.Burst` at once.
+    /// Section 6.1, rule D: at most `Max.Burst` packets per acknowledgement.
     fn burst_limit(&self) -> Option<u32> {
         Some(self.burst)
     }
 }
 
-/// RFC 9260 says nothing of ECN. Section 16: `RTO.Initial` 1 s, `SACK.Delay` 200 ms.
+/// RFC 9260 does not specify ECN. Section 16: `RTO.Initial` 1 s, `SACK.Delay` 200 ms.
 impl Design for Sctp {
     const PROFILE: Profile = Profile {
         word: "sctp",
-        summary: "a window by partial_bytes_acked, recovery by missing reports (RFC 9260); written kind = sctp",
+        summary: "growth by partial_bytes_acked, recovery by missing reports (RFC 9260); written kind = sctp",
         recovery: Recovery::Sctp,
         ecn: EcnUse::Never,
         initial_rto: Span::from_millis(1000),
         ack_delay: Span::from_millis(200),
-        // IP 20, SCTP 12, 16 of a DATA chunk.
+        // IP header 20, SCTP common header 12, DATA chunk header 16.
         headers: 48,
         ..Profile::TCP
     };

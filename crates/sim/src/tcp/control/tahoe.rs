@@ -2,7 +2,7 @@
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
-/// The window is that of the default hooks.
+/// Stateless: the window follows the default hooks.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Tahoe;
 

@@ -42,8 +42,8 @@ impl Sender {
         self.rearm(now);
     }
 
-    /// RFC 6582 section 3.2 step 3: the next hole is known; retransmit it, deflate by what was
-    /// acknowledged less one. Only the first partial acknowledgement restarts the timer.
+    /// RFC 6582 section 3.2 step 3: a partial acknowledgement reveals the next hole. Retransmit it, and deflate the
+    /// window by the packets acknowledged, less one. Only the first partial acknowledgement restarts the timer.
     fn on_partial_ack(&mut self, now: Instant, acked: u32) {
         if !self.partial_seen {
             self.partial_seen = true;
@@ -67,18 +67,18 @@ impl Sender {
         }
     }
 
-    /// One loss episode, one reduction: not again before all that `recover` stands for is acknowledged
-    /// (RFC 6582 section 3.2 step 2). ns-2 holds Reno to it as well: it leaves fast recovery with the first
-    /// new acknowledgement, and further holes of the same window wait for the timer.
+    /// One reduction per loss episode: no second one before `recover` is acknowledged (RFC 6582 section 3.2 step 2).
+    /// As in ns-2 this applies to Reno too: Reno leaves fast recovery with the first new acknowledgement, and further
+    /// holes of the same window wait for the timer.
     pub(super) fn may_fast_retransmit(&self) -> bool {
-        // The window was cut for a mark, nothing has been retransmitted yet.
+        // A mark set `recover`, and nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;
         self.una > self.recover || self.recover == 0 || again
     }
 
     fn fast_retransmit(&mut self, now: Instant) {
         self.counts.fast_retransmits += 1;
-        // A mark in the same window has already halved it.
+        // A mark in the same window of data has already halved the window.
         let reduced = self.last_cut == Cut::Mark && self.una <= self.recover;
         self.recover = self.high;
         self.note_cut(Cut::FastRetransmit, true);

@@ -1,4 +1,4 @@
-//! What only a sender with selective acknowledgements remembers.
+//! State that only a sender with selective acknowledgements has.
 
 use forebay_aqm::base::rng::Rng;
 

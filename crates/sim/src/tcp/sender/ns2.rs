@@ -1,24 +1,24 @@
-//! What senders do as ns-2 2.35 does, so that the two can be compared.
+//! Behaviour of ns-2 2.35, for comparisons with it.
 //!
-//! Habits of the senders that ns-2 has ([`Profile::follows_ns2`](super::super::congestion::Profile)), where the RFCs leave
-//! a choice:
-//! - each timeout of the same packet takes half of the window again as the threshold;
-//! - a mark that is echoed after a timeout reduces once more;
-//! - the loss of the packet with CWR, the first that is sent after a mark, does not reduce;
-//! - a mark that closes the window leaves a running timer alone;
-//! - a mark in the acknowledgement that ends SACK's recovery prolongs it.
+//! Senders with [`follows_ns2`](super::super::congestion::Profile) do as ns-2 where the RFCs leave a choice:
+//! - every timeout of the same packet halves the threshold again;
+//! - ECN-Echo after a timeout reduces the window once more;
+//! - the loss of the packet with CWR, the first sent after a mark, does not reduce the window;
+//! - a mark that closes the window does not restart a running timer;
+//! - ECN-Echo in the acknowledgement that ends SACK's recovery prolongs recovery.
 //!
-//! Without selective acknowledgements also: fast recovery may begin at a window of one; after a timeout the first two
-//! duplicate acknowledgements release the next packet in order, be it new or sent before; a partial acknowledgement opens
-//! a closed window.
+//! Without selective acknowledgements also:
+//! - fast recovery can begin at a window of one packet;
+//! - after a timeout the first two duplicate acknowledgements release the next packet in order, new or retransmitted;
+//! - a partial acknowledgement opens a closed window.
 //!
-//! Rules in place of the RFCs' ([`Ns2Rules`]), on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
-//! - blocks count only between two new acknowledgements, each of which clears the scoreboard, and not at all between a
-//!   timeout and the next new acknowledgement;
+//! [`Ns2Rules`] replace rules of the RFCs, on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
+//! - a new acknowledgement outside of recovery, and the one that ends it, clears the scoreboard and its blocks are
+//!   ignored; so are blocks between a timeout and the next new acknowledgement;
 //! - after a timeout everything from the first hole on is sent again in order, as without selective acknowledgements;
-//! - in recovery every acknowledgement takes one packet out of the pipe, a new one two. A lost packet stays in it, and
-//!   a hole needs no three packets reported above it;
-//! - the acknowledgement that ends recovery leaves the window as it is.
+//! - in recovery each duplicate acknowledgement takes one packet out of the pipe, a new one two. A lost packet stays
+//!   in the pipe, and a hole is retransmitted without three packets reported above it;
+//! - the acknowledgement that ends recovery leaves the window unchanged.
 
 use forebay_aqm::base::time::Instant;
 
@@ -29,26 +29,26 @@ use super::super::{Ns2Rules, TcpOptions};
 use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
-/// Rules in place of the RFCs', with their state.
+/// ns-2's replacements of RFC rules, with their state.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2 {
     cwr: bool,
     sack1: Option<Sack1>,
 }
 
-/// What `Sack1` keeps in place of RFC 6675's state.
+/// State of `Sack1`, in place of RFC 6675's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sack1 {
     /// Packets thought to be in flight, in recovery.
     pipe: i64,
     /// Every hole below has been retransmitted in this recovery.
     high_rxt: u32,
-    /// Nothing new has been acknowledged since the last timeout.
+    /// Ignore blocks: nothing new has been acknowledged since the last timeout.
     is_deaf: bool,
 }
 
 impl Ns2 {
-    /// The rules that a connection asks for; none if it asks for none.
+    /// The rules that a connection requests. `None`: it requests none.
     pub(super) fn new(options: &TcpOptions) -> Option<Self> {
         let Ns2Rules { cwr, sack1 } = options.ns2;
         let profile = options.variant.profile();
@@ -64,10 +64,10 @@ impl Sack1 {
     }
 }
 
-/// Habits.
+/// What `follows_ns2` changes.
 impl Sender {
-    /// Does every timeout of the same packet take half of the window again as the threshold? RFC 5681 section 3.1 says the
-    /// first one; ns-2 and RFC 9260 section 7.2.3 say each.
+    /// Does every timeout of the same packet halve the threshold? RFC 5681 section 3.1: only the first. ns-2 and RFC
+    /// 9260 section 7.2.3: every one.
     pub(super) fn halves_for_each_timeout(&self) -> bool {
         self.follows_ns2 || self.is_sctp()
     }
@@ -92,19 +92,19 @@ impl Sender {
         self.follows_ns2
     }
 
-    /// Does the retransmission of packet `seq` take CWR with it?
+    /// Does the retransmission of packet `seq` carry CWR?
     pub(super) fn retransmission_has_cwr(&self, seq: u32) -> bool {
         seq + 1 == self.high && self.ns2.as_ref().is_some_and(|ns2| ns2.cwr)
     }
 }
 
-/// `Sack1`.
+/// `Sack1`'s recovery.
 impl Sender {
     pub(super) fn as_sack1(&self) -> Option<&Sack1> {
         self.ns2.as_ref()?.sack1.as_ref()
     }
 
-    /// Scoreboard and state, of a sender that recovers as `Sack1` does.
+    /// Scoreboard and state, if the sender recovers like `Sack1`.
     fn parts<'a>(
         selective: &'a mut Option<Box<Selective>>,
         ns2: &'a mut Option<Box<Ns2>>,
@@ -112,7 +112,7 @@ impl Sender {
         Some((&mut selective.as_deref_mut()?.board, ns2.as_deref_mut()?.sack1.as_mut()?))
     }
 
-    /// A timeout: the reports until the next new acknowledgement do not count.
+    /// A timeout: ignore blocks until the next new acknowledgement.
     pub(super) fn forget_reports_as_sack1(&mut self) {
         if let Some((board, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) {
             *board = Scoreboard::default();
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// The next packet, assuming that there is room.
+    /// The next packet to send. The caller has checked that there is room.
     pub(super) fn next_as_sack1(&mut self) -> Option<u32> {
         if !self.in_recovery {
             return self.next_in_order();
@@ -181,7 +181,7 @@ impl Sender {
         sack1.high_rxt = una + 1;
         self.counts.fast_retransmits += 1;
         if self.last_cut == Cut::Mark && una <= self.recover {
-            // The mark has halved the window, and `recover` stays where it put it.
+            // The mark has halved the window; `recover` stays.
             self.last_cut = Cut::FastRetransmit;
         } else {
             self.window.halve();

@@ -1,7 +1,7 @@
-//! Recovery with selective acknowledgements (RFC 6675), and what goes with it.
+//! Recovery with selective acknowledgements: RFC 6675, and RFC 9260 for SCTP.
 //!
-//! The window falls at once, and sending resumes when so much has left the network: there is no proportional
-//! rate reduction (RFC 6937). A retransmission that is lost again waits for the timer.
+//! A loss reduces the window at once, and sending resumes when enough packets have left the network. There is no
+//! proportional rate reduction (RFC 6937). A lost retransmission is repaired only by the timer.
 
 use forebay_aqm::base::time::Instant;
 
@@ -12,7 +12,7 @@ use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
-    /// Packets that the network is thought to hold; without selective acknowledgements, all outstanding ones.
+    /// Packets estimated to be in the network; without selective acknowledgements, all outstanding packets.
     pub fn in_flight(&self) -> u32 {
         match &self.selective {
             Some(selective) => selective.board.pipe(self.una, self.high),
@@ -20,7 +20,7 @@ impl Sender {
         }
     }
 
-    /// The control's estimate of the share of marked packets, if it has one.
+    /// The control's estimate of the fraction of marked packets, 0 to 1, if it has one.
     pub fn marked_share(&self) -> Option<f64> {
         self.selective.as_ref()?.control.marked_share()
     }
@@ -30,13 +30,13 @@ impl Sender {
         self.selective.as_ref()?.control.path_model()
     }
 
-    /// Does it recover as RFC 9260 says?
+    /// Does it recover by RFC 9260?
     pub(super) fn is_sctp(&self) -> bool {
         self.recovery == Recovery::Sctp
     }
 
-    /// RFC 6675 section 5, step C: is the window at least a packet larger than the pipe? Without limited
-    /// transmit what was reported counts as outstanding until recovery begins.
+    /// RFC 6675 section 5, step C: is the window at least one packet larger than the pipe? Without limited transmit,
+    /// reported packets count as outstanding until recovery begins.
     pub(super) fn has_room_selective(&self) -> bool {
         if let Some(sack1) = self.as_sack1() {
             return self.has_room_as_sack1(sack1);
@@ -49,7 +49,7 @@ impl Sender {
         f64::from(outstanding) + 1.0 <= self.window.cwnd()
     }
 
-    /// RFC 9260 section 6.1, rules B and D: below the window, by whatever little, another packet may leave.
+    /// RFC 9260 section 6.1, rules B and D: while less than the window is in flight, a full packet may be sent.
     fn has_room_as_sctp(&self) -> bool {
         let in_flight = self.in_flight();
         let limit = self.selective.as_ref().and_then(|selective| selective.control.burst_limit());
@@ -69,7 +69,7 @@ impl Sender {
             return self.next_as_sack1();
         }
         let has_data = self.has_data(self.high);
-        // RFC 9260 section 6.1 rule C: what is lost goes before new data, at any time, and nothing else is sent again.
+        // RFC 9260 section 6.1 rule C: lost packets go before new data, at any time; nothing else is retransmitted.
         let repairs = self.is_sctp();
         let rules = Rules {
             una: self.una,
@@ -86,7 +86,7 @@ impl Sender {
         next
     }
 
-    /// Packet `seq` is about to leave; if it was sent before, the scoreboard counts it already.
+    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted in the pipe.
     #[inline(never)]
     pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
         let (una, again) = (self.una, seq < self.high);
@@ -96,9 +96,9 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement with these blocks. One of less than is acknowledged already acknowledges nothing and its echo is
-    /// not answered, but what its blocks report has arrived (RFC 6675 section 5: "any ACK containing SACK information").
-    /// SCTP drops it (RFC 9260 section 6.2.1), and so does ns-2's Sack1.
+    /// An acknowledgement with selective blocks. If it is older than one already received, it acknowledges nothing
+    /// and its ECN-Echo is ignored, but its blocks count (RFC 6675 section 5: "any ACK containing SACK information").
+    /// SCTP drops an old one (RFC 9260 section 6.2.1), and so does ns-2's Sack1.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         let is_late = ack < self.una;
@@ -133,11 +133,11 @@ impl Sender {
         delivered += reported;
         control.on_feedback(Feedback { delivered, ece: ece && !is_late, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
-            // What lies before the packet that is timed may take long to repair, but says nothing about the round trip.
+            // Repairs of earlier packets can take long and would distort the round-trip time.
             self.measure(sent, now);
         }
         if !self.mark_prolongs_recovery() {
-            // Before a mark moves `recover`.
+            // Check before a mark moves `recover`.
             self.in_recovery &= ack < self.recover;
         }
         if ece && !is_late {
@@ -150,7 +150,7 @@ impl Sender {
         if was_repairing && !self.in_recovery && !self.after_timeout() {
             self.recovered();
         }
-        // RFC 6675 section 2: whatever reports something new is a duplicate acknowledgement.
+        // RFC 6675 section 2: an acknowledgement that reports something new is a duplicate acknowledgement.
         if reported > 0 && !self.in_recovery && !self.after_timeout() {
             if !self.is_sctp() {
                 self.on_report(now);
@@ -183,8 +183,8 @@ impl Sender {
         }
     }
 
-    /// RFC 9260 section 7.2.4, outside of recovery: the first packet that has been missing three times, and was not yet
-    /// sent again, leaves at once. T3-rtx begins anew if it is the first one outstanding.
+    /// RFC 9260 section 7.2.4, outside of recovery: sends at once the first packet reported missing three times that
+    /// was not retransmitted. If it is the first outstanding packet, T3-rtx restarts.
     fn on_miss(&mut self, now: Instant) {
         let Some(selective) = &mut self.selective else { return };
         let Some(hole) = selective.board.next_lost(self.una) else { return };
@@ -202,7 +202,7 @@ impl Sender {
     /// RFC 6675 section 5, steps 1 to 4, outside of recovery.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
-        // A mark has already reduced the window for what was sent before it.
+        // A mark has already reduced the window for packets sent before it.
         let of_marked_window = self.una < self.recover + u32::from(self.cwr_packet_is_of_marked_window());
         let is_reduced = self.mark_counts_as_loss() && of_marked_window;
         let Some(selective) = &mut self.selective else { return };

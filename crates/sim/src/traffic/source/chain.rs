@@ -1,34 +1,34 @@
-//! Arrivals that a Markov chain steers: Markov-modulated Poisson (MMPP) and, in general, Markovian arrivals (MAP).
+//! Arrivals driven by a Markov chain: Markov-modulated Poisson (MMPP) and, more general, Markovian arrivals (MAP).
 
 use forebay_aqm::base::rng::Rng;
 
-/// A chain in continuous time, some of whose moves bring a packet. Moves from a state to itself are packets alone.
+/// A continuous-time Markov chain, some of whose transitions bring a packet. A transition from a state to itself is
+/// only a packet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Chain {
     states: Vec<State>,
-    /// Probability, in the long run, of this state and those before it.
+    /// Cumulative long-run probabilities of the states.
     up_to: Vec<f64>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 struct State {
-    /// Mean time to the next move, in seconds.
+    /// Mean time to the next transition, in seconds.
     stay: f64,
     moves: Vec<Move>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Move {
-    /// Probability of this move and those before it.
+    /// Cumulative probability of the transitions up to this one.
     up_to: f64,
     to: u16,
     brings: bool,
 }
 
 impl Chain {
-    /// The chain that makes `moves[i][j]` moves a second from state i to j without a packet, j other than i, and
-    /// `packets[i][j]` with one; `shares` are the probabilities of its states in the long run. From every state it has
-    /// to come to a packet at some time.
+    /// A chain with `moves[i][j]` transitions per second from state i to j without a packet (j other than i), and
+    /// `packets[i][j]` with one. `shares`: long-run probabilities of the states. Every state must lead to a packet.
     pub fn new(moves: &[Vec<f64>], packets: &[Vec<f64>], shares: &[f64]) -> Self {
         let states = moves.iter().zip(packets).enumerate().map(|(i, (moves, packets))| {
             let quiet = moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(j, rate)| (j, *rate, false));
@@ -43,18 +43,18 @@ impl Chain {
         Self { states: states.collect(), up_to: summed(shares.iter().copied()) }
     }
 
-    /// More moves than this many a second it does not make in the long run, and so brings no more packets.
+    /// Upper bound on the transitions, and thus packets, per second in the long run.
     pub fn most_per_second(&self) -> f64 {
         self.states.iter().map(|state| 1.0 / state.stay).fold(0.0, f64::max)
     }
 
-    /// The state it is found in.
+    /// A random state, drawn with the long-run probabilities.
     pub(super) fn found(&self, rng: &mut Rng) -> u16 {
         let u = rng.uniform();
         self.up_to.partition_point(|up_to| *up_to <= u) as u16
     }
 
-    /// Goes on from `state` to the next packet; after how many seconds that comes.
+    /// Runs the chain from `state` to the next packet. Returns the time to that packet in seconds.
     pub(super) fn next(&self, state: &mut u16, rng: &mut Rng) -> f64 {
         let mut secs = 0.0;
         loop {
@@ -70,7 +70,7 @@ impl Chain {
     }
 }
 
-/// Sums from the first on, the last beyond whatever rounding leaves of 1.
+/// Cumulative sums; the last one is infinite, to absorb rounding.
 fn summed(shares: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums: Vec<f64> = shares
@@ -89,7 +89,7 @@ fn summed(shares: impl Iterator<Item = f64>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Intervals of `n` packets, in seconds.
+    /// Intervals between `n` packets, in seconds.
     fn intervals(chain: &Chain, n: u32) -> Vec<f64> {
         let mut rng = Rng::stream(3, "chain");
         let mut state = chain.found(&mut rng);
@@ -97,20 +97,20 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_in_its_states_as_often_as_it_is_there() {
+    fn initial_state_has_long_run_probabilities() {
         let moves = [vec![0.0, 1.0], vec![3.0, 0.0]];
         let chain = Chain::new(&moves, &[vec![1.0, 0.0], vec![0.0, 2.0]], &[0.75, 0.25]);
         let mut rng = Rng::stream(3, "found");
         let n = 100_000;
         let found = (0..n).filter(|_| chain.found(&mut rng) == 0).count();
-        // sd 0.0014; four of them.
+        // sd 0.0014; tolerance: 4 sd.
         assert!((found as f64 / f64::from(n) - 0.75).abs() < 0.0055, "{found}");
     }
 
-    /// Of an MMPP with rates 200 and 0 and states of 10 ms the rate in the long run is 100/s. In counts over t, with
-    /// d = 200/s, the variance is mean + 2 (100)^2 (dt - 1 + exp(-dt))/d^2: at 100 ms 10 + 2 * 0.25 * 19 = 19.5.
+    /// An MMPP with rates 200 and 0 and states of 10 ms has a long-run rate of 100/s. Counts in time t have, with d =
+    /// 200/s, the variance mean + 2 (100)^2 (dt - 1 + exp(-dt))/d^2: at 100 ms 10 + 2 * 0.25 * 19 = 19.5.
     #[test]
-    fn counts_of_an_mmpp_have_their_mean_and_variance() {
+    fn mmpp_counts_have_mean_and_variance() {
         let chain = Chain::new(&[vec![0.0, 100.0], vec![100.0, 0.0]], &[vec![200.0, 0.0], vec![0.0, 0.0]], &[0.5, 0.5]);
         let (windows, mut counts, mut at) = (20_000_usize, vec![0.0; 20_000], 0.0);
         for interval in intervals(&chain, 2_000_000) {
@@ -123,18 +123,20 @@ mod tests {
         assert!(at > 0.1 * n);
         let mean = counts.iter().sum::<f64>() / n;
         let variance = counts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
-        // Neighbouring windows are nearly independent: sd of the mean 0.031, of the variance about 19.5 sqrt(2/n) = 0.2.
+        // Neighbouring windows are nearly independent: sd of the mean 0.031, of the variance about
+        // 19.5 sqrt(2/n) = 0.2.
         assert!((mean - 10.0).abs() < 0.13 && (variance - 19.5).abs() < 0.8, "{mean} {variance}");
     }
 
-    /// A MAP of two phases at 20/s each, the second of which brings the packet: Erlang-2 intervals of mean 0.1 s and
-    /// squared coefficient of variation 1/2, so a mean square of 0.015.
+    /// A MAP of two phases at 20/s each, the second of which brings the packet: Erlang-2 intervals with mean 0.1 s
+    /// and squared coefficient of variation 1/2, so that the mean square is 0.015.
     #[test]
-    fn a_map_may_be_a_renewal_process() {
+    fn map_of_two_phases_has_erlang_intervals() {
         let chain = Chain::new(&[vec![0.0, 20.0], vec![0.0, 0.0]], &[vec![0.0, 0.0], vec![20.0, 0.0]], &[0.5, 0.5]);
         let all = intervals(&chain, 200_000);
         let mean = |power: i32| all.iter().map(|x| x.powi(power)).sum::<f64>() / all.len() as f64;
-        // sd of an interval 0.07, of its square 0.021; four sd of the means, a little more for the first interval.
+        // sd of an interval 0.07, of its square 0.021. Tolerance: 4 sd of the means, and a little for the first
+        // interval.
         assert!((mean(1) - 0.1).abs() < 7e-4 && (mean(2) - 0.015).abs() < 2e-4, "{} {}", mean(1), mean(2));
     }
 }

@@ -15,15 +15,15 @@ use states::Stay;
 
 use crate::engine::due::Due;
 
-/// How a source sends.
+/// Sending pattern of a source.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pattern {
-    /// A packet every so often.
+    /// Packets at a constant interval.
     Constant {
         /// Time between packets.
         every: Span,
     },
-    /// Bursts at a constant rate, both states of exponential length.
+    /// Bursts at a constant rate, with exponential burst and pause lengths.
     OnOff {
         /// Time between packets of a burst.
         every: Span,
@@ -32,8 +32,8 @@ pub enum Pattern {
         /// Mean length of a pause.
         off: Span,
     },
-    /// Bursts at a constant rate, both states of Pareto length: many of them together have a rate that depends on
-    /// what it was long before, with Hurst parameter (3 - shape)/2 for shapes from 1 to 2.
+    /// Bursts at a constant rate, with Pareto burst and pause lengths. The total rate of many of these sources is
+    /// long-range dependent, with Hurst parameter (3 - shape)/2 for shapes from 1 to 2.
     Pareto {
         /// Time between packets of a burst.
         every: Span,
@@ -41,29 +41,29 @@ pub enum Pattern {
         on: Span,
         /// Mean length of a pause.
         off: Span,
-        /// Tail index of both, above 1.
+        /// Tail index of both; > 1.
         shape: f64,
     },
-    /// A Poisson process: the times between packets are independent and exponential.
+    /// A Poisson process: independent exponential times between packets.
     Poisson {
         /// Mean time between packets.
         every: Span,
-        /// How long they are.
+        /// Packet lengths.
         sizes: Sizes,
     },
-    /// Packets that a Markov chain brings: MMPP and MAP.
+    /// Packets of a Markov chain: MMPP and MAP.
     Chain {
-        /// The chain; many sources may share it, each in a state of its own.
+        /// The chain. Sources may share it; each has its own state.
         chain: Arc<Chain>,
-        /// How long they are.
+        /// Packet lengths.
         sizes: Sizes,
     },
-    /// Packets that were recorded, at their times and as long as they were.
+    /// Packets of a recording, with their times and lengths.
     Replay(Replay),
 }
 
 impl Pattern {
-    /// Packets that it sends in so many seconds, in the mean.
+    /// Mean number of packets in `secs` seconds; for a chain an upper bound.
     pub fn mean_packets(&self, secs: f64) -> f64 {
         let of = |every: &Span| secs / every.secs().max(1e-9);
         match self {
@@ -80,9 +80,11 @@ impl Pattern {
         }
     }
 
-    /// Packets that it sends in so many seconds, and in any one second, at most; where it draws, what is improbable.
+    /// Bounds on the number of packets in `secs` seconds and in any one second. Exact for constant and recorded
+    /// patterns. Estimates for random patterns: the mean for Poisson, the rate of the fastest state for chains, and
+    /// for on/off sources twice the mean plus ten bursts.
     pub fn most_packets(&self, secs: f64) -> (f64, f64) {
-        /// How much more than its mean a source sends that is now on and now off, in times of the mean and in periods.
+        /// Allowance for on/off sources: factor on the mean, and number of additional bursts.
         const MORE: f64 = 2.0;
         const PERIODS: f64 = 10.0;
         match self {
@@ -96,7 +98,7 @@ impl Pattern {
         }
     }
 
-    /// How long on/off sources are on and off.
+    /// Distributions of the on and off times.
     const fn states(&self) -> Option<(Stay, Stay)> {
         match *self {
             Self::OnOff { on, off, .. } => Some((Stay::Exponential(on), Stay::Exponential(off))),
@@ -110,19 +112,19 @@ fn per_second(every: Span) -> f64 {
     1.0 / every.secs().max(1e-9)
 }
 
-/// How long the packets of a source are.
+/// Lengths of the packets of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// All as long as the flow says.
+    /// The flow's packet length.
     Constant,
-    /// Independent and exponential, in whole bytes, with the mean that the flow says.
+    /// Independent, exponential in whole bytes, with the flow's packet length as mean.
     ///
-    /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its
-    /// squared coefficient of variation is then 1 - 1/mean instead of 1. None is longer than 65,535 bytes,
-    /// which takes exp(-65535/mean) off the mean: a ten millionth at 4096 bytes.
+    /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its squared
+    /// coefficient of variation is then 1 - 1/mean instead of 1. Lengths are capped at 65,535 bytes, which reduces
+    /// the mean by exp(-65535/mean): 1e-7 at 4096 bytes.
     Exponential,
-    /// Independent sums of so many such lengths, of equal means: Erlang in whole bytes. Their squared coefficient of
-    /// variation is 1/n - 1/mean for n of them, instead of 1/n.
+    /// Independent Erlang lengths in whole bytes: sums of this number of geometric lengths with equal means. The
+    /// squared coefficient of variation is 1/n - 1/mean for n of them, instead of 1/n.
     Erlang(u8),
 }
 
@@ -132,19 +134,19 @@ pub struct Source {
     pattern: Pattern,
     next: Option<Instant>,
     burst_ends: Instant,
-    /// On time still to pass before the next packet; what a burst leaves of it, the next one has to spend.
+    /// On time until the next packet. What remains of it at the end of a burst is spent in the next one.
     owed: Span,
-    /// Mean length of a packet in bytes on the wire.
+    /// Mean length of a packet on the wire in bytes.
     packet: u16,
-    /// The state of its chain, where it has one.
+    /// State of its chain, if it has one.
     state: u16,
     rng: Rng,
-    /// A recording, where there is one.
+    /// Player of its recording, if it has one.
     player: Option<Box<Player>>,
 }
 
 impl Source {
-    /// A source that has not begun, of packets that are `packet` bytes long, or so on average.
+    /// A source before its start; `packet`: mean length of its packets in bytes.
     pub fn new(pattern: Pattern, packet: u16, rng: Rng) -> Self {
         let player = match &pattern {
             Pattern::Replay(replay) => Some(Box::new(Player::new(replay.clone()))),
@@ -153,8 +155,8 @@ impl Source {
         Self { pattern, next: None, burst_ends: Instant::ZERO, owed: Span::ZERO, packet, state: 0, rng, player }
     }
 
-    /// Begins: constant sources somewhere within their first interval, on/off sources in either state
-    /// with the probability that it has in the long run, as are chains, Poisson sources as they go on.
+    /// Starts. The first packet of a constant source comes at a random time within an interval. On/off sources and
+    /// chains start in a state drawn with its long-run probability. Poisson sources start with an exponential time.
     pub fn start(&mut self, now: Instant) {
         match self.pattern {
             Pattern::Chain { ref chain, .. } => {
@@ -175,7 +177,7 @@ impl Source {
         }
     }
 
-    /// Falls silent.
+    /// Stops.
     pub const fn stop(&mut self) {
         self.next = None;
     }
@@ -185,7 +187,7 @@ impl Source {
         self.next
     }
 
-    /// The packet that was due is sent; its length in bytes on the wire.
+    /// Sends the packet that is due; returns its length on the wire in bytes.
     pub fn send(&mut self, now: Instant) -> u16 {
         match self.pattern {
             Pattern::Constant { every } => self.next = Some(now + every),
@@ -206,7 +208,7 @@ impl Source {
         self.packet
     }
 
-    /// The chain goes on to its next packet.
+    /// Runs the chain to its next packet.
     fn chained(&mut self, now: Instant) {
         if let Pattern::Chain { chain, .. } = &self.pattern {
             let after = Span::from_secs(chain.next(&mut self.state, &mut self.rng));
@@ -219,7 +221,7 @@ impl Source {
         self.player.as_ref()?.next()
     }
 
-    /// The recorded packet that was due is sent.
+    /// Sends the recorded packet that is due; returns its length.
     fn play(&mut self) -> u16 {
         let len = self.recorded().map_or(self.packet, |(_, size)| size.clamp(1, u32::from(u16::MAX)) as u16);
         if let Some(player) = &mut self.player {
@@ -238,14 +240,14 @@ impl Source {
         }
     }
 
-    /// The sum of so many lengths of [`Sizes::Exponential`], each with P(length > k) = (1 - 1/mean)^k.
+    /// The sum of `parts` lengths of [`Sizes::Exponential`], each with P(length > k) = (1 - 1/mean)^k.
     fn geometrics(&mut self, parts: u8) -> u16 {
         let scale = -1.0 / libm::log1p(-f64::from(parts) / f64::from(self.packet));
         let whole: f64 = (0..parts).map(|_| libm::ceil(self.rng.exponential(scale)).max(1.0)).sum();
         whole.min(f64::from(u16::MAX)) as u16
     }
 
-    /// An on/off source is found in a state at `now`, which has been going on for a while.
+    /// Starts an on/off source in its steady state at `now`: within a burst or a pause.
     fn enter(&mut self, now: Instant) {
         let Some((on, off)) = self.pattern.states() else { return };
         let begins_on = self.rng.uniform() * (on.mean() + off.mean()).secs() < on.mean().secs();
@@ -258,11 +260,11 @@ impl Source {
         self.burst_on(at);
     }
 
-    /// The burst goes on from `at`: the next packet comes when the on time it is owed has passed, in this
-    /// burst or a later one. So the mean rate is exact, however short the bursts are.
+    /// Continues the burst from `at`: the next packet comes when the on time it needs has passed, in this burst or a
+    /// later one. The mean rate is thus exact even for bursts shorter than a packet time.
     fn burst_on(&mut self, mut at: Instant) {
         let Some((on, off)) = self.pattern.states() else { return };
-        // A Pareto state may last longer than all time there is.
+        // A Pareto state may exceed the range of Instant.
         while at + self.owed >= self.burst_ends && self.burst_ends < Instant::NEVER {
             self.owed = self.owed - self.burst_ends.since(at);
             at = self.burst_ends + off.whole(&mut self.rng);
@@ -292,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn constant_source_keeps_its_rate() {
+    fn constant_source_has_its_rate() {
         assert_eq!(count(Pattern::Constant { every: Span::from_millis(50) }, 100), 2000);
     }
 
     #[test]
-    fn on_off_source_keeps_its_mean_rate() {
-        // 20 packets/s at peak, on half of the time: 10/s. Over n cycles the share of on time has relative
-        // sd 1/sqrt(2 n), 1 % for the longest; allow 4 of them. Bursts shorter than a packet time too.
+    fn on_off_source_has_its_mean_rate() {
+        // 20 packets/s at peak, on half of the time: 10/s. Over n cycles the fraction of on time has a relative sd of
+        // 1/sqrt(2 n), 1 % for the longest. Tolerance: 4 sd. The bursts include some shorter than a packet time.
         for (cycle_ms, secs) in [(2000, 10_000), (200, 2000), (20, 1000)] {
             let half = Span::from_millis(cycle_ms / 2);
             let n = count(Pattern::OnOff { every: Span::from_millis(50), on: half, off: half }, secs) as f64;
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_keeps_its_times_and_lengths() {
+    fn replay_keeps_times_and_lengths() {
         let items = [(3, 40), (3, 1500), (10, 90_000)].map(|(ms, size)| (Span::from_millis(ms), size));
         let recording = std::sync::Arc::new(recording::Recording::new(items.to_vec()).unwrap());
         let pattern = Pattern::Replay(Replay { recording, from: Span::ZERO, repeat: false });
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_without_end_ends_a_source_and_not_the_run() {
+    fn overlong_pareto_state_ends_the_source() {
         let long = Span::from_secs(1e6);
         for seed in 0..20 {
             let pattern = Pattern::Pareto { every: long, on: long, off: long, shape: 1.0001 };
@@ -332,7 +334,8 @@ mod tests {
         }
     }
 
-    /// An exponential interval of mean 1 has sd 1, its square mean 2 and sd sqrt(20); allow 4 sd of their means.
+    /// An exponential interval of mean 1 has sd 1; its square has mean 2 and sd sqrt(20). Tolerance: 4 sd of their
+    /// means.
     #[test]
     fn poisson_source_has_exponential_intervals() {
         let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Constant };
@@ -350,9 +353,10 @@ mod tests {
         assert!((squares / n - 2.0).abs() < 4.0 * (20.0 / n).sqrt(), "mean square {}", squares / n);
     }
 
-    /// Geometric lengths: mean m and variance m (m - 1) to 4 sd; the sd of the square is about sqrt(20) m^2.
+    /// Geometric lengths with mean m and variance m (m - 1); the sd of the square is about sqrt(20) m^2. Tolerance: 4
+    /// sd.
     #[test]
-    fn exponential_lengths_have_exactly_their_mean() {
+    fn exponential_lengths_have_exact_mean() {
         for packet in [1, 2, 40, 4000] {
             let pattern = Pattern::Poisson { every: Span::from_millis(2), sizes: Sizes::Exponential };
             let mut source = Source::new(pattern, packet, Rng::stream(3, "lengths"));
@@ -368,10 +372,10 @@ mod tests {
         }
     }
 
-    /// Sums of n geometric lengths: mean m and variance m^2/n - m; four sd of the mean, and of the variance, whose sd is
-    /// below sqrt(8) m^2/n over the root of the number for n from 1 on (kurtosis at most 9).
+    /// Sums of n geometric lengths: mean m and variance m^2/n - m. The sd of the variance is below sqrt(8) m^2/n
+    /// divided by the root of the sample size (kurtosis at most 9). Tolerance: 4 sd of both.
     #[test]
-    fn erlang_lengths_have_exactly_their_mean_and_less_spread() {
+    fn erlang_lengths_have_exact_mean_and_variance() {
         for (packet, parts) in [(1282, 1), (1282, 2), (1282, 4), (41, 32)] {
             let chain = Arc::new(Chain::new(&[vec![0.0]], &[vec![500.0]], &[1.0]));
             let pattern = Pattern::Chain { chain, sizes: Sizes::Erlang(parts) };
@@ -388,9 +392,9 @@ mod tests {
         }
     }
 
-    /// A chain of one state is a Poisson process; a silent state delays it.
+    /// A chain of one state is a Poisson process; the second chain has a silent state.
     #[test]
-    fn chained_sources_keep_their_mean_rate() {
+    fn chain_sources_have_their_mean_rate() {
         let one = Chain::new(&[vec![0.0]], &[vec![50.0]], &[1.0]);
         let two = Chain::new(&[vec![0.0, 20.0], vec![5.0, 0.0]], &[vec![250.0, 0.0], vec![0.0, 0.0]], &[0.2, 0.8]);
         for (chain, sd) in [(one, 224.0), (two, 900.0)] {

@@ -1,20 +1,20 @@
-//! Sizes at times, recorded elsewhere and played again.
+//! Recordings of sizes at times, and their replay.
 
 use std::sync::Arc;
 
 use forebay_aqm::base::time::{Instant, Span};
 
-/// What came when: packets, or frames of a video. By default nothing.
+/// A recording of packets or of video frames. Default: empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recording {
-    /// Times from the first on, which is 0, never going back, and sizes in bytes.
+    /// Times since the first item, non-decreasing, and sizes in bytes.
     items: Vec<(Span, u32)>,
-    /// When it begins again, if it does: a mean interval after its last item, so that its rate stays.
+    /// Time after which it repeats: one mean interval after its last item, so that the mean rate is kept.
     period: Span,
 }
 
 impl Recording {
-    /// The recording of these items, whose times need not begin with 0; `None` if there are none or a time goes back.
+    /// A recording of these items; times are shifted to begin at 0. `None`: there are no items, or a time decreases.
     pub fn new(mut items: Vec<(Span, u32)>) -> Option<Self> {
         let first = items.first()?.0;
         if items.windows(2).any(|pair| pair[0].0 > pair[1].0) {
@@ -27,8 +27,8 @@ impl Recording {
         Some(Self { items, period })
     }
 
-    /// The same times with this period in place of its own, unless that is longer: parts of one recording repeat
-    /// together.
+    /// Shifts the times by `first`, and sets the period to `period` or the time of the last item, if that is later.
+    /// The parts of a recording thus repeat together.
     #[must_use]
     pub fn with_period(mut self, first: Span, period: Span) -> Self {
         self.items.iter_mut().for_each(|item| item.0 = item.0 + first);
@@ -36,35 +36,36 @@ impl Recording {
         self
     }
 
-    /// Its items.
+    /// Times since the first item, and sizes in bytes.
     pub fn items(&self) -> &[(Span, u32)] {
         &self.items
     }
 
-    /// How long a round lasts when it is repeated; zero if all comes at once.
+    /// Duration of one repetition; zero if all items have the same time.
     pub const fn period(&self) -> Span {
         self.period
     }
 
-    /// All bytes of it.
+    /// Sum of all sizes in bytes.
     pub fn bytes(&self) -> u64 {
         self.items.iter().map(|item| u64::from(item.1)).sum()
     }
 }
 
-/// How a recording is played.
+/// Options of a replay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Replay {
-    /// What.
+    /// The recording.
     pub recording: Arc<Recording>,
-    /// From which place of it on; what comes before that place comes at the end.
+    /// Start position in the recording; items before it are played at the end.
     pub from: Span,
-    /// Round after round, or once?
+    /// Repeat without end, or play once?
     pub repeat: bool,
 }
 
 impl Replay {
-    /// Of `count` packets a round, how many are sent in so many seconds, and in any one second: all may come at once.
+    /// Bounds on the packets sent in `secs` seconds and in any one second, with `count` packets per repetition. All
+    /// of them may come at once.
     pub fn most(&self, count: f64, secs: f64) -> (f64, f64) {
         let round = self.recording.period().secs().max(1e-3);
         let all = count * if self.repeat { (secs / round).max(1.0).ceil() } else { 1.0 };
@@ -72,25 +73,25 @@ impl Replay {
     }
 }
 
-/// A recording being played.
+/// State of a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct Player {
     replay: Replay,
-    /// The time of the run at which the present round began or, before the run did, would have; modulo 2^64.
+    /// Time of the run at which the current repetition began, possibly before the start of the run; modulo 2^64.
     round: u64,
-    /// The next item.
+    /// Index of the next item.
     at: usize,
-    /// Items still to come, unless it repeats for ever.
+    /// Items left; `None`: unlimited.
     left: Option<usize>,
 }
 
 impl Player {
-    /// One that has not begun.
+    /// A replay before its start.
     pub(crate) const fn new(replay: Replay) -> Self {
         Self { replay, round: 0, at: 0, left: Some(0) }
     }
 
-    /// Begins.
+    /// Starts.
     pub(crate) fn start(&mut self, now: Instant) {
         let Replay { recording, from, repeat } = &self.replay;
         let items = recording.items();
@@ -111,14 +112,14 @@ impl Player {
         Some((Instant::from_nanos(self.round.wrapping_add(at.nanos())), size))
     }
 
-    /// Goes on to the item after the next.
+    /// Skips the next item.
     pub(crate) fn skip(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.at += 1;
         self.wrap();
     }
 
-    /// Goes on to the next item that is not empty, if there is one.
+    /// Skips to the next item with a size above 0, if any.
     pub(crate) fn skip_empty(&mut self) {
         for _ in 0..self.replay.recording.items().len() {
             match self.next() {
@@ -152,11 +153,11 @@ mod tests {
         Recording::new(items.iter().map(|&(at, size)| (ms(at), size)).collect())
     }
 
-    /// The first `n` items in milliseconds.
+    /// Up to `n` items, with times in milliseconds.
     fn played(items: &[(u64, u32)], from: u64, repeat: bool, n: usize) -> Vec<(u64, u32)> {
         let recording = Arc::new(recording(items).unwrap());
         let mut player = Player::new(Replay { recording, from: ms(from), repeat });
-        assert_eq!(player.next(), None, "not yet");
+        assert_eq!(player.next(), None, "before the start");
         player.start(Instant::ZERO + ms(10));
         let mut out = Vec::new();
         while let Some((at, size)) = player.next().filter(|_| out.len() < n) {
@@ -167,24 +168,24 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_begins_at_0_and_its_period_keeps_its_rate() {
+    fn recording_starts_at_0_and_period_keeps_rate() {
         let it = recording(&[(5, 1), (5, 2), (9, 3)]).unwrap();
         assert_eq!(it.items(), [(ms(0), 1), (ms(0), 2), (ms(4), 3)]);
-        assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three in 6 ms, as two gaps in 4");
+        assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three items per 6 ms, like two gaps in 4 ms");
         assert_eq!(recording(&[(7, 1)]).unwrap().period(), Span::ZERO);
         assert_eq!(recording(&[]), None);
         assert_eq!(recording(&[(2, 1), (1, 1)]), None);
     }
 
     #[test]
-    fn played_once_or_round_after_round() {
+    fn replay_plays_once_or_repeats() {
         let items = [(0, 1), (0, 2), (4, 3)];
         assert_eq!(played(&items, 0, false, 9), [(10, 1), (10, 2), (14, 3)]);
         assert_eq!(played(&items, 0, true, 7), [(10, 1), (10, 2), (14, 3), (16, 1), (16, 2), (20, 3), (22, 1)]);
     }
 
     #[test]
-    fn played_from_a_place_in_it_all_of_it_comes_once() {
+    fn replay_from_an_offset_plays_every_item_once() {
         let items = [(0, 1), (0, 2), (4, 3)];
         assert_eq!(played(&items, 4, false, 9), [(10, 3), (12, 1), (12, 2)]);
         assert_eq!(played(&items, 5, false, 9), [(11, 1), (11, 2), (15, 3)], "after its last item");
@@ -192,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_is_not_repeated_for_ever() {
+    fn recording_without_duration_is_not_repeated() {
         assert_eq!(played(&[(3, 1), (3, 2)], 0, true, 9), [(10, 1), (10, 2)]);
     }
 
     #[test]
-    fn empty_items_are_passed_over_even_if_all_are() {
+    fn empty_items_are_skipped_even_if_all_are_empty() {
         for (items, next) in [([(0, 0), (4, 3)], Some(14)), ([(0, 0), (4, 0)], None)] {
             let recording = Arc::new(recording(&items).unwrap());
             let mut player = Player::new(Replay { recording, from: Span::ZERO, repeat: true });
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_repeat_together() {
+    fn recording_parts_share_one_period() {
         let part = recording(&[(0, 1), (3, 2)]).unwrap().with_period(ms(1), ms(10));
         assert_eq!((part.items()[0].0, part.period()), (ms(1), ms(10)));
     }

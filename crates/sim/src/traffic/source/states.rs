@@ -1,16 +1,16 @@
-//! How long an on/off source stays in each of its states.
+//! Durations of the states of an on/off source.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
 
 use super::super::draw::Draw;
 
-/// The length of a state.
+/// Distribution of a state's duration.
 #[derive(Clone, Copy)]
 pub(super) enum Stay {
     /// Exponential with this mean.
     Exponential(Span),
-    /// Pareto with this mean and tail index, above 1.
+    /// Pareto with this mean and tail index; the index is > 1.
     Pareto(Span, f64),
 }
 
@@ -22,7 +22,7 @@ impl Stay {
         }
     }
 
-    /// A whole state.
+    /// Draws a complete duration.
     pub(super) fn whole(self, rng: &mut Rng) -> Span {
         Span::from_secs(match self {
             Self::Exponential(mean) => rng.exponential(mean.secs()),
@@ -33,12 +33,13 @@ impl Stay {
         })
     }
 
-    /// What is left of a state that a source is found in: its density is P(state > x) / mean. The exponential does
-    /// not remember; of a Pareto state the rest has a tail index less by one, and no mean if that is below 1.
+    /// Draws the remaining duration of a state seen at a random time; its density is P(state > x) / mean. The
+    /// exponential is memoryless. For Pareto the remaining time has a tail index lower by one, and no mean if that is
+    /// at most 1.
     pub(super) fn rest(self, rng: &mut Rng) -> Span {
         let Self::Pareto(mean, shape) = self else { return self.whole(rng) };
         let u = rng.uniform();
-        // P(rest < least) = least / mean = (shape - 1) / shape, evenly spread.
+        // P(rest < least) = least / mean = (shape - 1) / shape, uniform in this range.
         let flat = (shape - 1.0) / shape;
         Span::from_secs(if u < flat {
             u * mean.secs()
@@ -48,7 +49,7 @@ impl Stay {
     }
 }
 
-/// The shortest Pareto state.
+/// The shortest Pareto duration in seconds.
 fn least(mean: Span, shape: f64) -> f64 {
     mean.secs() * (shape - 1.0) / shape
 }
@@ -57,11 +58,11 @@ fn least(mean: Span, shape: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Shares of 200,000 states and rests beyond some lengths, by hand for mean 1.5 s and shape 1.5: least 0.5,
-    /// P(state > x) = (0.5/x)^1.5, P(rest > 0.25) = 1 - 0.25/1.5, P(rest > 2) = (0.5/2)^0.5 / 1.5. A share has an sd
-    /// below 0.0012; four of them are allowed.
+    /// Fractions of 200,000 durations and remaining durations above some values, by hand for mean 1.5 s and shape
+    /// 1.5: least 0.5, P(state > x) = (0.5/x)^1.5, P(rest > 0.25) = 1 - 0.25/1.5, P(rest > 2) = (0.5/2)^0.5 / 1.5. A
+    /// fraction has an sd below 0.0012. Tolerance: 4 sd.
     #[test]
-    fn states_and_rests_have_their_distribution() {
+    fn durations_and_remainders_have_their_distribution() {
         let stay = Stay::Pareto(Span::from_millis(1500), 1.5);
         let mut rng = Rng::stream(3, "states");
         let n = 200_000;

@@ -1,4 +1,4 @@
-//! BBR's window: a cap on what is in flight, and what happens to it in loss recovery (section 4.2.3).
+//! BBR's window: a cap on the packets in flight, and its changes in loss recovery (section 4.2.3).
 
 use forebay_aqm::base::time::Span;
 
@@ -6,11 +6,11 @@ use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
 use super::{Bbr, MIN_CWND, Phase};
 
-/// Section 4.2.3.2: three quanta for delayed and stretched acknowledgements.
+/// Section 4.2.3.2: allowance of three quanta for delayed and stretched acknowledgements.
 const QUANTA: f64 = 3.0;
 
 impl Bbr {
-    /// Section 4.2.3.2: packets in flight for a multiple of the bandwidth-delay product.
+    /// Section 4.2.3.2: packets in flight for `gain` times the bandwidth-delay product.
     pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
         let product = |rtt: Span| gain * self.bandwidth() * rtt.secs() + QUANTA;
         self.min_rtt.map_or(self.initial_window, product)

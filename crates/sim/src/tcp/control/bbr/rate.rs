@@ -1,16 +1,16 @@
-//! Delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00) and the filter over it.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), and BBR's max filter over the rates.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::super::congestion::Sent;
 
-/// Rounds over which BBR takes the largest rate (BBR draft section 4.1.1.3, BtlBwFilterLen).
+/// Length of the max filter in rounds (BBR draft section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
 
-/// What was true when a packet left (section 3.1.2).
+/// State recorded when a packet is sent (section 3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Departure {
-    /// Not yet acknowledged in any way.
+    /// Neither cumulatively nor selectively acknowledged yet.
     pending: bool,
     again: bool,
     app_limited: bool,
@@ -20,15 +20,15 @@ struct Departure {
     sent_at: Instant,
 }
 
-/// The rate that one acknowledgement shows (section 3.1.3).
+/// Rate sample of one acknowledgement (section 3.1.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
-    /// `prior_delivered` of the latest packet sent among those delivered; none if none was delivered.
+    /// `prior_delivered` of the most recently sent packet among those delivered; `None`: none was delivered.
     pub(super) prior_delivered: Option<u64>,
-    /// Packets per second; none where the interval is shorter than any round trip.
+    /// Packets per second; `None` if the interval is shorter than the minimum round trip.
     pub(super) rate: Option<f64>,
     pub(super) app_limited: bool,
-    /// The shortest round trip of a packet that was sent once.
+    /// Smallest round trip of the packets sent once.
     pub(super) rtt: Option<Span>,
     /// Packets delivered.
     pub(super) delivered: u32,
@@ -39,18 +39,18 @@ pub(super) struct Sample {
 /// State of the estimator (`C` of the draft).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sampler {
-    /// By packet number, modulo its length: a power of two above the packets outstanding.
+    /// Indexed by packet number modulo the length, a power of two that is at least the packets outstanding.
     departures: Vec<Departure>,
     pub(super) delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// The application is the limit until so many are delivered; 0: it is not.
+    /// Samples are application-limited until this many packets are delivered; 0: they are not.
     app_limited: u64,
     sample: Sample,
 }
 
 impl Sampler {
-    /// A packet leaves.
+    /// A packet is sent.
     pub(super) fn sent(&mut self, sent: Sent) {
         let Sent { now, seq, una, in_flight, again } = sent;
         if in_flight == 0 {
@@ -63,7 +63,7 @@ impl Sampler {
         let mask = self.departures.len() - 1;
         let entry = &mut self.departures[seq as usize & mask];
         *entry = Departure {
-            // A timeout may send what was reported long ago: that is not delivered twice.
+            // A timeout may retransmit a packet already reported: do not count its delivery twice.
             pending: !again || entry.pending,
             again,
             app_limited: self.app_limited != 0,
@@ -84,7 +84,7 @@ impl Sampler {
         }
     }
 
-    /// Packet `seq` is acknowledged, selectively or not (`UpdateRateSample`).
+    /// Packet `seq` is acknowledged, selectively or cumulatively (`UpdateRateSample`).
     pub(super) fn arrived(&mut self, now: Instant, seq: u32) {
         let mask = self.departures.len() - 1;
         let packet = &mut self.departures[seq as usize & mask];
@@ -108,7 +108,7 @@ impl Sampler {
         }
     }
 
-    /// The acknowledgement is done with (`GenerateRateSample`); no interval is shorter than `min_rtt`.
+    /// Ends an acknowledgement (`GenerateRateSample`). Intervals shorter than `min_rtt` give no rate.
     pub(super) fn take(&mut self, min_rtt: Option<Span>) -> Sample {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -122,7 +122,7 @@ impl Sampler {
         sample
     }
 
-    /// The application has nothing more to send (section 3.4).
+    /// The application has no more data to send (section 3.4).
     pub(super) fn limit(&mut self, in_flight: u32) {
         self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
     }
@@ -132,15 +132,15 @@ impl Sampler {
     }
 }
 
-/// The largest rate of the latest rounds.
+/// Largest rate of the last [`ROUNDS`] rounds.
 ///
-/// Only a new rate makes the filter forget (draft section 4.1.1.3): rounds in which the application was the limit, or
-/// ProbeRTT, show no rate of the path, and leave the estimate as it was.
+/// Old rates expire only when a new rate arrives (draft section 4.1.1.3): rounds without a rate sample of the path,
+/// for example in ProbeRTT or when the application is the limit, keep the estimate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxRate {
     by_round: [f64; ROUNDS],
     round: usize,
-    /// Rounds begun since the latest rate.
+    /// Rounds begun since the latest rate sample.
     silent: usize,
 }
 
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_counts_at_the_rate_of_its_acknowledgements() {
-        // Ten packets at once, acknowledged 2 ms apart from 100 ms on: the last shows 10 in 118 ms.
+    fn burst_rate_is_limited_by_acknowledgement_rate() {
+        // Ten packets sent at once, acknowledged 2 ms apart from 100 ms on: the last sample is 10 packets in 118 ms.
         let mut sampler = Sampler::default();
         (0..10).for_each(|seq| send(&mut sampler, 0, seq, seq, false));
         let samples: Vec<Sample> = (0..10u32)
@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_that_come_at_once_do_not_exceed_the_rate_of_sending() {
-        // 0 is acknowledged after 100 ms, when 5 leaves. Then 1 to 5 come back at once, 50 ms later; but it took
-        // 100 ms to send them.
+    fn compressed_acks_do_not_exceed_the_send_rate() {
+        // Packet 0 is acknowledged at 100 ms, when packet 5 is sent. Packets 1 to 5 are acknowledged together 50 ms
+        // later, but sending them took 100 ms.
         let mut sampler = Sampler::default();
         (0..5).for_each(|seq| send(&mut sampler, 10 * u64::from(seq), seq, seq, false));
         sampler.arrived(at(100), 0);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_counts_once_and_tells_no_round_trip_if_sent_again() {
+    fn retransmitted_packet_counts_once_and_gives_no_rtt() {
         let mut sampler = Sampler::default();
         send(&mut sampler, 0, 0, 0, false);
         send(&mut sampler, 50, 0, 0, true);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_limits_until_what_was_in_flight_is_delivered() {
+    fn app_limit_ends_when_packets_in_flight_are_delivered() {
         let mut sampler = Sampler::default();
         send(&mut sampler, 0, 0, 0, false);
         sampler.limit(1);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_a_rate_forget_nothing() {
+    fn rounds_without_samples_keep_the_estimate() {
         let mut filter = MaxRate::default();
         filter.update(100.0);
         (0..25).for_each(|_| filter.next_round());
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_rate_is_forgotten_after_ten_rounds() {
+    fn max_filter_forgets_after_ten_rounds() {
         let mut filter = MaxRate::default();
         filter.update(100.0);
         for round in 1..=10 {
