@@ -198,7 +198,7 @@ fn more_packets_than_can_be_numbered_are_refused() {
     bell.access_rate = Rate(100_000_000_000);
     let check = |secs| case1(&bell, 1, secs, TcpOptions::default(), 1).check();
     assert!(check(171).is_ok());
-    assert!(check(172).unwrap_err().0.contains("32 bits"));
+    assert!(check(172).unwrap_err().0.contains("32-bit"));
     // What is outstanding when the run ends has numbers too.
     bell.access_rate = Rate(u64::from(u32::MAX - 1000) * 8 * 500);
     assert!(case1(&bell, 1, 1, TcpOptions::default(), 1).check().unwrap_err().0.contains("32 bits"));

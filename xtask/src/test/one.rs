@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(subject("raqm_plus"), Some(Subject::Discipline("raqm")));
         assert_eq!((subject("cubic"), subject("red-tail")), (Some(Subject::Control), Some(Subject::Paper)));
         assert_eq!(subject("rde"), None);
-        assert_eq!(rfcs("pie"), ["rfc8033::"]);
+        assert!(rfcs("pie").contains(&"rfc8033::".to_string()) && rfcs("raqm").is_empty());
     }
 }

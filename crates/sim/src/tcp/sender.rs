@@ -1,12 +1,10 @@
 //! The sending end of a TCP connection: RFC 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
 //! Differences from the RFCs (`docs/tcp.md` has the full list):
-//! - a reduction halves the congestion window, not the amount in flight;
-//! - retransmissions keep the flow's ECT codepoint;
+//! - a reduction halves the congestion window, not the amount in flight; retransmissions keep the flow's ECT codepoint;
 //! - senders whose profile sets `follows_ns2` behave like ns-2 in the cases listed in `ns2`.
 //!
-//! `classic` has recovery without selective acknowledgements, `selective` recovery with them, `memory` the state of
-//! the latter.
+//! `classic` has recovery without selective acknowledgements, `selective` recovery with them, `memory` its state.
 
 mod classic;
 mod memory;

@@ -39,8 +39,11 @@ impl Design for TailOrFront {
             "front=on with an arrival longer than the buffer drops only the arrival",
         ],
     };
-    const PRESETS: &'static [Preset] =
-        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; set the buffer one packet smaller" }];
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "ns2",
+        settings: "ecn=off front=off",
+        source: "ns-2.35 drop-tail; set the buffer one packet smaller",
+    }];
     const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS]));
     fn spares_empty(_: &Params) -> bool {
         true
