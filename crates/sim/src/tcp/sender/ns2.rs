@@ -39,7 +39,7 @@ pub(super) struct Ns2 {
 /// State of `Sack1`, in place of RFC 6675's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sack1 {
-    /// Packets thought to be in flight, in recovery.
+    /// Estimated number of packets in flight, in recovery.
     pipe: i64,
     /// Every hole below has been retransmitted in this recovery.
     high_rxt: u32,
