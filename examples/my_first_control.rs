@@ -1,4 +1,4 @@
-//! A custom congestion control next to the built-in ones:
+//! A custom congestion control, compared with built-in ones:
 //! `cargo run --release -p forebay-lab --example my_first_control`.
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
@@ -7,7 +7,7 @@ use forebay_sim::tcp::congestion::{Acked, CongestionControl, Design, Profile, St
 use forebay_sim::tcp::window::Window;
 use forebay_sim::tcp::{register, testing};
 
-/// Scalable TCP (Kelly 2003): cwnd grows by 0.01 per acknowledged packet and is cut by 1/8 on loss.
+/// Scalable TCP (Kelly 2003): adds 0.01 packets per packet acknowledged, reduces the window by 1/8 at a loss.
 #[derive(Clone, Debug)]
 struct Scalable;
 

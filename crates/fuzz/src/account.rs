@@ -1,9 +1,9 @@
-//! What becomes of every packet that is offered: one fate, told once.
+//! Accounting of packets: every packet offered has exactly one fate.
 
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::port::Tally;
 
-/// Packets by the slot they were given, until they are told.
+/// Packets offered, by slot; `None` once departed or dropped.
 #[derive(Default)]
 pub(crate) struct Account {
     open: Vec<Option<Packet>>,
@@ -34,19 +34,19 @@ impl Account {
     fn settle(&mut self, told: &Packet) -> Result<(), String> {
         let slot = told.slot;
         let open = self.open.get_mut(slot as usize).ok_or_else(|| format!("packet {slot} was never offered"))?;
-        let offered = open.take().ok_or_else(|| format!("packet {slot} met two fates"))?;
+        let offered = open.take().ok_or_else(|| format!("packet {slot} has two fates"))?;
         let may_be_marked = told.ecn == Ecn::Ce && offered.ecn.is_capable();
         let ecn = if may_be_marked { Ecn::Ce } else { offered.ecn };
         if (Packet { ecn, ..offered }) != *told {
-            return Err(format!("packet {slot} came out changed"));
+            return Err(format!("packet {slot} was modified"));
         }
         Ok(())
     }
 
-    /// Nothing waits any more: was every packet told, and did the port count the same?
+    /// Checks an empty queue: every packet has departed or was dropped, and the port's counters agree.
     pub(crate) fn close(&self, tally: &Tally) -> Result<(), String> {
         if let Some(lost) = self.open.iter().flatten().next() {
-            return Err(format!("packet {} met no fate", lost.slot));
+            return Err(format!("packet {} has no fate", lost.slot));
         }
         let dropped = tally.dropped_early.pkts + tally.dropped_overflow.pkts;
         let counted = [tally.offered.pkts, tally.departed.pkts, dropped];

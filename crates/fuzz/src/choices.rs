@@ -1,6 +1,6 @@
-//! Bytes as choices.
+//! Choices read from input bytes.
 
-/// What is left of an input; zeros when it is used up.
+/// The remaining input; reads zeros after its end.
 pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);
 
 impl Choices<'_> {

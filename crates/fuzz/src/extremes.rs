@@ -1,4 +1,4 @@
-//! Disciplines with parameters at an end of their range, or a little beside it.
+//! Disciplines with parameters at or near the ends of their ranges.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::design::Entry;
@@ -6,11 +6,11 @@ use forebay_aqm::base::params::ParamSpec;
 
 use crate::choices::Choices;
 
-/// What stands beside a discipline's own parameters.
+/// Parameters common to all disciplines.
 const COMMON: &[&str] =
     &["", " ecn=off", " th=0", " th=1", " th=0.5/1ms:0", " hard_limit=1p", " hard_limit=1b", " ecn=on th=0.1"];
 
-/// The discipline with some of its parameters chosen; `None` if a rule between parameters refuses them.
+/// The discipline with some of its parameters set; `None` if a rule between parameters refuses the values.
 pub(crate) fn spec(entry: &Entry, choices: &mut Choices<'_>) -> Option<Spec> {
     let mut text = entry.name.to_string();
     for param in entry.params {
@@ -19,7 +19,7 @@ pub(crate) fn spec(entry: &Entry, choices: &mut Choices<'_>) -> Option<Spec> {
         }
     }
     text.push_str(choices.of(COMMON));
-    // Rules between parameters are the parser's to know.
+    // The parser checks the rules between parameters.
     Spec::parse(&text).ok()
 }
 
@@ -50,7 +50,7 @@ fn value(param: &ParamSpec, choices: &mut Choices<'_>) -> String {
     }
 }
 
-/// A number, or one for each of some classes where a parameter takes that.
+/// A number, or one number per class if the parameter takes a list.
 fn list(param: &ParamSpec, choices: &mut Choices<'_>, show: impl Fn(f64) -> String) -> String {
     let classes = if param.accepts.contains("a/b/c") { choices.of(&[1, 2, 3, 32]) } else { 1 };
     (0..classes).map(|_| show(number(param, choices))).collect::<Vec<_>>().join("/")
@@ -62,13 +62,13 @@ fn number(param: &ParamSpec, choices: &mut Choices<'_>) -> f64 {
         0 => least,
         1 => most,
         2 => least + (most - least) * 1e-9,
-        // Ranges end far beyond what is usual: most of what happens does so where they begin.
+        // Ranges extend far beyond usual values; most behaviour changes near their lower ends.
         3 => least + (most - least) * f64::from(choices.byte()) / 255.0 * 1e-6,
         _ => least + (most - least) * f64::from(choices.byte()) / 255.0,
     }
 }
 
-/// Two thresholds and the probability at the upper one: ranges say nothing of what is made of parts.
+/// Two thresholds and the probability at the upper one. The parameter's range does not cover values of several parts.
 fn band(choices: &mut Choices<'_>) -> String {
     let unit = choices.of(&["p", "b"]);
     let min = choices.of(&[0.0, 1e-9, 0.5, 1.0, 20.0, 30_000.0, 1e9]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_of_every_discipline_takes_several_values() {
+    fn every_parameter_takes_several_values() {
         let mut rng = Rng::stream(1, "extremes");
         for entry in ENTRIES {
             let specs: Vec<Spec> = (0..3000).filter_map(|_| spec(entry, &mut Choices(&random(&mut rng)))).collect();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_of_parts_has_both_units_and_both_ends() {
+    fn bands_have_both_units_and_extreme_values() {
         let mut rng = Rng::stream(1, "parts");
         let rio = ENTRIES.iter().find(|entry| entry.name == "rio").expect("rio is in the registry");
         let specs = (0..500).filter_map(|_| spec(rio, &mut Choices(&random(&mut rng))));

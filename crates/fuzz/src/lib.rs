@@ -1,8 +1,8 @@
-//! What fuzzers call: each target takes any bytes and panics where Forebay breaks a promise.
+//! Fuzz targets. Each takes any bytes and panics if Forebay violates a property.
 //!
-//! Readers promise to understand or to refuse, never to panic; what was understood and is written again must read the same.
-//! Queues promise what the conformance suite asks, under settings and histories that no suite would think of.
-//! `fuzz/` hands these to cargo-fuzz; this crate's program mutates the corpus on the stable toolchain.
+//! Readers must parse or refuse any input without a panic, and a parsed value that is written must read back equal.
+//! Queues must keep the rules of the conformance suite under any parameters and any history. `fuzz/` runs the targets
+//! with cargo-fuzz; this crate's program mutates the corpus on the stable toolchain.
 
 mod account;
 mod choices;
@@ -11,17 +11,17 @@ mod queue;
 mod readers;
 mod words;
 
-/// A target: its name, what it promises, and the function.
+/// A fuzz target.
 pub struct Target {
-    /// Its name, and that of its corpus.
+    /// Its name, and that of its corpus directory.
     pub name: &'static str,
-    /// Takes any bytes; a panic is a finding.
+    /// The function; a panic is a finding.
     pub run: fn(&[u8]),
-    /// Words that random bytes seldom make.
+    /// Tokens of the input format, which random bytes rarely form.
     pub words: &'static [&'static str],
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 6] = [
     Target { name: "scenario", run: readers::scenario, words: words::SCENARIO },
     Target { name: "tc", run: readers::tc, words: words::TC },
@@ -31,15 +31,15 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "queue", run: queue::run, words: &[] },
 ];
 
-/// The target of that name.
+/// The target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// Calls the target of that name.
+/// Runs the target with this name.
 ///
 /// # Panics
-/// If there is no such target, or a promise is broken.
+/// If there is no such target, or a property is violated.
 pub fn call(name: &str, bytes: &[u8]) {
     let target = target(name).unwrap_or_else(|| panic!("no target is called {name}"));
     (target.run)(bytes);

@@ -1,8 +1,8 @@
-//! `forebay-fuzz TARGET... --secs N`: mutates what the corpus has and calls the target, without coverage, on stable Rust.
+//! `forebay-fuzz TARGET... --secs N`: runs targets on mutations of the corpus, without coverage, on stable Rust.
 //!
-//! Every run makes other inputs; `--seed N`, with the number that a run printed, makes the same in the same order.
-//! `forebay-fuzz TARGET --file FILE` calls it once. A panic, or an input that takes too long, ends the program after the input
-//! was kept.
+//! Every run uses a new seed and prints it; `--seed N` repeats the inputs of that run in the same order.
+//! `forebay-fuzz TARGET --file FILE` runs the target once. After a panic, or an input that takes too long, the program
+//! saves the input and exits.
 
 use std::fs;
 use std::panic;
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use forebay_aqm::base::rng::Rng;
 use forebay_fuzz::{TARGETS, Target, target};
 
-/// The longest input that is made.
-const LONGEST: usize = 4096;
-/// Numbers at which arithmetic ends.
+/// Maximum length of a generated input in bytes.
+const MAX_LENGTH: usize = 4096;
+/// Numbers at the limits of arithmetic.
 const ENDS: [&str; 8] = ["0", "-1", "1e308", "1e-320", "18446744073709551615", "4294967296", "0.1", "999999999999"];
 
-/// An input that takes so long is a finding too: the slowest of the corpus take less than a second.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the clock is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// An input that takes longer is a finding too; the slowest of the corpus take less than a second.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of the timeout check.
+const POLL: Duration = Duration::from_secs(1);
 
-/// What is being tried and since when, for whoever wants to know what broke.
+/// The current input and its start time, for the panic hook and the timeout check.
 static TRIED: Mutex<Option<(Instant, Vec<u8>)>> = Mutex::new(None);
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let names: Vec<&String> = words.iter().take_while(|word| !word.starts_with("--")).collect();
     let targets: Vec<&Target> = names.iter().filter_map(|name| target(name)).collect();
     let secs = option("--secs").map_or(Some(10), |secs| secs.parse().ok());
-    let seed = option("--seed").map_or_else(|| Some(of_the_clock()), |seed| seed.parse().ok());
+    let seed = option("--seed").map_or_else(|| Some(clock_seed()), |seed| seed.parse().ok());
     let (Some(secs), Some(seed), true) = (secs, seed, !targets.is_empty() && targets.len() == names.len()) else {
         let all: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         eprintln!("usage: forebay-fuzz TARGET... [--secs N] [--seed N] [--file FILE]; targets: {}", all.join(", "));
@@ -52,65 +52,65 @@ fn main() -> ExitCode {
             }
         };
     }
-    keep_what_breaks();
-    thread::spawn(end_what_takes_too_long);
+    save_input_on_panic();
+    thread::spawn(exit_on_timeout);
     println!("seed {seed}");
     for target in &targets {
         let share = Duration::from_secs_f64(f64::from(secs) / targets.len() as f64);
         let tried = fuzz(target, seed, share);
-        println!("{}: {tried} inputs in {:.0} s, none broke a promise", target.name, share.as_secs_f64());
+        println!("{}: {tried} inputs in {:.0} s, no property violated", target.name, share.as_secs_f64());
     }
     ExitCode::SUCCESS
 }
 
-/// Another seed for every run: one that is always the same finds nothing new after the first.
-fn of_the_clock() -> u64 {
+/// A new seed for every run: a constant one finds nothing new after the first run.
+fn clock_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// The input that led to a panic is kept.
-fn keep_what_breaks() {
+/// Saves the current input when a panic occurs.
+fn save_input_on_panic() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         usual(info);
         let tried = TRIED.lock().ok().and_then(|tried| tried.as_ref().map(|(_, input)| input.clone()));
-        keep(&tried.unwrap_or_default());
+        save(&tried.unwrap_or_default());
     }));
 }
 
-/// Ends the program when one input takes too long, which is kept.
-fn end_what_takes_too_long() {
+/// Exits when an input takes too long, after saving it.
+fn exit_on_timeout() {
     loop {
-        thread::sleep(LOOK);
-        let overdue = TRIED.lock().ok().and_then(|tried| overdue(tried.as_ref(), PATIENCE));
+        thread::sleep(POLL);
+        let overdue = TRIED.lock().ok().and_then(|tried| overdue(tried.as_ref(), TIMEOUT));
         if let Some(input) = overdue {
-            eprintln!("an input takes more than {} s", PATIENCE.as_secs());
-            keep(&input);
+            eprintln!("an input takes more than {} s", TIMEOUT.as_secs());
+            save(&input);
             process::exit(1);
         }
     }
 }
 
-/// What has been tried for longer than that.
-fn overdue(tried: Option<&(Instant, Vec<u8>)>, patience: Duration) -> Option<Vec<u8>> {
-    tried.filter(|(begun, _)| begun.elapsed() > patience).map(|(_, input)| input.clone())
+/// The current input, if it has been running for longer than `timeout`.
+fn overdue(tried: Option<&(Instant, Vec<u8>)>, timeout: Duration) -> Option<Vec<u8>> {
+    tried.filter(|(begun, _)| begun.elapsed() > timeout).map(|(_, input)| input.clone())
 }
 
-/// An input goes into a file, which is named.
-fn keep(input: &[u8]) {
+/// Writes an input to a file and prints the file's name.
+fn save(input: &[u8]) {
     let file = std::env::temp_dir().join(format!("forebay-fuzz-{}", process::id()));
     match fs::write(&file, input) {
         Ok(()) => eprintln!("the input is in {}", file.display()),
-        Err(error) => eprintln!("the input could not be kept in {}: {error}", file.display()),
+        Err(error) => eprintln!("cannot write the input to {}: {error}", file.display()),
     }
 }
 
-/// Calls the target for so long; how often.
+/// Runs the target for the time `share`; returns the number of inputs.
 fn fuzz(target: &Target, seed: u64, share: Duration) -> u64 {
     let corpus = corpus(target.name);
     let mut rng = Rng::stream(seed, target.name);
     let begun = Instant::now();
-    // First what is there, as it is.
+    // First the corpus itself.
     corpus.iter().for_each(|seed| attempt(target, seed));
     let mut tried = corpus.len() as u64;
     while begun.elapsed() < share {
@@ -131,7 +131,7 @@ fn attempt(target: &Target, input: &[u8]) {
     trying(None);
 }
 
-/// The inputs that are in the repository, in the order of their names.
+/// The inputs in the repository, sorted by file name.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let mut files: Vec<PathBuf> =
@@ -140,7 +140,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.iter().filter_map(|file| fs::read(file).ok()).collect()
 }
 
-/// An input like one of the corpus, or like two.
+/// A mutation of one corpus input, possibly combined with parts of others.
 fn mutated(corpus: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
     let pick = |rng: &mut Rng| {
         let at = rng.below(corpus.len().max(1) as u64) as usize;
@@ -164,11 +164,11 @@ fn mutated(corpus: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
             }
             _ => out[at..end].iter().map(|byte| byte ^ 1 << rng.below(8)).collect(),
         };
-        // In place of what stood there, or before it.
+        // Replace the old bytes, or insert before them.
         let until = if rng.below(2) == 0 { end } else { at };
         out.splice(at..until, new);
     }
-    out.truncate(LONGEST);
+    out.truncate(MAX_LENGTH);
     out
 }
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_makes_the_same_inputs_again_and_another_makes_others() {
+    fn inputs_depend_on_the_seed_only() {
         let made = |seed| -> Vec<Vec<u8>> {
             let mut rng = Rng::stream(seed, "tc");
             (0..100).map(|_| mutated(&[b"red limit 160kb".to_vec()], &["min "], &mut rng)).collect()
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_found() {
+    fn overdue_input_is_found() {
         let tried = (Instant::now(), b"red".to_vec());
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(overdue(Some(&tried), Duration::from_millis(1)), Some(b"red".to_vec()));

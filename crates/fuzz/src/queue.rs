@@ -1,4 +1,4 @@
-//! Any discipline under any history: made, changed, offered packets, asked for some, ticked and made anew.
+//! Any discipline under any history: creation, parameter changes, arrivals, departures, ticks and restarts.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
@@ -11,12 +11,12 @@ use crate::account::Account;
 use crate::choices::Choices;
 use crate::extremes;
 
-/// After so many operations the history ends, however many bytes there are.
-const MOST_OPERATIONS: usize = 4096;
-/// A tick that is due is given so often on time before time goes on without it.
-const MOST_TICKS: usize = 64;
+/// Maximum number of operations of a history, however long the input is.
+const MAX_OPERATIONS: usize = 4096;
+/// Maximum number of ticks processed on time before time advances without them.
+const MAX_TICKS: usize = 64;
 
-/// What happens to a queue whose bytes these are.
+/// Runs the history that these bytes describe.
 pub(crate) fn run(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let entry = &ENTRIES[choices.below(ENTRIES.len())];
@@ -30,7 +30,7 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let Some(spec) = extremes::spec(entry, &mut choices).or_else(|| Spec::parse(entry.name).ok()) else { return };
     let mut history = History::new(&spec, link);
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         if choices.0.is_empty() {
             break;
         }
@@ -54,7 +54,7 @@ pub(crate) fn run(bytes: &[u8]) {
     history.drain();
 }
 
-/// A queue, and what must be true of it.
+/// A queue and the properties checked.
 struct History {
     queue: Queue<AnyDiscipline>,
     spec: Spec,
@@ -108,7 +108,7 @@ impl History {
         self.must(if idle { Err("sent nothing although packets wait") } else { Ok(()) });
     }
 
-    /// Drops, each of a packet that was offered.
+    /// Accounts for drops; each must be a packet that was offered.
     fn collect(&mut self) {
         for (packet, _) in std::mem::take(self.queue.port.discarded()) {
             let told = self.account.dropped(&packet);
@@ -118,7 +118,7 @@ impl History {
 
     fn pass(&mut self, gap: Span) {
         let until = Instant::from_nanos(self.now.nanos().saturating_add(gap.nanos()).min(1 << 62));
-        for _ in 0..MOST_TICKS {
+        for _ in 0..MAX_TICKS {
             let Some(due) = self.queue.next_tick().filter(|due| *due <= until) else { break };
             self.now = due.max(self.now);
             self.queue.tick(self.now);
@@ -144,7 +144,7 @@ impl History {
         }
     }
 
-    /// Sends what waits, and closes the account.
+    /// Sends all waiting packets and checks the accounting.
     fn drain(&mut self) {
         while self.queue.port.pkts() > 0 {
             self.depart();

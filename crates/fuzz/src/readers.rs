@@ -1,4 +1,4 @@
-//! Whatever reads what somebody else wrote.
+//! Readers of external input.
 
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};
@@ -7,11 +7,11 @@ use forebay_lab::scenario::Overrides;
 use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
-/// A scenario is refused, or read; every case of it, written again, is the same.
+/// A scenario must be refused or read. Each of its cases must be equal after writing and reading it.
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(cases) = load::parse("fuzzed.toml", text, &Overrides::default()) else { return };
-    // A small file can have ten thousand.
+    // A small file can have 10,000 cases.
     for case in cases.iter().take(100) {
         let written = case.scenario.to_toml();
         match load::parse("written.toml", &written, &Overrides::default()).as_deref() {
@@ -22,7 +22,7 @@ pub(crate) fn scenario(bytes: &[u8]) {
     }
 }
 
-/// A discipline as tc(8) or we write it; what is written in full reads the same.
+/// A discipline in tc(8)'s or Forebay's syntax. Its canonical text must read back equal.
 pub(crate) fn tc(bytes: &[u8]) {
     let Ok(line) = std::str::from_utf8(bytes) else { return };
     if let Ok(spec) = Spec::parse(line) {
@@ -32,7 +32,7 @@ pub(crate) fn tc(bytes: &[u8]) {
     }
 }
 
-/// Every parameter of every discipline, and every kind of quantity, from any text.
+/// Every parameter of a discipline, and every kind of quantity, from any text.
 pub(crate) fn params(bytes: &[u8]) {
     let Ok(value) = std::str::from_utf8(bytes) else { return };
     let _ = (text::rate(value), text::span(value), text::bytes(value), text::depth(value));
@@ -45,7 +45,7 @@ pub(crate) fn params(bytes: &[u8]) {
     }
 }
 
-/// Recordings of packets and of frames, and delivery opportunities.
+/// Recordings of packets and of frames, and delivery opportunity traces.
 pub(crate) fn traces(bytes: &[u8]) {
     for recorded in traces::read_all(bytes).into_iter().flatten() {
         assert!(recorded.items.is_sorted_by_key(|item| item.at), "items out of order");
@@ -55,7 +55,7 @@ pub(crate) fn traces(bytes: &[u8]) {
     }
 }
 
-/// Files of claims.
+/// Claim files.
 pub(crate) fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = claim_file::parse(text);
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// The inputs of a target that are in the repository.
+    /// The inputs of a target in the repository.
     fn corpus(name: &str) -> Vec<Vec<u8>> {
         let folder = format!("{}/../../fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
         let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -78,9 +78,9 @@ mod tests {
         corpus(name).into_iter().filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
     }
 
-    // What starts from nothing that is understood sees little but refusals.
+    // Mutations of inputs that are not accepted mostly test refusals.
     #[test]
-    fn corpora_have_something_of_every_kind_that_is_understood() {
+    fn corpora_have_accepted_inputs_of_every_kind() {
         let cases = texts("scenario")
             .into_iter()
             .filter_map(|text| load::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len()));

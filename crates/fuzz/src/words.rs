@@ -1,6 +1,6 @@
-//! Words that random bytes seldom make.
+//! Tokens of the input formats, which random bytes rarely form.
 
-/// What scenarios are made of.
+/// Tokens of scenario files.
 pub(crate) const SCENARIO: &[&str] = &[
     "[topology]\n",
     "kind = ",
@@ -33,7 +33,7 @@ pub(crate) const SCENARIO: &[&str] = &[
     "loss = 1",
     "[topology.access]\n",
 ];
-/// What command lines are made of.
+/// Tokens of discipline command lines.
 pub(crate) const TC: &[&str] = &[
     "red ",
     "pi ",
@@ -89,7 +89,7 @@ pub(crate) const TC: &[&str] = &[
     "drop_dequeue ",
     "split_gso ",
 ];
-/// What recordings are made of.
+/// Tokens of recordings.
 pub(crate) const TRACES: &[&str] = &[
     "\u{a}\u{d}\u{d}\u{a}",
     "\u{1a}+<M",
@@ -105,7 +105,7 @@ pub(crate) const TRACES: &[&str] = &[
     "I 100\n",
     "#",
 ];
-/// What files of claims are made of.
+/// Tokens of claim files.
 pub(crate) const CLAIMS: &[&str] = &[
     "[[claim]]\n",
     "[[section]]\n",

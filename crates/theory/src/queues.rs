@@ -1,9 +1,9 @@
 //! Single-server queues in the steady state: exact results that a simulator of one link must reproduce.
 //!
 //! Times are in units of the mean service time. `rho` is the offered load: the mean number of arrivals per service
-//! time, above 0, and above 1 only with finite room. `room` is the K of Kendall's notation: the maximum number of packets
-//! in the system, including the one in service; a link with a buffer of L packets has K = L + 1. Sources: Kleinrock,
-//! *Queueing Systems* I (1975); Gross and Harris, *Fundamentals of Queueing Theory* (3rd ed. 1998).
+//! time, above 0, and above 1 only with finite room. `room` is the K of Kendall's notation: the maximum number of
+//! packets in the system, including the one in service; a link with a buffer of L packets has K = L + 1. Sources:
+//! Kleinrock, *Queueing Systems* I (1975); Gross and Harris, *Fundamentals of Queueing Theory* (3rd ed. 1998).
 //!
 //! All sums have positive terms only, so that there is no cancellation, near `rho` = 1 or elsewhere.
 

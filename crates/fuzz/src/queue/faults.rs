@@ -1,4 +1,4 @@
-//! A queue with a fault, which a history must find.
+//! A queue with one of several faults, each of which a history must find.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::prelude::*;
@@ -9,32 +9,32 @@ struct Accepting;
 impl Aqm for Accepting {}
 
 choice! {
-    /// What is wrong with it.
+    /// The fault.
     pub enum Fault {
-        /// Nothing.
+        /// No fault.
         None = "none",
-        /// Tells a departure as a drop too.
+        /// Reports a departure as a drop too.
         Twice = "twice",
-        /// Tells no drop.
+        /// Does not report drops.
         Silent = "silent",
-        /// Sends a packet a byte longer.
+        /// Sends a packet with its length increased by one byte.
         Longer = "longer",
-        /// Sends packets that never came.
+        /// Sends a packet that was never offered.
         Invents = "invents",
-        /// Keeps what it has.
+        /// Sends nothing.
         Idle = "idle",
         /// Shows a probability of 1.5.
         Certain = "certain",
         /// Shows a negative length.
         Negative = "negative",
-        /// Wants the same tick again.
+        /// Requests the same tick again.
         Late = "late",
     }
 }
 params! {
-    /// Its knob.
+    /// Parameters of the faulty queue.
     pub struct Params {
-        /// What is wrong with it.
+        /// The fault.
         fault: Fault = Fault::None, in 0.0 ..= 1.0, "", "ours";
     }
 }
@@ -78,7 +78,7 @@ impl Discipline for Faulty {
     }
 }
 
-/// Three arrivals at a buffer of two packets, some time, and a departure: what was found wrong.
+/// Three arrivals at a buffer of two packets, some time, and a departure. Returns the message of the fault found.
 fn found(fault: &str) -> Option<String> {
     let link = Link { rate: Rate(8000), limit: Limit::Packets(2), mean_packet: Bytes(500) };
     let outcome = std::panic::catch_unwind(|| {
@@ -97,12 +97,12 @@ fn found(fault: &str) -> Option<String> {
 }
 
 #[test]
-fn finds_every_fault_of_a_queue() {
+fn history_finds_every_fault_of_a_queue() {
     assert_eq!(found("none"), None);
     for (fault, words) in [
-        ("twice", "packet 0 met two fates"),
-        ("silent", "packet 2 met no fate"),
-        ("longer", "packet 0 came out changed"),
+        ("twice", "packet 0 has two fates"),
+        ("silent", "packet 2 has no fate"),
+        ("longer", "packet 0 was modified"),
         ("invents", "packet 1000 was never offered"),
         ("idle", "sent nothing although packets wait"),
         ("certain", "probe p_b is 1.5"),

@@ -8,9 +8,9 @@ use forebay_aqm::base::time::Instant;
 
 /// Bits of a key that hold the source; the others hold nanoseconds, up to 39 hours.
 const SOURCE_BITS: u32 = 17;
-/// The most sources an agenda can hold.
+/// Maximum number of sources of an agenda.
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
-/// The latest time a key can hold, in nanoseconds.
+/// Maximum time of a key in nanoseconds.
 pub const MAX_NANOS: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 
 /// Key of a source without an event. It sorts last: no time above [`MAX_NANOS`] is used.

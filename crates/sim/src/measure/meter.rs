@@ -100,7 +100,7 @@ pub struct Meter {
     pub marked: u64,
     /// Packets sent in the window and lost on the wire.
     pub lost: u64,
-    /// Packets whose transmission began, in the whole run.
+    /// Packets whose transmission began, in the complete run.
     pub served: u64,
     classes: Vec<ClassMeter>,
     /// Present if classes are counted over time.

@@ -72,9 +72,9 @@ pub struct LinkOutcome {
     pub lost_pkts: u64,
     /// Packets served in the complete run.
     pub served_pkts: u64,
-    /// By class.
+    /// Results by class and colour.
     pub classes: Vec<ClassOutcome>,
-    /// Over time.
+    /// Sampled series.
     pub series: Series,
 }
 

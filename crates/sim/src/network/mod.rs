@@ -233,7 +233,7 @@ pub struct Network {
     pub links: Vec<LinkSpec>,
     /// Hosts.
     pub hosts: Vec<HostSpec>,
-    /// Sequences of links.
+    /// Routes, as sequences of links.
     pub routes: Vec<Vec<LinkId>>,
     /// Markers at the edge.
     pub markers: Vec<MarkerSpec>,

@@ -129,7 +129,7 @@ impl Control {
 }
 
 impl Variant {
-    /// Facts about it.
+    /// Its properties.
     #[inline]
     pub const fn profile(self) -> &'static Profile {
         &self.0.profile

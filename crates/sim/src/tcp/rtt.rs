@@ -101,7 +101,7 @@ impl Rtt {
         self.precise
     }
 
-    /// Smoothed round-trip time in whole ticks; zero before the first measurement.
+    /// Smoothed round-trip time with a resolution of 1/8 tick; zero before the first measurement.
     pub fn smoothed(&self) -> Span {
         Span::from_nanos((self.srtt8 as u64 * self.options.tick.nanos()) / 8)
     }

@@ -46,7 +46,7 @@ pub(super) enum Misses {
 pub(super) struct Rules {
     /// Lowest packet not acknowledged.
     pub(super) una: u32,
-    /// One beyond the highest packet sent.
+    /// One above the highest packet sent.
     pub(super) high: u32,
     /// Do application and receiver window allow new data?
     pub(super) new_data: bool,

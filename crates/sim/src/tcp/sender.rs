@@ -155,8 +155,8 @@ impl Sender {
         *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, ..first };
     }
 
-    /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its SYN, the
-    /// window starts at one packet (RFC 5681 section 3.1).
+    /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its handshake
+    /// packet, the window starts at one packet (RFC 5681 section 3.1).
     pub fn opened(&mut self, rtt: Rtt, repeated: bool) {
         self.rtt = rtt;
         if repeated {

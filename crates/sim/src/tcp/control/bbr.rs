@@ -19,7 +19,7 @@ use rate::{MaxRate, Sample, Sampler};
 
 /// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate per round.
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
-/// Section 4.3.4 (BBR.cwnd_gain in ProbeBW).
+/// Section 4.3.4 (BBR.cwnd_gain in ProbeBW): window as a multiple of the bandwidth-delay product.
 const CWND_GAIN: f64 = 2.0;
 /// Section 4.3.4.2: pacing gains of a cycle; each lasts one round-trip propagation time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -27,11 +27,11 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const FULL_GROWTH: f64 = 1.25;
 /// ... in this number of rounds.
 const FULL_ROUNDS: u32 = 3;
-/// Section 4.1.2.2 (RTpropFilterLen).
+/// Section 4.1.2.2 (RTpropFilterLen): validity of the minimum round trip.
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
-/// Section 4.3.5 (ProbeRTTDuration).
+/// Section 4.3.5 (ProbeRTTDuration): minimum duration of ProbeRTT.
 const PROBE_RTT_LASTS: Span = Span::from_millis(200);
-/// Section 4.2.3.1 (BBRMinPipeCwnd).
+/// Section 4.2.3.1 (BBRMinPipeCwnd): minimum window in packets.
 const MIN_CWND: f64 = 4.0;
 /// Section 4.2.1: round-trip time assumed before the first measurement.
 const NOMINAL_RTT: Span = Span::from_millis(1);
@@ -95,7 +95,7 @@ impl Bbr {
         self.max_rate.get()
     }
 
-    /// Sections 4.1.1.2 and 4.1.1.5.
+    /// Sections 4.1.1.2 and 4.1.1.5: updates round count and bandwidth estimate.
     fn update_rate(&mut self, sample: &Sample) {
         self.round_start = sample.prior_delivered.is_some_and(|prior| prior >= self.round_ends);
         if self.round_start {
@@ -110,7 +110,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.3.4.3.
+    /// Section 4.3.4.3: advances the gain cycle of ProbeBW.
     fn check_cycle(&mut self, progress: Progress) {
         if self.phase != Phase::ProbeBw {
             return;
@@ -133,7 +133,7 @@ impl Bbr {
         self.pacing_gain = CYCLE[self.cycle];
     }
 
-    /// Section 4.3.2.2.
+    /// Section 4.3.2.2: detects a full pipe in Startup.
     fn check_full_pipe(&mut self, sample: &Sample) {
         if self.filled_pipe || !self.round_start || sample.app_limited {
             return;
@@ -147,7 +147,7 @@ impl Bbr {
         self.filled_pipe = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// Section 4.3.3.
+    /// Section 4.3.3: enters and leaves Drain.
     fn check_drain(&mut self, progress: Progress) {
         if self.phase == Phase::Startup && self.filled_pipe {
             self.enter(Phase::Drain, 1.0 / HIGH_GAIN, HIGH_GAIN);
@@ -185,7 +185,7 @@ impl Bbr {
         expired
     }
 
-    /// Section 4.3.5.
+    /// Section 4.3.5: enters and leaves ProbeRTT.
     fn check_probe_rtt(&mut self, window: &mut Window, progress: Progress, expired: bool) {
         if self.phase != Phase::ProbeRtt && expired && !self.from_idle {
             self.save(window);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Section 4.3: `cwnd_prior` dates from the last change of the threshold; a timeout that keeps the threshold
-    /// keeps it too. Section 4.7: the same goes for the plateau with which a loss is compared.
+    /// keeps it too. Section 4.7: the same applies to the plateau with which a loss is compared.
     #[test]
     fn repeated_timeout_keeps_threshold_cwnd_prior_and_plateau() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));

@@ -13,7 +13,7 @@
 //! - a partial acknowledgement opens a closed window.
 //!
 //! [`Ns2Rules`] replace rules of the RFCs, on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
-//! - a new acknowledgement outside of recovery, and the one that ends it, clears the scoreboard and its blocks are
+//! - a new acknowledgement outside of recovery, and the one that ends it, clear the scoreboard, and their blocks are
 //!   ignored; so are blocks between a timeout and the next new acknowledgement;
 //! - after a timeout everything from the first hole on is sent again in order, as without selective acknowledgements;
 //! - in recovery each duplicate acknowledgement takes one packet out of the pipe, a new one two. A lost packet stays
@@ -39,7 +39,7 @@ pub(super) struct Ns2 {
 /// State of `Sack1`, in place of RFC 6675's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sack1 {
-    /// Packets thought to be in flight, in recovery.
+    /// Estimated number of packets in flight, in recovery.
     pipe: i64,
     /// Every hole below has been retransmitted in this recovery.
     high_rxt: u32,

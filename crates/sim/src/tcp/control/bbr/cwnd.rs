@@ -16,7 +16,7 @@ impl Bbr {
         self.min_rtt.map_or(self.initial_window, product)
     }
 
-    /// Sections 4.2.3.4 to 4.2.3.6.
+    /// Sections 4.2.3.4 to 4.2.3.6: sets the window.
     pub(super) fn set_cwnd(&mut self, window: &mut Window, progress: Progress, delivered: u32) {
         let (in_flight, delivered) = (f64::from(progress.in_flight.1), f64::from(delivered));
         let mut cwnd = window.cwnd();
@@ -42,7 +42,7 @@ impl Bbr {
         window.set(cwnd);
     }
 
-    /// Section 4.2.3.3.
+    /// Section 4.2.3.3: saves the window before recovery or ProbeRTT.
     pub(super) fn save(&mut self, window: &Window) {
         let keeps = self.in_recovery || self.phase == Phase::ProbeRtt;
         self.prior_cwnd = if keeps { self.prior_cwnd.max(window.cwnd()) } else { window.cwnd() };
