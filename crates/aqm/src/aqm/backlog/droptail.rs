@@ -40,7 +40,7 @@ impl Design for TailOrFront {
         ],
     };
     const PRESETS: &'static [Preset] =
-        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; set the buffer one packet smaller" }];
+        &[Preset { name: "ns2", settings: "ecn=off front=off", source: "ns-2.35 drop-tail; compare with limit - 1" }];
     const TC: Option<Tc> = Some(Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS]));
     fn spares_empty(_: &Params) -> bool {
         true
